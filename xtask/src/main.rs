@@ -1,1 +1,71 @@
-fn main(){}
+//! The project's own commands: `cargo xtask COMMAND`.
+//!
+//! One file a command. A command says what it runs before it runs it, stops at the first fault, and says in one line
+//! what failed. Nothing here is part of the product: no crate depends on it.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "these commands talk to a person or to a CI log"
+)]
+
+mod bench;
+mod command;
+mod install_clis;
+mod test;
+mod tools;
+mod totals;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own commands")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every check: format, lints, tests, docs, the real CLIs, dependency policy
+    Test {
+        /// Leave out the conformance tests, which need Node and the real CLIs
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Run every check as CI does (this is what .ci/run calls)
+    Ci,
+    /// Install the agent CLIs pinned in conformance/package.json, and verify that they run
+    InstallClis,
+    /// Run the benchmarks
+    Bench,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nxtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Test { quick } => test::run(if quick {
+            test::Scope::Quick
+        } else {
+            test::Scope::Full
+        })?,
+        Command::Ci => test::run(test::Scope::Ci)?,
+        Command::InstallClis => {
+            tools::Tools::find().require_node()?;
+            install_clis::run()?;
+        }
+        Command::Bench => bench::run()?,
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! How xtask starts other programs: from the workspace's root, printed before they run, a failure named in one line.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::iter;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::totals::Totals;
+
+/// The workspace's root.
+pub(crate) fn root() -> PathBuf {
+    let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest_dir.parent().unwrap_or(manifest_dir).to_path_buf()
+}
+
+/// A program that will run in the workspace's root, without standard input.
+pub(crate) fn program(name: impl AsRef<OsStr>, args: &[&str]) -> Command {
+    let mut command = Command::new(name);
+    command.args(args).current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// The cargo that started us.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let mut command = program(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), args);
+    // `cargo run` describes xtask to us in these; a build script that watches them would be built anew below.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Runs it to its end; anything but success is an error.
+pub(crate) fn run(mut command: Command) -> Result<()> {
+    announce(&command);
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{}`", text(&command)))?;
+    succeeded(&command, status)
+}
+
+/// Runs a test runner to its end, shows its output as it comes, and adds what it counted to `totals`.
+pub(crate) fn run_tests(mut command: Command, totals: &mut Totals) -> Result<()> {
+    announce(&command);
+    if io::stderr().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always"); // the pipe below would switch colours off
+    }
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{}`", text(&command)))?;
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        bail!("no pipes to `{}`", text(&command));
+    };
+    let (from_stdout, from_stderr) = thread::scope(|scope| {
+        let stderr_reader = scope.spawn(|| copy_lines(stderr, io::stderr()));
+        let from_stdout = copy_lines(stdout, io::stdout());
+        (from_stdout, stderr_reader.join())
+    });
+    totals.add(from_stdout.context("cannot read the tests' output")?);
+    totals.add(
+        from_stderr
+            .map_err(|_| anyhow!("the reader of the tests' output panicked"))?
+            .context("cannot read the tests' output")?,
+    );
+    let status = child
+        .wait()
+        .with_context(|| format!("cannot wait for `{}`", text(&command)))?;
+    succeeded(&command, status)
+}
+
+/// What it printed on standard output, trimmed, when it ran and succeeded.
+pub(crate) fn output(mut command: Command) -> Option<String> {
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The command line as a person would type it (for reading, not for a shell).
+pub(crate) fn text(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let program = program
+        .file_name()
+        .unwrap_or(program.as_os_str())
+        .to_string_lossy();
+    let args = command.get_args().map(|arg| {
+        let arg = arg.to_string_lossy();
+        if arg.contains([' ', '(']) {
+            format!("'{arg}'")
+        } else {
+            arg.into_owned()
+        }
+    });
+    iter::once(program.into_owned())
+        .chain(args)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn announce(command: &Command) {
+    println!("$ {}", text(command));
+}
+
+fn succeeded(command: &Command, status: ExitStatus) -> Result<()> {
+    if status.success() {
+        return Ok(());
+    }
+    match status.code() {
+        Some(code) => bail!("`{}` exited with code {code}", text(command)),
+        None => bail!("`{}` was ended by a signal", text(command)),
+    }
+}
+
+fn copy_lines(from: impl Read, mut to: impl Write) -> io::Result<Totals> {
+    let mut totals = Totals::default();
+    let mut reader = BufReader::new(from);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        to.write_all(&line)?;
+        to.flush()?;
+        totals.read_line(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    Ok(totals)
+}

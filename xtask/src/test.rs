@@ -1,0 +1,171 @@
+//! `cargo xtask test` and `cargo xtask ci`: every check in order, up to the first that fails.
+//!
+//! The whole workspace is built with one set of features, and the tests are chosen among what was built, so that
+//! nothing is compiled twice.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::command::{cargo, run as run_command, run_tests};
+use crate::install_clis;
+use crate::tools::Tools;
+use crate::totals::Totals;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everything that needs no Node.
+    Quick,
+    Full,
+    /// Everything, with output for a log that nobody watches.
+    Ci,
+}
+
+struct Check {
+    name: &'static str,
+    action: Action,
+}
+
+enum Action {
+    Run(Command),
+    /// A test runner: its closing lines are counted.
+    Count(Command),
+    InstallClis,
+    Skip(&'static str),
+}
+
+pub(crate) fn run(scope: Scope) -> Result<()> {
+    let tools = Tools::find();
+    match scope {
+        Scope::Quick => tools.require_rust()?,
+        Scope::Full => tools
+            .require_all()
+            .context("nothing was run (`--quick` needs no Node.js)")?,
+        Scope::Ci => tools.require_all().context("nothing was run")?,
+    }
+    if !tools.nextest {
+        println!(
+            "cargo-nextest is not installed: `cargo test` runs the tests (get it: cargo install --locked cargo-nextest)"
+        );
+    }
+
+    let started = Instant::now();
+    let checks = checks(scope, &tools);
+    let count = checks.len();
+    let mut totals = Totals::default();
+    for (index, Check { name, action }) in checks.into_iter().enumerate() {
+        println!("\n== {}/{count} {name}", index + 1);
+        match action {
+            Action::Run(command) => run_command(command),
+            Action::Count(command) => run_tests(command, &mut totals),
+            Action::InstallClis => install_clis::run(),
+            Action::Skip(why) => {
+                println!("{why}");
+                Ok(())
+            }
+        }
+        .with_context(|| format!("{name} failed"))?;
+    }
+    println!("\nAll checks passed in {} s.", started.elapsed().as_secs());
+    println!("{totals}"); // alone on the last line: CI systems read the number of tests here
+    Ok(())
+}
+
+fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
+    let check = |name, action| Check { name, action };
+    let mut clippy = cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+    ]);
+    clippy.args(["-D", "warnings"]);
+    let mut docs = cargo(&["doc", "--workspace", "--lib", "--no-deps", "--all-features"]);
+    docs.env("RUSTDOCFLAGS", "-D warnings");
+
+    let mut checks = vec![
+        check("format", Action::Run(cargo(&["fmt", "--all", "--check"]))),
+        check("lints", Action::Run(clippy)),
+        check("tests", Action::Count(tests(scope, tools, Part::Ordinary))),
+        check(
+            "examples in the docs",
+            Action::Count(cargo(&["test", "--doc", "--workspace", "--all-features"])),
+        ),
+        check("docs", Action::Run(docs)),
+    ];
+    if scope != Scope::Quick {
+        checks.push(check("agent CLIs", Action::InstallClis));
+        checks.push(check(
+            "conformance",
+            Action::Count(tests(scope, tools, Part::Conformance)),
+        ));
+    }
+    checks.push(check(
+        "dependency policy",
+        if tools.deny {
+            Action::Run(cargo(&[
+                "deny",
+                "--all-features",
+                "check",
+                "bans",
+                "licenses",
+                "sources",
+            ]))
+        } else {
+            Action::Skip(
+                "skipped: cargo-deny is not installed (get it: cargo install --locked cargo-deny)",
+            )
+        },
+    ));
+    checks
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Ordinary,
+    /// The tests that drive the real CLIs, at most two side by side.
+    Conformance,
+}
+
+fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
+    if !tools.nextest {
+        return match part {
+            Part::Ordinary => cargo(&[
+                "test",
+                "--workspace",
+                "--exclude",
+                "teamster-conformance",
+                "--all-features",
+                "--lib",
+                "--bins",
+                "--tests",
+            ]),
+            Part::Conformance => cargo(&[
+                "test",
+                "--package",
+                "teamster-conformance",
+                "--all-features",
+                "--",
+                "--test-threads=2",
+            ]),
+        };
+    }
+    let filter = match part {
+        Part::Ordinary => "not package(teamster-conformance)",
+        Part::Conformance => "package(teamster-conformance)", // bounded by its group in .config/nextest.toml
+    };
+    let mut command = cargo(&[
+        "nextest",
+        "run",
+        "--workspace",
+        "--all-features",
+        "--filterset",
+        filter,
+    ]);
+    if scope == Scope::Ci {
+        command.args(["--profile", "ci"]);
+    }
+    command
+}

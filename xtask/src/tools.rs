@@ -1,0 +1,124 @@
+//! What is installed on this machine, found out before any long work begins.
+
+use anyhow::{Result, bail};
+
+use crate::command::{cargo, output, program};
+
+/// Claude Code's package asks for this at least.
+const NODE_MIN: u32 = 18;
+
+pub(crate) struct Tools {
+    pub(crate) nextest: bool,
+    pub(crate) deny: bool,
+    missing_rust: Vec<String>,
+    missing_node: Option<String>,
+}
+
+impl Tools {
+    pub(crate) fn find() -> Self {
+        let node = output(program("node", &["--version"])).and_then(|text| major(&text));
+        let npm = output(program("npm", &["--version"]));
+        Self {
+            nextest: has("nextest"),
+            deny: has("deny"),
+            missing_rust: missing_rust(has("fmt"), has("clippy")),
+            missing_node: missing_node(node, npm.is_some()),
+        }
+    }
+
+    pub(crate) fn require_rust(&self) -> Result<()> {
+        fail_on(&self.missing_rust)
+    }
+
+    pub(crate) fn require_node(&self) -> Result<()> {
+        fail_on(self.missing_node.as_slice())
+    }
+
+    pub(crate) fn require_all(&self) -> Result<()> {
+        fail_on(&[self.missing_rust.as_slice(), self.missing_node.as_slice()].concat())
+    }
+}
+
+fn has(subcommand: &str) -> bool {
+    output(cargo(&[subcommand, "--version"])).is_some()
+}
+
+fn missing_rust(rustfmt: bool, clippy: bool) -> Vec<String> {
+    [("rustfmt", rustfmt), ("clippy", clippy)]
+        .into_iter()
+        .filter(|(_, there)| !there)
+        .map(|(name, _)| format!("{name} (checks the code; get it: rustup component add {name})"))
+        .collect()
+}
+
+fn missing_node(node: Option<u32>, npm: bool) -> Option<String> {
+    let node = match node {
+        Some(major) if major >= NODE_MIN => None,
+        Some(major) => Some(format!("Node.js {NODE_MIN} or newer, not {major}")),
+        None => Some(format!("Node.js {NODE_MIN} or newer")),
+    };
+    let npm = (!npm).then(|| "npm".to_owned());
+    let missing: Vec<_> = node.into_iter().chain(npm).collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "{} (to install the pinned agent CLIs for the conformance tests and the demo; get it from nodejs.org or \
+             your system's packages)",
+            missing.join(" and ")
+        )
+    })
+}
+
+fn fail_on(missing: &[String]) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("missing on this machine: {}", missing.join("; "));
+}
+
+/// `v20.11.1` is 20.
+fn major(version: &str) -> Option<u32> {
+    version
+        .trim_start_matches('v')
+        .split('.')
+        .next()?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tools, major, missing_node, missing_rust};
+
+    #[test]
+    fn reads_the_major_version_of_node() {
+        assert_eq!(major("v20.11.1"), Some(20));
+        assert_eq!(major("18.0.0"), Some(18));
+        assert_eq!(major("unknown"), None);
+    }
+
+    #[test]
+    fn asks_for_nothing_that_is_there() {
+        assert!(missing_rust(true, true).is_empty());
+        assert_eq!(missing_node(Some(18), true), None);
+    }
+
+    #[test]
+    fn names_everything_that_is_missing_in_one_line() {
+        let tools = Tools {
+            nextest: false,
+            deny: false,
+            missing_rust: missing_rust(true, false),
+            missing_node: missing_node(Some(16), false),
+        };
+        let message = tools.require_all().unwrap_err().to_string();
+        assert!(message.contains("rustup component add clippy"), "{message}");
+        assert!(
+            message.contains("Node.js 18 or newer, not 16 and npm ("),
+            "{message}"
+        );
+        assert!(
+            !message.contains('\n') && !message.contains("rustfmt"),
+            "{message}"
+        );
+    }
+}
