@@ -1,1 +1,33 @@
-//! stub
+//! Test programs that drive AI agent CLIs, without a model and without chance.
+//!
+//! An agent CLI asks its vendor's API for answers and calls tools. This crate stands in for what is around the agent, so that a
+//! test says what happens and sees what was asked:
+//!
+//! ```
+//! use serde_json::json;
+//! use teamster_testkit::provider::{HttpError, Provider, Reply, Scenario};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let scenario = Scenario::new()
+//!     .reply(Reply::new().text("Let me run that.").tool("Bash", json!({"command": "echo hi"})))
+//!     .reply(Reply::new().text("It printed hi.").fail_times(1, HttpError::rate_limited()));
+//! let provider = Provider::anthropic(scenario).start().await?;
+//!
+//! // Run the agent with ANTHROPIC_BASE_URL set to this, then look at what it asked.
+//! let url = provider.base_url();
+//! for request in provider.requests() {
+//!     println!("{:?} with {:?}", request.prompts(), request.tools());
+//! }
+//! # assert!(url.starts_with("http://127.0.0.1:"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Modules
+//! - [`provider`]: a model provider that plays a scenario over a vendor's real wire protocol.
+//!
+//! Everything listens on the loopback address only, on a free port, and ends with its value.
+
+pub mod provider;
+mod server;

@@ -1,0 +1,77 @@
+//! A server on the loopback address whose connections all end with it.
+//!
+//! Invariant: every connection is a task in a set that the accepting task owns, so ending that one task ends everything;
+//! a client that waits for a stalled answer sees its connection close.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(10);
+
+#[derive(Debug)]
+pub(crate) struct LocalServer {
+    address: SocketAddr,
+    accepting: JoinHandle<Infallible>,
+}
+
+impl LocalServer {
+    /// Serves on a free port.
+    pub(crate) async fn start(router: Router) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let accepting = tokio::spawn(accept(listener, router));
+        Ok(Self { address, accepting })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops, and returns once every connection is closed.
+    pub(crate) async fn stop(&mut self) {
+        self.accepting.abort();
+        // The only outcome is the cancellation that was just asked for.
+        let _cancelled = (&mut self.accepting).await;
+    }
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, router: Router) -> Infallible {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    connections.spawn(serve(stream, router.clone()));
+                }
+                // The client went away before it was served, or descriptors ran out, which a tight loop would not mend.
+                Err(_) => tokio::time::sleep(AFTER_FAILED_ACCEPT).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, router: Router) {
+    // Deltas are small and must leave at once; without the option they only come later.
+    let _slower = stream.set_nodelay(true);
+    let served = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .await;
+    // A client that goes away, and a scenario that cuts the connection, both end here; the record tells them apart.
+    drop(served);
+}
