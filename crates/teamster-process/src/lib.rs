@@ -1,1 +1,88 @@
-//! stub
+//! The operating-system side of Teamster: process trees, their pipes, and the files that a run needs.
+//!
+//! This crate starts a program as the leader of a process tree, hands out its pipes, tells when the leader ends, and
+//! makes sure that nothing of the tree stays behind. It knows no agent, no protocol and no event: whoever calls it
+//! decides what the bytes mean.
+//!
+//! ```
+//! use std::{ffi::OsString, path::Path, time::Duration};
+//! use teamster_process::{Frame, OutputReader, ProcessTree, Spawn, Stdin, find_program};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let program = find_program("sh".as_ref(), Some("/usr/bin:/bin".as_ref()), Path::new("/"))?;
+//! let spawn = Spawn {
+//!     program,
+//!     args: vec![OsString::from("-c"), OsString::from("echo hello; exit 3")],
+//!     env: std::env::vars_os().collect(),
+//!     cwd: "/".into(),
+//!     stdin: Stdin::Null,
+//! };
+//! let (tree, pipes) = ProcessTree::spawn(&spawn)?;
+//!
+//! let mut stdout = OutputReader::new(pipes.stdout, 1024 * 1024);
+//! while stdout.fill().await? > 0 {
+//!     while let Some(frame) = stdout.next() {
+//!         assert_eq!(frame, Frame::Line(b"hello"));
+//!     }
+//! }
+//!
+//! assert_eq!(tree.exited().await.code, Some(3));
+//! tree.terminate(Duration::from_millis(1500)).await; // whoever outlived the leader
+//! tree.reap().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`program`] | finds an executable by name |
+//! | [`spawn`] | what to start, as plain data, and why a start failed |
+//! | [`tree`] | [`ProcessTree`]: the running tree, its signals, its end |
+//! | [`signal`] | the signals that are sent, and how a process ended |
+//! | [`lines`] | splits output into lines of bounded length |
+//! | [`stdin`] | writes input while output is read |
+//! | [`tail`] | the last bytes of a stream |
+//! | [`private`] | files that only this user can read, gone after the run |
+//! | [`spill`] | a bounded queue on disk, for what waits for a slow consumer |
+//!
+//! # Invariants
+//!
+//! - A [`ProcessTree`] never ends with its members alive: [`ProcessTree::reap`] and dropping both kill what is left.
+//! - No signal is ever sent to a process that was not seen as a member of the tree, nor to one that got the number of
+//!   a dead member.
+//! - The group of a tree is never signalled after its leader was reaped, when its number may belong to others.
+//! - Output is never decoded here, and a buffer never grows past its limit, whatever a program writes.
+//! - Every `async fn` can be dropped at any await point; nothing is written twice, lost, or read twice.
+//! - No environment variable is read, except by [`PrivateDir::default_parent`]; no clock runs but for a caller's limit.
+//! - Nothing is printed, and no signal handler is installed.
+//!
+//! It needs Linux 5.4 or later (pidfds) and a Tokio runtime with I/O and time enabled. The host must leave `SIGPIPE`
+//! ignored, as Rust programs do: with the default action, a program that closes its stdin would end the host.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("teamster-process runs on Linux only: it watches processes through pidfds and /proc");
+
+pub mod lines;
+pub mod private;
+pub mod program;
+pub mod signal;
+pub mod spawn;
+pub mod spill;
+pub mod stdin;
+pub mod tail;
+pub mod tree;
+
+mod family;
+mod pidfd;
+mod procfs;
+
+pub use lines::{Frame, LineFramer, OutputReader};
+pub use private::{PrivateDir, PrivateError};
+pub use program::{FindError, find_program};
+pub use signal::{Exit, Signal};
+pub use spawn::{Pipes, Spawn, SpawnError, Stdin};
+pub use spill::{Spill, SpillError};
+pub use stdin::{StdinClosed, StdinWriter};
+pub use tail::Tail;
+pub use tree::{ProcessTree, Survivor};

@@ -1,0 +1,140 @@
+//! A directory for files that only this user may read, gone after the run.
+//!
+//! Invariants: nobody else can list, read or replace what is in it, it never follows a link that somebody put there,
+//! and it is removed with everything in it when it is dropped.
+
+use std::{
+    env, fs,
+    io::{self, Write},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
+    path::{Component, Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, Mode, OFlags, fchmod, fstat, open, openat, unlinkat},
+    process::geteuid,
+};
+use tempfile::TempDir;
+
+/// Why a private file could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrivateError {
+    /// The directory could not be created.
+    #[error("cannot create a private directory in {parent:?}")]
+    Create {
+        /// Where it should have been.
+        parent: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody has put something else in the directory's place.
+    #[error("{path:?} is not the private directory that was created there")]
+    Replaced {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The name of a file or directory is not a single name.
+    #[error("{name:?} is not a plain name")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write {path:?}")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said: no space, a read-only file system, or that the file exists.
+        source: io::Error,
+    },
+}
+
+/// A private directory.
+#[derive(Debug)]
+pub struct PrivateDir {
+    directory: TempDir,
+    /// The directory itself, whatever its path names later.
+    handle: OwnedFd,
+}
+
+impl PrivateDir {
+    /// Creates a directory with mode 0700 and a name that cannot be guessed, which begins with `name_hint`, in
+    /// `parent`, or in [`default_parent`](Self::default_parent).
+    pub fn create(parent: Option<&Path>, name_hint: &str) -> Result<Self, PrivateError> {
+        if !name_hint.is_empty() {
+            check(name_hint)?;
+        }
+        let parent = parent.map_or_else(Self::default_parent, Path::to_owned);
+        let directory = tempfile::Builder::new()
+            .prefix(name_hint)
+            .rand_bytes(16)
+            .permissions(fs::Permissions::from_mode(0o700))
+            .tempdir_in(&parent)
+            .map_err(|source| PrivateError::Create { parent: parent.clone(), source })?;
+        let handle = open(
+            directory.path(),
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
+        let owned = handle.and_then(|handle| Ok((fstat(&handle)?, handle)));
+        let (stat, handle) = owned.map_err(|errno| PrivateError::Create { parent, source: errno.into() })?;
+        if stat.st_uid != geteuid().as_raw() || Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+            return Err(PrivateError::Replaced { path: directory.path().to_owned() });
+        }
+        Ok(Self { directory, handle })
+    }
+
+    /// Where private directories are created by default: `$XDG_RUNTIME_DIR`, if it is this user's alone, else the
+    /// system's directory for temporary files (`$TMPDIR`, or `/tmp`).
+    pub fn default_parent() -> PathBuf {
+        let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        runtime.filter(|path| path.is_absolute() && is_private(path)).unwrap_or_else(env::temp_dir)
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Writes a new file with mode 0600. `name` is a single name; a file that exists is left alone.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, PrivateError> {
+        check(name)?;
+        let path = self.path().join(name);
+        match self.write_new(name, bytes) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(PrivateError::Write { path, source }),
+        }
+    }
+
+    fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = openat(&self.handle, name, flags, mode)?;
+        // The umask may have taken away the owner's own rights.
+        let written = fchmod(&file, mode).map_err(io::Error::from).and_then(|()| fs::File::from(file).write_all(bytes));
+        if written.is_err() {
+            // Half a file of secrets or settings is worse than none; the first error is the one to tell.
+            _ = unlinkat(&self.handle, name, AtFlags::empty());
+        }
+        written
+    }
+}
+
+fn check(name: &str) -> Result<(), PrivateError> {
+    let mut components = Path::new(name).components();
+    match (components.next(), components.next()) {
+        // Comparing with the whole refuses `a/` and `a/.`, which are one component too.
+        (Some(Component::Normal(only)), None) if only == name && !name.contains('\0') => Ok(()),
+        _ => Err(PrivateError::Name { name: name.to_owned() }),
+    }
+}
+
+fn is_private(directory: &Path) -> bool {
+    fs::metadata(directory).is_ok_and(|metadata| {
+        metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o777 == 0o700
+    })
+}

@@ -1,0 +1,129 @@
+//! The signals that a tree can be sent, and how its leader ended.
+
+use std::{borrow::Cow, fmt};
+
+/// A signal for a process tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Signal {
+    /// `SIGHUP`.
+    Hangup,
+    /// `SIGINT`: what a user's Ctrl-C sends.
+    Interrupt,
+    /// `SIGQUIT`.
+    Quit,
+    /// `SIGTERM`: the request to end.
+    Terminate,
+    /// `SIGKILL`: the end, which cannot be refused.
+    Kill,
+    /// `SIGSTOP`: halts a process until `SIGCONT`.
+    Stop,
+    /// `SIGCONT`: lets a halted process go on.
+    Continue,
+}
+
+impl Signal {
+    pub(crate) fn raw(self) -> rustix::process::Signal {
+        use rustix::process::Signal as Raw;
+        match self {
+            Self::Hangup => Raw::HUP,
+            Self::Interrupt => Raw::INT,
+            Self::Quit => Raw::QUIT,
+            Self::Terminate => Raw::TERM,
+            Self::Kill => Raw::KILL,
+            Self::Stop => Raw::STOP,
+            Self::Continue => Raw::CONT,
+        }
+    }
+}
+
+/// How the leader of a tree ended.
+///
+/// Both fields are `None` where the system does not tell: when somebody else in the host program has reaped the
+/// process, or the host ignores `SIGCHLD`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exit {
+    /// The exit code, if the process ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended the process.
+    pub signal: Option<i32>,
+}
+
+impl Exit {
+    /// Whether the process ended by itself with code 0.
+    pub fn success(self) -> bool {
+        self.code == Some(0)
+    }
+
+    /// The name of the signal that ended the process, such as `SIGKILL`.
+    pub fn signal_name(self) -> Option<Cow<'static, str>> {
+        self.signal.map(name_of)
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exited with code {code}"),
+            (None, Some(signal)) => write!(f, "was ended by {}", name_of(signal)),
+            (None, None) => f.write_str("ended in an unknown way"),
+        }
+    }
+}
+
+fn name_of(signal: i32) -> Cow<'static, str> {
+    use rustix::process::Signal as Raw;
+    const NAMES: [(Raw, &str); 31] = [
+        (Raw::HUP, "SIGHUP"),
+        (Raw::INT, "SIGINT"),
+        (Raw::QUIT, "SIGQUIT"),
+        (Raw::ILL, "SIGILL"),
+        (Raw::TRAP, "SIGTRAP"),
+        (Raw::ABORT, "SIGABRT"),
+        (Raw::BUS, "SIGBUS"),
+        (Raw::FPE, "SIGFPE"),
+        (Raw::KILL, "SIGKILL"),
+        (Raw::USR1, "SIGUSR1"),
+        (Raw::SEGV, "SIGSEGV"),
+        (Raw::USR2, "SIGUSR2"),
+        (Raw::PIPE, "SIGPIPE"),
+        (Raw::ALARM, "SIGALRM"),
+        (Raw::TERM, "SIGTERM"),
+        (Raw::STKFLT, "SIGSTKFLT"),
+        (Raw::CHILD, "SIGCHLD"),
+        (Raw::CONT, "SIGCONT"),
+        (Raw::STOP, "SIGSTOP"),
+        (Raw::TSTP, "SIGTSTP"),
+        (Raw::TTIN, "SIGTTIN"),
+        (Raw::TTOU, "SIGTTOU"),
+        (Raw::URG, "SIGURG"),
+        (Raw::XCPU, "SIGXCPU"),
+        (Raw::XFSZ, "SIGXFSZ"),
+        (Raw::VTALARM, "SIGVTALRM"),
+        (Raw::PROF, "SIGPROF"),
+        (Raw::WINCH, "SIGWINCH"),
+        (Raw::IO, "SIGIO"),
+        (Raw::POWER, "SIGPWR"),
+        (Raw::SYS, "SIGSYS"),
+    ];
+    NAMES
+        .iter()
+        .find(|(known, _)| known.as_raw() == signal)
+        .map_or_else(|| Cow::Owned(format!("signal {signal}")), |(_, name)| Cow::Borrowed(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_reads_as_a_sentence() {
+        let code = Exit { code: Some(3), signal: None };
+        let killed = Exit { code: None, signal: Some(9) };
+        let real_time = Exit { code: None, signal: Some(40) };
+        assert_eq!(code.to_string(), "exited with code 3");
+        assert_eq!(killed.to_string(), "was ended by SIGKILL");
+        assert_eq!(real_time.to_string(), "was ended by signal 40");
+        assert_eq!(Exit::default().to_string(), "ended in an unknown way");
+    }
+}

@@ -1,0 +1,241 @@
+//! Starts a program: what to start as plain data, the pipes to it, and why a start failed.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    io::{self, Read},
+    os::{
+        fd::OwnedFd,
+        unix::{ffi::OsStrExt, process::CommandExt},
+    },
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::{
+    io::Errno,
+    pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
+};
+use tokio::net::unix::pipe;
+
+/// How much a program can write before somebody reads it. Agents that end while the pipe is full lose what it did not
+/// take, so it is as large as an unprivileged user may ask for.
+pub const PIPE_BYTES: usize = 1024 * 1024;
+
+/// The least that every pipe holds.
+const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Spawn {
+    /// The executable: a path, as [`find_program`](crate::find_program) gives it. It is not searched in `PATH`.
+    pub program: PathBuf,
+    /// The arguments, without the program's name.
+    pub args: Vec<OsString>,
+    /// The whole environment: nothing else is inherited.
+    pub env: BTreeMap<OsString, OsString>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Where the program's stdin comes from.
+    pub stdin: Stdin,
+}
+
+/// Where a program's stdin comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// `/dev/null`: an end of file at the first read.
+    Null,
+    /// A pipe, see [`Pipes::stdin`].
+    Pipe,
+}
+
+/// Our ends of a program's pipes. They do not block, and no other child inherits them.
+#[derive(Debug)]
+pub struct Pipes {
+    /// What the program reads, if it was started with [`Stdin::Pipe`].
+    pub stdin: Option<pipe::Sender>,
+    /// What the program writes to stdout.
+    pub stdout: pipe::Receiver,
+    /// What the program writes to stderr.
+    pub stderr: pipe::Receiver,
+}
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// The program does not exist.
+    #[error("{program:?} does not exist")]
+    NotFound {
+        /// The program.
+        program: PathBuf,
+    },
+    /// The program exists, but what has to run it does not.
+    #[error("{program:?} cannot run: {} is not installed", named(interpreter.as_deref()))]
+    InterpreterNotFound {
+        /// The program.
+        program: PathBuf,
+        /// What its first line names; `None` for a binary, whose dynamic loader is missing.
+        interpreter: Option<PathBuf>,
+    },
+    /// The working directory cannot be entered.
+    #[error("cannot enter the working directory {cwd:?}")]
+    WorkingDirectory {
+        /// The working directory.
+        cwd: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The program may not be executed.
+    #[error("{program:?} may not be executed; check its permissions and how its file system is mounted")]
+    Permission {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no program for this system.
+    #[error("{program:?} is no program for this machine: built for another one, or a script without a `#!` line")]
+    Format {
+        /// The program.
+        program: PathBuf,
+    },
+    /// Arguments and environment are larger than the system takes.
+    #[error(
+        "arguments and environment of {program:?} are too large: {total} bytes, the largest {largest} (one may have \
+         131071); pass long text on stdin or in a file"
+    )]
+    TooLong {
+        /// The program.
+        program: PathBuf,
+        /// The size of the largest argument or variable, in bytes.
+        largest: usize,
+        /// The size of all of them, in bytes.
+        total: usize,
+    },
+    /// The program's file is being written.
+    #[error("{program:?} is being written, by an update perhaps; try again")]
+    Busy {
+        /// The program.
+        program: PathBuf,
+    },
+    /// The system is out of processes, descriptors or memory.
+    #[error("the system has no room for another process: its limit of processes, descriptors or memory is reached")]
+    Exhausted {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An argument or a variable has a byte that the system cannot pass.
+    #[error("an argument or variable for {program:?} has a NUL byte")]
+    Nul {
+        /// The program.
+        program: PathBuf,
+    },
+    /// The system has no pidfds, or refuses them.
+    #[error("cannot watch the process; Linux 5.4 or later is needed")]
+    Watch {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("cannot start {program:?}")]
+    Other {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn named(interpreter: Option<&Path>) -> String {
+    interpreter.map_or_else(|| "its dynamic loader".into(), |path| path.display().to_string())
+}
+
+/// Starts the program as the leader of a new process group.
+pub(crate) fn start(spawn: &Spawn) -> Result<(Child, Pipes), SpawnError> {
+    let failed = |source: io::Error| explain(spawn, source);
+
+    let (stdout, stdout_theirs) = output_pipe().map_err(failed)?;
+    let (stderr, stderr_theirs) = output_pipe().map_err(failed)?;
+    let (stdin, stdin_theirs) = match spawn.stdin {
+        Stdin::Null => (None, Stdio::null()),
+        Stdin::Pipe => {
+            let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
+            (Some(pipe::Sender::from_owned_fd(ours).map_err(failed)?), Stdio::from(theirs))
+        }
+    };
+
+    // The command holds their ends of the pipes: it must go before anybody waits for an end of file.
+    let child = Command::new(&spawn.program)
+        .args(&spawn.args)
+        .env_clear()
+        .envs(&spawn.env)
+        .current_dir(&spawn.cwd)
+        .process_group(0)
+        .stdin(stdin_theirs)
+        .stdout(stdout_theirs)
+        .stderr(stderr_theirs)
+        .spawn()
+        .map_err(failed)?;
+    Ok((child, Pipes { stdin, stdout, stderr }))
+}
+
+fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+    // A user who is not root has a budget for all pipes together: take what is left of it.
+    let mut size = PIPE_BYTES;
+    while size > DEFAULT_PIPE_BYTES && fcntl_setpipe_size(&ours, size).is_err() {
+        size /= 2;
+    }
+    Ok((pipe::Receiver::from_owned_fd(ours)?, theirs))
+}
+
+/// Finds the cause of a failed start: the error number alone does not tell which of the files it is about.
+fn explain(spawn: &Spawn, source: io::Error) -> SpawnError {
+    let program = spawn.program.clone();
+    if source.kind() == io::ErrorKind::InvalidInput {
+        return SpawnError::Nul { program };
+    }
+    match Errno::from_io_error(&source) {
+        Some(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP) => explain_path(spawn, source),
+        Some(Errno::NOEXEC) => SpawnError::Format { program },
+        Some(Errno::TOOBIG) => {
+            let variables = spawn.env.iter().map(|(name, value)| name.len() + value.len() + 1);
+            let sizes = || spawn.args.iter().map(|arg| arg.len()).chain(variables.clone());
+            SpawnError::TooLong { program, largest: sizes().max().unwrap_or(0), total: sizes().sum() }
+        }
+        Some(Errno::TXTBSY) => SpawnError::Busy { program },
+        Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => SpawnError::Exhausted { source },
+        _ => SpawnError::Other { program, source },
+    }
+}
+
+fn explain_path(spawn: &Spawn, source: io::Error) -> SpawnError {
+    let program = spawn.program.clone();
+    // `.` inside it needs the same permission as entering it.
+    if let Err(source) = std::fs::metadata(spawn.cwd.join(".")) {
+        return SpawnError::WorkingDirectory { cwd: spawn.cwd.clone(), source };
+    }
+    // A relative program is looked up after the change of directory.
+    let file = spawn.cwd.join(&program);
+    if source.kind() == io::ErrorKind::PermissionDenied {
+        return SpawnError::Permission { program, source };
+    }
+    match std::fs::metadata(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => SpawnError::NotFound { program },
+        Err(source) => SpawnError::Other { program, source },
+        Ok(_) if source.kind() == io::ErrorKind::NotFound => {
+            SpawnError::InterpreterNotFound { program, interpreter: interpreter(&file) }
+        }
+        Ok(_) => SpawnError::Other { program, source },
+    }
+}
+
+/// What the `#!` line of a script names.
+fn interpreter(file: &Path) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    std::fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let name = line.trim_ascii_start().split(|byte| matches!(byte, b' ' | b'\t')).next()?;
+    Some(PathBuf::from(OsStr::from_bytes(name)))
+}

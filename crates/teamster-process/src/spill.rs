@@ -1,0 +1,184 @@
+//! A bounded queue of byte records on disk, for what waits for a slow consumer.
+//!
+//! The file is unlinked as soon as it is created, so that nothing of it stays behind however the program ends. It is
+//! used as a ring: its size is bounded by the limit, not by what has passed through. Its reads and writes are blocking
+//! calls of at most a few buffers, which the page cache answers.
+//! Invariant: records come out whole, in order, and each once; a push that failed has changed nothing.
+
+use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+
+/// What is written or read at a time.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Each record is preceded by its length, in this many bytes.
+const HEADER_BYTES: usize = 4;
+
+/// Why a record was not taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpillError {
+    /// It does not fit. A record never fits that is larger than the limit.
+    #[error("{waiting} bytes wait already, and {record} more do not fit in {max}")]
+    Full {
+        /// How many bytes wait.
+        waiting: u64,
+        /// The size of the record.
+        record: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// The file could not be written; the disk may be full.
+    #[error("cannot write what waits to disk")]
+    Io {
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A first-in, first-out queue of byte records.
+#[derive(Debug)]
+pub struct Spill {
+    file: File,
+    max_bytes: u64,
+    records: usize,
+    /// What was read from the file and not taken out yet: its first `taken` bytes are gone.
+    front: Vec<u8>,
+    taken: usize,
+    /// What lies in the file, counted from when it was last empty: from `read` to `written`, each modulo the limit.
+    read: u64,
+    written: u64,
+    /// What is not written to the file yet.
+    back: Vec<u8>,
+}
+
+impl Spill {
+    /// A queue of at most `max_bytes`, in a file without a name in `directory`.
+    pub fn create(directory: &Path, max_bytes: u64) -> io::Result<Self> {
+        let file = tempfile::tempfile_in(directory)?;
+        Ok(Self { file, max_bytes, records: 0, front: Vec::new(), taken: 0, read: 0, written: 0, back: Vec::new() })
+    }
+
+    /// Adds a record.
+    pub fn push(&mut self, record: &[u8]) -> Result<(), SpillError> {
+        let full = SpillError::Full { waiting: self.bytes(), record: record.len() as u64, max: self.max_bytes };
+        let Ok(header) = u32::try_from(record.len()) else {
+            return Err(full);
+        };
+        if self.bytes() + u64::from(header) + HEADER_BYTES as u64 > self.max_bytes {
+            return Err(full);
+        }
+        let before = self.back.len();
+        self.back.extend_from_slice(&header.to_le_bytes());
+        self.back.extend_from_slice(record);
+        if self.back.len() >= BUFFER_BYTES
+            && let Err(source) = self.write_back()
+        {
+            self.back.truncate(before);
+            return Err(SpillError::Io { source });
+        }
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Takes out the oldest record. After an error it is still there.
+    pub fn pop(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if self.records == 0 {
+            return Ok(None);
+        }
+        self.load(HEADER_BYTES)?;
+        let Some(header) = self.waiting().first_chunk::<HEADER_BYTES>().copied() else {
+            return Err(cut());
+        };
+        let length = usize::try_from(u32::from_le_bytes(header)).map_err(|_| cut())?;
+        self.load(HEADER_BYTES + length)?;
+        let record = self.waiting().get(HEADER_BYTES..HEADER_BYTES + length).ok_or_else(cut)?.to_vec();
+        self.taken += HEADER_BYTES + length;
+        self.records -= 1;
+        if self.records == 0 {
+            self.start_over();
+        }
+        Ok(Some(record))
+    }
+
+    /// How many records wait.
+    pub fn len(&self) -> usize {
+        self.records
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// How many bytes wait, with four for each record's length.
+    pub fn bytes(&self) -> u64 {
+        (self.waiting().len() + self.back.len()) as u64 + (self.written - self.read)
+    }
+
+    fn waiting(&self) -> &[u8] {
+        self.front.get(self.taken..).unwrap_or_default()
+    }
+
+    /// Makes sure that at least `wanted` bytes are at the front, of those that wait.
+    fn load(&mut self, wanted: usize) -> io::Result<()> {
+        if self.waiting().len() >= wanted {
+            return Ok(());
+        }
+        self.front.drain(..self.taken);
+        self.taken = 0;
+        let held = self.front.len();
+        let in_file = self.written - self.read;
+        let count = in_file.min(wanted.saturating_sub(held).max(BUFFER_BYTES) as u64);
+        if let Ok(count) = usize::try_from(count) {
+            self.front.resize(held + count, 0);
+            let space = self.front.get_mut(held..).unwrap_or_default();
+            if let Err(error) = transfer(self.read, self.max_bytes, space, |part, at| self.file.read_exact_at(part, at))
+            {
+                self.front.truncate(held);
+                return Err(error);
+            }
+        }
+        self.read += count;
+        if self.front.len() < wanted && self.read == self.written {
+            self.front.append(&mut self.back);
+        }
+        Ok(())
+    }
+
+    fn write_back(&mut self) -> io::Result<()> {
+        let file = &self.file;
+        transfer(self.written, self.max_bytes, &mut self.back, |part, at| file.write_all_at(part, at))?;
+        self.written += self.back.len() as u64;
+        self.back.clear();
+        Ok(())
+    }
+
+    fn start_over(&mut self) {
+        self.front.clear();
+        self.taken = 0;
+        if self.written > 0 {
+            self.read = 0;
+            self.written = 0;
+            // It only gives the disk's space back early; the file stays bounded without it.
+            _ = self.file.set_len(0);
+        }
+    }
+}
+
+/// Moves bytes from or to a place in the ring, in two parts where they go around its end.
+fn transfer(
+    position: u64,
+    ring: u64,
+    bytes: &mut [u8],
+    mut one: impl FnMut(&mut [u8], u64) -> io::Result<()>,
+) -> io::Result<()> {
+    let at = position % ring;
+    let until_end = usize::try_from(ring - at).unwrap_or(usize::MAX).min(bytes.len());
+    let (first, second) = bytes.split_at_mut(until_end);
+    one(first, at)?;
+    one(second, 0)
+}
+
+fn cut() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "a record on disk is cut")
+}
