@@ -41,9 +41,7 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 /// Runs it to its end; anything but success is an error.
 pub(crate) fn run(mut command: Command) -> Result<()> {
     announce(&command);
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start `{}`", text(&command)))?;
+    let status = command.status().with_context(|| format!("cannot start `{}`", text(&command)))?;
     succeeded(&command, status)
 }
 
@@ -72,40 +70,25 @@ pub(crate) fn run_tests(mut command: Command, totals: &mut Totals) -> Result<()>
             .map_err(|_| anyhow!("the reader of the tests' output panicked"))?
             .context("cannot read the tests' output")?,
     );
-    let status = child
-        .wait()
-        .with_context(|| format!("cannot wait for `{}`", text(&command)))?;
+    let status = child.wait().with_context(|| format!("cannot wait for `{}`", text(&command)))?;
     succeeded(&command, status)
 }
 
 /// What it printed on standard output, trimmed, when it ran and succeeded.
 pub(crate) fn output(mut command: Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// The command line as a person would type it (for reading, not for a shell).
 pub(crate) fn text(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let program = program
-        .file_name()
-        .unwrap_or(program.as_os_str())
-        .to_string_lossy();
+    let program = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
     let args = command.get_args().map(|arg| {
         let arg = arg.to_string_lossy();
-        if arg.contains([' ', '(']) {
-            format!("'{arg}'")
-        } else {
-            arg.into_owned()
-        }
+        if arg.contains([' ', '(']) { format!("'{arg}'") } else { arg.into_owned() }
     });
-    iter::once(program.into_owned())
-        .chain(args)
-        .collect::<Vec<_>>()
-        .join(" ")
+    iter::once(program.into_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
 fn announce(command: &Command) {

@@ -20,11 +20,8 @@ struct Cli {
     install_script: Option<&'static str>,
 }
 
-const CLIS: [Cli; 1] = [Cli {
-    package: "@anthropic-ai/claude-code",
-    command: "claude",
-    install_script: Some("install.cjs"),
-}];
+const CLIS: [Cli; 1] =
+    [Cli { package: "@anthropic-ai/claude-code", command: "claude", install_script: Some("install.cjs") }];
 
 /// The folder with the pinned CLIs' commands.
 pub(crate) fn bin_dir() -> PathBuf {
@@ -52,22 +49,12 @@ fn lock() -> Result<File> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let path = folder.join("install-clis.lock");
     let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-    file.lock()
-        .with_context(|| format!("cannot lock {}", path.display()))?;
+    file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
     Ok(file)
 }
 
 fn install() -> Result<()> {
-    let mut npm = program(
-        "npm",
-        &[
-            "ci",
-            "--ignore-scripts",
-            "--include=optional",
-            "--no-audit",
-            "--no-fund",
-        ],
-    );
+    let mut npm = program("npm", &["ci", "--ignore-scripts", "--include=optional", "--no-audit", "--no-fund"]);
     npm.current_dir(conformance());
     run_command(npm)?;
     for cli in &CLIS {
@@ -99,22 +86,13 @@ fn verify() -> Result<Vec<String>> {
 }
 
 fn verify_cli(cli: &Cli, manifest: &Value) -> Result<String> {
-    let pinned = manifest
-        .get("dependencies")
-        .and_then(|all| all.get(cli.package))
-        .and_then(Value::as_str);
-    let pinned =
-        pinned.with_context(|| format!("conformance/package.json does not pin {}", cli.package))?;
+    let pinned = manifest.get("dependencies").and_then(|all| all.get(cli.package)).and_then(Value::as_str);
+    let pinned = pinned.with_context(|| format!("conformance/package.json does not pin {}", cli.package))?;
     let mut command = program(bin_dir().join(cli.command), &["--version"]);
     command.env("DISABLE_AUTOUPDATER", "1");
     match output(command) {
-        Some(said) if said.split_whitespace().any(|word| word == pinned) => {
-            Ok(format!("{}: {said}", cli.command))
-        }
-        Some(said) => bail!(
-            "`{} --version` says {said:?}, but {pinned} is pinned",
-            cli.command
-        ),
+        Some(said) if said.split_whitespace().any(|word| word == pinned) => Ok(format!("{}: {said}", cli.command)),
+        Some(said) => bail!("`{} --version` says {said:?}, but {pinned} is pinned", cli.command),
         None => bail!("`{} --version` does not run", cli.command),
     }
 }
@@ -127,27 +105,19 @@ struct Locked {
 
 /// The packages of a lock file by their folder.
 fn locked_packages(lock: &Value) -> BTreeMap<String, Locked> {
-    let packages = lock
-        .get("packages")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
+    let packages = lock.get("packages").and_then(Value::as_object).into_iter().flatten();
     packages
         .filter(|(folder, _)| folder.starts_with("node_modules/"))
         .filter_map(|(folder, package)| {
             let version = package.get("version")?.as_str()?.to_owned();
-            let optional = package
-                .get("optional")
-                .and_then(Value::as_bool)
-                .unwrap_or(false);
+            let optional = package.get("optional").and_then(Value::as_bool).unwrap_or(false);
             Some((folder.clone(), Locked { version, optional }))
         })
         .collect()
 }
 
 fn read_json(path: &Path) -> Result<Value> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 
@@ -174,22 +144,10 @@ mod tests {
         let locked = locked_packages(&read_json(&conformance().join("package-lock.json")).unwrap());
         for cli in &CLIS {
             let pinned = manifest["dependencies"][cli.package].as_str().unwrap();
-            assert!(
-                pinned.starts_with(|first: char| first.is_ascii_digit()),
-                "{} is a range: {pinned}",
-                cli.package
-            );
-            assert_eq!(
-                locked[&format!("node_modules/{}", cli.package)].version,
-                pinned
-            );
+            assert!(pinned.starts_with(|first: char| first.is_ascii_digit()), "{} is a range: {pinned}", cli.package);
+            assert_eq!(locked[&format!("node_modules/{}", cli.package)].version, pinned);
         }
-        assert_eq!(
-            manifest["dependencies"]
-                .as_object()
-                .map(serde_json::Map::len),
-            Some(CLIS.len())
-        );
+        assert_eq!(manifest["dependencies"].as_object().map(serde_json::Map::len), Some(CLIS.len()));
     }
 
     #[test]

@@ -2,14 +2,11 @@
 //!
 //! One file a command. A command says what it runs before it runs it, stops at the first fault, and says in one line
 //! what failed. Nothing here is part of the product: no crate depends on it.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "these commands talk to a person or to a CI log"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to a person or to a CI log")]
 
 mod bench;
 mod command;
+mod demo;
 mod install_clis;
 mod test;
 mod tools;
@@ -39,13 +36,15 @@ enum Command {
     Ci,
     /// Install the agent CLIs pinned in conformance/package.json, and verify that they run
     InstallClis,
+    /// Watch a real agent CLI work through `teamster run`, with a scripted model: no account, no key, no network
+    Demo(demo::Args),
     /// Run the benchmarks
     Bench,
 }
 
 fn main() -> ExitCode {
-    match run(Args::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(&Args::parse().command) {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("\nxtask: {error:#}");
             ExitCode::FAILURE
@@ -53,19 +52,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<()> {
+fn run(command: &Command) -> Result<ExitCode> {
     match command {
-        Command::Test { quick } => test::run(if quick {
-            test::Scope::Quick
-        } else {
-            test::Scope::Full
-        })?,
+        Command::Test { quick } => test::run(if *quick { test::Scope::Quick } else { test::Scope::Full })?,
         Command::Ci => test::run(test::Scope::Ci)?,
         Command::InstallClis => {
             tools::Tools::find().require_node()?;
             install_clis::run()?;
         }
+        Command::Demo(args) => return demo::run(args),
         Command::Bench => bench::run()?,
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

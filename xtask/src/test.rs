@@ -39,9 +39,7 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
     let tools = Tools::find();
     match scope {
         Scope::Quick => tools.require_rust()?,
-        Scope::Full => tools
-            .require_all()
-            .context("nothing was run (`--quick` needs no Node.js)")?,
+        Scope::Full => tools.require_all().context("nothing was run (`--quick` needs no Node.js)")?,
         Scope::Ci => tools.require_all().context("nothing was run")?,
     }
     if !tools.nextest {
@@ -74,13 +72,7 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
 
 fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
     let check = |name, action| Check { name, action };
-    let mut clippy = cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-    ]);
+    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--"]);
     clippy.args(["-D", "warnings"]);
     let mut docs = cargo(&["doc", "--workspace", "--lib", "--no-deps", "--all-features"]);
     docs.env("RUSTDOCFLAGS", "-D warnings");
@@ -89,34 +81,19 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         check("format", Action::Run(cargo(&["fmt", "--all", "--check"]))),
         check("lints", Action::Run(clippy)),
         check("tests", Action::Count(tests(scope, tools, Part::Ordinary))),
-        check(
-            "examples in the docs",
-            Action::Count(cargo(&["test", "--doc", "--workspace", "--all-features"])),
-        ),
+        check("examples in the docs", Action::Count(cargo(&["test", "--doc", "--workspace", "--all-features"]))),
         check("docs", Action::Run(docs)),
     ];
     if scope != Scope::Quick {
         checks.push(check("agent CLIs", Action::InstallClis));
-        checks.push(check(
-            "conformance",
-            Action::Count(tests(scope, tools, Part::Conformance)),
-        ));
+        checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
     }
     checks.push(check(
         "dependency policy",
         if tools.deny {
-            Action::Run(cargo(&[
-                "deny",
-                "--all-features",
-                "check",
-                "bans",
-                "licenses",
-                "sources",
-            ]))
+            Action::Run(cargo(&["deny", "--all-features", "check", "bans", "licenses", "sources"]))
         } else {
-            Action::Skip(
-                "skipped: cargo-deny is not installed (get it: cargo install --locked cargo-deny)",
-            )
+            Action::Skip("skipped: cargo-deny is not installed (get it: cargo install --locked cargo-deny)")
         },
     ));
     checks
@@ -142,28 +119,16 @@ fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
                 "--bins",
                 "--tests",
             ]),
-            Part::Conformance => cargo(&[
-                "test",
-                "--package",
-                "teamster-conformance",
-                "--all-features",
-                "--",
-                "--test-threads=2",
-            ]),
+            Part::Conformance => {
+                cargo(&["test", "--package", "teamster-conformance", "--all-features", "--", "--test-threads=2"])
+            }
         };
     }
     let filter = match part {
         Part::Ordinary => "not package(teamster-conformance)",
         Part::Conformance => "package(teamster-conformance)", // bounded by its group in .config/nextest.toml
     };
-    let mut command = cargo(&[
-        "nextest",
-        "run",
-        "--workspace",
-        "--all-features",
-        "--filterset",
-        filter,
-    ]);
+    let mut command = cargo(&["nextest", "run", "--workspace", "--all-features", "--filterset", filter]);
     if scope == Scope::Ci {
         command.args(["--profile", "ci"]);
     }

@@ -77,12 +77,7 @@ fn fail_on(missing: &[String]) -> Result<()> {
 
 /// `v20.11.1` is 20.
 fn major(version: &str) -> Option<u32> {
-    version
-        .trim_start_matches('v')
-        .split('.')
-        .next()?
-        .parse()
-        .ok()
+    version.trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -112,13 +107,7 @@ mod tests {
         };
         let message = tools.require_all().unwrap_err().to_string();
         assert!(message.contains("rustup component add clippy"), "{message}");
-        assert!(
-            message.contains("Node.js 18 or newer, not 16 and npm ("),
-            "{message}"
-        );
-        assert!(
-            !message.contains('\n') && !message.contains("rustfmt"),
-            "{message}"
-        );
+        assert!(message.contains("Node.js 18 or newer, not 16 and npm ("), "{message}");
+        assert!(!message.contains('\n') && !message.contains("rustfmt"), "{message}");
     }
 }

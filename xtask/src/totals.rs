@@ -22,12 +22,10 @@ impl Totals {
         let line = line.trim();
         let counted = if line.starts_with("test result: ") {
             // test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
-            number_before(line, " passed")
-                .map(|passed| (passed, number_before(line, " failed").unwrap_or(0)))
+            number_before(line, " passed").map(|passed| (passed, number_before(line, " failed").unwrap_or(0)))
         } else if line.starts_with("Summary [") {
             // Summary [   0.523s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 3 skipped
-            let run =
-                number_before(line, " tests run:").or_else(|| number_before(line, " test run:"));
+            let run = number_before(line, " tests run:").or_else(|| number_before(line, " test run:"));
             run.map(|run| {
                 let passed = number_before(line, " passed").unwrap_or(0);
                 (passed, run.saturating_sub(passed))
@@ -49,11 +47,7 @@ impl fmt::Display for Totals {
 
 fn number_before(line: &str, word: &str) -> Option<u64> {
     let (before, _) = line.split_once(word)?;
-    before
-        .rsplit(|character: char| !character.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
+    before.rsplit(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Leaves out the colour sequences (`ESC [ ... m`).
@@ -102,9 +96,6 @@ mod tests {
 
     #[test]
     fn ignores_what_a_test_prints() {
-        assert_eq!(
-            counted(&["12 passed, 3 failed\n", "        PASS [   0.004s] a::b\n"]),
-            "0 passed, 0 failed"
-        );
+        assert_eq!(counted(&["12 passed, 3 failed\n", "        PASS [   0.004s] a::b\n"]), "0 passed, 0 failed");
     }
 }
