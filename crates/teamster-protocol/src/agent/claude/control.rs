@@ -1,0 +1,83 @@
+//! What we write to Claude Code's standard input in session mode: user messages and the control protocol.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use crate::request::{Attachment, AttachmentKind, RequestError, RunRequest};
+
+/// The id of our `initialize` request.
+pub(super) const INITIALIZE: &str = "teamster-initialize";
+/// The id of our `interrupt` request.
+pub(super) const INTERRUPT: &str = "teamster-interrupt";
+
+/// Asks for what no flag gives: the words of subagents, and a schema of any length.
+pub(super) fn initialize(schema: Option<&Value>) -> Vec<u8> {
+    let mut request = json!({ "subtype": "initialize", "forwardSubagentText": true });
+    if let (Some(schema), Some(request)) = (schema, request.as_object_mut()) {
+        request.insert("jsonSchema".to_owned(), schema.clone());
+    }
+    line(&json!({ "type": "control_request", "request_id": INITIALIZE, "request": request }))
+}
+
+/// Asks to stop the running turn.
+pub(super) fn interrupt() -> Vec<u8> {
+    line(&json!({ "type": "control_request", "request_id": INTERRUPT, "request": { "subtype": "interrupt" } }))
+}
+
+/// Refuses what the CLI asks of its host: a run can neither ask a person nor serve hooks, and a request without an
+/// answer would wait for ever.
+pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {
+    let response = if subtype == "can_use_tool" {
+        let denial = json!({ "behavior": "deny", "message": "This run cannot ask for permission." });
+        json!({ "subtype": "success", "request_id": request_id, "response": denial })
+    } else {
+        json!({ "subtype": "error", "request_id": request_id, "error": format!("{subtype} is not supported here") })
+    };
+    line(&json!({ "type": "control_response", "response": response }))
+}
+
+/// The prompt with its attachments.
+pub(super) fn user_message(request: &RunRequest) -> Result<Vec<u8>, RequestError> {
+    let content = if request.attachments.is_empty() {
+        Value::String(request.prompt.clone())
+    } else {
+        let mut blocks = request.attachments.iter().map(attachment_block).collect::<Result<Vec<_>, _>>()?;
+        blocks.push(json!({ "type": "text", "text": request.prompt }));
+        Value::Array(blocks)
+    };
+    Ok(line(&json!({ "type": "user", "message": { "role": "user", "content": content } })))
+}
+
+fn attachment_block(attachment: &Attachment) -> Result<Value, RequestError> {
+    let (name, data) = match attachment {
+        Attachment::Data { name, data } => (name, data),
+        Attachment::Path(path) => {
+            return Err(RequestError::Attachment {
+                name: path.display().to_string(),
+                problem: "it has not been read: whoever starts the run must read it first".to_owned(),
+            });
+        }
+    };
+    let base64 =
+        |media_type: &str| json!({ "type": "base64", "media_type": media_type, "data": BASE64_STANDARD.encode(data) });
+    match AttachmentKind::of(data) {
+        Some(AttachmentKind::Image(media_type)) => Ok(json!({ "type": "image", "source": base64(media_type) })),
+        Some(AttachmentKind::Pdf) => Ok(json!({ "type": "document", "source": base64("application/pdf") })),
+        Some(AttachmentKind::Text) => {
+            let text = String::from_utf8_lossy(data);
+            Ok(json!({ "type": "text", "text": format!("Attached file {name}:\n{text}") }))
+        }
+        None => Err(RequestError::Attachment {
+            name: name.clone(),
+            problem: "it is no text, PNG, JPEG, GIF, WebP or PDF".to_owned(),
+        }),
+    }
+}
+
+/// One line of JSON. A non-JSON line would kill the CLI at once, so lines are made nowhere else.
+fn line(value: &Value) -> Vec<u8> {
+    let mut bytes = value.to_string().into_bytes();
+    bytes.push(b'\n');
+    bytes
+}

@@ -1,0 +1,154 @@
+//! How Claude Code 2.1.197 is started.
+//!
+//! Variadic flags swallow what follows them (`--allowedTools X PROMPT`), so every value goes as `--flag=value`. Texts go
+//! by private file or by standard input, never by argv, which other users of the machine can read.
+
+use serde_json::json;
+
+use crate::launch::{Launch, Stdin};
+use crate::request::{Conversation, OutputMode, PermissionMode, RequestError, RunRequest};
+
+/// An argument may be 128 KiB long; this leaves room for its flag.
+const LONGEST_ARGUMENT: usize = 100 * 1024;
+
+pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
+    let program = request.cli_path.clone().unwrap_or_else(|| "claude".into());
+    let mut launch = Launch::new(program);
+    launch.cwd.clone_from(&request.cwd);
+    launch.arg("-p");
+    output(&mut launch, request);
+    conversation(&mut launch, &request.conversation);
+    model(&mut launch, request);
+    permissions(&mut launch, request);
+    mcp(&mut launch, request);
+    for argument in &request.cli_args {
+        launch.arg(argument.as_str());
+    }
+    environment(&mut launch, request);
+    if request.output == OutputMode::Batch {
+        batch_prompt(&mut launch, request)?;
+    }
+    Ok(launch)
+}
+
+fn output(launch: &mut Launch, request: &RunRequest) {
+    if request.output == OutputMode::Batch {
+        launch.arg("--output-format").arg("json");
+        return;
+    }
+    // A session of one turn: with stdin open until the result was read, the CLI does not drop the end of its output
+    // (trap 1 of the facts), the prompt stays out of argv, and an interrupt can be asked for.
+    launch.stdin = Stdin::Open;
+    for part in ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"] {
+        launch.arg(part);
+    }
+    if request.output == OutputMode::Stream {
+        launch.arg("--include-partial-messages");
+    }
+}
+
+fn conversation(launch: &mut Launch, conversation: &Conversation) {
+    match conversation {
+        Conversation::New => {}
+        Conversation::Resume(id) => {
+            launch.flag("--resume", id);
+        }
+        Conversation::Fork(id) => {
+            launch.flag("--resume", id).arg("--fork-session");
+        }
+        Conversation::Continue => {
+            launch.arg("--continue");
+        }
+    }
+}
+
+fn model(launch: &mut Launch, request: &RunRequest) {
+    if let Some(model) = &request.model {
+        launch.flag("--model", model);
+    }
+    if let Some(text) = &request.system_prompt {
+        launch.flag_file("--system-prompt-file", "system-prompt.txt", text.as_str());
+    }
+    if let Some(text) = &request.append_system_prompt {
+        launch.flag_file("--append-system-prompt-file", "append-system-prompt.txt", text.as_str());
+    }
+    if let Some(turns) = request.max_turns {
+        launch.flag("--max-turns", turns);
+    }
+    if let Some(budget) = request.max_budget_usd {
+        launch.flag("--max-budget-usd", budget);
+    }
+}
+
+fn permissions(launch: &mut Launch, request: &RunRequest) {
+    let denied_by_mode: &[&str] = match request.permissions.mode {
+        // In `default` mode `-p` denies what it would ask for: a run cannot ask.
+        PermissionMode::Ask => {
+            launch.flag("--permission-mode", "default");
+            &[]
+        }
+        // A user's own allow rules cannot lift these: deny rules win.
+        PermissionMode::ReadOnly => {
+            launch.flag("--permission-mode", "default");
+            &["Edit", "Write", "NotebookEdit"]
+        }
+        PermissionMode::Edit => {
+            launch.flag("--permission-mode", "acceptEdits");
+            &[]
+        }
+        PermissionMode::Full => {
+            launch.arg("--dangerously-skip-permissions");
+            &[]
+        }
+    };
+    for tool in denied_by_mode {
+        launch.flag("--disallowedTools", tool);
+    }
+    for rule in &request.permissions.allow {
+        launch.flag("--allowedTools", rule);
+    }
+    for rule in &request.permissions.deny {
+        launch.flag("--disallowedTools", rule);
+    }
+    for dir in &request.add_dirs {
+        launch.flag("--add-dir", dir.display());
+    }
+}
+
+fn mcp(launch: &mut Launch, request: &RunRequest) {
+    if !request.mcp_servers.is_empty() {
+        let document = json!({ "mcpServers": request.mcp_servers });
+        launch.flag_file("--mcp-config", "mcp.json", document.to_string());
+        // Otherwise the first turn waits about 2 s only, and a slower server's tools are missing (trap 7).
+        launch.env("MCP_CONNECTION_NONBLOCKING", "0");
+    }
+}
+
+fn environment(launch: &mut Launch, request: &RunRequest) {
+    // A run ends with its answer. Left in the background, a tool would be killed 5 s after it, or start a second turn
+    // (trap 10).
+    launch.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
+    for (name, value) in &request.env {
+        launch.env(name.as_str(), value.as_str());
+    }
+}
+
+fn batch_prompt(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+    if let Some(schema) = &request.schema {
+        let schema = schema.to_string();
+        if schema.len() > LONGEST_ARGUMENT {
+            return Err(RequestError::Unsupported {
+                agent: "claude",
+                option: "a schema of this length in batch mode",
+                why: "it goes by argv there; use streaming output".to_owned(),
+            });
+        }
+        launch.flag("--json-schema", schema);
+    }
+    if request.prompt.len() > LONGEST_ARGUMENT {
+        launch.stdin = Stdin::Write(request.prompt.clone().into_bytes());
+    } else {
+        launch.arg("--").arg(request.prompt.as_str());
+    }
+    Ok(())
+}

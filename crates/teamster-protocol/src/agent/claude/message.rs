@@ -1,0 +1,139 @@
+//! One message of the model while it streams: what has been told of it already.
+//!
+//! With partial messages everything comes twice: as deltas, and as an `assistant` line per content block, which stands
+//! just before that block's stop. The line confirms its block; only what the deltas lacked is told from it.
+
+use serde_json::Value;
+
+use crate::event::MessageId;
+
+/// What a block is, with what was streamed of it.
+#[derive(Debug)]
+enum Body {
+    Text(String),
+    Thinking(String),
+    Tool { id: String, name: String, json: String },
+    Other,
+}
+
+#[derive(Debug)]
+struct StreamedBlock {
+    index: u32,
+    body: Body,
+    confirmed: bool,
+}
+
+/// The kind of a block whose text is streamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    Text,
+    Thinking,
+}
+
+/// A message that streams, or has been streamed.
+#[derive(Debug)]
+pub(super) struct Streamed {
+    pub(super) id: MessageId,
+    blocks: Vec<StreamedBlock>,
+    told: bool,
+    complete: bool,
+}
+
+/// A tool call as its deltas gave it.
+#[derive(Debug, PartialEq)]
+pub(super) struct AssembledTool {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) input: Value,
+}
+
+impl Streamed {
+    pub(super) fn new(id: MessageId) -> Self {
+        Self { id, blocks: Vec::new(), told: false, complete: false }
+    }
+
+    pub(super) fn start_voice(&mut self, index: u32, voice: Voice) {
+        self.start(
+            index,
+            match voice {
+                Voice::Text => Body::Text(String::new()),
+                Voice::Thinking => Body::Thinking(String::new()),
+            },
+        );
+    }
+
+    pub(super) fn start_tool(&mut self, index: u32, id: &str, name: &str) {
+        self.start(index, Body::Tool { id: id.to_owned(), name: name.to_owned(), json: String::new() });
+    }
+
+    pub(super) fn start_other(&mut self, index: u32) {
+        self.start(index, Body::Other);
+    }
+
+    fn start(&mut self, index: u32, body: Body) {
+        self.blocks.push(StreamedBlock { index, body, confirmed: false });
+    }
+
+    /// Notes a delta of text. A delta without its block's start begins one.
+    pub(super) fn say(&mut self, index: u32, voice: Voice, text: &str) {
+        self.told |= !text.is_empty();
+        if !self.blocks.iter().any(|block| block.index == index) {
+            self.start_voice(index, voice);
+        }
+        if let Some(Body::Text(said) | Body::Thinking(said)) = self.body(index) {
+            said.push_str(text);
+        }
+    }
+
+    pub(super) fn add_json(&mut self, index: u32, json: &str) {
+        if let Some(Body::Tool { json: all, .. }) = self.body(index) {
+            all.push_str(json);
+        }
+    }
+
+    /// The tool call of a block that is complete, unless the block is another kind.
+    pub(super) fn finish_tool(&mut self, index: u32) -> Option<AssembledTool> {
+        let Some(Body::Tool { id, name, json }) = self.body(index) else { return None };
+        let input = if json.is_empty() {
+            Value::Object(serde_json::Map::new())
+        } else {
+            serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.clone()))
+        };
+        Some(AssembledTool { id: id.clone(), name: name.clone(), input })
+    }
+
+    /// What a whole block of an `assistant` line adds to what was streamed of it: all of it where nothing was.
+    pub(super) fn confirm<'a>(&mut self, voice: Voice, whole: &'a str) -> &'a str {
+        let block = self.blocks.iter_mut().find(|block| {
+            !block.confirmed
+                && matches!((&block.body, voice), (Body::Text(_), Voice::Text) | (Body::Thinking(_), Voice::Thinking))
+        });
+        self.told |= !whole.is_empty();
+        let Some(StreamedBlock { body: Body::Text(said) | Body::Thinking(said), confirmed, .. }) = block else {
+            return whole;
+        };
+        *confirmed = true;
+        whole.strip_prefix(said.as_str()).unwrap_or_default()
+    }
+
+    pub(super) fn confirm_tool(&mut self, tool: &str) {
+        let block = self.blocks.iter_mut().find(|block| matches!(&block.body, Body::Tool { id, .. } if id == tool));
+        if let Some(block) = block {
+            block.confirmed = true;
+        }
+    }
+
+    pub(super) fn complete(&mut self) {
+        self.complete = true;
+    }
+
+    /// Whether another message in its place means that this one is void: the stream broke before any of its blocks was
+    /// whole, and the CLI silently asks again (traps 6 of the facts). A whole block stays.
+    pub(super) fn is_void(&self) -> bool {
+        self.told && !self.complete && !self.blocks.iter().any(|block| block.confirmed)
+    }
+
+    fn body(&mut self, index: u32) -> Option<&mut Body> {
+        self.blocks.iter_mut().rfind(|block| block.index == index).map(|block| &mut block.body)
+    }
+}

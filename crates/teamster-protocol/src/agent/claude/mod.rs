@@ -1,0 +1,34 @@
+//! Claude Code, as seen in version 2.1.197.
+//!
+//! A run is one turn of the CLI's stream-json session mode: the prompt goes to standard input as a line of JSON, stdin
+//! stays open until the result has been read, and an interrupt is a control request. Batch mode is the plain one-shot
+//! launch with a single JSON document at the end; its document goes through the same state machine.
+
+mod control;
+mod failure;
+mod launch;
+mod message;
+mod notices;
+mod outcome;
+mod protocol;
+mod tools;
+mod wire;
+
+use super::{Agent, Plan};
+use crate::request::{RequestError, RunRequest};
+
+/// The agent `claude`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Claude;
+
+impl Agent for Claude {
+    fn name(&self) -> &'static str {
+        "claude"
+    }
+
+    fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        let launch = launch::launch(request)?;
+        let protocol = Box::new(protocol::Stream::new(request)?);
+        Ok(Plan { launch, protocol })
+    }
+}

@@ -1,0 +1,397 @@
+//! The state machine over Claude Code's lines: what each line means, in order.
+//!
+//! Invariants: text is told once, whether it comes as deltas, as whole messages or in the result alone; the CLI's
+//! requests are always answered; a line that we do not know is nothing, one that we cannot read is a warning.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::message::{Streamed, Voice};
+use super::outcome::Tally;
+use super::wire::{
+    Block, ControlRequestLine, InitLine, Line, MessageHead, MessageLine, RateLimitLine, ResultLine, StreamEvent,
+    SystemLine,
+};
+use super::{control, failure, notices, tools};
+use crate::agent::line;
+use crate::event::{
+    Delta, ErrorCode, Event, Failure, Init, McpServerState, MessageId, Retract, ToolId, ToolResult, Warning,
+    WarningCode,
+};
+use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::request::{Conversation, OutputMode, RequestError, RunRequest};
+
+type Actions = Vec<Action>;
+
+/// One run of Claude Code.
+pub(super) struct Stream {
+    /// What is written at the start; `None` where the prompt goes another way.
+    opening: Option<[Vec<u8>; 2]>,
+    /// The session that must answer.
+    expected_session: Option<String>,
+    servers: Vec<String>,
+    streamed: Option<Streamed>,
+    /// `assistant` lines so far, for withdrawals by uuid.
+    lines: Vec<(String, MessageId)>,
+    /// Calls of tools that the vendor runs itself: their results may never be shown.
+    server_tools: Vec<ToolId>,
+    api_error: Option<String>,
+    text_told: bool,
+    tally: Tally,
+    over: bool,
+}
+
+impl Stream {
+    pub(super) fn new(request: &RunRequest) -> Result<Self, RequestError> {
+        let opening = match request.output {
+            OutputMode::Batch => None,
+            _ => Some([control::initialize(request.schema.as_ref()), control::user_message(request)?]),
+        };
+        let expected_session = match &request.conversation {
+            // `--resume` takes a title too; only an id can be compared.
+            Conversation::Resume(id) if is_uuid(id.as_str()) => Some(id.to_string()),
+            _ => None,
+        };
+        Ok(Self {
+            opening,
+            expected_session,
+            servers: request.mcp_servers.keys().cloned().collect(),
+            streamed: None,
+            lines: Vec::new(),
+            server_tools: Vec::new(),
+            api_error: None,
+            text_told: false,
+            tally: Tally::new(request.schema.is_some()),
+            over: false,
+        })
+    }
+
+    fn document(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
+        // `--output-format json --verbose` gives every line in one array.
+        if text.trim_start().starts_with('[') {
+            for raw in serde_json::from_str::<Vec<&RawValue>>(text)? {
+                self.object(raw.get(), actions)?;
+            }
+            return Ok(());
+        }
+        self.object(text, actions)
+    }
+
+    fn object(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
+        let line: Line<'_> = serde_json::from_str(text)?;
+        let parent = line.parent_tool_use_id.as_deref();
+        match (&*line.kind, line.subtype.as_deref()) {
+            ("stream_event", _) => {
+                if let Some(event) = &line.event {
+                    self.stream_event(event, parent, actions);
+                }
+            }
+            ("assistant", _) => self.assistant(&serde_json::from_str(text)?, actions)?,
+            ("user", _) => user(&serde_json::from_str(text)?, actions),
+            ("system", Some("init")) => self.init(serde_json::from_str(text)?, actions),
+            ("system", subtype) => self.system(subtype.unwrap_or_default(), &serde_json::from_str(text)?, actions),
+            ("result", _) => self.result(serde_json::from_str(text)?, actions),
+            ("rate_limit_event", _) => {
+                let line: RateLimitLine = serde_json::from_str(text)?;
+                actions.push(Action::Emit(notices::rate_limit(&line.rate_limit_info)));
+            }
+            ("control_request", _) => {
+                let line: ControlRequestLine = serde_json::from_str(text)?;
+                actions.push(Action::Write(control::refuse(&line.request_id, &line.request.subtype)));
+            }
+            // A heartbeat says nothing about the agent's work.
+            ("keep_alive", _) => {}
+            _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    fn init(&mut self, line: InitLine, actions: &mut Actions) {
+        if let Some(expected) = &self.expected_session
+            && *expected != line.session_id
+        {
+            let message = format!("asked to resume session {expected}, but {} answers", line.session_id);
+            actions.push(warning(WarningCode::SessionMismatch, message.clone()));
+            let failure = Failure::new(ErrorCode::Protocol, message);
+            actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
+            // Before the model is called: an answer without its history is worse than none.
+            actions.push(Action::Stop);
+            self.over = true;
+            return;
+        }
+        let servers = line.mcp_servers.unwrap_or_default();
+        let mut init = Init::new("claude", line.session_id.into());
+        init.model = line.model;
+        init.agent_version = line.claude_code_version;
+        init.cwd = line.cwd.map(Into::into);
+        init.tools = line.tools;
+        let states = servers.into_iter().map(|server| McpServerState { name: server.name, status: server.status });
+        let states: Vec<_> = states.collect();
+        let first = self.tally.begin_turn();
+        let failed: Vec<_> = if first { states.iter().filter_map(notices::mcp_server).collect() } else { Vec::new() };
+        init.mcp_servers = Some(states);
+        actions.push(Action::Emit(Event::Init(Box::new(init))));
+        actions.extend(failed.into_iter().map(|warning| Action::Emit(warning.into())));
+    }
+
+    fn system(&mut self, subtype: &str, line: &SystemLine, actions: &mut Actions) {
+        if subtype == "model_refusal_fallback" {
+            for uuid in &line.retracted_message_uuids {
+                self.withdraw(uuid, actions);
+            }
+        }
+        actions.push(match notices::of_system(subtype, line) {
+            Some(warning) => Action::Emit(warning.into()),
+            None => Action::Alive,
+        });
+    }
+
+    fn stream_event(&mut self, event: &StreamEvent<'_>, parent: Option<&str>, actions: &mut Actions) {
+        match (&*event.kind, event.index) {
+            ("message_start", _) => {
+                if let Some(head) = &event.message {
+                    self.message_start(head, actions);
+                }
+            }
+            ("content_block_start", Some(index)) => self.block_start(index, event.content_block),
+            ("content_block_delta", Some(index)) => {
+                if let Some(delta) = &event.delta {
+                    match (&delta.text, &delta.thinking, &delta.partial_json) {
+                        (Some(text), _, _) => return self.say(index, Voice::Text, text, parent, actions),
+                        (_, Some(text), _) => return self.say(index, Voice::Thinking, text, parent, actions),
+                        (_, _, Some(json)) => {
+                            if let Some(streamed) = &mut self.streamed {
+                                streamed.add_json(index, json);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            ("content_block_stop", Some(index)) => {
+                let tool = self.streamed.as_mut().and_then(|streamed| streamed.finish_tool(index));
+                if let Some(tool) = tool {
+                    return self.tool_use(&tool.id, &tool.name, tool.input, parent, actions);
+                }
+            }
+            ("message_delta", _) => {
+                let stop_reason = event.delta.as_ref().and_then(|delta| delta.stop_reason.as_deref());
+                let usage = self.tally.message_delta(stop_reason, event.usage.as_ref());
+                actions.extend(usage.map(Action::Emit));
+            }
+            ("message_stop", _) => {
+                if let Some(streamed) = &mut self.streamed {
+                    streamed.complete();
+                }
+            }
+            _ => {}
+        }
+        actions.push(Action::Alive);
+    }
+
+    fn message_start(&mut self, head: &MessageHead<'_>, actions: &mut Actions) {
+        let id = MessageId::from(&*head.id);
+        self.replace_void(&id, actions);
+        self.tally.model(head.model.as_deref());
+        self.streamed = Some(Streamed::new(id));
+    }
+
+    fn block_start(&mut self, index: u32, block: Option<&RawValue>) {
+        let block = block.and_then(|raw| serde_json::from_str::<Block<'_>>(raw.get()).ok());
+        let (Some(streamed), Some(block)) = (&mut self.streamed, block) else { return };
+        match (&*block.kind, &block.id, &block.name) {
+            ("text", _, _) => streamed.start_voice(index, Voice::Text),
+            ("thinking", _, _) => streamed.start_voice(index, Voice::Thinking),
+            ("tool_use", Some(id), Some(name)) => streamed.start_tool(index, id, name),
+            ("server_tool_use", Some(id), Some(name)) => {
+                streamed.start_tool(index, id, name);
+                self.server_tools.push(ToolId::from(&**id));
+            }
+            _ => streamed.start_other(index),
+        }
+    }
+
+    fn say(&mut self, index: u32, voice: Voice, text: &str, parent: Option<&str>, actions: &mut Actions) {
+        let Some(streamed) = &mut self.streamed else { return actions.push(Action::Alive) };
+        streamed.say(index, voice, text);
+        let id = streamed.id.clone();
+        self.tell(voice, text, id, parent, actions);
+    }
+
+    fn assistant(&mut self, line: &MessageLine<'_>, actions: &mut Actions) -> serde_json::Result<()> {
+        let parent = line.parent_tool_use_id.as_deref();
+        for uuid in &line.supersedes {
+            self.withdraw(uuid, actions);
+        }
+        let synthetic = line.message.model.as_deref() == Some("<synthetic>");
+        if synthetic && line.error.is_some() {
+            // The CLI's words about a failure, not the model's: the result says them again.
+            self.api_error = line.error.clone().map(Into::into);
+            actions.push(Action::Alive);
+            return Ok(());
+        }
+        let id = MessageId::from(line.message.id.as_deref().or(line.uuid.as_deref()).unwrap_or("message"));
+        if parent.is_none() {
+            self.replace_void(&id, actions);
+            if !synthetic {
+                self.tally.model(line.message.model.as_deref());
+            }
+        }
+        if let Some(uuid) = &line.uuid {
+            self.lines.push((uuid.to_string(), id.clone()));
+        }
+        let Some(content) = line.message.content else { return Ok(()) };
+        for block in serde_json::from_str::<Vec<Block<'_>>>(content.get())? {
+            self.block(&id, &block, parent, actions);
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, id: &MessageId, block: &Block<'_>, parent: Option<&str>, actions: &mut Actions) {
+        let mut streamed = self.streamed.as_mut().filter(|streamed| streamed.id == *id && parent.is_none());
+        match (&*block.kind, &block.id, &block.name) {
+            ("text" | "thinking", _, _) => {
+                let (voice, whole) = match (&block.text, &block.thinking) {
+                    (Some(text), _) => (Voice::Text, &**text),
+                    (None, Some(text)) => (Voice::Thinking, &**text),
+                    (None, None) => return,
+                };
+                let rest = streamed.as_mut().map_or(whole, |streamed| streamed.confirm(voice, whole));
+                self.tell(voice, rest, id.clone(), parent, actions);
+            }
+            ("tool_use" | "server_tool_use", Some(tool), Some(name)) => {
+                if let Some(streamed) = &mut streamed {
+                    streamed.confirm_tool(tool);
+                }
+                if &*block.kind == "server_tool_use" {
+                    self.server_tools.push(ToolId::from(&**tool));
+                }
+                let input = block.input.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                self.tool_use(tool, name, input.unwrap_or(Value::Null), parent, actions);
+            }
+            // What a tool of the vendor's gave: `web_search_tool_result` and the like.
+            (kind, _, _) if kind.ends_with("_tool_result") => tool_result(block, parent, actions),
+            _ => actions.push(Action::Alive),
+        }
+    }
+
+    fn tool_use(&self, id: &str, name: &str, input: Value, parent: Option<&str>, actions: &mut Actions) {
+        let tool = tools::tool_use(id, name, input, parent, &self.servers);
+        actions.push(Action::Emit(Event::ToolUse(Box::new(tool))));
+    }
+
+    fn tell(&mut self, voice: Voice, text: &str, id: MessageId, parent: Option<&str>, actions: &mut Actions) {
+        if text.is_empty() {
+            return actions.push(Action::Alive);
+        }
+        let delta = Delta { text: text.to_owned(), message_id: id, parent_tool_id: parent.map(ToolId::from) };
+        self.text_told |= voice == Voice::Text && parent.is_none();
+        actions.push(Action::Emit(match voice {
+            Voice::Text => Event::Text(delta),
+            Voice::Thinking => Event::Thinking(delta),
+        }));
+    }
+
+    /// Another message takes the place of the one that streams: what was told of it is void (trap 6 of the facts).
+    fn replace_void(&mut self, next: &MessageId, actions: &mut Actions) {
+        if let Some(streamed) = self.streamed.take_if(|streamed| streamed.id != *next)
+            && streamed.is_void()
+        {
+            actions.push(Action::Emit(Event::Retract(Retract { message_id: streamed.id })));
+        }
+    }
+
+    fn withdraw(&mut self, uuid: &str, actions: &mut Actions) {
+        let id = self.lines.iter().find(|(line, _)| line == uuid).map(|(_, id)| id.clone());
+        if let Some(message_id) = id {
+            self.lines.retain(|(_, other)| *other != message_id);
+            actions.push(Action::Emit(Event::Retract(Retract { message_id })));
+        }
+    }
+
+    fn result(&mut self, line: ResultLine, actions: &mut Actions) {
+        for tool_id in self.server_tools.drain(..) {
+            // The vendor ran it and the model went on from its result, which the CLI does not show.
+            let result =
+                ToolResult { tool_id, output: String::new(), is_error: None, content: None, parent_tool_id: None };
+            actions.push(Action::Emit(Event::ToolResult(Box::new(result))));
+        }
+        if let Some(text) = line.result.as_deref().filter(|_| !line.is_error && !self.text_told) {
+            // A document without messages, or an answer that is structured output alone.
+            let id = MessageId::from(line.uuid.as_deref().unwrap_or("result"));
+            self.tell(Voice::Text, text, id, None, actions);
+        }
+        let failure = failure::of_result(&line, self.api_error.take().as_deref());
+        actions.push(Action::Outcome(Box::new(self.tally.outcome(line, failure))));
+        if self.opening.is_some() {
+            actions.push(Action::CloseStdin);
+        }
+        self.over = true;
+    }
+}
+
+impl Protocol for Stream {
+    fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
+        match input {
+            Input::Started => {
+                if let Some(opening) = &mut self.opening {
+                    actions.extend(opening.iter_mut().map(|bytes| Action::Write(std::mem::take(bytes))));
+                }
+            }
+            Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+            Input::Line(bytes) => {
+                let read = line::with_json(bytes, |text| self.document(text, actions));
+                if let Err(error) = read {
+                    let message = format!("skipped a line that is not of the protocol ({error})");
+                    let warning = Warning::new(WarningCode::MalformedLine, message);
+                    actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
+                }
+            }
+            Input::Interrupt if self.opening.is_some() => actions.push(Action::Write(control::interrupt())),
+            Input::Interrupt => actions.push(Action::Interrupt),
+            Input::Exited(exit) => self.exited(exit, actions),
+        }
+    }
+}
+
+impl Stream {
+    fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
+        if !self.over
+            && let Some(failure) = failure::of_exit(exit)
+        {
+            actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
+        }
+    }
+}
+
+/// Results of tools. Whatever else a `user` line holds is the CLI's own: nudges, replays, a subagent's prompt.
+fn user(line: &MessageLine<'_>, actions: &mut Actions) {
+    let parent = line.parent_tool_use_id.as_deref();
+    // Content is a string, or a list of blocks.
+    let blocks = line.message.content.and_then(|raw| serde_json::from_str::<Vec<Block<'_>>>(raw.get()).ok());
+    for block in blocks.unwrap_or_default() {
+        if &*block.kind == "tool_result" {
+            tool_result(&block, parent, actions);
+        }
+    }
+    actions.push(Action::Alive);
+}
+
+fn tool_result(block: &Block<'_>, parent: Option<&str>, actions: &mut Actions) {
+    if let Some(id) = &block.tool_use_id {
+        let result = tools::tool_result(id, block, parent);
+        actions.push(Action::Emit(Event::ToolResult(Box::new(result))));
+    }
+}
+
+fn warning(code: WarningCode, message: String) -> Action {
+    Action::Emit(Warning::new(code, message).into())
+}
+
+fn is_uuid(id: &str) -> bool {
+    id.len() == 36
+        && id.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}

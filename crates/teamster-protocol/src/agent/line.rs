@@ -1,0 +1,103 @@
+//! From the bytes of a line to JSON text, losing as little as possible.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+/// Reads a line as JSON.
+///
+/// Bytes that are not UTF-8 become U+FFFD, and so do lone surrogate escapes: a CLI written in JavaScript that cuts a
+/// string between two UTF-16 units writes them, and a strict parser would refuse the whole line for it.
+pub(crate) fn with_json<R>(line: &[u8], mut read: impl FnMut(&str) -> serde_json::Result<R>) -> Result<R, String> {
+    let text = String::from_utf8_lossy(line);
+    match read(&text) {
+        Ok(value) => Ok(value),
+        Err(error) => match replace_lone_surrogates(&text) {
+            Cow::Owned(mended) => read(&mended).map_err(|error| error.to_string()),
+            Cow::Borrowed(_) => Err(error.to_string()),
+        },
+    }
+}
+
+/// The start of a line for a warning: long enough to recognise, short enough to read.
+pub(crate) fn excerpt(line: &[u8]) -> String {
+    let head = line.get(..400).unwrap_or(line);
+    let text: String = String::from_utf8_lossy(head).chars().take(120).collect();
+    if text.len() < line.len() { format!("{text}…") } else { text }
+}
+
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
+    let mut out: Option<String> = None;
+    let mut copied = 0;
+    let mut rest = 0;
+    while let Some(found) = text.get(rest..).and_then(|tail| tail.find('\\')) {
+        let at = rest + found;
+        match escape_unit(text, at) {
+            Some(0xd800..=0xdbff) if matches!(escape_unit(text, at + 6), Some(0xdc00..=0xdfff)) => rest = at + 12,
+            Some(0xd800..=0xdfff) => {
+                let out = out.get_or_insert_with(String::new);
+                out.push_str(text.get(copied..at).unwrap_or_default());
+                out.push_str("\\ufffd");
+                copied = at + 6;
+                rest = copied;
+            }
+            _ => rest = at + 2,
+        }
+    }
+    match out {
+        None => Cow::Borrowed(text),
+        Some(mut out) => {
+            out.push_str(text.get(copied..).unwrap_or_default());
+            Cow::Owned(out)
+        }
+    }
+}
+
+/// The UTF-16 unit of a `\uXXXX` escape that begins here.
+fn escape_unit(text: &str, at: usize) -> Option<u32> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// A string that borrows from the line where it holds no escapes, inside `Option` too (which a bare `Cow` does not).
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl std::ops::Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Text<'_>> for String {
+    fn from(text: Text<'_>) -> Self {
+        text.0.into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[u8]) -> Result<String, String> {
+        with_json(line, |text| serde_json::from_str::<String>(text))
+    }
+
+    #[test]
+    fn a_lone_surrogate_costs_one_character_not_the_line() {
+        assert_eq!(read(br#""a\ud83d b \udc4b \ud83d\udc4b \\ud83d""#).unwrap(), "a\u{fffd} b \u{fffd} 👋 \\ud83d");
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_cost_one_character_not_the_line() {
+        assert_eq!(read(b"\"a\xffb\"").unwrap(), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn what_is_not_json_is_an_error() {
+        assert!(read(b"Warning: \\ud800").is_err());
+    }
+}

@@ -1,0 +1,38 @@
+//! The agents: for each a folder with its launch, its protocol and the facts they rest on.
+//!
+//! A new agent is one folder here that implements [`Agent`]; nothing else changes.
+
+pub mod claude;
+mod line;
+
+use crate::launch::Launch;
+use crate::protocol::Protocol;
+use crate::request::{RequestError, RunRequest};
+
+/// An agent CLI that Teamster can drive.
+pub trait Agent: Send + Sync {
+    /// Its name in Teamster, in lower case.
+    fn name(&self) -> &str;
+
+    /// Plans a run: how to start the CLI, and the state machine that understands it.
+    ///
+    /// The request has been validated, and its attachments have been read.
+    ///
+    /// # Errors
+    /// When the agent cannot do what the request needs.
+    fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError>;
+}
+
+/// A run that could be started.
+pub struct Plan {
+    /// How to start the CLI.
+    pub launch: Launch,
+    /// What understands it.
+    pub protocol: Box<dyn Protocol>,
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Plan").field("launch", &self.launch).finish_non_exhaustive()
+    }
+}

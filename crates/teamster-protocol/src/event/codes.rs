@@ -1,0 +1,176 @@
+//! The stable names inside events: what went wrong, what is worth knowing, why a turn stopped.
+
+use crate::names::open_enum;
+
+open_enum! {
+    /// Why a run failed. The names are stable: programs match on them.
+    ErrorCode {
+        /// The caller ended the run.
+        Aborted = "ABORTED",
+        /// The agent was silent for longer than the limit of its phase.
+        WatchdogTimeout = "WATCHDOG_TIMEOUT",
+        /// The whole run took longer than its deadline.
+        DeadlineExceeded = "DEADLINE_EXCEEDED",
+        /// No such CLI on this machine.
+        CliNotFound = "CLI_NOT_FOUND",
+        /// The CLI is there, but could not be started.
+        SpawnFailed = "SPAWN_FAILED",
+        /// The CLI exited with an error before it gave a result.
+        CliExit = "CLI_EXIT",
+        /// A signal ended the CLI before it gave a result.
+        CliSignaled = "CLI_SIGNALED",
+        /// The vendor refused the credentials, or there are none.
+        Auth = "AUTH",
+        /// The vendor limits us: too many requests, or the plan's quota is used up.
+        RateLimit = "RATE_LIMIT",
+        /// The vendor has too much to do.
+        Overloaded = "OVERLOADED",
+        /// The vendor failed in another way, or its model refused.
+        Provider = "PROVIDER",
+        /// The vendor could not be reached, or the connection broke.
+        Connection = "CONNECTION",
+        /// The conversation is longer than the model takes.
+        ContextWindow = "CONTEXT_WINDOW",
+        /// The session to resume does not exist here.
+        SessionNotFound = "SESSION_NOT_FOUND",
+        /// The limit of turns was reached.
+        MaxTurns = "MAX_TURNS",
+        /// The limit of cost was reached: the run's, or that of the vendor's account.
+        Budget = "BUDGET",
+        /// The model did not give the structured output that was asked for.
+        StructuredOutput = "STRUCTURED_OUTPUT",
+        /// The agent or its vendor refused the request as wrong.
+        InvalidRequest = "INVALID_REQUEST",
+        /// The agent's configuration is broken or forbids the run.
+        Config = "CONFIG",
+        /// The agent did not keep to its protocol: it ended without a result, or answered from another session.
+        Protocol = "PROTOCOL",
+    }
+}
+
+impl ErrorCode {
+    /// Whether the same request may well work later. An event may know better and says so itself.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::RateLimit | Self::Overloaded | Self::Provider | Self::Connection)
+    }
+}
+
+open_enum! {
+    /// What a warning is about.
+    WarningCode {
+        /// A line of the protocol stream was not valid; it was skipped.
+        MalformedLine = "MALFORMED_LINE",
+        /// A line was longer than the limit; it was skipped.
+        LineTooLong = "LINE_TOO_LONG",
+        /// The agent cannot honour an option; the run goes on without it.
+        OptionIgnored = "OPTION_IGNORED",
+        /// An MCP server is not available in this run.
+        McpServerFailed = "MCP_SERVER_FAILED",
+        /// The agent calls its vendor again (`data`: attempt, max, delayMs).
+        Retrying = "RETRYING",
+        /// The agent works in another session than the one asked for.
+        SessionMismatch = "SESSION_MISMATCH",
+        /// The agent shortened its conversation.
+        Compacted = "COMPACTED",
+        /// Events wait on disk, since the consumer is slow.
+        Spilled = "SPILLED",
+        /// The agent went on with another model than the one asked for.
+        ModelFallback = "MODEL_FALLBACK",
+        /// The agent did not exit after its final result and was ended.
+        ExitForced = "EXIT_FORCED",
+        /// What the agent says of itself for people to read.
+        Notice = "NOTICE",
+    }
+}
+
+open_enum! {
+    /// Why the model stopped speaking.
+    StopReason {
+        /// It had said all.
+        EndTurn = "end_turn",
+        /// It reached the limit of output tokens.
+        MaxTokens = "max_tokens",
+        /// It reached a stop sequence.
+        StopSequence = "stop_sequence",
+        /// It called a tool, and that ended the turn.
+        ToolUse = "tool_use",
+        /// It refused.
+        Refusal = "refusal",
+        /// The limit of turns was reached.
+        MaxTurns = "max_turns",
+        /// The caller interrupted it.
+        Cancelled = "cancelled",
+        /// The vendor paused a long turn.
+        PauseTurn = "pause_turn",
+    }
+}
+
+open_enum! {
+    /// What sort of work a tool does.
+    ToolKind {
+        /// Runs a command.
+        Execute = "execute",
+        /// Changes files.
+        Edit = "edit",
+        /// Reads files.
+        Read = "read",
+        /// Searches files or the web.
+        Search = "search",
+        /// Fetches something from the network.
+        Fetch = "fetch",
+        /// A tool of an MCP server.
+        Mcp = "mcp",
+        /// Starts or steers another agent.
+        Agent = "agent",
+        /// Anything else.
+        Unclassified = "other",
+    }
+}
+
+open_enum! {
+    /// How hard the vendor's limit is.
+    RateLimitStatus {
+        /// Within the limit.
+        Allowed = "allowed",
+        /// Near the limit.
+        Warning = "warning",
+        /// Over the limit: requests are refused until it resets.
+        Rejected = "rejected",
+    }
+}
+
+open_enum! {
+    /// What a usage figure adds up.
+    UsageScope {
+        /// This run alone.
+        Run = "run",
+        /// The whole session so far: the agent does not tell the run's share.
+        Session = "session",
+    }
+}
+
+open_enum! {
+    /// How far a step of the agent's plan is.
+    PlanStatus {
+        /// Not begun.
+        Pending = "pending",
+        /// Being worked on.
+        InProgress = "in_progress",
+        /// Done.
+        Completed = "completed",
+    }
+}
+
+open_enum! {
+    /// What an answer to a permission request does (the kinds of ACP).
+    PermissionOptionKind {
+        /// Allows this call.
+        AllowOnce = "allow_once",
+        /// Allows this and later calls like it.
+        AllowAlways = "allow_always",
+        /// Denies this call.
+        RejectOnce = "reject_once",
+        /// Denies this and later calls like it.
+        RejectAlways = "reject_always",
+    }
+}

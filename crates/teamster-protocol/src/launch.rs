@@ -1,0 +1,134 @@
+//! How a CLI is to be started: plain data that a protocol makes and the driver carries out.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Everything the driver needs to start a CLI.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program: a name that is looked up in PATH, or a path.
+    pub program: PathBuf,
+    /// Its arguments, without the program's own name.
+    pub args: Vec<Arg>,
+    /// Changes to the environment; `None` removes a variable.
+    pub env: BTreeMap<String, Option<Arg>>,
+    /// The working directory; the host's own if left out.
+    pub cwd: Option<PathBuf>,
+    /// What goes to standard input.
+    pub stdin: Stdin,
+    /// Which stream carries the protocol; the other one is diagnostics.
+    pub protocol_stream: ProtocolStream,
+    /// Files to write before the start, with mode 0600 in a directory of the run's own that is gone after it.
+    pub files: Vec<PrivateFile>,
+}
+
+impl Launch {
+    /// A launch of this program without arguments.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            cwd: None,
+            stdin: Stdin::Closed,
+            protocol_stream: ProtocolStream::Stdout,
+            files: Vec::new(),
+        }
+    }
+
+    /// Adds an argument.
+    pub fn arg(&mut self, text: impl Into<String>) -> &mut Self {
+        self.args.push(Arg::Text(text.into()));
+        self
+    }
+
+    /// Adds `--flag=value`: one argument, so that no value can become a flag of its own.
+    pub fn flag(&mut self, flag: &str, value: impl std::fmt::Display) -> &mut Self {
+        self.arg(format!("{flag}={value}"))
+    }
+
+    /// Adds a private file and `--flag=PATH` with its path.
+    pub fn flag_file(&mut self, flag: &str, name: &'static str, content: impl Into<Vec<u8>>) -> &mut Self {
+        self.files.push(PrivateFile { name, content: content.into() });
+        self.args.push(Arg::PathOf { before: format!("{flag}="), file: name });
+        self
+    }
+
+    /// Sets a variable.
+    pub fn env(&mut self, name: impl Into<String>, value: impl Into<String>) -> &mut Self {
+        self.env.insert(name.into(), Some(Arg::Text(value.into())));
+        self
+    }
+}
+
+impl std::fmt::Debug for Launch {
+    /// Shows neither arguments nor values: either may hold what is nobody's business.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Launch")
+            .field("program", &self.program)
+            .field("args", &self.args.len())
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An argument or a variable's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// As it is.
+    Text(String),
+    /// The path of a private file behind a prefix, known only when the run has its directory.
+    PathOf {
+        /// What stands before the path, such as `--flag=`.
+        before: String,
+        /// The file's name in [`Launch::files`].
+        file: &'static str,
+    },
+}
+
+/// What goes to standard input.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing: `/dev/null`.
+    Closed,
+    /// These bytes, then the end.
+    Write(Vec<u8>),
+    /// A pipe that the protocol writes to and closes.
+    Open,
+}
+
+impl std::fmt::Debug for Stdin {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Closed => formatter.write_str("Closed"),
+            Self::Write(bytes) => write!(formatter, "Write({} bytes)", bytes.len()),
+            Self::Open => formatter.write_str("Open"),
+        }
+    }
+}
+
+/// The stream that carries the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error: some CLIs write their result document there when they fail.
+    Stderr,
+}
+
+/// A file for the CLI's eyes only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PrivateFile {
+    /// A single path component, unique in the launch.
+    pub name: &'static str,
+    /// What stands in it.
+    pub content: Vec<u8>,
+}
+
+impl std::fmt::Debug for PrivateFile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "PrivateFile({}, {} bytes)", self.name, self.content.len())
+    }
+}

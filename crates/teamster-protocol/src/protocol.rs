@@ -1,0 +1,89 @@
+//! The seam between what differs by agent and what is the same for all.
+//!
+//! A [`Protocol`] is told what happened and says what should be done. It is a pure state machine: no clock, no files, no
+//! sockets, no tasks; it never fails and never waits. Whatever the agent writes, it makes the best of it: what it cannot
+//! read becomes a warning.
+
+use crate::event::{Event, Failure, PermissionDenial, SessionId, StopReason, Usage, UsageScope};
+use serde_json::Value;
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Input<'a> {
+    /// The process runs and its standard input takes bytes.
+    Started,
+    /// A line came on the protocol stream, without its line end. Bytes, since a CLI may write anything.
+    Line(&'a [u8]),
+    /// The caller wants the turn to end soon, politely.
+    Interrupt,
+    /// The process is gone and everything it wrote has been read. The last input.
+    Exited(ExitReport<'a>),
+}
+
+/// How the process ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExitReport<'a> {
+    /// Its exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it, by its name (`SIGKILL`).
+    pub signal: Option<&'a str>,
+    /// The last of its diagnostics.
+    pub stderr: &'a str,
+}
+
+/// What should be done.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Tell the caller. Neither `error` nor `done`: both are made from the [`Outcome`].
+    Emit(Event),
+    /// The agent is alive and at work, though there is nothing to tell.
+    Alive,
+    /// Write this to standard input.
+    Write(Vec<u8>),
+    /// Close standard input when all is written.
+    CloseStdin,
+    /// The agent's final word on the run; a later one replaces it.
+    Outcome(Box<Outcome>),
+    /// Send the process SIGINT: the agent has no other polite way.
+    Interrupt,
+    /// End the process: going on would do harm.
+    Stop,
+}
+
+/// How the run ended, as far as the agent tells. What the driver knows better (durations, exit code) is added there.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Why the run failed; `None` is a success.
+    pub failure: Option<Failure>,
+    /// Whether the agent stopped because it was asked to.
+    pub interrupted: bool,
+    /// The session that holds the conversation.
+    pub session_id: Option<SessionId>,
+    /// Tokens, with what they add up.
+    pub usage: Option<(Usage, UsageScope)>,
+    /// US dollars.
+    pub total_cost_usd: Option<f64>,
+    /// Milliseconds of waiting for the vendor.
+    pub api_duration_ms: Option<u64>,
+    /// Turns as the agent counts them.
+    pub num_turns: Option<u64>,
+    /// Why the model stopped.
+    pub stop_reason: Option<StopReason>,
+    /// Tool calls that were refused.
+    pub permission_denials: Vec<PermissionDenial>,
+    /// The document that the schema asked for.
+    pub structured_output: Option<Value>,
+    /// The model that answered.
+    pub model: Option<String>,
+}
+
+/// One run of one agent, as a pure state machine.
+pub trait Protocol: Send {
+    /// Takes what happened and adds what should be done, in order.
+    ///
+    /// Must be total: any bytes in any order give actions, never a panic. (The driver survives one all the same.)
+    fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>);
+}

@@ -1,0 +1,76 @@
+//! Files that go to the model with the prompt.
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A file for the model: by path (whoever starts the run reads it) or by content.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Attachment {
+    /// A file of this machine; a relative path counts from the run's working directory.
+    Path(PathBuf),
+    /// Its content.
+    Data {
+        /// Its name, for the model.
+        name: String,
+        /// The bytes (base64 in JSON).
+        #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
+        data: Vec<u8>,
+    },
+}
+
+/// What a model can take as an attachment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AttachmentKind {
+    /// An image, by its media type.
+    Image(&'static str),
+    /// A PDF document.
+    Pdf,
+    /// Text in UTF-8.
+    Text,
+}
+
+impl AttachmentKind {
+    /// Tells the kind from the content alone: names lie. `None` for what no model takes.
+    pub fn of(data: &[u8]) -> Option<Self> {
+        match data {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Image("image/png")),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Image("image/jpeg")),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Image("image/gif")),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::Image("image/webp")),
+            [b'%', b'P', b'D', b'F', b'-', ..] => Some(Self::Pdf),
+            _ if !data.contains(&0) && std::str::from_utf8(data).is_ok() => Some(Self::Text),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Attachment {
+    /// Shows no content.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Path(path) => formatter.debug_tuple("Path").field(path).finish(),
+            Self::Data { name, data } => formatter
+                .debug_struct("Data")
+                .field("name", name)
+                .field("data", &format_args!("{} bytes", data.len()))
+                .finish(),
+        }
+    }
+}
+
+fn to_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&BASE64_STANDARD.encode(data))
+}
+
+fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    BASE64_STANDARD.decode(text).map_err(serde::de::Error::custom)
+}

@@ -1,0 +1,179 @@
+//! What a caller asks for: one prompt with everything around it, checked before anything is started.
+
+mod attachment;
+mod limits;
+mod mcp;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use attachment::{Attachment, AttachmentKind};
+pub use limits::Limits;
+pub use mcp::McpServer;
+pub use validate::RequestError;
+
+use crate::event::SessionId;
+
+/// One run: a prompt and everything around it.
+///
+/// ```
+/// use teamster_protocol::request::{PermissionMode, RunRequest};
+///
+/// let mut request = RunRequest::new("Fix the failing test");
+/// request.model = Some("sonnet".into());
+/// request.permissions.mode = PermissionMode::Edit;
+/// request.validate()?;
+/// # Ok::<(), teamster_protocol::request::RequestError>(())
+/// ```
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RunRequest {
+    /// What the model is told.
+    pub prompt: String,
+    /// Files that go to the model with the prompt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// Where the agent works; the caller's directory if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// The model, in the agent's words; the agent's default if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// A fresh conversation, or which one to go on with.
+    pub conversation: Conversation,
+    /// Replaces the agent's system prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Is added to the agent's system prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+    /// What the agent may do.
+    pub permissions: Permissions,
+    /// How many turns (calls of the model) the agent may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<NonZeroU32>,
+    /// How many US dollars the run may cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_budget_usd: Option<f64>,
+    /// Directories beside the working directory that the agent may use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub add_dirs: Vec<PathBuf>,
+    /// MCP servers of this run, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// The JSON schema that the answer must follow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// Variables added to the CLI's environment. Values are secrets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The CLI's program, where the agent's usual name is not the right one: a name or a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cli_path: Option<PathBuf>,
+    /// Arguments passed to the CLI as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cli_args: Vec<String>,
+    /// How the answer is to come.
+    pub output: OutputMode,
+    /// How long things may take.
+    pub limits: Limits,
+}
+
+impl RunRequest {
+    /// A run of this prompt with every default.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), ..Self::default() }
+    }
+}
+
+impl std::fmt::Debug for RunRequest {
+    /// Shows the shape of the request, neither prompts nor values of variables.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("RunRequest")
+            .field("prompt", &format_args!("{} bytes", self.prompt.len()))
+            .field("attachments", &self.attachments.len())
+            .field("cwd", &self.cwd)
+            .field("model", &self.model)
+            .field("conversation", &self.conversation)
+            .field("permissions", &self.permissions)
+            .field("mcp_servers", &self.mcp_servers)
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("cli_path", &self.cli_path)
+            .field("output", &self.output)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which conversation a run belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Conversation {
+    /// A new one.
+    #[default]
+    New,
+    /// Goes on with this one.
+    Resume(SessionId),
+    /// Begins a new one with this one's history.
+    Fork(SessionId),
+    /// Goes on with the newest one of the working directory, or begins a new one where there is none.
+    Continue,
+}
+
+/// How the answer comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum OutputMode {
+    /// As it is made: deltas of text where the agent has them.
+    #[default]
+    Stream,
+    /// Message by message: no deltas, otherwise as `Stream`.
+    Messages,
+    /// One document at the end, where the agent has that form.
+    Batch,
+}
+
+/// What the agent may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Permissions {
+    /// The mode.
+    pub mode: PermissionMode,
+    /// Tools that are allowed without asking, in the agent's rule language (`Bash(git diff:*)`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Tools that are denied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+}
+
+/// Permission modes, with one meaning for every agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum PermissionMode {
+    /// Reads only.
+    ReadOnly,
+    /// What changes something is asked for; in a run, which cannot ask, it is denied.
+    #[default]
+    Ask,
+    /// File edits are allowed; other things are asked for.
+    Edit,
+    /// Everything is allowed. Never the default.
+    Full,
+}

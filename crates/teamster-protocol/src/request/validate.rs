@@ -1,0 +1,176 @@
+//! The checks that need no machine: whatever can be known to be wrong is said before anything is started.
+
+use super::{Conversation, OutputMode, RunRequest};
+
+/// Why a request was refused. Nothing was started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// There is nothing to say to the model.
+    #[error("the prompt is empty: say what the agent is to do")]
+    EmptyPrompt,
+    /// A NUL byte cannot pass through argv, the environment or a file name.
+    #[error("{field} holds a NUL byte")]
+    Nul {
+        /// The field of the request.
+        field: &'static str,
+    },
+    /// The field is there, but says nothing.
+    #[error("{field} is empty: leave it out instead")]
+    Empty {
+        /// The field of the request.
+        field: &'static str,
+    },
+    /// The value would be read as an option by the CLI.
+    #[error("{field} must not begin with '-': {value:?}")]
+    LeadingDash {
+        /// The field of the request.
+        field: &'static str,
+        /// What it was.
+        value: String,
+    },
+    /// Not the name of an environment variable.
+    #[error("{name:?} cannot name an environment variable: a name is not empty and holds neither '=' nor NUL")]
+    EnvName {
+        /// The name.
+        name: String,
+    },
+    /// The directory is not there.
+    #[error("{field} {path:?} is not a directory")]
+    NotADirectory {
+        /// The field of the request.
+        field: &'static str,
+        /// The path.
+        path: String,
+    },
+    /// An attachment cannot be sent.
+    #[error("cannot attach {name}: {problem}")]
+    Attachment {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The MCP configuration is wrong.
+    #[error("MCP configuration: {message}")]
+    McpConfig {
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// The JSON schema cannot be one.
+    #[error("the schema must be a JSON object")]
+    Schema,
+    /// A budget that is no amount.
+    #[error("max_budget_usd must be a positive amount")]
+    Budget,
+    /// Two options that exclude each other.
+    #[error("{first} and {second} exclude each other: {why}")]
+    Contradiction {
+        /// An option.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// The agent cannot do what the request needs.
+    #[error("{agent} cannot honour {option}: {why}")]
+    Unsupported {
+        /// The agent.
+        agent: &'static str,
+        /// The option.
+        option: &'static str,
+        /// Why, and what to do.
+        why: String,
+    },
+}
+
+impl RunRequest {
+    /// Checks everything that can be known without a look at the machine.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), RequestError> {
+        if self.prompt.trim().is_empty() {
+            return Err(RequestError::EmptyPrompt);
+        }
+        self.validate_names()?;
+        self.validate_environment()?;
+        for (name, server) in &self.mcp_servers {
+            server.validate(name)?;
+        }
+        if self.schema.as_ref().is_some_and(|schema| !schema.is_object()) {
+            return Err(RequestError::Schema);
+        }
+        if self.max_budget_usd.is_some_and(|budget| !(budget.is_finite() && budget > 0.0)) {
+            return Err(RequestError::Budget);
+        }
+        if self.output == OutputMode::Batch && !self.attachments.is_empty() {
+            return Err(RequestError::Contradiction {
+                first: "batch output",
+                second: "attachments",
+                why: "they go to the agent as a stream",
+            });
+        }
+        Ok(())
+    }
+
+    fn validate_names(&self) -> Result<(), RequestError> {
+        let session = match &self.conversation {
+            Conversation::Resume(id) | Conversation::Fork(id) => Some(id.as_str()),
+            Conversation::New | Conversation::Continue => None,
+        };
+        for (field, value) in [("model", self.model.as_deref()), ("session id", session)] {
+            let Some(value) = value else { continue };
+            text(field, value)?;
+            if value.starts_with('-') {
+                return Err(RequestError::LeadingDash { field, value: value.to_owned() });
+            }
+        }
+        for (field, value) in
+            [("system_prompt", &self.system_prompt), ("append_system_prompt", &self.append_system_prompt)]
+        {
+            if let Some(value) = value {
+                text(field, value)?;
+            }
+        }
+        for (field, rules) in [("allowed tools", &self.permissions.allow), ("denied tools", &self.permissions.deny)] {
+            for rule in rules {
+                text(field, rule)?;
+                if rule.starts_with('-') {
+                    return Err(RequestError::LeadingDash { field, value: rule.clone() });
+                }
+            }
+        }
+        for argument in &self.cli_args {
+            no_nul("cli_args", argument)?;
+        }
+        let paths = self.add_dirs.iter().map(|dir| ("add_dirs", dir));
+        let paths = paths.chain(self.cwd.iter().map(|dir| ("cwd", dir)));
+        for (field, path) in paths.chain(self.cli_path.iter().map(|path| ("cli_path", path))) {
+            text(field, &path.to_string_lossy())?;
+        }
+        Ok(())
+    }
+
+    fn validate_environment(&self) -> Result<(), RequestError> {
+        for (name, value) in &self.env {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(RequestError::EnvName { name: name.clone() });
+            }
+            no_nul("a value in env", value)?;
+        }
+        Ok(())
+    }
+}
+
+fn text(field: &'static str, value: &str) -> Result<(), RequestError> {
+    if value.trim().is_empty() {
+        return Err(RequestError::Empty { field });
+    }
+    no_nul(field, value)
+}
+
+fn no_nul(field: &'static str, value: &str) -> Result<(), RequestError> {
+    if value.contains('\0') { Err(RequestError::Nul { field }) } else { Ok(()) }
+}

@@ -1,0 +1,256 @@
+//! The rules of the stream, kept in one place for every agent.
+//!
+//! Whatever a protocol emits passes through a [`Transcript`]: one `init`; one complete `tool_use` before one
+//! `tool_result`; no empty deltas; and at the end a result for every call that is still open, an `error` if the run
+//! failed, and exactly one `done`. The transcript also gathers the text for the result.
+//!
+//! Invariant: after [`Transcript::end`] nothing comes out any more.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::event::{
+    Done, ErrorCode, Event, Failure, MessageId, RunResult, SessionId, ToolId, ToolKind, ToolResult, ToolUse,
+};
+use crate::protocol::{ExitReport, Outcome};
+
+/// Why the driver ended the run, where it was not the agent's own doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The caller ended it.
+    Aborted,
+    /// A limit, a failed start, or a fault of ours.
+    Failed(Failure),
+}
+
+/// What the driver knows at the end.
+#[derive(Clone, Debug, Default)]
+pub struct End<'a> {
+    /// Why the driver ended the run, if it did.
+    pub cause: Option<Cause>,
+    /// How the process ended, if there was one.
+    pub exit: Option<ExitReport<'a>>,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// A tool call without its result.
+#[derive(Clone, Debug)]
+struct OpenTool {
+    name: String,
+    parent: Option<ToolId>,
+    order: u64,
+}
+
+/// Keeps the rules of the stream and gathers the result.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    init: Option<(SessionId, Option<String>)>,
+    messages: Vec<(MessageId, String)>,
+    spoken: HashSet<MessageId>,
+    open_tools: HashMap<ToolId, OpenTool>,
+    closed_tools: HashSet<ToolId>,
+    tools_seen: u64,
+    outcome: Option<Outcome>,
+    failure: Option<Failure>,
+    ended: bool,
+}
+
+impl Transcript {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Passes an event on, as the rules allow.
+    pub fn push(&mut self, event: Event, out: &mut impl Extend<Event>) {
+        if self.ended {
+            return;
+        }
+        let pass = match &event {
+            Event::Init(init) => {
+                let first = self.init.is_none();
+                self.init = Some((init.session_id.clone(), init.model.clone()));
+                first
+            }
+            Event::Text(delta) => {
+                if !delta.text.is_empty() {
+                    self.spoken.insert(delta.message_id.clone());
+                    if delta.parent_tool_id.is_none() {
+                        self.append(&delta.message_id, &delta.text);
+                    }
+                }
+                !delta.text.is_empty()
+            }
+            Event::Thinking(delta) => {
+                if !delta.text.is_empty() {
+                    self.spoken.insert(delta.message_id.clone());
+                }
+                !delta.text.is_empty()
+            }
+            Event::Retract(retract) => {
+                self.messages.retain(|(id, _)| *id != retract.message_id);
+                self.spoken.remove(&retract.message_id)
+            }
+            Event::ToolUse(tool) => self.open(tool),
+            Event::ToolResult(result) => self.close(result, out),
+            Event::Error(failure) => {
+                self.failure = Some((**failure).clone());
+                false
+            }
+            Event::Done(_) => false,
+            _ => true,
+        };
+        if pass {
+            out.extend([event]);
+        }
+    }
+
+    /// Takes the agent's final word; a later one replaces it.
+    pub fn set_outcome(&mut self, outcome: Outcome) {
+        self.outcome = Some(outcome);
+    }
+
+    /// Whether the agent has given its final word.
+    pub fn has_outcome(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// The name of the tool that has been running for longest.
+    pub fn running_tool(&self) -> Option<&str> {
+        let oldest = self.open_tools.values().min_by_key(|tool| tool.order);
+        oldest.map(|tool| tool.name.as_str())
+    }
+
+    /// Ends the stream: results for open calls, an `error` if the run failed, and `done`.
+    pub fn end(&mut self, end: &End<'_>, out: &mut impl Extend<Event>) {
+        if self.ended {
+            return;
+        }
+        self.interrupt_open_tools(out);
+        let outcome = self.outcome.take().unwrap_or_else(|| Outcome {
+            failure: self.failure.take().or_else(|| Some(no_result(end.exit))),
+            ..Outcome::default()
+        });
+        let (failure, aborted) = verdict(outcome.failure.clone(), outcome.interrupted, end.cause.clone());
+        let result = self.result(outcome, end, failure.as_ref(), aborted);
+        if let Some(failure) = failure {
+            out.extend([Event::Error(Box::new(failure))]);
+        }
+        out.extend([Event::Done(Box::new(Done { result }))]);
+        self.ended = true;
+    }
+
+    fn append(&mut self, message: &MessageId, text: &str) {
+        match self.messages.last_mut() {
+            Some((id, all)) if id == message => all.push_str(text),
+            _ => self.messages.push((message.clone(), text.to_owned())),
+        }
+    }
+
+    fn open(&mut self, tool: &ToolUse) -> bool {
+        if self.open_tools.contains_key(&tool.tool_id) || self.closed_tools.contains(&tool.tool_id) {
+            return false;
+        }
+        let order = self.tools_seen;
+        self.tools_seen += 1;
+        let open = OpenTool { name: tool.tool_name.clone(), parent: tool.parent_tool_id.clone(), order };
+        self.open_tools.insert(tool.tool_id.clone(), open);
+        true
+    }
+
+    fn close(&mut self, result: &ToolResult, out: &mut impl Extend<Event>) -> bool {
+        if self.closed_tools.contains(&result.tool_id) {
+            return false;
+        }
+        if self.open_tools.remove(&result.tool_id).is_none() {
+            // A result without its call: the call is said first, with what is known of it.
+            out.extend([Event::ToolUse(Box::new(ToolUse {
+                tool_id: result.tool_id.clone(),
+                tool_name: "unknown".to_owned(),
+                input: serde_json::json!({}),
+                kind: ToolKind::Unclassified,
+                server: None,
+                parent_tool_id: result.parent_tool_id.clone(),
+            }))]);
+        }
+        self.closed_tools.insert(result.tool_id.clone());
+        true
+    }
+
+    fn interrupt_open_tools(&mut self, out: &mut impl Extend<Event>) {
+        let mut open: Vec<_> = self.open_tools.drain().collect();
+        open.sort_by_key(|(_, tool)| tool.order);
+        out.extend(open.into_iter().map(|(tool_id, tool)| {
+            Event::ToolResult(Box::new(ToolResult {
+                tool_id,
+                output: "interrupted".to_owned(),
+                is_error: Some(true),
+                content: None,
+                parent_tool_id: tool.parent,
+            }))
+        }));
+    }
+
+    fn result(&mut self, outcome: Outcome, end: &End<'_>, failure: Option<&Failure>, aborted: bool) -> RunResult {
+        let final_text = self.messages.last().map(|(_, text)| text.clone()).unwrap_or_default();
+        let text = std::mem::take(&mut self.messages).into_iter().map(|(_, text)| text).collect();
+        let (init_session, init_model) = self.init.take().unzip();
+        let (usage, usage_scope) = outcome.usage.unzip();
+        let exit = end.exit.unwrap_or_default();
+        RunResult {
+            text,
+            final_text,
+            session_id: outcome.session_id.or(init_session),
+            duration_ms: end.duration_ms,
+            usage,
+            usage_scope,
+            total_cost_usd: outcome.total_cost_usd,
+            api_duration_ms: outcome.api_duration_ms,
+            num_turns: outcome.num_turns,
+            stop_reason: outcome.stop_reason,
+            aborted,
+            is_error: failure.is_some(),
+            error_code: failure.map(|failure| failure.code.clone()),
+            permission_denials: outcome.permission_denials,
+            structured_output: outcome.structured_output,
+            model: outcome.model.or(init_model.flatten()),
+            exit_code: exit.code,
+            signal: exit.signal.map(str::to_owned),
+            stderr: Some(exit.stderr).filter(|text| !text.is_empty()).map(str::to_owned),
+        }
+    }
+}
+
+/// A success that the agent reported stands, whatever came after it. Otherwise the driver's cause is nearer to the
+/// truth than the agent's last words, which an interrupt of ours provoked.
+fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option<Cause>) -> (Option<Failure>, bool) {
+    let abort = || Failure { retryable: Some(false), ..Failure::new(ErrorCode::Aborted, "the run was aborted") };
+    match (cause, failure) {
+        (_, None) if !interrupted => (None, false),
+        (Some(Cause::Aborted), _) => (Some(abort()), true),
+        (Some(Cause::Failed(failure)), _) => (Some(failure), false),
+        (None, _) if interrupted => (Some(abort()), true),
+        (None, failure) => (failure, false),
+    }
+}
+
+/// An end without a final result is never a silent success.
+fn no_result(exit: Option<ExitReport<'_>>) -> Failure {
+    let exit = exit.unwrap_or_default();
+    let tail = last_line(exit.stderr);
+    let (code, message) = match (exit.signal, exit.code) {
+        (Some(signal), _) => (ErrorCode::CliSignaled, format!("{signal} ended the CLI before it gave a result{tail}")),
+        (None, Some(0) | None) => (ErrorCode::Protocol, format!("the CLI ended without a result{tail}")),
+        (None, Some(code)) => {
+            (ErrorCode::CliExit, format!("the CLI exited with code {code} before it gave a result{tail}"))
+        }
+    };
+    Failure::new(code, message)
+}
+
+fn last_line(stderr: &str) -> String {
+    match stderr.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+        Some(line) => format!(": {}", line.chars().take(500).collect::<String>()),
+        None => String::new(),
+    }
+}
