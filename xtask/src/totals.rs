@@ -18,12 +18,11 @@ impl Totals {
 
     /// Counts the line when it is a closing line; any other line changes nothing.
     pub(crate) fn read_line(&mut self, line: &str) {
-        let line = without_colours(line);
-        let line = line.trim();
+        let line = &without_colours(line);
         let counted = if line.starts_with("test result: ") {
             // test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
             number_before(line, " passed").map(|passed| (passed, number_before(line, " failed").unwrap_or(0)))
-        } else if line.starts_with("Summary [") {
+        } else if line.trim_start().starts_with("Summary [") {
             // Summary [   0.523s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 3 skipped
             let run = number_before(line, " tests run:").or_else(|| number_before(line, " test run:"));
             run.map(|run| {
@@ -96,6 +95,11 @@ mod tests {
 
     #[test]
     fn ignores_what_a_test_prints() {
-        assert_eq!(counted(&["12 passed, 3 failed\n", "        PASS [   0.004s] a::b\n"]), "0 passed, 0 failed");
+        let lines = [
+            "12 passed, 3 failed\n",
+            "        PASS [   0.004s] a::b\n",
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+        ];
+        assert_eq!(counted(&lines), "0 passed, 0 failed");
     }
 }
