@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The agent to watch
     #[arg(long, value_enum, default_value_t = Agent::Claude)]
     agent: Agent,
-    /// More arguments for `teamster run`, such as `-- --output ndjson`
+    /// More arguments for `teamster run`, such as `--output ndjson`
     #[arg(last = true, value_name = "ARG")]
     teamster_args: Vec<String>,
 }

@@ -18,7 +18,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "The project's own commands")]
+#[command(name = "xtask", bin_name = "cargo xtask", about = "The project's own commands")]
 struct Args {
     #[command(subcommand)]
     command: Command,
