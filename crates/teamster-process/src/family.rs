@@ -92,3 +92,117 @@ impl Family {
         snapshot.into_iter().enumerate().filter(|(index, _)| found.contains(index)).map(|(_, stat)| stat).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: Host = Host { pid: 10, session: 5 };
+    const LEADER: i32 = 100;
+
+    /// A process that was started at the time of its number.
+    fn process(pid: i32, parent: i32, group: i32, session: i32) -> Stat {
+        Stat {
+            pid,
+            name: "x".into(),
+            state: b'S',
+            parent,
+            group,
+            session,
+            threads: 1,
+            start: pid.unsigned_abs().into(),
+        }
+    }
+
+    fn host_and(others: &[Stat]) -> Vec<Stat> {
+        let mut all = vec![process(1, 0, 1, 1), process(5, 1, 5, 5), process(10, 5, 10, 5), process(11, 10, 11, 5)];
+        all.extend_from_slice(others);
+        all
+    }
+
+    fn family() -> Family {
+        Family::new(LEADER, HOST)
+    }
+
+    fn members(family: &mut Family, others: &[Stat]) -> Vec<i32> {
+        family.update(host_and(others)).iter().map(|stat| stat.pid).collect()
+    }
+
+    fn leader() -> Stat {
+        process(LEADER, 10, LEADER, 5)
+    }
+
+    #[test]
+    fn descendants_in_groups_and_sessions_of_their_own_are_members() {
+        let tree = [
+            leader(),
+            process(101, 100, 100, 5),
+            process(102, 101, 102, 5),
+            process(103, 101, 103, 103),
+            process(104, 103, 104, 103),
+        ];
+        assert_eq!(members(&mut family(), &tree), [100, 101, 102, 103, 104]);
+    }
+
+    #[test]
+    fn an_orphan_in_the_group_of_the_leader_is_a_member() {
+        let zombie = Stat { state: b'Z', ..leader() };
+        assert_eq!(members(&mut family(), &[zombie, process(101, 1, 100, 5)]), [100, 101]);
+    }
+
+    #[test]
+    fn an_orphan_is_a_member_if_it_was_seen_before() {
+        let mut family = family();
+        members(&mut family, &[leader(), process(101, 100, 101, 101)]);
+        assert_eq!(members(&mut family, &[leader(), process(101, 1, 101, 101)]), [100, 101]);
+        assert_eq!(members(&mut family, &[process(101, 1, 101, 101)]), [101]);
+    }
+
+    #[test]
+    fn an_orphan_is_a_member_if_its_session_was_opened_by_one() {
+        let mut family = family();
+        members(&mut family, &[leader(), process(101, 100, 101, 101)]);
+        assert_eq!(members(&mut family, &[leader(), process(102, 1, 101, 101)]), [100, 102]);
+        assert_eq!(members(&mut family, &[leader(), process(103, 1, 103, 101)]), [100, 103]);
+    }
+
+    #[test]
+    fn an_orphan_is_a_member_if_a_member_led_its_group() {
+        let mut family = family();
+        members(&mut family, &[leader(), process(101, 100, 101, 5)]);
+        assert_eq!(members(&mut family, &[leader(), process(102, 1, 101, 5)]), [100, 102]);
+    }
+
+    #[test]
+    fn a_process_that_got_the_number_of_a_dead_member_is_none() {
+        let mut family = family();
+        members(&mut family, &[leader(), process(101, 100, 100, 5)]);
+        let other = Stat { start: 999, ..process(101, 11, 11, 5) };
+        assert_eq!(members(&mut family, &[leader(), other]), [100]);
+    }
+
+    #[test]
+    fn a_session_is_forgotten_with_its_last_process() {
+        let mut family = family();
+        members(&mut family, &[leader(), process(101, 100, 101, 101)]);
+        members(&mut family, &[leader()]);
+        assert_eq!(members(&mut family, &[leader(), process(102, 1, 101, 101)]), [100]);
+    }
+
+    #[test]
+    fn the_host_and_its_session_and_other_trees_are_never_members() {
+        let other_tree = [process(200, 10, 200, 5), process(201, 200, 201, 201)];
+        let joined_the_hosts_group = process(101, 100, 10, 5);
+        let tree = [other_tree.as_slice(), &[leader(), joined_the_hosts_group]].concat();
+        assert_eq!(members(&mut family(), &tree), [100, 101]);
+    }
+
+    #[test]
+    fn the_group_of_a_leader_that_was_reaped_by_others_is_not_the_trees() {
+        let mut family = family();
+        members(&mut family, &[leader(), process(101, 100, 100, 5)]);
+        family.lose_leader();
+        let reused = [Stat { start: 999, ..leader() }, process(102, 1, 100, 5)];
+        assert_eq!(members(&mut family, &[reused.as_slice(), &[process(101, 1, 100, 5)]].concat()), [101]);
+    }
+}

@@ -41,6 +41,7 @@
 //! | [`tree`] | [`ProcessTree`]: the running tree, its signals, its end |
 //! | [`signal`] | the signals that are sent, and how a process ended |
 //! | [`lines`] | splits output into lines of bounded length |
+//! | [`diagnostics`] | reads what a program says beside its output, and keeps the end of it |
 //! | [`stdin`] | writes input while output is read |
 //! | [`tail`] | the last bytes of a stream |
 //! | [`private`] | files that only this user can read, gone after the run |
@@ -63,6 +64,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("teamster-process runs on Linux only: it watches processes through pidfds and /proc");
 
+pub mod diagnostics;
 pub mod lines;
 pub mod private;
 pub mod program;
@@ -77,6 +79,7 @@ mod family;
 mod pidfd;
 mod procfs;
 
+pub use diagnostics::TailReader;
 pub use lines::{Frame, LineFramer, OutputReader};
 pub use private::{PrivateDir, PrivateError};
 pub use program::{FindError, find_program};

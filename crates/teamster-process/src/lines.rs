@@ -1,8 +1,8 @@
 //! Splits output into lines.
 //!
-//! [`LineFramer`] does no I/O: bytes go in, frames come out. Invariants: it never holds more than one line of the
-//! longest length and one read, each byte is looked at once however the output is cut, and what a line holds, be it
-//! too long or no text, never touches the next one.
+//! [`LineFramer`] does no I/O: bytes go in, frames come out. Invariants: it never holds more than a line of the longest
+//! length and one read, each byte is looked at once however the output is cut, and what a line holds, be it too long
+//! or no text, never touches the next one.
 
 use std::{io, os::fd::AsFd};
 
@@ -73,13 +73,10 @@ impl LineFramer {
         let (begin, end) = (self.begin, self.searched + offset);
         self.begin = end + 1;
         self.searched = end + 1;
+        if self.is_too_long(begin, end) {
+            return self.too_long(begin, end);
+        }
         let line = self.buffer.get(begin..end)?;
-        if let Some(skipped) = self.skipped.take() {
-            return Some(Frame::TooLong { head: &self.head, length: skipped + length_of(line) });
-        }
-        if line.len() > self.max_line {
-            return Some(Frame::TooLong { head: head_of(line), length: length_of(line) });
-        }
         Some(Frame::Line(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
@@ -88,39 +85,50 @@ impl LineFramer {
         if memchr(b'\n', self.buffer.get(self.searched..)?).is_some() {
             return self.next();
         }
-        let begin = std::mem::replace(&mut self.begin, self.buffer.len());
-        self.searched = self.buffer.len();
-        let line = self.buffer.get(begin..)?;
-        if let Some(skipped) = self.skipped.take() {
-            return Some(Frame::TooLong { head: &self.head, length: skipped + length_of(line) });
+        let (begin, end) = (self.begin, self.buffer.len());
+        self.begin = end;
+        self.searched = end;
+        if self.is_too_long(begin, end) {
+            return self.too_long(begin, end);
         }
-        if line.len() > self.max_line {
-            return Some(Frame::TooLong { head: head_of(line), length: length_of(line) });
-        }
+        let line = self.buffer.get(begin..end)?;
         (!line.is_empty()).then_some(Frame::Unterminated(line))
     }
 
-    fn skip_if_too_long(&mut self) {
-        let Some(line) = self.buffer.get(self.begin..) else {
-            return;
-        };
-        match &mut self.skipped {
-            Some(skipped) => *skipped += length_of(line),
-            None if line.len() > self.max_line => {
-                self.head.clear();
-                self.head.extend_from_slice(head_of(line));
-                self.skipped = Some(length_of(line));
-            }
-            None => return,
+    fn is_too_long(&self, begin: usize, end: usize) -> bool {
+        self.skipped.is_some() || end - begin > self.max_line
+    }
+
+    fn too_long(&mut self, begin: usize, end: usize) -> Option<Frame<'_>> {
+        self.skip(begin, end);
+        let length = self.skipped.take()?;
+        Some(Frame::TooLong { head: &self.head, length })
+    }
+
+    /// Counts a part of a line that is too long, and keeps of it what belongs to the line's head.
+    fn skip(&mut self, begin: usize, end: usize) {
+        let part = self.buffer.get(begin..end).unwrap_or_default();
+        if self.skipped.is_none() {
+            self.head.clear();
         }
-        self.buffer.clear();
-        self.begin = 0;
-        self.searched = 0;
+        let room = HEAD_BYTES - self.head.len();
+        self.head.extend_from_slice(part.get(..room).unwrap_or(part));
+        *self.skipped.get_or_insert(0) += part.len() as u64;
+    }
+
+    fn skip_if_too_long(&mut self) {
+        if self.is_too_long(self.begin, self.buffer.len()) {
+            self.skip(self.begin, self.buffer.len());
+            self.buffer.clear();
+            self.begin = 0;
+            self.searched = 0;
+        }
     }
 
     fn make_room(&mut self) {
-        // Moving at most as much as was consumed before keeps the whole linear.
-        if self.begin >= self.buffer.len() - self.begin {
+        let rest = self.buffer.len() - self.begin;
+        // Both keep the whole linear: the rest is not larger than what was consumed, or it would be copied anyway.
+        if self.begin >= rest || self.buffer.len() + READ_BYTES > self.buffer.capacity() {
             self.buffer.drain(..self.begin);
             self.searched -= self.begin;
             self.begin = 0;
@@ -136,14 +144,6 @@ impl LineFramer {
             self.buffer.reserve_exact(capacity - self.buffer.len());
         }
     }
-}
-
-fn head_of(line: &[u8]) -> &[u8] {
-    line.get(..HEAD_BYTES).unwrap_or(line)
-}
-
-fn length_of(line: &[u8]) -> u64 {
-    line.len() as u64
 }
 
 /// Reads lines from a pipe.
@@ -191,5 +191,154 @@ impl OutputReader {
     /// What is left when the output has ended, or will be read no further. Call it until it gives `None`.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.framer.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Eq)]
+    enum Owned {
+        Line(Vec<u8>),
+        TooLong(Vec<u8>, u64),
+        Unterminated(Vec<u8>),
+    }
+
+    impl From<Frame<'_>> for Owned {
+        fn from(frame: Frame<'_>) -> Self {
+            match frame {
+                Frame::Line(line) => Self::Line(line.to_vec()),
+                Frame::TooLong { head, length } => Self::TooLong(head.to_vec(), length),
+                Frame::Unterminated(line) => Self::Unterminated(line.to_vec()),
+            }
+        }
+    }
+
+    fn framed<'a>(max_line: usize, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<Owned> {
+        let mut framer = LineFramer::new(max_line);
+        let mut found = Vec::new();
+        for chunk in chunks {
+            framer.space().put_slice(chunk);
+            while let Some(frame) = framer.next() {
+                found.push(frame.into());
+            }
+        }
+        while let Some(frame) = framer.finish() {
+            found.push(frame.into());
+        }
+        found
+    }
+
+    /// The same, from the whole output at once.
+    fn split(max_line: usize, output: &[u8]) -> Vec<Owned> {
+        let mut lines: Vec<_> = output.split(|&byte| byte == b'\n').collect();
+        let last = lines.pop().unwrap();
+        let too_long = |line: &[u8]| Owned::TooLong(line[..line.len().min(HEAD_BYTES)].to_vec(), line.len() as u64);
+        let mut frames: Vec<_> = lines
+            .into_iter()
+            .map(|line| match line.strip_suffix(b"\r") {
+                _ if line.len() > max_line => too_long(line),
+                Some(without) => Owned::Line(without.to_vec()),
+                None => Owned::Line(line.to_vec()),
+            })
+            .collect();
+        match last.len() {
+            0 => {}
+            length if length > max_line => frames.push(too_long(last)),
+            _ => frames.push(Owned::Unterminated(last.to_vec())),
+        }
+        frames
+    }
+
+    #[test]
+    fn line_ends_of_both_kinds_are_taken_off() {
+        assert_eq!(
+            framed(10, [b"a\r\n\nb\r\r\nc\r".as_slice()]),
+            [
+                Owned::Line(b"a".into()),
+                Owned::Line(b"".into()),
+                Owned::Line(b"b\r".into()),
+                Owned::Unterminated(b"c\r".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_leaves_the_next_one_intact() {
+        assert_eq!(
+            framed(4, [b"123".as_slice(), b"45", b"6789\nnext\n12345"]),
+            [Owned::TooLong(b"123456789".into(), 9), Owned::Line(b"next".into()), Owned::TooLong(b"12345".into(), 5)]
+        );
+    }
+
+    #[test]
+    fn only_the_first_kibibyte_of_a_line_that_is_too_long_is_kept() {
+        let line = [b"x".repeat(5000), b"\n".to_vec()].concat();
+        assert_eq!(framed(2000, line.chunks(700)), [Owned::TooLong(b"x".repeat(1024), 5000)]);
+    }
+
+    #[test]
+    fn a_line_of_64_megabytes_takes_no_more_memory_than_the_limit_and_one_read() {
+        const MAX_LINE: usize = 1024 * 1024 + 1;
+        let mut framer = LineFramer::new(MAX_LINE);
+        for _ in 0..1024 {
+            framer.space().put_bytes(b'x', READ_BYTES);
+            assert_eq!(framer.next(), None);
+            assert!(framer.buffer.capacity() <= MAX_LINE + READ_BYTES);
+        }
+        framer.space().put_slice(b"\nnext\n");
+        assert!(matches!(framer.next(), Some(Frame::TooLong { length: 67_108_864, head }) if head.len() == HEAD_BYTES));
+        assert_eq!(framer.next(), Some(Frame::Line(b"next")));
+    }
+
+    #[test]
+    fn a_long_line_in_small_pieces_takes_linear_time() {
+        let line = [b"x".repeat(16 * 1024 * 1024), b"\n".to_vec()].concat();
+        // Searching again from the line's beginning would look at 2^41 bytes.
+        assert_eq!(framed(usize::MAX, line.chunks(64)).len(), 1);
+    }
+
+    #[test]
+    fn the_memory_of_a_long_line_is_given_back() {
+        let mut framer = LineFramer::new(usize::MAX);
+        for _ in 0..100 {
+            framer.space().put_bytes(b'x', READ_BYTES);
+            assert_eq!(framer.next(), None);
+        }
+        framer.space().put_slice(b"\n");
+        assert!(framer.next().is_some());
+        framer.space().put_slice(b"y");
+        assert!(framer.buffer.capacity() <= KEPT_BYTES);
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_gives_the_same_frames_however_it_is_cut(
+            chunks in prop::collection::vec(
+                prop::collection::vec(prop::sample::select(b"ab\r\n\n\xff".to_vec()), 0..12),
+                0..20,
+            ),
+            max_line in 0usize..10,
+        ) {
+            let whole = chunks.concat();
+            prop_assert_eq!(framed(max_line, chunks.iter().map(Vec::as_slice)), split(max_line, &whole));
+        }
+
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn lines_around_the_size_of_a_read_give_the_same_frames(
+            lengths in prop::collection::vec(0usize..3 * READ_BYTES, 0..12),
+            chunk in 1usize..READ_BYTES,
+        ) {
+            let whole: Vec<u8> = lengths.iter().flat_map(|&length| [b"x".repeat(length), b"\n".to_vec()].concat()).collect();
+            let max_line = 2 * READ_BYTES;
+            prop_assert!(framed(max_line, whole.chunks(chunk)) == split(max_line, &whole));
+        }
     }
 }

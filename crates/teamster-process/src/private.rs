@@ -51,6 +51,14 @@ pub enum PrivateError {
         /// What the system said: no space, a read-only file system, or that the file exists.
         source: io::Error,
     },
+    /// The directory could not be removed.
+    #[error("cannot remove the private directory {path:?}; remove it by hand")]
+    Remove {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
 }
 
 /// A private directory.
@@ -110,6 +118,12 @@ impl PrivateDir {
         }
     }
 
+    /// Removes the directory with everything in it, and tells if that failed, as dropping it does not.
+    pub fn remove(self) -> Result<(), PrivateError> {
+        let path = self.path().to_owned();
+        self.directory.close().map_err(|source| PrivateError::Remove { path, source })
+    }
+
     fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
@@ -137,4 +151,89 @@ fn is_private(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(|metadata| {
         metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o777 == 0o700
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn the_directory_and_its_files_are_this_users_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let private = PrivateDir::create(Some(parent.path()), "run-").unwrap();
+        let path = private.write("settings.json", b"secret").unwrap();
+        assert_eq!(mode(private.path()), 0o700);
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read(&path).unwrap(), b"secret");
+        assert!(private.path().file_name().unwrap().to_str().unwrap().starts_with("run-"));
+    }
+
+    #[test]
+    fn everything_is_gone_when_it_is_dropped() {
+        let parent = tempfile::tempdir().unwrap();
+        let private = PrivateDir::create(Some(parent.path()), "run-").unwrap();
+        private.write("a", b"x").unwrap();
+        fs::create_dir(private.path().join("by-the-program")).unwrap();
+        drop(private);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn two_directories_never_share_a_name() {
+        let parent = tempfile::tempdir().unwrap();
+        let create = || PrivateDir::create(Some(parent.path()), "run-").unwrap();
+        assert_ne!(create().path(), create().path());
+    }
+
+    #[test]
+    fn a_name_with_more_than_one_part_is_refused() {
+        let parent = tempfile::tempdir().unwrap();
+        let private = PrivateDir::create(Some(parent.path()), "").unwrap();
+        for name in ["", ".", "..", "a/b", "/a", "a/", "./a", "a/.", "../a", "a\0b"] {
+            assert!(matches!(private.write(name, b""), Err(PrivateError::Name { .. })), "{name:?}");
+            let nested = PrivateDir::create(Some(parent.path()), name);
+            assert_eq!(nested.is_ok(), name.is_empty(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_or_link_that_exists_is_left_alone() {
+        let parent = tempfile::tempdir().unwrap();
+        let private = PrivateDir::create(Some(parent.path()), "").unwrap();
+        let target = parent.path().join("target");
+        symlink(&target, private.path().join("link")).unwrap();
+        private.write("file", b"first").unwrap();
+        for name in ["link", "file"] {
+            let error = private.write(name, b"second").unwrap_err();
+            assert!(matches!(error, PrivateError::Write { path, source }
+                if path == private.path().join(name) && source.kind() == io::ErrorKind::AlreadyExists));
+        }
+        assert!(!target.exists());
+        assert_eq!(fs::read(private.path().join("file")).unwrap(), b"first");
+    }
+
+    #[test]
+    fn files_go_to_the_directory_that_was_created_even_if_its_path_names_another() {
+        let parent = tempfile::tempdir().unwrap();
+        let private = PrivateDir::create(Some(parent.path()), "").unwrap();
+        let (moved, theirs) = (parent.path().join("moved"), parent.path().join("theirs"));
+        fs::create_dir(&theirs).unwrap();
+        fs::rename(private.path(), &moved).unwrap();
+        symlink(&theirs, private.path()).unwrap();
+        private.write("secret", b"x").unwrap();
+        assert!(moved.join("secret").exists());
+        assert!(!theirs.join("secret").exists());
+    }
+
+    #[test]
+    fn a_parent_that_does_not_exist_is_named_in_the_error() {
+        let error = PrivateDir::create(Some(Path::new("/nowhere/at/all")), "").unwrap_err();
+        assert!(matches!(&error, PrivateError::Create { parent, .. } if parent == Path::new("/nowhere/at/all")));
+    }
 }

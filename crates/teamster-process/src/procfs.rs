@@ -4,7 +4,7 @@
 
 use std::{io, os::fd::OwnedFd};
 
-use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::fs::{Mode, OFlags, open, openat, readlinkat};
 
 /// One process, as `/proc/PID/stat` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,11 @@ impl Stat {
 /// All processes that this user can see.
 pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
     let root = open("/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    // A /proc of another namespace has other processes under our numbers.
+    let own = readlinkat(&root, "self", Vec::new())?;
+    if own.to_str().ok().and_then(|own| own.parse().ok()) != Some(std::process::id()) {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "/proc belongs to another namespace"));
+    }
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let entry = entry?;

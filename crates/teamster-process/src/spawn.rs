@@ -28,7 +28,8 @@ const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
 /// What to start.
 #[derive(Clone, Debug)]
 pub struct Spawn {
-    /// The executable: a path, as [`find_program`](crate::find_program) gives it. It is not searched in `PATH`.
+    /// The executable: a path, as [`find_program`](crate::find_program) gives it, relative to the working directory if
+    /// it is not absolute. It is never searched in `PATH`.
     pub program: PathBuf,
     /// The arguments, without the program's name.
     pub args: Vec<OsString>,
@@ -166,7 +167,7 @@ pub(crate) fn start(spawn: &Spawn) -> Result<(Child, Pipes), SpawnError> {
     };
 
     // The command holds their ends of the pipes: it must go before anybody waits for an end of file.
-    let child = Command::new(&spawn.program)
+    let child = Command::new(spawn.cwd.join(&spawn.program))
         .args(&spawn.args)
         .env_clear()
         .envs(&spawn.env)
@@ -216,7 +217,6 @@ fn explain_path(spawn: &Spawn, source: io::Error) -> SpawnError {
     if let Err(source) = std::fs::metadata(spawn.cwd.join(".")) {
         return SpawnError::WorkingDirectory { cwd: spawn.cwd.clone(), source };
     }
-    // A relative program is looked up after the change of directory.
     let file = spawn.cwd.join(&program);
     if source.kind() == io::ErrorKind::PermissionDenied {
         return SpawnError::Permission { program, source };

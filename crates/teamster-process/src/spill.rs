@@ -182,3 +182,118 @@ fn transfer(
 fn cut() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "a record on disk is cut")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spill(max_bytes: u64) -> Spill {
+        Spill::create(&std::env::temp_dir(), max_bytes).unwrap()
+    }
+
+    #[test]
+    fn records_come_out_whole_and_in_order() {
+        let mut spill = spill(1024);
+        for record in [b"one".as_slice(), b"", b"three"] {
+            spill.push(record).unwrap();
+        }
+        assert_eq!((spill.len(), spill.bytes()), (3, 20));
+        assert_eq!(spill.pop().unwrap().unwrap(), b"one");
+        assert_eq!(spill.pop().unwrap().unwrap(), b"");
+        assert_eq!(spill.pop().unwrap().unwrap(), b"three");
+        assert_eq!(spill.pop().unwrap(), None);
+        assert_eq!((spill.len(), spill.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_record_that_does_not_fit_changes_nothing() {
+        let mut spill = spill(20);
+        spill.push(b"0123456789").unwrap();
+        let error = spill.push(b"abc").unwrap_err();
+        assert!(matches!(error, SpillError::Full { waiting: 14, record: 3, max: 20 }));
+        spill.push(b"ab").unwrap();
+        assert_eq!(spill.pop().unwrap().unwrap(), b"0123456789");
+        assert_eq!(spill.pop().unwrap().unwrap(), b"ab");
+    }
+
+    #[test]
+    fn the_file_stays_within_the_limit_however_much_passes_through() {
+        let mut spill = spill(1024 * 1024);
+        let record = vec![7; 30_000];
+        for _ in 0..20 {
+            spill.push(&record).unwrap();
+        }
+        for _ in 0..500 {
+            spill.push(&record).unwrap();
+            assert_eq!(spill.pop().unwrap().unwrap(), record);
+            assert!(spill.file.metadata().unwrap().len() <= 1024 * 1024);
+        }
+    }
+
+    #[test]
+    fn an_empty_queue_takes_no_disk() {
+        let mut spill = spill(1024 * 1024);
+        for _ in 0..10 {
+            spill.push(&vec![7; 50_000]).unwrap();
+        }
+        assert!(spill.file.metadata().unwrap().len() > 0);
+        while spill.pop().unwrap().is_some() {}
+        assert_eq!(spill.file.metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_push_that_the_disk_refuses_loses_nothing_of_what_waits() {
+        let mut spill = spill(1024 * 1024);
+        spill.push(b"first").unwrap();
+        // Writing to a file that is open for reading only fails, as a full disk does.
+        spill.file = File::open("/dev/null").unwrap();
+        assert!(matches!(spill.push(&vec![7; BUFFER_BYTES]), Err(SpillError::Io { .. })));
+        assert_eq!(spill.len(), 1);
+        assert_eq!(spill.pop().unwrap().unwrap(), b"first");
+        assert_eq!(spill.pop().unwrap(), None);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push(usize),
+        Pop,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let size = prop_oneof![0usize..200, 20_000usize..90_000];
+        prop_oneof![size.prop_map(Step::Push), Just(Step::Pop)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn it_behaves_like_a_queue_in_memory(steps in prop::collection::vec(step(), 0..120)) {
+            const MAX: u64 = 300_000;
+            let mut spill = spill(MAX);
+            let mut model: VecDeque<Vec<u8>> = VecDeque::new();
+            for (number, step) in steps.into_iter().enumerate() {
+                let waiting: u64 = model.iter().map(|record| record.len() as u64 + 4).sum();
+                prop_assert_eq!((spill.bytes(), spill.len()), (waiting, model.len()));
+                match step {
+                    Step::Push(size) => {
+                        let record = number.to_le_bytes().into_iter().cycle().take(size).collect::<Vec<_>>();
+                        let pushed = spill.push(&record);
+                        prop_assert_eq!(pushed.is_ok(), waiting + size as u64 + 4 <= MAX);
+                        if pushed.is_ok() {
+                            model.push_back(record);
+                        }
+                    }
+                    Step::Pop => prop_assert!(spill.pop().unwrap() == model.pop_front()),
+                }
+            }
+            while let Some(record) = model.pop_front() {
+                prop_assert!(spill.pop().unwrap() == Some(record));
+            }
+            prop_assert!(spill.is_empty());
+        }
+    }
+}

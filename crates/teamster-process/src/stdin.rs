@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, net::unix::pipe};
 
 /// The program reads no more.
 #[derive(Debug, thiserror::Error)]
-#[error("the program closed its input with {unwritten} bytes unread by the pipe")]
+#[error("the program closed its input before the last {unwritten} bytes were written")]
 pub struct StdinClosed {
     /// How many bytes the pipe did not take. It may have taken some that the program never read.
     pub unwritten: usize,

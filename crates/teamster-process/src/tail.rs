@@ -71,7 +71,9 @@ mod tests {
 
     fn tail(max_bytes: usize, pushed: &[&str]) -> Tail {
         let mut tail = Tail::new(max_bytes);
-        pushed.iter().for_each(|text| tail.push(text.as_bytes()));
+        for text in pushed {
+            tail.push(text.as_bytes());
+        }
         tail
     }
 
@@ -113,11 +115,13 @@ mod tests {
             max_bytes in 0usize..40,
         ) {
             let mut tail = Tail::new(max_bytes);
-            pushed.iter().for_each(|bytes| tail.push(bytes));
+            for bytes in &pushed {
+                tail.push(bytes);
+            }
             let stream = pushed.concat();
             let kept = &stream[stream.len().saturating_sub(max_bytes)..];
             prop_assert_eq!(tail.kept.iter().copied().collect::<Vec<_>>(), kept);
-            prop_assert_eq!(tail.dropped() as usize, stream.len() - kept.len());
+            prop_assert_eq!(tail.dropped(), (stream.len() - kept.len()) as u64);
             let cut = stream.len() - kept.len();
             prop_assert_eq!(tail.at_line_start, cut == 0 || stream[cut - 1] == b'\n');
         }

@@ -1,0 +1,63 @@
+//! Reads what a program says beside its output, and keeps the end of it.
+
+use std::{io, os::fd::AsFd};
+
+use tokio::{io::AsyncReadExt, net::unix::pipe};
+
+use crate::tail::Tail;
+
+/// How much is read at a time.
+const READ_BYTES: usize = 16 * 1024;
+
+/// Reads a pipe and keeps the last bytes.
+#[derive(Debug)]
+pub struct TailReader {
+    pipe: pipe::Receiver,
+    tail: Tail,
+    buffer: Vec<u8>,
+}
+
+impl TailReader {
+    /// A reader that keeps the last `max_bytes`.
+    pub fn new(pipe: pipe::Receiver, max_bytes: usize) -> Self {
+        Self { pipe, tail: Tail::new(max_bytes), buffer: Vec::new() }
+    }
+
+    /// Waits for something and reads it; 0 means that the stream has ended. Can be dropped and called again at any time.
+    pub async fn fill(&mut self) -> io::Result<usize> {
+        self.make_room();
+        let count = self.pipe.read_buf(&mut self.buffer).await?;
+        self.keep();
+        Ok(count)
+    }
+
+    /// Reads what is there now; `None` means that there is nothing, 0 that the stream has ended.
+    pub fn fill_now(&mut self) -> io::Result<Option<usize>> {
+        loop {
+            self.make_room();
+            match rustix::io::read(self.pipe.as_fd(), rustix::buffer::spare_capacity(&mut self.buffer)) {
+                Ok(count) => {
+                    self.keep();
+                    return Ok(Some(count));
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// The end of what was read, as text.
+    pub fn text(&self) -> String {
+        self.tail.text()
+    }
+
+    fn make_room(&mut self) {
+        self.buffer.clear();
+        self.buffer.reserve(READ_BYTES);
+    }
+
+    fn keep(&mut self) {
+        self.tail.push(&self.buffer);
+    }
+}

@@ -1,0 +1,100 @@
+//! What the crate promises about real processes. `/bin/sh` plays the program.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the lints take helpers of tests for library code"
+)]
+
+mod ends;
+mod output;
+mod start;
+mod trees;
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use teamster_process::{Frame, OutputReader, Pipes, ProcessTree, Spawn, Stdin};
+
+/// Longer than any test waits: a wait that ends by its own, not by a promise kept, takes this long.
+const LONG: Duration = Duration::from_mins(1);
+
+/// The longest that a condition may take to come true, on a machine that is busy with other things.
+const BOUND: Duration = Duration::from_secs(20);
+
+fn sh(script: &str) -> Spawn {
+    Spawn {
+        program: PathBuf::from("/bin/sh"),
+        args: vec![OsString::from("-c"), OsString::from(script)],
+        env: [("PATH".into(), "/usr/bin:/bin".into())].into(),
+        cwd: PathBuf::from("/"),
+        stdin: Stdin::Null,
+    }
+}
+
+fn start(script: &str) -> (ProcessTree, Pipes) {
+    ProcessTree::spawn(&sh(script)).unwrap()
+}
+
+/// A started script, and the process numbers that it prints: as many as are asked for.
+async fn start_and_read(script: &str, count: usize) -> (ProcessTree, OutputReader, Vec<u32>) {
+    // Nobody reads stderr here; the shell itself writes to it when its children are killed.
+    let (tree, pipes) = start(&format!("exec 2>/dev/null; {script}"));
+    let mut stdout = OutputReader::new(pipes.stdout, 1024);
+    let pids = numbers(&mut stdout, count).await;
+    (tree, stdout, pids)
+}
+
+/// The next numbers that a script prints; more of them must not be there yet.
+async fn numbers(stdout: &mut OutputReader, count: usize) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    while numbers.len() < count {
+        let read = tokio::time::timeout(BOUND, stdout.fill()).await.unwrap().unwrap();
+        assert!(read > 0, "the script ended early");
+        while let Some(frame) = stdout.next() {
+            let Frame::Line(line) = frame else { panic!("{frame:?}") };
+            numbers.push(std::str::from_utf8(line).unwrap().parse().unwrap());
+        }
+    }
+    numbers
+}
+
+/// State, parent, group and session of a process.
+fn stat(pid: u32) -> Option<(String, u32, u32, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit(')').next()?.split_whitespace();
+    let state = fields.next()?.to_owned();
+    let mut number = || fields.next()?.parse().ok();
+    Some((state, number()?, number()?, number()?))
+}
+
+/// A zombie is not alive: orphans are reaped by whoever is process 1 here, if at all.
+fn is_alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, ..)| state != "Z" && state != "X")
+}
+
+fn is_our_child(pid: u32) -> bool {
+    stat(pid).is_some_and(|(_, parent, ..)| parent == std::process::id())
+}
+
+async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < BOUND, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn all_die(pids: &[u32]) {
+    eventually(&format!("{pids:?} are dead"), || !pids.iter().any(|&pid| is_alive(pid))).await;
+}
+
+/// Waits until a process has opened a session of its own.
+async fn leads_a_session(pid: u32) {
+    eventually("setsid", || stat(pid).is_some_and(|(.., session)| session == pid)).await;
+}

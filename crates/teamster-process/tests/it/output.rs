@@ -1,0 +1,105 @@
+//! Reading and writing at once, with programs that do only one of them or neither.
+
+use bytes::Bytes;
+use teamster_process::{Frame, OutputReader, Pipes, ProcessTree, Spawn, Stdin, StdinWriter};
+
+use crate::{BOUND, sh};
+
+fn start_with_stdin(script: &str) -> (ProcessTree, StdinWriter, OutputReader) {
+    let (tree, Pipes { stdin, stdout, .. }) = ProcessTree::spawn(&Spawn { stdin: Stdin::Pipe, ..sh(script) }).unwrap();
+    (tree, StdinWriter::new(stdin), OutputReader::new(stdout, 16 * 1024 * 1024))
+}
+
+/// Numbered lines, 8 MiB of them: more than all pipes together take.
+fn long_input() -> Vec<u8> {
+    (0..1_000_000).flat_map(|number| format!("{number:07}\n").into_bytes()).collect()
+}
+
+#[tokio::test]
+async fn a_long_input_and_output_pass_each_other_byte_for_byte() {
+    let (tree, mut stdin, mut stdout) = start_with_stdin("cat");
+    let input = Bytes::from(long_input());
+    for chunk in input.chunks(1_000_003) {
+        stdin.push(input.slice_ref(chunk));
+    }
+    stdin.close_when_written();
+    assert_eq!(stdin.pending(), input.len());
+
+    let mut output = Vec::new();
+    loop {
+        // Both arms are dropped again and again, half done.
+        tokio::select! {
+            written = stdin.flush(), if !stdin.is_idle() => written.unwrap(),
+            read = stdout.fill() => {
+                if read.unwrap() == 0 {
+                    break;
+                }
+                while let Some(Frame::Line(line)) = stdout.next() {
+                    output.extend_from_slice(line);
+                    output.push(b'\n');
+                }
+            }
+        }
+    }
+    assert!(output == input);
+    assert!(stdin.is_closed());
+    assert!(tree.exited().await.success());
+}
+
+#[tokio::test]
+async fn a_program_that_ends_without_reading_closes_its_input_and_nothing_else() {
+    let (tree, mut stdin, mut stdout) = start_with_stdin("echo done");
+    stdin.push(Bytes::from(long_input()));
+    stdin.push(Bytes::from_static(b"more"));
+    let closed = tokio::time::timeout(BOUND, stdin.flush()).await.unwrap().unwrap_err();
+    assert!(closed.unwritten > 4);
+    assert_eq!(closed.source.kind(), std::io::ErrorKind::BrokenPipe);
+    assert!(stdin.is_closed() && stdin.is_idle());
+    stdin.push(Bytes::from_static(b"ignored"));
+    assert!(stdin.flush().await.is_ok());
+
+    assert!(tree.exited().await.success());
+    stdout.fill().await.unwrap();
+    assert_eq!(stdout.next(), Some(Frame::Line(b"done")));
+}
+
+#[tokio::test]
+async fn an_input_that_is_closed_without_a_word_is_an_end_of_file() {
+    let (tree, mut stdin, _stdout) = start_with_stdin("cat; exit 5");
+    stdin.close_when_written();
+    assert!(stdin.is_closed());
+    assert_eq!(tokio::time::timeout(BOUND, tree.exited()).await.unwrap().code, Some(5));
+}
+
+#[tokio::test]
+async fn a_program_can_write_a_megabyte_that_nobody_reads_yet() {
+    let (tree, pipes) = crate::start("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2");
+    assert!(tokio::time::timeout(BOUND, tree.exited()).await.unwrap().success());
+    drop(pipes);
+}
+
+#[tokio::test]
+async fn all_that_the_leader_wrote_is_there_after_its_end_though_others_hold_the_pipe() {
+    let (tree, pipes) = crate::start("sleep 300 & head -c 500000 /dev/zero; echo; printf last");
+    let mut stdout = OutputReader::new(pipes.stdout, 1024 * 1024);
+    tree.exited().await;
+    let mut lines = 0;
+    while stdout.fill_now().unwrap().is_some_and(|read| read > 0) {
+        while let Some(Frame::Line(line)) = stdout.next() {
+            assert_eq!(line.len(), 500_000);
+            lines += 1;
+        }
+    }
+    assert_eq!(lines, 1);
+    assert_eq!(stdout.finish(), Some(Frame::Unterminated(b"last")));
+    assert_eq!(stdout.finish(), None);
+}
+
+#[tokio::test]
+async fn the_end_of_the_output_is_told_by_both_ways_of_reading() {
+    let (tree, pipes) = crate::start("exit 0");
+    let mut stdout = OutputReader::new(pipes.stdout, 1024);
+    tree.exited().await;
+    assert_eq!(stdout.fill_now().unwrap(), Some(0));
+    assert_eq!(stdout.fill().await.unwrap(), 0);
+}

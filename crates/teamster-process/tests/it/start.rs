@@ -1,0 +1,124 @@
+//! What a started program gets, and why a start fails.
+
+use std::{ffi::OsString, fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
+
+use teamster_process::{Frame, OutputReader, ProcessTree, Spawn, SpawnError};
+
+use crate::{sh, stat};
+
+async fn output_of(spawn: &Spawn) -> Vec<String> {
+    let (_tree, pipes) = ProcessTree::spawn(spawn).unwrap();
+    let mut stdout = OutputReader::new(pipes.stdout, 1024 * 1024);
+    let mut lines = Vec::new();
+    while stdout.fill().await.unwrap() > 0 {
+        while let Some(Frame::Line(line)) = stdout.next() {
+            lines.push(String::from_utf8(line.to_vec()).unwrap());
+        }
+    }
+    lines
+}
+
+#[tokio::test]
+async fn the_program_gets_exactly_these_arguments_variables_and_directory() {
+    let mut spawn =
+        sh(r#"printf '%s\n' "$@"; env | grep -v -e ^_ -e ^SHLVL -e ^PWD -e ^OLDPWD | sort; pwd; read x || echo eof"#);
+    spawn.args.extend(["name", "one two", "", "-x;$(id)"].map(OsString::from));
+    spawn.env = [("PATH", "/usr/bin:/bin"), ("EMPTY", ""), ("KEY", "a b")].map(|(k, v)| (k.into(), v.into())).into();
+    spawn.cwd = "/usr".into();
+    let expected = ["one two", "", "-x;$(id)", "EMPTY=", "KEY=a b", "PATH=/usr/bin:/bin", "/usr", "eof"];
+    assert_eq!(output_of(&spawn).await, expected);
+}
+
+#[tokio::test]
+async fn the_program_gets_no_descriptors_but_its_three() {
+    let (_other, _pipes) = crate::start("sleep 300");
+    assert_eq!(
+        output_of(&sh("cd /proc/self/fd; echo [0-9]*; exec 3</dev/null; ls -d /proc/$$/fd/[4-9]*")).await.len(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn the_program_leads_a_process_group_of_its_own() {
+    let (tree, _pipes) = crate::start("sleep 300");
+    assert_eq!(stat(tree.pid()).unwrap().2, tree.pid());
+}
+
+#[tokio::test]
+async fn a_relative_program_is_one_of_the_working_directory() {
+    let mut spawn = sh("echo here");
+    spawn.program = "sh".into();
+    spawn.cwd = "/bin".into();
+    assert_eq!(output_of(&spawn).await, ["here"]);
+    spawn.cwd = "/".into();
+    assert!(matches!(ProcessTree::spawn(&spawn), Err(SpawnError::NotFound { .. })));
+}
+
+/// Starts a new file. Another test's child may hold it open for writing between its fork and its exec: try again then.
+async fn start_file(path: &Path, content: &str, mode: u32) -> Result<(), SpawnError> {
+    fs::write(path, content).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let spawn = Spawn { program: path.to_owned(), args: Vec::new(), ..sh("") };
+    for _ in 0..100 {
+        match ProcessTree::spawn(&spawn) {
+            Err(SpawnError::Busy { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
+            result => return result.map(|_| ()),
+        }
+    }
+    panic!("the file stays busy");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_run_is_told_by_its_cause() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent");
+
+    let error = start_file(&path, "no program\n", 0o755).await.unwrap_err();
+    assert!(matches!(&error, SpawnError::Format { program } if *program == path), "{error:?}");
+
+    let error = start_file(&path, "\x7fELF\x02\x01\x01 for another machine", 0o755).await.unwrap_err();
+    assert!(matches!(error, SpawnError::Format { .. }), "{error:?}");
+
+    let error = start_file(&path, "#! /nowhere/node --flag\n", 0o755).await.unwrap_err();
+    assert!(
+        matches!(&error, SpawnError::InterpreterNotFound { interpreter: Some(name), .. } if *name == Path::new("/nowhere/node")),
+        "{error:?}"
+    );
+
+    let error = start_file(&path, "#!/bin/sh\n", 0o644).await.unwrap_err();
+    assert!(matches!(error, SpawnError::Permission { .. }), "{error:?}");
+
+    assert!(start_file(&path, "#!/bin/sh\n", 0o755).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_missing_program_is_told_from_a_missing_directory() {
+    let mut spawn = sh("");
+    spawn.program = "/nowhere/agent".into();
+    assert!(matches!(ProcessTree::spawn(&spawn), Err(SpawnError::NotFound { .. })));
+
+    let mut spawn = sh("");
+    spawn.cwd = "/nowhere".into();
+    let error = ProcessTree::spawn(&spawn).unwrap_err();
+    assert!(matches!(&error, SpawnError::WorkingDirectory { cwd, .. } if cwd == Path::new("/nowhere")), "{error:?}");
+
+    spawn.cwd = "/etc/passwd".into();
+    let error = ProcessTree::spawn(&spawn).unwrap_err();
+    assert!(matches!(error, SpawnError::WorkingDirectory { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn arguments_that_are_too_large_are_told_with_their_sizes() {
+    let mut spawn = sh("");
+    spawn.args = vec!["x".repeat(131_072).into(), "y".into()];
+    let error = ProcessTree::spawn(&spawn).unwrap_err();
+    assert!(matches!(error, SpawnError::TooLong { largest: 131_072, .. }), "{error:?}");
+    assert!(error.to_string().ends_with("pass long text on stdin or in a file"));
+}
+
+#[tokio::test]
+async fn an_argument_with_a_nul_byte_is_refused() {
+    let mut spawn = sh("");
+    spawn.args.push("a\0b".into());
+    assert!(matches!(ProcessTree::spawn(&spawn), Err(SpawnError::Nul { .. })));
+}

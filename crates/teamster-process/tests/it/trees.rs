@@ -1,0 +1,219 @@
+//! Whole trees: who is found, who is signalled, and that all of them end.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, kill_process};
+use teamster_process::{ProcessTree, Signal};
+
+use crate::{LONG, all_die, eventually, is_alive, leads_a_session, numbers, start_and_read, stat};
+
+/// A leader with a member in its group, and one in a session of its own.
+const WITH_A_SESSION: &str = "sleep 300 & echo $!; setsid sleep 300 & echo $!; wait";
+
+async fn with_a_session() -> (ProcessTree, Vec<u32>) {
+    let (tree, _stdout, pids) = start_and_read(WITH_A_SESSION, 2).await;
+    leads_a_session(pids[1]).await;
+    (tree, pids)
+}
+
+#[tokio::test]
+async fn the_living_members_are_named() {
+    let (tree, pids) = with_a_session().await;
+    let mut expected = [pids.as_slice(), &[tree.pid()]].concat();
+    let mut alive = tree.alive();
+    alive.sort_by_key(|survivor| survivor.pid);
+    expected.sort_unstable();
+    assert_eq!(alive.iter().map(|survivor| survivor.pid).collect::<Vec<_>>(), expected);
+    assert_eq!(alive.iter().filter(|survivor| survivor.name == "sleep").count(), 2);
+}
+
+#[tokio::test]
+async fn a_signal_reaches_members_in_sessions_of_their_own() {
+    let (tree, pids) = with_a_session().await;
+    tree.signal(Signal::Terminate);
+    all_die(&pids).await;
+    assert_eq!(tree.exited().await.signal, Some(15));
+}
+
+#[tokio::test]
+async fn a_signal_to_the_leader_reaches_nobody_else() {
+    let (tree, pids) = with_a_session().await;
+    tree.signal_leader(Signal::Terminate);
+    assert_eq!(tree.exited().await.signal, Some(15));
+    assert!(pids.iter().all(|&pid| is_alive(pid)));
+    drop(tree);
+    all_die(&pids[..1]).await;
+}
+
+#[tokio::test]
+async fn each_member_gets_a_signal_once() {
+    let member = r#"trap "echo 1" HUP; trap "echo 2; exit" TERM; echo $$; while :; do sleep 0.01; done"#;
+    let script = format!("sh -c '{member}' & setsid sh -c '{member}' & trap '' HUP; wait");
+    let (tree, mut stdout, pids) = start_and_read(&script, 2).await;
+    let sessions = pids.iter().filter(|&&pid| stat(pid).unwrap().3 == pid).count();
+    assert_eq!(sessions, 1);
+
+    tree.signal(Signal::Hangup);
+    let told = numbers(&mut stdout, 2).await;
+    tree.signal(Signal::Terminate);
+    assert_eq!([told, numbers(&mut stdout, 2).await].concat(), [1, 1, 2, 2]);
+}
+
+#[tokio::test]
+async fn a_tree_that_obeys_ends_long_before_the_grace_period() {
+    let (tree, pids) = with_a_session().await;
+    let began = Instant::now();
+    assert!(tree.terminate(LONG).await.is_empty());
+    assert!(began.elapsed() < LONG / 2);
+    assert!(!pids.iter().any(|&pid| is_alive(pid)));
+    assert_eq!(tree.reap().await.signal, Some(15));
+}
+
+#[tokio::test]
+async fn a_tree_that_has_ended_terminates_at_once() {
+    let (tree, _stdout, _) = start_and_read("echo 1", 1).await;
+    tree.exited().await;
+    let began = Instant::now();
+    assert!(tree.terminate(LONG).await.is_empty());
+    assert!(began.elapsed() < LONG / 2);
+}
+
+#[tokio::test]
+async fn members_that_ignore_sigterm_are_killed_after_the_grace_period() {
+    let script = "trap '' TERM; setsid sleep 300 & echo $!; echo $$; while :; do sleep 1; done";
+    let (tree, _stdout, pids) = start_and_read(script, 2).await;
+    leads_a_session(pids[0]).await;
+    let grace = Duration::from_millis(300);
+    let began = Instant::now();
+    assert!(tree.terminate(grace).await.is_empty());
+    assert!(began.elapsed() >= grace);
+    assert!(!pids.iter().any(|&pid| is_alive(pid)));
+    assert_eq!(tree.exited().await.signal, Some(9));
+}
+
+#[tokio::test]
+async fn a_leader_that_ends_while_a_member_ignores_sigterm_does_not_save_it() {
+    let script = "(trap '' TERM; setsid sh -c 'while :; do sleep 1; done') & echo $!; wait";
+    let (tree, _stdout, pids) = start_and_read(script, 1).await;
+    eventually("setsid", || tree.alive().len() >= 3).await;
+    assert!(tree.terminate(Duration::from_millis(200)).await.is_empty());
+    assert!(tree.alive().is_empty());
+    all_die(&pids).await;
+    assert_eq!(tree.exited().await.signal, Some(15));
+}
+
+#[tokio::test]
+async fn what_the_leader_writes_when_it_is_asked_to_end_can_be_read() {
+    let script = "trap 'echo 2; exit 7' TERM; echo 1; while :; do sleep 0.01; done";
+    let (tree, mut stdout, _) = start_and_read(script, 1).await;
+    assert!(tree.terminate(LONG).await.is_empty());
+    assert!(stdout.fill_now().unwrap().is_some());
+    assert!(stdout.next().is_some());
+    assert_eq!(tree.reap().await.code, Some(7));
+}
+
+#[tokio::test]
+async fn a_member_that_is_born_during_the_grace_period_is_killed_at_its_end() {
+    let script = "trap 'setsid sleep 300 & echo $!' TERM; echo $$; while :; do sleep 0.01; done";
+    let (tree, mut stdout, _) = start_and_read(script, 1).await;
+    assert!(tree.terminate(Duration::from_millis(500)).await.is_empty());
+    let born = numbers(&mut stdout, 1).await;
+    assert!(!is_alive(born[0]));
+}
+
+#[tokio::test]
+async fn dropping_kills_members_in_sessions_of_their_own() {
+    let (tree, pids) = with_a_session().await;
+    drop(tree);
+    all_die(&pids).await;
+}
+
+/// A daemon in a session of its own whose parent is gone: nothing but an earlier look leads to it.
+async fn with_an_orphan() -> (ProcessTree, u32) {
+    let script = "sh -c 'setsid sleep 300 & echo $!; exec sleep 300' & echo $!; wait";
+    let (tree, _stdout, pids) = start_and_read(script, 2).await;
+    let (daemon, parent) = match stat(pids[0]).unwrap().1 {
+        parent if parent == tree.pid() => (pids[1], pids[0]),
+        _ => (pids[0], pids[1]),
+    };
+    leads_a_session(daemon).await;
+    tree.observe();
+    kill_process(Pid::from_raw(parent.cast_signed()).unwrap(), rustix::process::Signal::KILL).unwrap();
+    eventually("the daemon is an orphan", || stat(daemon).unwrap().1 != parent).await;
+    (tree, daemon)
+}
+
+#[tokio::test]
+async fn a_daemon_that_was_seen_before_it_was_orphaned_gets_signals() {
+    let (tree, daemon) = with_an_orphan().await;
+    tree.signal(Signal::Kill);
+    all_die(&[daemon]).await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_was_seen_before_it_was_orphaned_is_terminated() {
+    let (tree, daemon) = with_an_orphan().await;
+    assert!(tree.terminate(LONG).await.is_empty());
+    assert!(!is_alive(daemon));
+}
+
+#[tokio::test]
+async fn a_daemon_that_was_seen_before_it_was_orphaned_dies_with_a_dropped_tree() {
+    let (tree, daemon) = with_an_orphan().await;
+    drop(tree);
+    all_die(&[daemon]).await;
+}
+
+#[tokio::test]
+async fn a_stopped_tree_obeys_sigterm() {
+    let (tree, pids) = with_a_session().await;
+    tree.signal(Signal::Stop);
+    let stopped = |pid| stat(pid).is_some_and(|(state, ..)| state == "T");
+    eventually("all are stopped", || pids.iter().all(|&pid| stopped(pid)) && stopped(tree.pid())).await;
+    assert!(tree.terminate(LONG).await.is_empty());
+    assert_eq!(tree.exited().await.signal, Some(15));
+}
+
+#[tokio::test]
+async fn a_stopped_tree_dies_when_it_is_dropped() {
+    let (tree, pids) = with_a_session().await;
+    tree.signal(Signal::Stop);
+    drop(tree);
+    all_die(&pids).await;
+}
+
+#[tokio::test]
+async fn a_tree_that_keeps_starting_processes_dies() {
+    let script = "echo $$; while :; do setsid sleep 300 & sleep 0.02; done";
+    let (tree, _stdout, _) = start_and_read(script, 1).await;
+    eventually("some are started", || tree.alive().len() > 5).await;
+    assert!(tree.terminate(Duration::ZERO).await.is_empty());
+    assert!(tree.alive().is_empty());
+}
+
+#[tokio::test]
+async fn terminating_can_be_given_up_and_begun_again_while_output_is_read() {
+    let script = "trap '' TERM; echo $$; while :; do echo 1; done";
+    let (tree, mut stdout, _) = start_and_read(script, 1).await;
+    assert!(tokio::time::timeout(Duration::from_millis(50), tree.terminate(LONG)).await.is_err());
+    let mut end = std::pin::pin!(tree.terminate(Duration::from_millis(200)));
+    let survivors = loop {
+        tokio::select! {
+            survivors = &mut end => break survivors,
+            read = stdout.fill() => {
+                read.unwrap();
+                while stdout.next().is_some() {}
+            }
+        }
+    };
+    assert!(survivors.is_empty());
+}
+
+#[tokio::test]
+async fn two_trees_are_strangers_to_each_other() {
+    let (one, _) = with_a_session().await;
+    let (other, pids) = with_a_session().await;
+    assert!(one.terminate(LONG).await.is_empty());
+    assert!(pids.iter().all(|&pid| is_alive(pid)));
+    assert_eq!(other.alive().len(), 3);
+}
