@@ -26,8 +26,10 @@
 //!
 //! # Modules
 //! - [`provider`]: a model provider that plays a scenario over a vendor's real wire protocol.
+//! - [`check`]: the rules that every run's event stream keeps, checked from outside.
 //!
 //! Everything listens on the loopback address only, on a free port, and ends with its value.
 
+pub mod check;
 pub mod provider;
 mod server;
