@@ -1,1 +1,47 @@
-//! stub
+//! Drives AI agent CLIs as supervised subprocesses and gives one stream of events with one meaning.
+//!
+//! ```no_run
+//! use teamster::event::Event;
+//! use teamster::{RunRequest, Runtime};
+//!
+//! # async fn example() -> Result<(), teamster::RunError> {
+//! let runtime = Runtime::new();
+//! let mut run = runtime.run("claude", RunRequest::new("Say hello"))?;
+//! while let Some(event) = run.next().await {
+//!     match event {
+//!         Event::Text(delta) => print!("{}", delta.text),
+//!         Event::Done(done) => println!("\nsession {:?}", done.result.session_id),
+//!         _ => {}
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Runtime`] starts runs; [`Registry`] knows the agents by name.
+//! - [`Run`] is the stream of one run; [`Control`] interrupts or aborts it from elsewhere.
+//! - [`event`] and [`request`] are the vocabulary, [`agent`] the trait for agents of your own.
+//!
+//! What is promised of every run, whatever the CLI does:
+//! - exactly one `done`, last;
+//! - no process of the run outlives it, and dropping a [`Run`] ends its process tree;
+//! - what the CLI wrote before its end is not lost, and a process that keeps its pipe open delays the end by at most
+//!   the drain period;
+//! - memory is bounded, however slow the consumer;
+//! - silence is bounded, phase by phase ([`request::Limits`]).
+//!
+//! Invariant: this crate knows no agent's output; it introduces agents (`teamster-protocol`) to processes
+//! (`teamster-process`).
+
+mod driver;
+mod registry;
+mod run;
+mod runtime;
+
+pub use registry::{Registry, UnknownAgent};
+pub use run::{Control, Run};
+pub use runtime::{RunError, Runtime};
+pub use teamster_protocol::agent::{self, Agent};
+pub use teamster_protocol::event::{self, Event, RunResult};
+pub use teamster_protocol::request::{self, RunRequest};
+pub use teamster_protocol::{launch, protocol, transcript};

@@ -1,0 +1,255 @@
+//! The life of a process: from its start to the moment when nothing of it is left.
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use teamster_process::{Exit, Frame, ProcessTree, Signal, StdinWriter, Survivor};
+use teamster_protocol::event::{ErrorCode, Event, Failure, Warning, WarningCode};
+use teamster_protocol::protocol::{Action, Input};
+use teamster_protocol::request::Limits;
+use teamster_protocol::transcript::Cause;
+use tokio::time::{Instant, sleep_until};
+
+use super::outbox::Outbox;
+use super::prepare::Live;
+use super::watchdog::{Bark, Watchdog};
+use super::{Story, bug};
+use crate::run::Outlet;
+
+/// How a process ended, as the driver saw it.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// Why we ended it, if we did.
+    pub(super) cause: Option<Cause>,
+    pub(super) exit: Option<Exit>,
+    pub(super) stderr: String,
+}
+
+/// Who is being ended, and how far that is.
+#[derive(Debug)]
+enum Ending {
+    /// Nobody.
+    No,
+    /// The agent was asked politely; from then on it is ended.
+    Asked(Instant),
+    /// SIGTERM was sent; SIGKILL follows by itself.
+    Forced,
+}
+
+type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
+
+/// The driver's hands on a living process.
+struct Reins<'a> {
+    tree: &'a ProcessTree,
+    stdin: StdinWriter,
+    story: &'a mut Story,
+    limits: &'a Limits,
+    watchdog: Watchdog,
+    ending: Ending,
+    terminate: Option<Terminate<'a>>,
+    cause: Option<Cause>,
+}
+
+pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
+    let Live { tree, mut output, mut diagnostics, stdin, _files } = live;
+    let deadline = (!limits.deadline.is_zero()).then(|| started + limits.deadline);
+    let mut reins = Reins {
+        tree: &tree,
+        stdin,
+        story,
+        limits,
+        watchdog: Watchdog::new(started),
+        ending: Ending::No,
+        terminate: None,
+        cause: None,
+    };
+    reins.tell(Input::Started);
+
+    let (mut output_open, mut diagnostics_open, mut listening) = (true, true, true);
+    let mut interrupted = false;
+    loop {
+        let listen = !reins.story.outbox.is_full();
+        if listen && !listening {
+            reins.watchdog.listen_again(Instant::now());
+        }
+        listening = listen;
+        let alarm = reins.alarm(deadline, listening);
+        tokio::select! {
+            _ = tree.exited() => break,
+            read = output.fill(), if output_open && listening => {
+                output_open = matches!(read, Ok(count) if count > 0);
+                while let Some(frame) = output.next() {
+                    reins.frame(frame);
+                }
+            }
+            read = diagnostics.fill(), if diagnostics_open => diagnostics_open = matches!(read, Ok(count) if count > 0),
+            // A CLI that does not read its input is no error by itself: its result or its exit tells.
+            _ = reins.stdin.flush(), if !reins.stdin.is_idle() => {}
+            () = reins.story.outbox.deliver(), if !reins.story.outbox.is_empty() => {}
+            () = outlet.interrupted.cancelled(), if !interrupted => {
+                interrupted = true;
+                reins.ask_to_stop(Cause::Aborted);
+            }
+            () = outlet.aborted.cancelled(), if reins.terminate.is_none() => reins.force(Some(Cause::Aborted)),
+            () = finished(&mut reins.terminate), if reins.terminate.is_some() => reins.terminate = None,
+            () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => reins.alarmed(deadline),
+        }
+    }
+
+    // Whatever the CLI wrote is in the pipe now. Others may hold it open, and may write too: they get the drain period.
+    let drained = Instant::now() + limits.drain;
+    while output_open {
+        tokio::select! {
+            read = output.fill() => output_open = matches!(read, Ok(count) if count > 0),
+            read = diagnostics.fill(), if diagnostics_open => diagnostics_open = matches!(read, Ok(count) if count > 0),
+            () = reins.story.outbox.deliver(), if !reins.story.outbox.is_empty() => {}
+            () = sleep_until(drained) => break,
+        }
+        while let Some(frame) = output.next() {
+            reins.frame(frame);
+        }
+    }
+    while matches!(output.fill_now(), Ok(Some(count)) if count > 0) {
+        while let Some(frame) = output.next() {
+            reins.frame(frame);
+        }
+    }
+    while let Some(frame) = output.finish() {
+        reins.frame(frame);
+    }
+    while matches!(diagnostics.fill_now(), Ok(Some(count)) if count > 0) {}
+
+    let cause = reins.cause.take();
+    drop(reins);
+    let exit = delivering(&mut story.outbox, async {
+        tree.terminate(limits.grace).await;
+        tree.reap().await
+    });
+    let exit = exit.await;
+    Ended { cause, exit: Some(exit), stderr: diagnostics.text() }
+}
+
+impl Reins<'_> {
+    fn frame(&mut self, frame: Frame<'_>) {
+        match frame {
+            Frame::Line(line) | Frame::Unterminated(line) => self.tell(Input::Line(line)),
+            Frame::TooLong { head, length } => {
+                let text = format!("skipped a line of {length} bytes, more than {}", self.limits.max_line_bytes);
+                let head: String = String::from_utf8_lossy(head).chars().take(120).collect();
+                self.story.say(Warning::new(WarningCode::LineTooLong, text).with("line", head).into());
+            }
+        }
+    }
+
+    /// Tells the protocol what happened and does what it says.
+    fn tell(&mut self, input: Input<'_>) {
+        self.story.tell(input);
+        if self.story.panicked && self.terminate.is_none() {
+            self.force(Some(Cause::Failed(bug())));
+        }
+        let mut actions = std::mem::take(&mut self.story.actions);
+        for action in actions.drain(..) {
+            self.act(action);
+        }
+        self.story.actions = actions;
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Emit(event) => {
+                match event {
+                    Event::Init(_) | Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) => {
+                        self.watchdog.activity(Instant::now());
+                    }
+                    _ => self.watchdog.alive(Instant::now()),
+                }
+                self.story.say(event);
+            }
+            Action::Alive => self.watchdog.alive(Instant::now()),
+            Action::Write(bytes) => self.stdin.push(Bytes::from(bytes)),
+            Action::CloseStdin => self.stdin.close_when_written(),
+            Action::Outcome(outcome) => {
+                self.watchdog.final_word(Instant::now());
+                self.story.transcript.set_outcome(*outcome);
+            }
+            Action::Interrupt => self.tree.signal_leader(Signal::Interrupt),
+            Action::Stop => self.force(None),
+            _ => {}
+        }
+    }
+
+    /// Asks the agent to stop, and lets it until the grace period is over. The first cause stays.
+    fn ask_to_stop(&mut self, cause: Cause) {
+        if !matches!(self.ending, Ending::No) {
+            return;
+        }
+        self.cause.get_or_insert(cause);
+        self.ending = Ending::Asked(Instant::now() + self.limits.grace);
+        // Who belongs to the tree is known best while the parents live.
+        self.tree.observe();
+        self.tell(Input::Interrupt);
+    }
+
+    fn force(&mut self, cause: Option<Cause>) {
+        if let (None, Some(cause)) = (&self.cause, cause) {
+            self.cause = Some(cause);
+        }
+        self.ending = Ending::Forced;
+        if self.terminate.is_none() {
+            self.terminate = Some(Box::pin(self.tree.terminate(self.limits.grace)));
+        }
+    }
+
+    /// When something is due next.
+    fn alarm(&self, deadline: Option<Instant>, listening: bool) -> Option<Instant> {
+        let tool = self.story.transcript.running_tool();
+        match self.ending {
+            Ending::Forced => None,
+            Ending::Asked(until) => Some(until),
+            Ending::No => {
+                let silent = listening.then(|| self.watchdog.due(self.limits, tool)).flatten();
+                silent.into_iter().chain(deadline).min()
+            }
+        }
+    }
+
+    fn alarmed(&mut self, deadline: Option<Instant>) {
+        if let Ending::Asked(_) = self.ending {
+            return self.force(None);
+        }
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            let text = format!("the run took longer than its deadline of {} s", self.limits.deadline.as_secs_f64());
+            let failure = Failure::new(ErrorCode::DeadlineExceeded, text);
+            return self.ask_to_stop(Cause::Failed(failure));
+        }
+        let tool = self.story.transcript.running_tool();
+        match self.watchdog.bark(self.limits, tool) {
+            Bark::Silent(text) => {
+                self.ask_to_stop(Cause::Failed(Failure::new(ErrorCode::WatchdogTimeout, text)));
+            }
+            Bark::ExitOverdue => {
+                let seconds = self.limits.after_result.as_secs_f64();
+                let text = format!("the CLI did not exit within {seconds} s after its result, and was ended");
+                self.story.say(Warning::new(WarningCode::ExitForced, text).into());
+                self.force(None);
+            }
+        }
+    }
+}
+
+/// Waits for something while the consumer gets what it has not got yet.
+async fn delivering<F: Future>(outbox: &mut Outbox, future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    loop {
+        tokio::select! {
+            output = &mut future => return output,
+            () = outbox.deliver(), if !outbox.is_empty() => {}
+        }
+    }
+}
+
+async fn finished(terminate: &mut Option<Terminate<'_>>) {
+    if let Some(terminate) = terminate {
+        terminate.await;
+    }
+}

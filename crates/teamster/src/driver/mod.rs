@@ -1,0 +1,122 @@
+//! The driver: one loop, the same for every agent and mode.
+//!
+//! It starts the process tree, feeds the protocol with what happens, does what the protocol says, keeps time, and
+//! guarantees the end: exactly one `done`, last, and no process left. Everything that the agent says passes through the
+//! transcript, which keeps the rules of the stream, and the outbox, which keeps what the consumer has not taken yet.
+//!
+//! Order at the end: the leader exits; what it wrote is read; whoever is left of the tree is ended; the leader is reaped;
+//! the protocol hears of the exit; the transcript closes the stream.
+
+mod live;
+mod outbox;
+mod prepare;
+mod watchdog;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use teamster_process::Exit;
+use teamster_protocol::agent::Plan;
+use teamster_protocol::event::{ErrorCode, Event, Failure};
+use teamster_protocol::protocol::{Action, ExitReport, Input, Protocol};
+use teamster_protocol::request::Limits;
+use teamster_protocol::transcript::{Cause, End, Transcript};
+use tokio::time::Instant;
+
+use crate::run::Outlet;
+use outbox::{Bounds, Outbox};
+
+/// What the host gives to a run.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// Absolute, and a directory a moment ago.
+    pub(crate) cwd: PathBuf,
+}
+
+/// Drives a run from its start to the delivery of its `done`.
+pub(crate) async fn drive(plan: Plan, host: Host, limits: Limits, outlet: Outlet) {
+    let started = Instant::now();
+    let mut story = Story::new(plan.protocol, Outbox::new(outlet.events.clone(), Bounds::default()));
+    let ended = if outlet.aborted.is_cancelled() {
+        live::Ended { cause: Some(Cause::Aborted), ..live::Ended::default() }
+    } else {
+        match prepare::start(plan.launch, host, &limits) {
+            Ok(live) => live::run(live, &mut story, &limits, &outlet, started).await,
+            Err(failure) => live::Ended { cause: Some(Cause::Failed(failure)), ..live::Ended::default() },
+        }
+    };
+    let duration = started.elapsed();
+    story.end(ended, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+    story.outbox.finish().await;
+}
+
+/// What has been said so far, and who understands it.
+struct Story {
+    protocol: Box<dyn Protocol>,
+    transcript: Transcript,
+    outbox: Outbox,
+    actions: Vec<Action>,
+    events: Vec<Event>,
+    /// Set when the protocol panicked: it is asked nothing any more.
+    panicked: bool,
+}
+
+impl Story {
+    fn new(protocol: Box<dyn Protocol>, outbox: Outbox) -> Self {
+        let (actions, events) = (Vec::new(), Vec::new());
+        Self { protocol, transcript: Transcript::new(), outbox, actions, events, panicked: false }
+    }
+
+    /// Tells the protocol what happened; what it wants done stands in `actions` then.
+    fn tell(&mut self, input: Input<'_>) {
+        if self.panicked {
+            return;
+        }
+        let Self { protocol, actions, .. } = self;
+        // A bug in one agent's protocol must not take the host down with it.
+        if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, actions))).is_err() {
+            self.panicked = true;
+        }
+    }
+
+    /// Says an event, as the rules of the stream allow.
+    fn say(&mut self, event: Event) {
+        self.transcript.push(event, &mut self.events);
+        self.pass_on();
+    }
+
+    fn pass_on(&mut self) {
+        for event in self.events.drain(..) {
+            self.outbox.push(event);
+        }
+    }
+
+    fn end(&mut self, ended: live::Ended, duration_ms: u64) {
+        let live::Ended { cause, exit, stderr } = ended;
+        let signal = exit.and_then(Exit::signal_name);
+        let report = exit.map(|exit| ExitReport { code: exit.code, signal: signal.as_deref(), stderr: &stderr });
+        if let Some(report) = report {
+            self.tell(Input::Exited(report));
+            for action in std::mem::take(&mut self.actions) {
+                match action {
+                    Action::Emit(event) => self.say(event),
+                    Action::Outcome(outcome) => self.transcript.set_outcome(*outcome),
+                    _ => {}
+                }
+            }
+        }
+        let cause = match cause {
+            None if self.panicked => Some(Cause::Failed(bug())),
+            cause => cause,
+        };
+        self.transcript.end(&End { cause, exit: report, duration_ms }, &mut self.events);
+        self.pass_on();
+    }
+}
+
+fn bug() -> Failure {
+    Failure::new(ErrorCode::Protocol, "a bug in Teamster: the agent's protocol panicked; the run was ended")
+}

@@ -1,0 +1,232 @@
+//! What waits for the consumer: in memory up to a bound, then on disk up to another, and only then is reading stopped.
+//!
+//! Invariant: events leave in the order they came, whichever way they took.
+
+use std::collections::VecDeque;
+
+use teamster_process::Spill;
+use teamster_protocol::event::{Event, Warning, WarningCode};
+use tokio::sync::mpsc;
+
+/// How much may wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Bytes of events in memory, roughly.
+    pub(super) memory: usize,
+    /// Bytes of events on disk.
+    pub(super) disk: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { memory: 4 << 20, disk: 1 << 30 }
+    }
+}
+
+/// What an event costs beside its texts.
+const EVENT_BYTES: usize = 160;
+
+/// Events on their way to the consumer.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    consumer: mpsc::Sender<Event>,
+    bounds: Bounds,
+    /// The oldest, in memory.
+    front: VecDeque<Event>,
+    front_bytes: usize,
+    /// Those that came after them.
+    spill: Option<Spill>,
+    /// Those that no longer fitted on disk. They had been read already, so they are kept; nothing more is read.
+    overflow: VecDeque<Event>,
+}
+
+impl Outbox {
+    pub(super) fn new(consumer: mpsc::Sender<Event>, bounds: Bounds) -> Self {
+        let (front, overflow) = (VecDeque::new(), VecDeque::new());
+        Self { consumer, bounds, front, front_bytes: 0, spill: None, overflow }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.front.is_empty() && self.overflow.is_empty() && self.spilled() == 0
+    }
+
+    /// Whether nothing more should be read for now.
+    pub(super) fn is_full(&self) -> bool {
+        !self.overflow.is_empty()
+    }
+
+    pub(super) fn push(&mut self, event: Event) {
+        if self.consumer.is_closed() {
+            return;
+        }
+        if self.is_full() {
+            self.overflow.push_back(event);
+        } else if self.spilled() > 0 || self.front_bytes >= self.bounds.memory {
+            self.push_to_disk(event);
+        } else {
+            self.push_to_memory(event);
+        }
+    }
+
+    /// Delivers until nothing waits or the consumer takes no more for now. Can be dropped and called again at any time.
+    pub(super) async fn deliver(&mut self) {
+        let consumer = self.consumer.clone();
+        let Ok(mut permit) = consumer.reserve().await else {
+            // The consumer is gone, and the run is being ended.
+            self.front.clear();
+            self.overflow.clear();
+            self.spill = None;
+            return;
+        };
+        loop {
+            let Some(event) = self.pop() else { return };
+            permit.send(event);
+            match consumer.try_reserve() {
+                Ok(next) => permit = next,
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Delivers everything.
+    pub(super) async fn finish(mut self) {
+        while !self.is_empty() {
+            self.deliver().await;
+        }
+    }
+
+    fn push_to_memory(&mut self, event: Event) {
+        self.front_bytes += weight(&event);
+        self.front.push_back(event);
+    }
+
+    fn push_to_disk(&mut self, event: Event) {
+        if self.spill.is_none() {
+            match Spill::create(&std::env::temp_dir(), self.bounds.disk) {
+                Ok(spill) => self.spill = Some(spill),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot keep waiting events on disk");
+                    return self.overflow.push_back(event);
+                }
+            }
+            let text = "the consumer is slow: events wait on disk";
+            self.push_to_memory(Warning::new(WarningCode::Spilled, text).into());
+        }
+        let Some(spill) = &mut self.spill else { return self.overflow.push_back(event) };
+        let record = serde_json::to_vec(&event).unwrap_or_default();
+        if let Err(error) = spill.push(&record) {
+            tracing::warn!(%error, "no more waiting events fit on disk");
+            self.overflow.push_back(event);
+        }
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        if let Some(event) = self.front.pop_front() {
+            self.front_bytes = self.front_bytes.saturating_sub(weight(&event));
+            return Some(event);
+        }
+        if self.spilled() > 0
+            && let Some(event) = self.pop_from_disk()
+        {
+            return Some(event);
+        }
+        self.overflow.pop_front()
+    }
+
+    fn pop_from_disk(&mut self) -> Option<Event> {
+        let spill = self.spill.as_mut()?;
+        let read = spill.pop().map_err(|error| error.to_string());
+        let event = read
+            .and_then(|record| serde_json::from_slice(&record.unwrap_or_default()).map_err(|error| error.to_string()));
+        match event {
+            Ok(event) => Some(event),
+            Err(error) => {
+                let text = format!("{} events that waited on disk cannot be read back: {error}", spill.len() + 1);
+                self.spill = None;
+                Some(Warning::new(WarningCode::Spilled, text).into())
+            }
+        }
+    }
+
+    fn spilled(&self) -> usize {
+        self.spill.as_ref().map_or(0, Spill::len)
+    }
+}
+
+/// About how much memory an event takes.
+fn weight(event: &Event) -> usize {
+    let text = match event {
+        Event::Text(delta) | Event::Thinking(delta) => delta.text.len(),
+        Event::ToolResult(result) => result.output.len() + result.content.as_ref().map_or(0, |_| 4 * EVENT_BYTES),
+        Event::ToolUse(tool) => size_of_json(&tool.input),
+        _ => EVENT_BYTES,
+    };
+    EVENT_BYTES + text
+}
+
+fn size_of_json(value: &serde_json::Value) -> usize {
+    use serde_json::Value;
+    16 + match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size_of_json).sum(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| key.len() + size_of_json(value)).sum(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_protocol::event::Delta;
+
+    use super::*;
+
+    fn text(number: usize) -> Event {
+        Event::Text(Delta { text: number.to_string(), message_id: "m".into(), parent_tool_id: None })
+    }
+
+    async fn delivered(outbox: &mut Outbox, consumer: &mut mpsc::Receiver<Event>) -> Vec<Event> {
+        let mut events = Vec::new();
+        while !outbox.is_empty() {
+            outbox.deliver().await;
+            while let Ok(event) = consumer.try_recv() {
+                events.push(event);
+            }
+        }
+        events
+    }
+
+    fn numbers(events: &[Event]) -> Vec<usize> {
+        let texts = events.iter().filter_map(|event| match event {
+            Event::Text(delta) => Some(&delta.text),
+            _ => None,
+        });
+        texts.map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn events_keep_their_order_through_memory_disk_and_overflow() {
+        let (sender, mut consumer) = mpsc::channel(4);
+        let mut outbox = Outbox::new(sender, Bounds { memory: 10 * EVENT_BYTES, disk: 2000 });
+        let mut pushed = 0;
+        while !outbox.is_full() {
+            outbox.push(text(pushed));
+            pushed += 1;
+        }
+        outbox.push(text(pushed));
+        let events = delivered(&mut outbox, &mut consumer).await;
+        assert_eq!(numbers(&events), (0..=pushed).collect::<Vec<_>>());
+        let spilled = |event: &&Event| matches!(event, Event::Warning(warning) if warning.code == WarningCode::Spilled);
+        assert_eq!(events.iter().filter(spilled).count(), 1);
+        assert!(!outbox.is_full(), "reading goes on when the consumer has caught up");
+    }
+
+    #[tokio::test]
+    async fn a_consumer_that_is_gone_holds_nothing_up() {
+        let (sender, consumer) = mpsc::channel(1);
+        let mut outbox = Outbox::new(sender, Bounds::default());
+        outbox.push(text(1));
+        drop(consumer);
+        outbox.push(text(2));
+        outbox.finish().await;
+    }
+}

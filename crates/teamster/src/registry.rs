@@ -1,0 +1,70 @@
+//! Agents by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use teamster_protocol::agent::{Agent, claude::Claude};
+
+/// The agent that is taken when none is named.
+pub(crate) const DEFAULT: &str = "claude";
+
+/// The agents that a [`Runtime`](crate::Runtime) can run, by name. Names are compared without regard to case.
+#[derive(Clone)]
+pub struct Registry {
+    agents: BTreeMap<String, Arc<dyn Agent>>,
+}
+
+/// No agent has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no agent {name:?}; there are: {}", known.join(", "))]
+#[non_exhaustive]
+pub struct UnknownAgent {
+    /// The name that was asked for.
+    pub name: String,
+    /// The names that exist.
+    pub known: Vec<String>,
+}
+
+impl Registry {
+    /// The name of the agent that is meant when none is named.
+    pub const DEFAULT: &'static str = DEFAULT;
+
+    /// No agents.
+    pub fn empty() -> Self {
+        Self { agents: BTreeMap::new() }
+    }
+
+    /// Adds an agent under its own name, in place of one of that name.
+    pub fn register(&mut self, agent: impl Agent + 'static) -> &mut Self {
+        self.agents.insert(agent.name().to_lowercase(), Arc::new(agent));
+        self
+    }
+
+    /// The agent of this name.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn Agent>, UnknownAgent> {
+        self.agents
+            .get(&name.to_lowercase())
+            .cloned()
+            .ok_or_else(|| UnknownAgent { name: name.to_owned(), known: self.agents.keys().cloned().collect() })
+    }
+
+    /// The names, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.agents.keys().map(String::as_str)
+    }
+}
+
+impl Default for Registry {
+    /// The agents that come with Teamster.
+    fn default() -> Self {
+        let mut registry = Self::empty();
+        registry.register(Claude);
+        registry
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_set().entries(self.agents.keys()).finish()
+    }
+}

@@ -1,0 +1,127 @@
+//! The stream of one run, and its reins.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+use teamster_protocol::event::{Event, RunResult};
+use teamster_protocol::transcript::{Cause, End, Transcript};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Events that wait between the driver and the consumer before the driver's own queue begins.
+const CHANNEL_EVENTS: usize = 256;
+
+/// One run: a stream of events that ends in exactly one [`Event::Done`].
+///
+/// Dropping it ends the run's process tree: politely if the Tokio runtime goes on, at once if it does not.
+#[derive(Debug)]
+pub struct Run {
+    events: mpsc::Receiver<Event>,
+    control: Control,
+    /// What is still to be said when the driver is gone without a `done`.
+    last_words: Option<std::vec::IntoIter<Event>>,
+    done: bool,
+}
+
+/// The reins of a run, to be held elsewhere than its stream.
+#[derive(Clone, Debug)]
+pub struct Control {
+    interrupt: CancellationToken,
+    abort: CancellationToken,
+}
+
+/// The driver's end of a run.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) interrupted: CancellationToken,
+    pub(crate) aborted: CancellationToken,
+}
+
+impl Run {
+    /// Starts the driver in a task that the tracker owns.
+    pub(crate) fn start<F>(drivers: &TaskTracker, drive: impl FnOnce(Outlet) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (sender, events) = mpsc::channel(CHANNEL_EVENTS);
+        let control = Control { interrupt: CancellationToken::new(), abort: CancellationToken::new() };
+        let outlet = Outlet { events: sender, interrupted: control.interrupt.clone(), aborted: control.abort.clone() };
+        drivers.spawn(drive(outlet));
+        Self { events, control, last_words: None, done: false }
+    }
+
+    /// The next event; `None` after [`Event::Done`].
+    ///
+    /// Can be dropped and called again at any time.
+    pub async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|context| self.poll(context)).await
+    }
+
+    /// The reins.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Reads the stream to its end and gives the result.
+    pub async fn result(mut self) -> RunResult {
+        loop {
+            match self.next().await {
+                Some(Event::Done(done)) => return done.result,
+                Some(_) => {}
+                None => return RunResult::default(),
+            }
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        if self.done {
+            return Poll::Ready(None);
+        }
+        let event = match &mut self.last_words {
+            None => ready!(self.events.poll_recv(context)),
+            Some(words) => words.next(),
+        };
+        let Some(event) = event else {
+            // The driver's task was dropped with its Tokio runtime. Its process tree is gone, and the stream still ends.
+            self.last_words = Some(driver_gone().into_iter());
+            return self.poll(context);
+        };
+        self.done = matches!(event, Event::Done(_));
+        Poll::Ready(Some(event))
+    }
+}
+
+impl Stream for Run {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.poll(context)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.control.abort();
+    }
+}
+
+impl Control {
+    /// Asks the agent to stop. What does not stop within the grace period is ended.
+    pub fn interrupt(&self) {
+        self.interrupt.cancel();
+    }
+
+    /// Ends the run at once: SIGTERM to the process tree, SIGKILL after the grace period.
+    pub fn abort(&self) {
+        self.abort.cancel();
+    }
+}
+
+fn driver_gone() -> Vec<Event> {
+    let mut events = Vec::new();
+    Transcript::new().end(&End { cause: Some(Cause::Aborted), ..End::default() }, &mut events);
+    events
+}

@@ -1,0 +1,128 @@
+//! Starts runs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use teamster_protocol::request::{Attachment, RequestError, RunRequest};
+use tokio_util::task::TaskTracker;
+
+use crate::driver::{self, Host};
+use crate::registry::{Registry, UnknownAgent};
+use crate::run::Run;
+
+/// The largest attachment: what a vendor takes in one request.
+const MAX_ATTACHMENT_BYTES: u64 = 32 << 20;
+
+/// Starts runs. Holds no state of a run, and is shared freely between threads.
+#[derive(Debug)]
+pub struct Runtime {
+    registry: Registry,
+    environment: BTreeMap<OsString, OsString>,
+    drivers: TaskTracker,
+}
+
+/// Why a run was refused. Nothing was started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// No such agent.
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
+    /// The request is wrong, or the agent cannot do what it asks for.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The working directory of this process is gone.
+    #[error("cannot tell the working directory of this process; name one in the request")]
+    NoWorkingDirectory(#[source] std::io::Error),
+}
+
+impl Runtime {
+    /// A runtime with the agents that come with Teamster. Runs inherit the environment that this process has now.
+    pub fn new() -> Self {
+        Self::with_registry(Registry::default())
+    }
+
+    /// A runtime with these agents.
+    pub fn with_registry(registry: Registry) -> Self {
+        Self { registry, environment: std::env::vars_os().collect(), drivers: TaskTracker::new() }
+    }
+
+    /// The agents.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Starts a run. Call it inside a Tokio runtime.
+    ///
+    /// Attachments are read here, before anything is started. A CLI that is missing or does not start is no error of
+    /// this call: the run's stream says so and ends like any other.
+    ///
+    /// # Errors
+    /// When the agent is unknown or the request is wrong.
+    pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
+        let agent = self.registry.get(agent)?;
+        request.validate()?;
+        let cwd = working_directory(request.cwd.as_deref())?;
+        for dir in &request.add_dirs {
+            directory("add_dirs", &cwd.join(dir))?;
+        }
+        for attachment in &mut request.attachments {
+            read_attachment(attachment, &cwd)?;
+        }
+        let plan = agent.plan(&request)?;
+        let host = Host { environment: self.environment.clone(), cwd };
+        Ok(Run::start(&self.drivers, |outlet| driver::drive(plan, host, request.limits, outlet)))
+    }
+
+    /// Waits until every run of this runtime has ended and left nothing behind.
+    ///
+    /// Dropping a [`Run`] asks its process tree to end; who leaves the Tokio runtime right after that should wait here,
+    /// so that the tree can end politely. (Otherwise it is killed.)
+    pub async fn shutdown(&self) {
+        self.drivers.close();
+        self.drivers.wait().await;
+        self.drivers.reopen();
+    }
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn working_directory(asked: Option<&Path>) -> Result<PathBuf, RunError> {
+    let own = || std::env::current_dir().map_err(RunError::NoWorkingDirectory);
+    let cwd = match asked {
+        Some(path) if path.is_absolute() => path.to_owned(),
+        Some(path) => own()?.join(path),
+        None => own()?,
+    };
+    directory("cwd", &cwd)?;
+    Ok(cwd)
+}
+
+fn directory(field: &'static str, path: &Path) -> Result<(), RequestError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    Err(RequestError::NotADirectory { field, path: path.display().to_string() })
+}
+
+fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result<(), RequestError> {
+    let Attachment::Path(path) = attachment else { return Ok(()) };
+    let wrong = |problem: String| RequestError::Attachment { name: path.display().to_string(), problem };
+    let whole = cwd.join(&*path);
+    let size = std::fs::metadata(&whole).map_err(|error| wrong(error.to_string()))?;
+    if !size.is_file() {
+        return Err(wrong("it is no file".to_owned()));
+    }
+    if size.len() > MAX_ATTACHMENT_BYTES {
+        return Err(wrong(format!("it has {} bytes, more than {MAX_ATTACHMENT_BYTES}", size.len())));
+    }
+    let data = std::fs::read(&whole).map_err(|error| wrong(error.to_string()))?;
+    let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    *attachment = Attachment::Data { name, data };
+    Ok(())
+}
