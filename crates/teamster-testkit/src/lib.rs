@@ -25,11 +25,13 @@
 //! ```
 //!
 //! # Modules
-//! - [`provider`]: a model provider that plays a scenario over a vendor's real wire protocol.
+//! - [`provider`]: a model provider that plays a scenario over a vendor's real wire protocol, and records what it was asked.
 //! - [`check`]: the rules that every run's event stream keeps, checked from outside.
+//! - [`mcp_fixture`]: an MCP server for the agent, as a process or over HTTP, with faults.
 //!
 //! Everything listens on the loopback address only, on a free port, and ends with its value.
 
 pub mod check;
+pub mod mcp_fixture;
 pub mod provider;
 mod server;

@@ -3,12 +3,14 @@
 //! Invariant: every connection is a task in a set that the accepting task owns, so ending that one task ends everything;
 //! a client that waits for a stalled answer sees its connection close.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::HeaderMap;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
@@ -50,6 +52,22 @@ impl Drop for LocalServer {
     }
 }
 
+/// Headers by lower-case name; values that came in several lines are joined.
+pub(crate) fn headers_by_name(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut by_name: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        by_name
+            .entry(name.as_str().to_owned())
+            .and_modify(|known| {
+                known.push_str(", ");
+                known.push_str(&value);
+            })
+            .or_insert_with(|| value.to_string());
+    }
+    by_name
+}
+
 async fn accept(listener: TcpListener, router: Router) -> Infallible {
     let mut connections = JoinSet::new();
     loop {
@@ -69,9 +87,7 @@ async fn accept(listener: TcpListener, router: Router) -> Infallible {
 async fn serve(stream: TcpStream, router: Router) {
     // Deltas are small and must leave at once; without the option they only come later.
     let _slower = stream.set_nodelay(true);
-    let served = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .await;
+    let served = http1::Builder::new().serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
     // A client that goes away, and a scenario that cuts the connection, both end here; the record tells them apart.
     drop(served);
 }

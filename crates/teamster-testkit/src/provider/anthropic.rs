@@ -5,7 +5,6 @@
 mod read;
 mod write;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
@@ -19,6 +18,7 @@ use serde_json::json;
 use super::failure::HttpError;
 use super::playback::{answer_json, perform, refuse};
 use super::stage::{Head, Stage};
+use crate::server::headers_by_name;
 use write::Anthropic;
 
 /// Room for the longest conversation that an agent sends in one piece.
@@ -67,22 +67,12 @@ async fn count_tokens(
     answer_json(&Anthropic, &json!({ "input_tokens": tokens }), stage.ids())
 }
 
-async fn probe(
-    State(stage): State<Arc<Stage>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
+async fn probe(State(stage): State<Arc<Stage>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
     stage.record_side_request(head(&method, &uri, &headers), Vec::new());
     answer_json(&Anthropic, &json!({}), stage.ids())
 }
 
-async fn list_models(
-    State(stage): State<Arc<Stage>>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
+async fn list_models(State(stage): State<Arc<Stage>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
     stage.record_side_request(head(&method, &uri, &headers), Vec::new());
     let models = json!({
         "data": [{
@@ -110,20 +100,5 @@ async fn unknown_path(
 }
 
 fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> Head {
-    let mut by_name: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in headers {
-        let value = String::from_utf8_lossy(value.as_bytes());
-        by_name
-            .entry(name.as_str().to_owned())
-            .and_modify(|known| {
-                known.push_str(", ");
-                known.push_str(&value);
-            })
-            .or_insert_with(|| value.to_string());
-    }
-    Head {
-        method: method.to_string(),
-        path: uri.to_string(),
-        headers: by_name,
-    }
+    Head { method: method.to_string(), path: uri.to_string(), headers: headers_by_name(headers) }
 }

@@ -48,14 +48,7 @@ pub(crate) struct RawBody {
 
 impl HttpError {
     fn new(failure: Failure) -> Self {
-        Self {
-            failure,
-            status: None,
-            type_name: None,
-            message: None,
-            headers: Vec::new(),
-            raw_body: None,
-        }
+        Self { failure, status: None, type_name: None, message: None, headers: Vec::new(), raw_body: None }
     }
 
     /// The key is unknown (401).
@@ -120,10 +113,7 @@ impl HttpError {
     /// An answer with this status and this body, byte for byte: what a broken proxy sends.
     pub fn raw(status: u16, content_type: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
         let mut error = Self::new(Failure::Internal).status(status);
-        error.raw_body = Some(RawBody {
-            content_type: content_type.into(),
-            bytes: body.into(),
-        });
+        error.raw_body = Some(RawBody { content_type: content_type.into(), bytes: body.into() });
         error
     }
 

@@ -10,6 +10,7 @@ mod record;
 mod reply;
 mod scenario;
 mod stage;
+mod usage;
 
 use std::io;
 use std::sync::Arc;
@@ -20,8 +21,9 @@ use thiserror::Error;
 
 pub use failure::HttpError;
 pub use record::{Disconnect, Message, ModelRequest, Part, Role, SideRequest, ToolResult};
-pub use reply::{Reply, Stop, Turn, Usage};
+pub use reply::{Reply, Stop, Turn};
 pub use scenario::{DEFAULT_BRANCH, MARKER, Scenario, Script, marker};
+pub use usage::Usage;
 
 use crate::server::LocalServer;
 use stage::{GateState, Log, Stage};
@@ -85,10 +87,7 @@ pub struct WaitError {
 impl Provider {
     /// A provider that speaks the Anthropic Messages API.
     pub fn anthropic(scenario: impl Into<Scenario>) -> ProviderSetup {
-        ProviderSetup {
-            scenario: scenario.into(),
-            router: anthropic::router,
-        }
+        ProviderSetup { scenario: scenario.into(), router: anthropic::router }
     }
 
     /// The URL that an agent is given instead of the vendor's, without a slash at its end.
@@ -119,33 +118,18 @@ impl Provider {
     /// The same for some requests only, such as those of a subagent.
     pub fn usage_where(&self, counts: impl Fn(&ModelRequest) -> bool) -> Usage {
         let told = self.stage.log().borrow().usage.clone();
-        told.iter()
-            .filter(|(request, _)| counts(request))
-            .fold(Usage::ZERO, |sum, (_, usage)| sum + *usage)
+        told.iter().filter(|(request, _)| counts(request)).fold(Usage::ZERO, |sum, (_, usage)| sum + *usage)
     }
 
     /// The gate with this name. It need not occur in the scenario yet.
     pub fn gate(&self, name: impl Into<String>) -> Gate {
-        Gate {
-            name: name.into(),
-            stage: Arc::clone(&self.stage),
-        }
+        Gate { name: name.into(), stage: Arc::clone(&self.stage) }
     }
 
     /// Waits for the request with this number, which counts from one.
-    pub async fn wait_for_request(
-        &self,
-        number: usize,
-        bound: Duration,
-    ) -> Result<Arc<ModelRequest>, WaitError> {
+    pub async fn wait_for_request(&self, number: usize, bound: Duration) -> Result<Arc<ModelRequest>, WaitError> {
         let place = number.saturating_sub(1);
-        self.wait(
-            format!("request {number}"),
-            bound,
-            |log| log.requests.get(place).cloned(),
-            |request| request,
-        )
-        .await
+        self.wait(format!("request {number}"), bound, |log| log.requests.get(place).cloned(), |request| request).await
     }
 
     /// Waits until the requests so far are as the test wants them, and returns them.
@@ -165,13 +149,8 @@ impl Provider {
 
     /// Waits until a client has closed a connection before it had its whole answer, and returns the first that did.
     pub async fn wait_for_disconnect(&self, bound: Duration) -> Result<Disconnect, WaitError> {
-        self.wait(
-            "a disconnect".to_owned(),
-            bound,
-            |log| log.disconnects.first().cloned(),
-            |disconnect| disconnect,
-        )
-        .await
+        self.wait("a disconnect".to_owned(), bound, |log| log.disconnects.first().cloned(), |disconnect| disconnect)
+            .await
     }
 
     /// Stops, and returns once every connection is closed.
@@ -210,15 +189,11 @@ impl ProviderSetup {
     /// Starts the provider on a free port.
     pub async fn start(self) -> Result<Provider, StartError> {
         if let Some(name) = self.scenario.unreachable_branch() {
-            return Err(StartError::BranchName {
-                name: name.to_owned(),
-            });
+            return Err(StartError::BranchName { name: name.to_owned() });
         }
         let stage = Arc::new(Stage::new(self.scenario));
         let router = (self.router)(Arc::clone(&stage));
-        let server = LocalServer::start(router)
-            .await
-            .map_err(StartError::Listen)?;
+        let server = LocalServer::start(router).await.map_err(StartError::Listen)?;
         Ok(Provider { stage, server })
     }
 }
@@ -244,8 +219,7 @@ impl Gate {
     /// Waits until an answer has come to the gate.
     pub async fn wait_reached(&self, bound: Duration) -> Result<(), WaitError> {
         let mut gates = self.stage.gates().subscribe();
-        let reached =
-            gates.wait_for(|gates| gates.get(&self.name).is_some_and(|gate| gate.reached));
+        let reached = gates.wait_for(|gates| gates.get(&self.name).is_some_and(|gate| gate.reached));
         match tokio::time::timeout(bound, reached).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(WaitError {
@@ -257,8 +231,6 @@ impl Gate {
     }
 
     fn change(&self, change: impl FnOnce(&mut GateState)) {
-        self.stage
-            .gates()
-            .send_modify(|gates| change(gates.entry(self.name.clone()).or_default()));
+        self.stage.gates().send_modify(|gates| change(gates.entry(self.name.clone()).or_default()));
     }
 }

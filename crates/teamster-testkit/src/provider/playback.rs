@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -12,8 +13,9 @@ use futures::stream;
 use serde_json::Value;
 
 use super::failure::HttpError;
-use super::reply::{Cue, CueKind, Reply, Usage};
+use super::reply::{Cue, CueKind, Reply};
 use super::stage::{Asked, Head, Ids, Line, Stage, Underway};
+use super::usage::Usage;
 
 /// How a vendor's protocol writes what the scenario says.
 pub(crate) trait Wire: Send + Sync {
@@ -56,12 +58,7 @@ pub(crate) enum FrameKind {
 }
 
 /// Answers a request by the scenario.
-pub(crate) async fn perform(
-    stage: &std::sync::Arc<Stage>,
-    wire: &'static dyn Wire,
-    head: Head,
-    asked: Asked,
-) -> Response {
+pub(crate) async fn perform(stage: &Arc<Stage>, wire: &'static dyn Wire, head: Head, asked: Asked) -> Response {
     let (mut underway, line) = stage.ask(head, asked);
     match line {
         Line::Error(error) => {
@@ -113,10 +110,7 @@ fn json_bytes(headers: &mut Vec<(String, String)>, body: &Value) -> Vec<u8> {
 
 fn respond(status: u16, headers: Vec<(String, String)>, body: Body) -> Response {
     let mut response = Response::new(body);
-    let head = StatusCode::from_u16(status)
-        .ok()
-        .zip(header_map(headers))
-        .ok_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let head = StatusCode::from_u16(status).ok().zip(header_map(headers)).ok_or(StatusCode::INTERNAL_SERVER_ERROR);
     match head {
         Ok((status, headers)) => {
             *response.status_mut() = status;
@@ -124,8 +118,7 @@ fn respond(status: u16, headers: Vec<(String, String)>, body: Body) -> Response 
         }
         Err(status) => {
             *response.status_mut() = status;
-            *response.body_mut() =
-                Body::from("the scenario has a status or a header that HTTP does not allow");
+            *response.body_mut() = Body::from("the scenario has a status or a header that HTTP does not allow");
         }
     }
     response
@@ -161,11 +154,7 @@ async fn hand_over(mut underway: Underway, wire: &dyn Wire, reply: &Reply) -> Re
         return respond(200, headers, Body::from_stream(broken));
     }
     underway.told_usage(reply.usage);
-    let message = Outgoing {
-        model: &underway.request().model,
-        reply,
-        ids,
-    };
+    let message = Outgoing { model: &underway.request().model, reply, ids };
     let body = json_bytes(&mut headers, &wire.whole(&message));
     respond(200, headers, Body::from(body))
 }
@@ -174,18 +163,11 @@ fn play(underway: Underway, wire: &'static dyn Wire, reply: &Reply) -> Response 
     let stage = underway.stage().clone();
     let mut headers = wire.headers(stage.ids());
     headers.extend([
-        (
-            header::CONTENT_TYPE.to_string(),
-            "text/event-stream; charset=utf-8".to_owned(),
-        ),
+        (header::CONTENT_TYPE.to_string(), "text/event-stream; charset=utf-8".to_owned()),
         (header::CACHE_CONTROL.to_string(), "no-cache".to_owned()),
     ]);
     headers.extend(reply.headers.iter().cloned());
-    let frames = wire.frames(&Outgoing {
-        model: &underway.request().model,
-        reply,
-        ids: stage.ids(),
-    });
+    let frames = wire.frames(&Outgoing { model: &underway.request().model, reply, ids: stage.ids() });
     let playback = Playback {
         underway,
         wire,
@@ -194,11 +176,7 @@ fn play(underway: Underway, wire: &'static dyn Wire, reply: &Reply) -> Response 
         delay_between: reply.delivery.delay_between,
         usage: reply.usage,
     };
-    respond(
-        200,
-        headers,
-        Body::from_stream(stream::unfold(playback, Playback::next)),
-    )
+    respond(200, headers, Body::from_stream(stream::unfold(playback, Playback::next)))
 }
 
 fn in_order(cues: &[Cue]) -> Vec<Cue> {
@@ -227,9 +205,7 @@ impl Playback {
                     stage.pass_gate(&name).await;
                 }
                 CueKind::Stall { ping_every: None } => std::future::pending().await,
-                CueKind::Stall {
-                    ping_every: Some(every),
-                } => {
+                CueKind::Stall { ping_every: Some(every) } => {
                     tokio::time::sleep(every).await;
                     self.cues.push_front(cue);
                     let ping = self.wire.ping();
@@ -276,11 +252,9 @@ impl Playback {
     }
 }
 
-/// Breaks the connection. The pause lets the server send what it has gathered, which it throws away on an error.
+/// Breaks the connection. The pause lets the server send what it has gathered, which it throws away on an error; only a client
+/// that has not read for megabytes, so that its socket is full, may miss some of that.
 async fn cut() -> io::Result<Bytes> {
     tokio::task::yield_now().await;
-    Err(io::Error::new(
-        io::ErrorKind::ConnectionAborted,
-        "the scenario cuts the connection here",
-    ))
+    Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the scenario cuts the connection here"))
 }

@@ -46,11 +46,7 @@ impl ModelRequest {
 
     /// The results of tools that came in after the model's last answer.
     pub fn tool_results(&self) -> Vec<&ToolResult> {
-        let new = self
-            .messages
-            .iter()
-            .rposition(|message| message.role == Role::Assistant)
-            .map_or(0, |last| last + 1);
+        let new = self.messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
         results(self.messages.iter().skip(new))
     }
 

@@ -85,38 +85,23 @@ impl Scenario {
     /// Finds what answers a conversation.
     pub(crate) fn choose(&self, messages: &[Message]) -> Choice<'_> {
         let (branch, prompt) = find_prompt(messages);
-        let turn = messages
-            .iter()
-            .skip(prompt)
-            .filter(|message| message.role == Role::Assistant)
-            .count();
-        let script = if branch == DEFAULT_BRANCH {
-            Some(&self.default)
-        } else {
-            self.branches.get(branch)
-        };
+        let turn = messages.iter().skip(prompt).filter(|message| message.role == Role::Assistant).count();
+        let script = if branch == DEFAULT_BRANCH { Some(&self.default) } else { self.branches.get(branch) };
         let index = script.map_or(turn, |script| script.index(turn));
         let what = match script {
             None => Err(format!("the scenario has no branch `{branch}`")),
-            Some(script) => script.turns.get(index).ok_or_else(|| {
-                format!("the branch `{branch}` has no reply for turn {turn}, counted from 0")
-            }),
+            Some(script) => script
+                .turns
+                .get(index)
+                .ok_or_else(|| format!("the branch `{branch}` has no reply for turn {turn}, counted from 0")),
         };
-        Choice {
-            branch: branch.to_owned(),
-            turn,
-            index,
-            what,
-        }
+        Choice { branch: branch.to_owned(), turn, index, what }
     }
 }
 
 impl<T: Into<Script>> From<T> for Scenario {
     fn from(script: T) -> Self {
-        Self {
-            default: script.into(),
-            branches: BTreeMap::new(),
-        }
+        Self { default: script.into(), branches: BTreeMap::new() }
     }
 }
 
@@ -193,13 +178,7 @@ pub(crate) struct Choice<'a> {
 
 /// The branch that a conversation is on, and the place of the prompt from which its turns count.
 fn find_prompt(messages: &[Message]) -> (&str, usize) {
-    let prompts = || {
-        messages
-            .iter()
-            .enumerate()
-            .rev()
-            .filter(|(_, message)| message.is_prompt())
-    };
+    let prompts = || messages.iter().enumerate().rev().filter(|(_, message)| message.is_prompt());
     prompts()
         .find_map(|(place, message)| {
             let branch = message.texts().rev().find_map(marked_branch)?;
@@ -254,10 +233,7 @@ mod tests {
         let scenario = scenario();
         let messages = [user("x"), assistant(), assistant(), user("y"), assistant()];
         let choice = scenario.choose(&messages);
-        assert_eq!(
-            (choice.branch.as_str(), choice.turn, choice.index),
-            ("default", 1, 1)
-        );
+        assert_eq!((choice.branch.as_str(), choice.turn, choice.index), ("default", 1, 1));
     }
 
     #[test]
@@ -265,10 +241,7 @@ mod tests {
         let scenario = scenario();
         let messages = [user("SCN:side"), assistant(), user("go on"), assistant()];
         let choice = scenario.choose(&messages);
-        assert_eq!(
-            (choice.branch.as_str(), choice.turn, choice.index),
-            ("side", 2, 0)
-        );
+        assert_eq!((choice.branch.as_str(), choice.turn, choice.index), ("side", 2, 0));
     }
 
     #[test]
@@ -276,11 +249,6 @@ mod tests {
         assert!(scenario().choose(&[user("SCN:nowhere")]).what.is_err());
         let ended = scenario().then_fail();
         assert!(ended.choose(&[user("x"), assistant()]).what.is_ok());
-        assert!(
-            ended
-                .choose(&[user("x"), assistant(), assistant()])
-                .what
-                .is_err()
-        );
+        assert!(ended.choose(&[user("x"), assistant(), assistant()]).what.is_err());
     }
 }

@@ -11,8 +11,9 @@ use tokio::sync::watch;
 
 use super::failure::HttpError;
 use super::record::{Disconnect, Message, ModelRequest, SideRequest};
-use super::reply::{Reply, Turn, TurnKind, Usage};
+use super::reply::{Reply, Turn, TurnKind};
 use super::scenario::Scenario;
+use super::usage::Usage;
 
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -77,12 +78,7 @@ pub(crate) enum Line {
 
 impl Stage {
     pub(crate) fn new(scenario: Scenario) -> Self {
-        Self {
-            scenario,
-            log: watch::Sender::default(),
-            gates: watch::Sender::default(),
-            ids: Ids::default(),
-        }
+        Self { scenario, log: watch::Sender::default(), gates: watch::Sender::default(), ids: Ids::default() }
     }
 
     pub(crate) fn ids(&self) -> &Ids {
@@ -127,34 +123,21 @@ impl Stage {
             Ok(turn) => resolve(turn.clone(), &request),
             Err(why) => Line::Error(HttpError::bad_request(why)),
         };
-        let underway = Underway {
-            stage: Arc::clone(self),
-            request,
-            deltas: 0,
-            over: false,
-        };
+        let underway = Underway { stage: Arc::clone(self), request, deltas: 0, over: false };
         (underway, line)
     }
 
     pub(crate) fn record_side_request(&self, head: Head, body: Vec<u8>) {
-        let request = Arc::new(SideRequest {
-            method: head.method,
-            path: head.path,
-            headers: head.headers,
-            body,
-        });
+        let request = Arc::new(SideRequest { method: head.method, path: head.path, headers: head.headers, body });
         self.log.send_modify(|log| log.side_requests.push(request));
     }
 
     /// Marks the gate as reached, and waits until it is open.
     pub(crate) async fn pass_gate(&self, name: &str) {
         let mut gates = self.gates.subscribe();
-        self.gates
-            .send_modify(|gates| gates.entry(name.to_owned()).or_default().reached = true);
+        self.gates.send_modify(|gates| gates.entry(name.to_owned()).or_default().reached = true);
         // The sender is `self`, so waiting only ends by the gate.
-        let _opened = gates
-            .wait_for(|gates| gates.get(name).is_some_and(|gate| gate.open))
-            .await;
+        let _opened = gates.wait_for(|gates| gates.get(name).is_some_and(|gate| gate.open)).await;
     }
 }
 
@@ -198,9 +181,7 @@ impl Underway {
     }
 
     pub(crate) fn told_usage(&self, usage: Usage) {
-        self.stage
-            .log
-            .send_modify(|log| log.usage.push((Arc::clone(&self.request), usage)));
+        self.stage.log.send_modify(|log| log.usage.push((Arc::clone(&self.request), usage)));
     }
 
     /// The provider has sent all that it meant to send.
@@ -214,12 +195,7 @@ impl Drop for Underway {
         if self.over {
             return;
         }
-        let disconnect = Disconnect {
-            request: self.request.number,
-            deltas: self.deltas,
-        };
-        self.stage
-            .log
-            .send_modify(|log| log.disconnects.push(disconnect));
+        let disconnect = Disconnect { request: self.request.number, deltas: self.deltas };
+        self.stage.log.send_modify(|log| log.disconnects.push(disconnect));
     }
 }

@@ -10,8 +10,7 @@ const REMINDER: &str = "<system-reminder>";
 
 /// Reads a request, or says what is wrong with it.
 pub(super) fn asked(bytes: &[u8]) -> Result<Asked, String> {
-    let body: Value =
-        serde_json::from_slice(bytes).map_err(|error| format!("the body is not JSON: {error}"))?;
+    let body: Value = serde_json::from_slice(bytes).map_err(|error| format!("the body is not JSON: {error}"))?;
     let messages = body
         .get("messages")
         .and_then(Value::as_array)
@@ -23,10 +22,7 @@ pub(super) fn asked(bytes: &[u8]) -> Result<Asked, String> {
         model: string(&body, "model").ok_or("model: Field required")?,
         system: body.get("system").map(joined_text).unwrap_or_default(),
         messages,
-        tool_names: list(&body, "tools")
-            .iter()
-            .filter_map(|tool| string(tool, "name"))
-            .collect(),
+        tool_names: list(&body, "tools").iter().filter_map(|tool| string(tool, "name")).collect(),
         stream: body.get("stream").and_then(Value::as_bool) == Some(true),
         body,
     })
@@ -62,11 +58,7 @@ fn part(role: Role, block: &Value) -> Part {
 }
 
 fn text(role: Role, text: String) -> Part {
-    if role == Role::User && text.trim_start().starts_with(REMINDER) {
-        Part::Context(text)
-    } else {
-        Part::Text(text)
-    }
+    if role == Role::User && text.trim_start().starts_with(REMINDER) { Part::Context(text) } else { Part::Text(text) }
 }
 
 fn tool_result(block: &Value) -> ToolResult {
@@ -83,11 +75,9 @@ fn tool_result(block: &Value) -> ToolResult {
 fn joined_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks
-            .iter()
-            .filter_map(|block| block.get("text").and_then(Value::as_str))
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect::<Vec<_>>().join("\n")
+        }
         _ => String::new(),
     }
 }
@@ -97,8 +87,5 @@ fn string(object: &Value, name: &str) -> Option<String> {
 }
 
 fn list<'a>(object: &'a Value, name: &str) -> &'a [Value] {
-    object
-        .get(name)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+    object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use crate::provider::failure::{Failure, HttpError};
 use crate::provider::playback::{Frame, FrameKind, Outgoing, Wire};
-use crate::provider::reply::{Block, RunsAt, Stop, Usage};
+use crate::provider::reply::{Block, RunsAt, Stop};
 use crate::provider::stage::Ids;
+use crate::provider::usage::Usage;
 
 /// What `message_start` says of the output, long before the model knows better.
 const OUTPUT_TOKENS_AT_START: u64 = 1;
@@ -19,30 +20,18 @@ impl Wire for Anthropic {
         let mut frames = Vec::new();
         let scaffold = |value: Value| frame(FrameKind::Scaffold, &value);
         let usage = message.reply.usage;
-        let start = whole_message(
-            message,
-            &json!([]),
-            &Value::Null,
-            &full_usage(usage, OUTPUT_TOKENS_AT_START),
-        );
+        let start = whole_message(message, &json!([]), &Value::Null, &full_usage(usage, OUTPUT_TOKENS_AT_START));
         frames.push(scaffold(json!({"type": "message_start", "message": start})));
         for (index, block) in message.reply.blocks.iter().enumerate() {
             let opened = opened(block, message.ids);
-            frames.push(scaffold(
-                json!({"type": "content_block_start", "index": index, "content_block": opened}),
-            ));
+            frames.push(scaffold(json!({"type": "content_block_start", "index": index, "content_block": opened})));
             if index == 0 {
                 frames.push(scaffold(json!({"type": "ping"})));
             }
             frames.extend(deltas(block).into_iter().map(|delta| {
-                frame(
-                    FrameKind::Delta,
-                    &json!({"type": "content_block_delta", "index": index, "delta": delta}),
-                )
+                frame(FrameKind::Delta, &json!({"type": "content_block_delta", "index": index, "delta": delta}))
             }));
-            frames.push(scaffold(
-                json!({"type": "content_block_stop", "index": index}),
-            ));
+            frames.push(scaffold(json!({"type": "content_block_stop", "index": index})));
         }
         frames.push(frame(
             FrameKind::Closing,
@@ -66,18 +55,11 @@ impl Wire for Anthropic {
         let blocks = message.reply.blocks.iter();
         let content = blocks.map(|block| finished(block, message.ids)).collect();
         let stop_reason = stop_reason(message).into();
-        whole_message(
-            message,
-            &content,
-            &stop_reason,
-            &full_usage(usage, usage.output),
-        )
+        whole_message(message, &content, &stop_reason, &full_usage(usage, usage.output))
     }
 
     fn error(&self, error: &HttpError, ids: &Ids) -> (u16, Value) {
-        let status = error
-            .status
-            .unwrap_or_else(|| vendor_words(error.failure).0);
+        let status = error.status.unwrap_or_else(|| vendor_words(error.failure).0);
         let (type_name, text) = error_words(error);
         let body = json!({
             "type": "error",
@@ -102,12 +84,7 @@ impl Wire for Anthropic {
     }
 }
 
-fn whole_message(
-    message: &Outgoing<'_>,
-    content: &Value,
-    stop_reason: &Value,
-    usage: &Value,
-) -> Value {
+fn whole_message(message: &Outgoing<'_>, content: &Value, stop_reason: &Value, usage: &Value) -> Value {
     json!({
         "id": message.ids.next("msg_"),
         "type": "message",
@@ -161,23 +138,15 @@ fn opened(block: &Block, ids: &Ids) -> Value {
 
 fn deltas(block: &Block) -> Vec<Value> {
     match block {
-        Block::Text { deltas } => deltas
-            .iter()
-            .map(|text| json!({"type": "text_delta", "text": text}))
-            .collect(),
+        Block::Text { deltas } => deltas.iter().map(|text| json!({"type": "text_delta", "text": text})).collect(),
         Block::Thinking { deltas, signature } => deltas
             .iter()
             .map(|text| json!({"type": "thinking_delta", "thinking": text}))
             .chain([signed(signature)])
             .collect(),
-        Block::HiddenThinking {
-            estimated_tokens,
-            signature,
-        } => estimated_tokens
+        Block::HiddenThinking { estimated_tokens, signature } => estimated_tokens
             .iter()
-            .map(|tokens| {
-                json!({"type": "thinking_delta", "thinking": "", "estimated_tokens": tokens})
-            })
+            .map(|tokens| json!({"type": "thinking_delta", "thinking": "", "estimated_tokens": tokens}))
             .chain([signed(signature)])
             .collect(),
         Block::RedactedThinking { .. } => Vec::new(),
@@ -204,11 +173,7 @@ fn finished(block: &Block, ids: &Ids) -> Value {
             json!({"type": "thinking", "thinking": "", "signature": signature})
         }
         Block::RedactedThinking { .. } => opened(block, ids),
-        Block::Tool {
-            name,
-            input_deltas,
-            runs_at,
-        } => {
+        Block::Tool { name, input_deltas, runs_at } => {
             let json = input_deltas.concat();
             let input = serde_json::from_str(&json).unwrap_or(Value::String(json));
             tool(name, *runs_at, ids, &input)
@@ -225,14 +190,8 @@ fn tool(name: &str, runs_at: RunsAt, ids: &Ids, input: &Value) -> Value {
 }
 
 fn frame(kind: FrameKind, value: &Value) -> Frame {
-    let name = value
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    Frame {
-        kind,
-        bytes: event(name, value),
-    }
+    let name = value.get("type").and_then(Value::as_str).unwrap_or_default();
+    Frame { kind, bytes: event(name, value) }
 }
 
 fn event(name: &str, value: &Value) -> Bytes {
@@ -242,21 +201,16 @@ fn event(name: &str, value: &Value) -> Bytes {
 /// Type and message of an error.
 fn error_words(error: &HttpError) -> (&str, &str) {
     let (_, type_name, message) = vendor_words(error.failure);
-    (
-        error.type_name.as_deref().unwrap_or(type_name),
-        error.message.as_deref().unwrap_or(message),
-    )
+    (error.type_name.as_deref().unwrap_or(type_name), error.message.as_deref().unwrap_or(message))
 }
 
 /// Status, type and message with which the vendor says it.
 fn vendor_words(failure: Failure) -> (u16, &'static str, &'static str) {
     match failure {
         Failure::Unauthorized => (401, "authentication_error", "invalid x-api-key"),
-        Failure::Forbidden => (
-            403,
-            "permission_error",
-            "Your API key does not have permission to use the specified resource.",
-        ),
+        Failure::Forbidden => {
+            (403, "permission_error", "Your API key does not have permission to use the specified resource.")
+        }
         Failure::OutOfCredit => (
             400,
             "invalid_request_error",
@@ -264,20 +218,12 @@ fn vendor_words(failure: Failure) -> (u16, &'static str, &'static str) {
         ),
         Failure::ModelNotFound => (404, "not_found_error", "model: no such model"),
         Failure::PathNotFound => (404, "not_found_error", "Not Found"),
-        Failure::RateLimited => (
-            429,
-            "rate_limit_error",
-            "This request would exceed your organization's rate limit.",
-        ),
+        Failure::RateLimited => (429, "rate_limit_error", "This request would exceed your organization's rate limit."),
         Failure::Overloaded => (529, "overloaded_error", "Overloaded"),
         Failure::Internal => (500, "api_error", "Internal server error"),
         Failure::Unavailable => (503, "api_error", "Service unavailable"),
         Failure::InvalidRequest => (400, "invalid_request_error", "Invalid request"),
-        Failure::PromptTooLong => (
-            400,
-            "invalid_request_error",
-            "prompt is too long: 250000 tokens > 200000 maximum",
-        ),
+        Failure::PromptTooLong => (400, "invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum"),
         Failure::RequestTooLarge => (413, "request_too_large", "Request exceeds the maximum size"),
     }
 }

@@ -1,0 +1,6 @@
+//! The provider over HTTP, asked by a plain client: what it plays, how it fails, what it records.
+
+mod client;
+mod faults;
+mod playing;
+mod record;
