@@ -45,7 +45,12 @@ impl Runtime {
 
     /// A runtime with these agents.
     pub fn with_registry(registry: Registry) -> Self {
-        Self { registry, environment: std::env::vars_os().collect(), drivers: TaskTracker::new() }
+        Self::with_environment(registry, std::env::vars_os())
+    }
+
+    /// A runtime whose runs get this environment and nothing else (beside what their requests add).
+    pub fn with_environment(registry: Registry, environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self { registry, environment: environment.into_iter().collect(), drivers: TaskTracker::new() }
     }
 
     /// The agents.
