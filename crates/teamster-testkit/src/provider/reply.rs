@@ -134,7 +134,7 @@ impl Reply {
         Self::default()
     }
 
-    /// An answer that depends on the request.
+    /// An answer that depends on the request. A closure that may fail or reply returns a [`Turn`].
     ///
     /// ```
     /// use teamster_testkit::provider::{Reply, Scenario};

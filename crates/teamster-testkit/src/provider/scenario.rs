@@ -13,7 +13,7 @@ use super::reply::{Reply, Turn};
 /// What stands before the name of a branch in a prompt.
 pub const MARKER: &str = "SCN:";
 
-/// The name of the branch that answers prompts without a marker.
+/// The name of the branch that answers prompts without a marker. The marker `SCN:default` leads back to it from another.
 pub const DEFAULT_BRANCH: &str = "default";
 
 /// The marker that sends a prompt to a branch: `SCN:<name>`.
