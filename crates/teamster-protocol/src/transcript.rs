@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::event::{
-    Done, ErrorCode, Event, Failure, MessageId, RunResult, SessionId, ToolId, ToolKind, ToolResult, ToolUse,
+    Delta, Done, ErrorCode, Event, Failure, MessageId, RunResult, SessionId, ToolId, ToolKind, ToolResult, ToolUse,
 };
 use crate::protocol::{ExitReport, Outcome};
 
@@ -46,10 +46,14 @@ struct OpenTool {
 pub struct Transcript {
     init: Option<(SessionId, Option<String>)>,
     messages: Vec<(MessageId, String)>,
+    /// Messages of which something was told, and the one that speaks: most deltas belong to it.
     spoken: HashSet<MessageId>,
+    speaking: Option<MessageId>,
     open_tools: HashMap<ToolId, OpenTool>,
     closed_tools: HashSet<ToolId>,
     tools_seen: u64,
+    /// Something was said or done.
+    begun: bool,
     outcome: Option<Outcome>,
     failure: Option<Failure>,
     ended: bool,
@@ -68,27 +72,21 @@ impl Transcript {
         }
         let pass = match &event {
             Event::Init(init) => {
-                let first = self.init.is_none();
+                // A late one tells no reader any more who speaks; what it says still counts for the result.
+                let first = self.init.is_none() && !self.begun;
                 self.init = Some((init.session_id.clone(), init.model.clone()));
                 first
             }
             Event::Text(delta) => {
-                if !delta.text.is_empty() {
-                    self.spoken.insert(delta.message_id.clone());
-                    if delta.parent_tool_id.is_none() {
-                        self.append(&delta.message_id, &delta.text);
-                    }
+                if delta.parent_tool_id.is_none() && !delta.text.is_empty() {
+                    self.append(&delta.message_id, &delta.text);
                 }
-                !delta.text.is_empty()
+                self.speaks(delta)
             }
-            Event::Thinking(delta) => {
-                if !delta.text.is_empty() {
-                    self.spoken.insert(delta.message_id.clone());
-                }
-                !delta.text.is_empty()
-            }
+            Event::Thinking(delta) => self.speaks(delta),
             Event::Retract(retract) => {
                 self.messages.retain(|(id, _)| *id != retract.message_id);
+                self.speaking = None;
                 self.spoken.remove(&retract.message_id)
             }
             Event::ToolUse(tool) => self.open(tool),
@@ -101,6 +99,8 @@ impl Transcript {
             _ => true,
         };
         if pass {
+            self.begun |=
+                matches!(event, Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) | Event::ToolResult(_));
             out.extend([event]);
         }
     }
@@ -138,6 +138,18 @@ impl Transcript {
         }
         out.extend([Event::Done(Box::new(Done { result }))]);
         self.ended = true;
+    }
+
+    /// Notes who speaks; an empty delta is none.
+    fn speaks(&mut self, delta: &Delta) -> bool {
+        if delta.text.is_empty() {
+            return false;
+        }
+        if self.speaking.as_ref() != Some(&delta.message_id) {
+            self.spoken.insert(delta.message_id.clone());
+            self.speaking = Some(delta.message_id.clone());
+        }
+        true
     }
 
     fn append(&mut self, message: &MessageId, text: &str) {
