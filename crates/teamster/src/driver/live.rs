@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use bytes::Bytes;
+use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Exit, Frame, ProcessTree, Signal, StdinWriter, Survivor};
 use teamster_protocol::event::{ErrorCode, Event, Failure, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Input};
@@ -32,8 +33,8 @@ enum Ending {
     No,
     /// The agent was asked politely; from then on it is ended.
     Asked(Instant),
-    /// SIGTERM was sent; SIGKILL follows by itself.
-    Forced,
+    /// SIGTERM was sent then; SIGKILL follows by itself.
+    Forced(Instant),
 }
 
 type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
@@ -90,7 +91,7 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
                 interrupted = true;
                 reins.ask_to_stop(Cause::Aborted);
             }
-            () = outlet.aborted.cancelled(), if reins.terminate.is_none() => reins.force(Some(Cause::Aborted)),
+            () = outlet.aborted.cancelled(), if !reins.is_forced() => reins.force(Some(Cause::Aborted)),
             () = finished(&mut reins.terminate), if reins.terminate.is_some() => reins.terminate = None,
             () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => reins.alarmed(deadline),
         }
@@ -109,7 +110,12 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
             reins.frame(frame);
         }
     }
-    while matches!(output.fill_now(), Ok(Some(count)) if count > 0) {
+    // Others may write for ever: what the CLI itself left is no more than the pipe holds, and comes first.
+    let mut left = PIPE_BYTES;
+    while left > 0
+        && let Ok(Some(count @ 1..)) = output.fill_now()
+    {
+        left = left.saturating_sub(count);
         while let Some(frame) = output.next() {
             reins.frame(frame);
         }
@@ -117,12 +123,21 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
     while let Some(frame) = output.finish() {
         reins.frame(frame);
     }
-    while matches!(diagnostics.fill_now(), Ok(Some(count)) if count > 0) {}
+    let mut left = PIPE_BYTES;
+    while left > 0
+        && let Ok(Some(count @ 1..)) = diagnostics.fill_now()
+    {
+        left = left.saturating_sub(count);
+    }
 
     let cause = reins.cause.take();
+    let grace = match reins.ending {
+        Ending::Forced(since) => limits.grace.saturating_sub(since.elapsed()),
+        _ => limits.grace,
+    };
     drop(reins);
     let exit = delivering(&mut story.outbox, async {
-        tree.terminate(limits.grace).await;
+        tree.terminate(grace).await;
         tree.reap().await
     });
     let exit = exit.await;
@@ -144,7 +159,7 @@ impl Reins<'_> {
     /// Tells the protocol what happened and does what it says.
     fn tell(&mut self, input: Input<'_>) {
         self.story.tell(input);
-        if self.story.panicked && self.terminate.is_none() {
+        if self.story.panicked && !self.is_forced() {
             self.force(Some(Cause::Failed(bug())));
         }
         let mut actions = std::mem::take(&mut self.story.actions);
@@ -190,12 +205,16 @@ impl Reins<'_> {
         self.tell(Input::Interrupt);
     }
 
+    fn is_forced(&self) -> bool {
+        matches!(self.ending, Ending::Forced(_))
+    }
+
     fn force(&mut self, cause: Option<Cause>) {
         if let (None, Some(cause)) = (&self.cause, cause) {
             self.cause = Some(cause);
         }
-        self.ending = Ending::Forced;
-        if self.terminate.is_none() {
+        if !self.is_forced() {
+            self.ending = Ending::Forced(Instant::now());
             self.terminate = Some(Box::pin(self.tree.terminate(self.limits.grace)));
         }
     }
@@ -204,7 +223,7 @@ impl Reins<'_> {
     fn alarm(&self, deadline: Option<Instant>, listening: bool) -> Option<Instant> {
         let tool = self.story.transcript.running_tool();
         match self.ending {
-            Ending::Forced => None,
+            Ending::Forced(_) => None,
             Ending::Asked(until) => Some(until),
             Ending::No => {
                 let silent = listening.then(|| self.watchdog.due(self.limits, tool)).flatten();
