@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
-use teamster_process::{Exit, Frame, ProcessTree, Signal, StdinWriter, Survivor};
+use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor, TailReader};
 use teamster_protocol::event::{ErrorCode, Event, Failure, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::Limits;
@@ -51,9 +51,18 @@ struct Reins<'a> {
     cause: Option<Cause>,
 }
 
+/// What the CLI writes.
+struct Streams {
+    output: OutputReader,
+    output_open: bool,
+    diagnostics: TailReader,
+    diagnostics_open: bool,
+}
+
+/// Lives through a process, from its first moment to its last.
 pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
-    let Live { tree, mut output, mut diagnostics, stdin, _files } = live;
-    let deadline = (!limits.deadline.is_zero()).then(|| started + limits.deadline);
+    let Live { tree, output, diagnostics, stdin, _files } = live;
+    let mut streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
     let mut reins = Reins {
         tree: &tree,
         stdin,
@@ -64,71 +73,8 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
         terminate: None,
         cause: None,
     };
-    reins.tell(Input::Started);
-
-    let (mut output_open, mut diagnostics_open, mut listening) = (true, true, true);
-    let mut interrupted = false;
-    loop {
-        let listen = !reins.story.outbox.is_full();
-        if listen && !listening {
-            reins.watchdog.listen_again(Instant::now());
-        }
-        listening = listen;
-        let alarm = reins.alarm(deadline, listening);
-        tokio::select! {
-            _ = tree.exited() => break,
-            read = output.fill(), if output_open && listening => {
-                output_open = matches!(read, Ok(count) if count > 0);
-                while let Some(frame) = output.next() {
-                    reins.frame(frame);
-                }
-            }
-            read = diagnostics.fill(), if diagnostics_open => diagnostics_open = matches!(read, Ok(count) if count > 0),
-            // A CLI that does not read its input is no error by itself: its result or its exit tells.
-            _ = reins.stdin.flush(), if !reins.stdin.is_idle() => {}
-            () = reins.story.outbox.deliver(), if !reins.story.outbox.is_empty() => {}
-            () = outlet.interrupted.cancelled(), if !interrupted => {
-                interrupted = true;
-                reins.ask_to_stop(Cause::Aborted);
-            }
-            () = outlet.aborted.cancelled(), if !reins.is_forced() => reins.force(Some(Cause::Aborted)),
-            () = finished(&mut reins.terminate), if reins.terminate.is_some() => reins.terminate = None,
-            () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => reins.alarmed(deadline),
-        }
-    }
-
-    // Whatever the CLI wrote is in the pipe now. Others may hold it open, and may write too: they get the drain period.
-    let drained = Instant::now() + limits.drain;
-    while output_open {
-        tokio::select! {
-            read = output.fill() => output_open = matches!(read, Ok(count) if count > 0),
-            read = diagnostics.fill(), if diagnostics_open => diagnostics_open = matches!(read, Ok(count) if count > 0),
-            () = reins.story.outbox.deliver(), if !reins.story.outbox.is_empty() => {}
-            () = sleep_until(drained) => break,
-        }
-        while let Some(frame) = output.next() {
-            reins.frame(frame);
-        }
-    }
-    // Others may write for ever: what the CLI itself left is no more than the pipe holds, and comes first.
-    let mut left = PIPE_BYTES;
-    while left > 0
-        && let Ok(Some(count @ 1..)) = output.fill_now()
-    {
-        left = left.saturating_sub(count);
-        while let Some(frame) = output.next() {
-            reins.frame(frame);
-        }
-    }
-    while let Some(frame) = output.finish() {
-        reins.frame(frame);
-    }
-    let mut left = PIPE_BYTES;
-    while left > 0
-        && let Ok(Some(count @ 1..)) = diagnostics.fill_now()
-    {
-        left = left.saturating_sub(count);
-    }
+    reins.live(&mut streams, outlet, started).await;
+    reins.drain(&mut streams).await;
 
     let cause = reins.cause.take();
     let grace = match reins.ending {
@@ -140,11 +86,86 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
         tree.terminate(grace).await;
         tree.reap().await
     });
-    let exit = exit.await;
-    Ended { cause, exit: Some(exit), stderr: diagnostics.text() }
+    Ended { cause, exit: Some(exit.await), stderr: streams.diagnostics.text() }
 }
 
 impl Reins<'_> {
+    /// Until the leader has exited. No arm loses anything when another one wins.
+    async fn live(&mut self, streams: &mut Streams, outlet: &Outlet, started: Instant) {
+        let deadline = (!self.limits.deadline.is_zero()).then(|| started + self.limits.deadline);
+        let (mut listening, mut interrupted) = (true, false);
+        self.tell(Input::Started);
+        loop {
+            let listen = !self.story.outbox.is_full();
+            if listen && !listening {
+                self.watchdog.listen_again(Instant::now());
+            }
+            listening = listen;
+            let alarm = self.alarm(deadline, listening);
+            tokio::select! {
+                _ = self.tree.exited() => return,
+                read = streams.output.fill(), if streams.output_open && listening => {
+                    streams.output_open = is_more(&read);
+                    self.frames(&mut streams.output);
+                }
+                read = streams.diagnostics.fill(), if streams.diagnostics_open => {
+                    streams.diagnostics_open = is_more(&read);
+                }
+                // A CLI that does not read its input is no error by itself: its result or its exit tells.
+                _ = self.stdin.flush(), if !self.stdin.is_idle() => {}
+                () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => {}
+                () = outlet.interrupted.cancelled(), if !interrupted => {
+                    interrupted = true;
+                    self.ask_to_stop(Cause::Aborted);
+                }
+                () = outlet.aborted.cancelled(), if !self.is_forced() => self.force(Some(Cause::Aborted)),
+                () = finished(&mut self.terminate), if self.terminate.is_some() => self.terminate = None,
+                () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => self.alarmed(deadline),
+            }
+        }
+    }
+
+    /// What the CLI wrote is in the pipe now. Others may hold it open and write too: they get the drain period.
+    async fn drain(&mut self, streams: &mut Streams) {
+        let until = Instant::now() + self.limits.drain;
+        while streams.output_open {
+            tokio::select! {
+                read = streams.output.fill() => {
+                    streams.output_open = is_more(&read);
+                    self.frames(&mut streams.output);
+                }
+                read = streams.diagnostics.fill(), if streams.diagnostics_open => {
+                    streams.diagnostics_open = is_more(&read);
+                }
+                () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => {}
+                () = sleep_until(until) => break,
+            }
+        }
+        // They may write for ever: what the CLI itself left is no more than the pipe holds, and comes first.
+        let mut left = PIPE_BYTES;
+        while left > 0
+            && let Ok(Some(count @ 1..)) = streams.output.fill_now()
+        {
+            left = left.saturating_sub(count);
+            self.frames(&mut streams.output);
+        }
+        while let Some(frame) = streams.output.finish() {
+            self.frame(frame);
+        }
+        let mut left = PIPE_BYTES;
+        while left > 0
+            && let Ok(Some(count @ 1..)) = streams.diagnostics.fill_now()
+        {
+            left = left.saturating_sub(count);
+        }
+    }
+
+    fn frames(&mut self, output: &mut OutputReader) {
+        while let Some(frame) = output.next() {
+            self.frame(frame);
+        }
+    }
+
     fn frame(&mut self, frame: Frame<'_>) {
         match frame {
             Frame::Line(line) | Frame::Unterminated(line) => self.tell(Input::Line(line)),
@@ -265,6 +286,11 @@ async fn delivering<F: Future>(outbox: &mut Outbox, future: F) -> F::Output {
             () = outbox.deliver(), if !outbox.is_empty() => {}
         }
     }
+}
+
+/// Whether a stream goes on after this read.
+fn is_more(read: &std::io::Result<usize>) -> bool {
+    matches!(read, Ok(count) if *count > 0)
 }
 
 async fn finished(terminate: &mut Option<Terminate<'_>>) {
