@@ -3,20 +3,33 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 /// Reads a line as JSON.
 ///
 /// Bytes that are not UTF-8 become U+FFFD, and so do lone surrogate escapes: a CLI written in JavaScript that cuts a
-/// string between two UTF-16 units writes them, and a strict parser would refuse the whole line for it.
-pub(crate) fn with_json<R>(line: &[u8], mut read: impl FnMut(&str) -> serde_json::Result<R>) -> Result<R, String> {
+/// string between two UTF-16 units writes them, and a strict parser would refuse the whole line for it. They are
+/// replaced before anything is read: parts of the line that are parsed later must not stumble over them either, and what
+/// is read must not be read twice.
+pub(crate) fn with_json<R>(line: &[u8], read: impl FnOnce(&str) -> serde_json::Result<R>) -> Result<R, String> {
     let text = String::from_utf8_lossy(line);
-    match read(&text) {
-        Ok(value) => Ok(value),
-        Err(error) => match replace_lone_surrogates(&text) {
-            Cow::Owned(mended) => read(&mended).map_err(|error| error.to_string()),
-            Cow::Borrowed(_) => Err(error.to_string()),
-        },
-    }
+    read(&replace_lone_surrogates(&text)).map_err(|error| error.to_string())
+}
+
+/// Reads a line that is one JSON document, or an array of them. A document that cannot be read does not keep the others
+/// from being read; the first error is given.
+pub(crate) fn each_json(line: &[u8], mut read: impl FnMut(&str) -> serde_json::Result<()>) -> Result<(), String> {
+    with_json(line, |text| {
+        if !text.trim_start().starts_with('[') {
+            return read(text);
+        }
+        let documents: Vec<&RawValue> = serde_json::from_str(text)?;
+        let mut outcome = Ok(());
+        for document in documents {
+            outcome = outcome.and(read(document.get()));
+        }
+        outcome
+    })
 }
 
 /// The start of a line for a warning: long enough to recognise, short enough to read.
@@ -99,5 +112,35 @@ mod tests {
     #[test]
     fn what_is_not_json_is_an_error() {
         assert!(read(b"Warning: \\ud800").is_err());
+    }
+
+    #[test]
+    fn each_document_of_an_array_is_read_once_whatever_the_others_are() {
+        let mut texts = Vec::new();
+        let line = br#" ["a", 1, "b\ud83d", "c"]"#;
+        let error = each_json(line, |text| serde_json::from_str(text).map(|text: String| texts.push(text)));
+        assert_eq!(texts, ["a", "b\u{fffd}", "c"]);
+        assert!(error.unwrap_err().contains("expected a string"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(line: Vec<u8>) {
+            let _ = with_json(&line, |text| serde_json::from_str::<serde_json::Value>(text));
+            let _ = excerpt(&line);
+        }
+
+        #[test]
+        fn any_string_that_json_can_write_is_read_back(text: String) {
+            let line = serde_json::to_vec(&text).unwrap();
+            proptest::prop_assert_eq!(read(&line).unwrap(), text);
+        }
+
+        #[test]
+        fn any_utf16_units_are_read_with_lone_ones_replaced(units: Vec<u16>) {
+            let escapes = units.iter().fold(String::new(), |text, unit| format!("{text}\\u{unit:04x}"));
+            let expected = String::from_utf16_lossy(&units);
+            proptest::prop_assert_eq!(read(format!("\"{escapes}\"").as_bytes()).unwrap(), expected);
+        }
     }
 }

@@ -28,14 +28,22 @@ pub(super) fn of_result(line: &ResultLine, api_error: Option<&str>) -> Option<Fa
     Some(Failure { retryable: Some(retryable), ..Failure::new(code, message) })
 }
 
-/// Why the CLI exited without a result: what stands on stderr. `None` when nothing is known of it.
+/// Why the CLI exited without a result: what stands on stderr. `None` when nothing is known of it, and when it did not
+/// exit by itself: then nothing on stderr is the reason.
 pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Failure> {
-    let known = exit.stderr.lines().find_map(|line| {
+    if exit.code.is_none_or(|code| code == 0) {
+        return None;
+    }
+    let mut lines = exit.stderr.lines();
+    let (code, line) = lines.find_map(|line| {
         let code = of_text(line, SESSION_TEXTS).or_else(|| of_text(line, STDERR_TEXTS))?;
         Some((code, line))
-    });
-    let (code, line) = known?;
+    })?;
     let mut message = line.trim().to_owned();
+    // "Error: Invalid MCP configuration:" tells what only on its next line.
+    if let Some(more) = lines.next().filter(|_| message.ends_with(':')) {
+        message = format!("{message} {}", more.trim());
+    }
     if line.contains("root/sudo") {
         message.push_str(" (in a container, IS_SANDBOX=1 in the environment lifts this)");
     }
@@ -122,12 +130,13 @@ const STDERR_TEXTS: Texts = &[
     ("ystem prompt file not found", ErrorCode::Config),
     ("Not logged in", ErrorCode::Auth),
     ("Invalid API key", ErrorCode::Auth),
-    ("is already in use", ErrorCode::InvalidRequest), // session_id_reused
+    ("Error: Session ID", ErrorCode::InvalidRequest), // session_id_reused: "... is already in use."
     ("Invalid session ID", ErrorCode::InvalidRequest),
     ("--session-id can only be used with", ErrorCode::InvalidRequest),
     ("--json-schema is not valid JSON", ErrorCode::InvalidRequest),
     ("error: unknown option", ErrorCode::InvalidRequest),
     ("error: option '", ErrorCode::InvalidRequest),
+    ("error: --", ErrorCode::InvalidRequest), // limit_budget_bad: amid a dump of source lines
     ("Error: Input must be provided", ErrorCode::InvalidRequest),
     ("piped stdin input exceeds", ErrorCode::InvalidRequest),
 ];

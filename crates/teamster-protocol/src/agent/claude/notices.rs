@@ -67,7 +67,8 @@ fn compacted(line: &SystemLine) -> Warning {
 }
 
 fn content(line: &SystemLine, otherwise: &str) -> String {
-    line.content.as_ref().and_then(Value::as_str).unwrap_or(otherwise).to_owned()
+    let content = line.content.as_ref().and_then(Value::as_str);
+    content.filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned()
 }
 
 /// An MCP server that the model cannot use. It is visible in the init line only; the run goes on without its tools.

@@ -72,15 +72,23 @@ impl Tally {
             Some(_) if line.stop_reason.as_deref() == Some("stop_sequence") => self.stop_reason.clone(),
             _ => line.stop_reason.as_deref().map(StopReason::from),
         };
+        let session_id = match &failure {
+            // The CLI names the session that was asked for, or makes an id up: neither can be resumed.
+            Some(Failure { code: ErrorCode::SessionNotFound, .. }) => None,
+            _ => line.session_id.filter(|id| !id.is_empty()).map(Into::into),
+        };
         let stop_reason = match &failure {
             Some(Failure { code: ErrorCode::MaxTurns, .. }) => Some(StopReason::MaxTurns),
             _ if interrupted => Some(StopReason::Cancelled),
             _ => stop_reason,
         };
+        // A document without messages: the figures alone say who answered.
+        let mut models = line.model_usage.iter().flatten().map(|(model, _)| model.clone());
+        let only_model = models.next().filter(|_| models.next().is_none());
         Outcome {
             failure,
             interrupted,
-            session_id: line.session_id.filter(|id| !id.is_empty()).map(Into::into),
+            session_id,
             usage: usage(line.model_usage.as_ref(), line.usage.as_ref()).map(|usage| (usage, UsageScope::Run)),
             total_cost_usd: line.total_cost_usd,
             api_duration_ms: line.duration_api_ms,
@@ -88,7 +96,7 @@ impl Tally {
             stop_reason,
             permission_denials: self.denials.clone(),
             structured_output: structured,
-            model: self.model.clone(),
+            model: self.model.clone().or(only_model),
         }
     }
 }

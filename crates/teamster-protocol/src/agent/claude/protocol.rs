@@ -38,7 +38,17 @@ pub(super) struct Stream {
     api_error: Option<String>,
     text_told: bool,
     tally: Tally,
-    over: bool,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No result has been read.
+    Open,
+    /// A result has been read.
+    Answered,
+    /// Another session answered than the one asked for: nothing that it says is meant for the caller.
+    Refused,
 }
 
 impl Stream {
@@ -62,19 +72,8 @@ impl Stream {
             api_error: None,
             text_told: false,
             tally: Tally::new(request.schema.is_some()),
-            over: false,
+            phase: Phase::Open,
         })
-    }
-
-    fn document(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
-        // `--output-format json --verbose` gives every line in one array.
-        if text.trim_start().starts_with('[') {
-            for raw in serde_json::from_str::<Vec<&RawValue>>(text)? {
-                self.object(raw.get(), actions)?;
-            }
-            return Ok(());
-        }
-        self.object(text, actions)
     }
 
     fn object(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
@@ -116,7 +115,7 @@ impl Stream {
             actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
             // Before the model is called: an answer without its history is worse than none.
             actions.push(Action::Stop);
-            self.over = true;
+            self.phase = Phase::Refused;
             return;
         }
         let servers = line.mcp_servers.unwrap_or_default();
@@ -242,6 +241,10 @@ impl Stream {
         }
         let Some(content) = line.message.content else { return Ok(()) };
         for block in serde_json::from_str::<Vec<Block<'_>>>(content.get())? {
+            // What the CLI writes where there is nothing to say (edge_slash_clear).
+            if synthetic && block.text.as_deref() == Some("(no content)") {
+                continue;
+            }
             self.block(&id, &block, parent, actions);
         }
         Ok(())
@@ -326,7 +329,7 @@ impl Stream {
         if self.opening.is_some() {
             actions.push(Action::CloseStdin);
         }
-        self.over = true;
+        self.phase = Phase::Answered;
     }
 }
 
@@ -338,9 +341,11 @@ impl Protocol for Stream {
                     actions.extend(opening.iter_mut().map(|bytes| Action::Write(std::mem::take(bytes))));
                 }
             }
+            Input::Line(_) if self.phase == Phase::Refused => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {
-                let read = line::with_json(bytes, |text| self.document(text, actions));
+                // `--output-format json --verbose` gives every line in one array.
+                let read = line::each_json(bytes, |text| self.object(text, actions));
                 if let Err(error) = read {
                     let message = format!("skipped a line that is not of the protocol ({error})");
                     let warning = Warning::new(WarningCode::MalformedLine, message);
@@ -356,7 +361,7 @@ impl Protocol for Stream {
 
 impl Stream {
     fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
-        if !self.over
+        if self.phase == Phase::Open
             && let Some(failure) = failure::of_exit(exit)
         {
             actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));

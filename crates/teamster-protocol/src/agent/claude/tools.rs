@@ -28,7 +28,17 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value, parent: Option<&str>,
         Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
         None => (name.to_owned(), None, kind(name)),
     };
+    let input = unwrap_unparsed(input);
     ToolUse { tool_id: id.into(), tool_name, input, kind, server, parent_tool_id: parent.map(ToolId::from) }
+}
+
+/// Arguments that the model wrote and that are no JSON come as `{"__unparsedToolInput": {"raw": TEXT, "len": N}}`
+/// (`tool_badjson`).
+fn unwrap_unparsed(input: Value) -> Value {
+    match input.get("__unparsedToolInput").and_then(|wrapped| wrapped.get("raw")) {
+        Some(Value::String(raw)) => Value::String(raw.clone()),
+        _ => input,
+    }
 }
 
 fn split_server<'a>(rest: &'a str, servers: &[String]) -> Option<(String, &'a str)> {

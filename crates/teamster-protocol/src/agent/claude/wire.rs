@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -184,27 +185,44 @@ pub(super) struct ControlRequest {
     pub(super) subtype: String,
 }
 
-/// `result`.
+/// `result`. Only what makes it a success or a failure must be as we know it; a figure of another form is a figure less,
+/// not a run without a result.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResultLine {
     pub(super) subtype: String,
     pub(super) is_error: bool,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) api_error_status: Option<u64>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) terminal_reason: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) duration_api_ms: Option<u64>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) num_turns: Option<u64>,
     pub(super) result: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) errors: Vec<Value>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) stop_reason: Option<String>,
     pub(super) session_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) total_cost_usd: Option<f64>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) usage: Option<ApiUsage>,
-    #[serde(rename = "modelUsage")]
+    #[serde(rename = "modelUsage", deserialize_with = "if_readable")]
     pub(super) model_usage: Option<BTreeMap<String, ModelUsage>>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) permission_denials: Vec<Denial>,
     pub(super) structured_output: Option<Value>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) uuid: Option<String>,
+}
+
+/// The value, or the default where it has another form than the one we know.
+fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(T::deserialize(value).unwrap_or_default())
 }
 
 #[derive(Debug, Default, Deserialize)]
