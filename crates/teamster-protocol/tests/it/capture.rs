@@ -1,0 +1,117 @@
+//! The recorded runs of `tests/captures`, and the request that each one stands for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use teamster_protocol::request::{Conversation, McpServer, OutputMode, RunRequest};
+
+/// A recorded run.
+pub(crate) struct Capture {
+    pub(crate) name: String,
+    pub(crate) argv: Vec<String>,
+    pub(crate) exit: Exit,
+    pub(crate) note: Option<String>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+pub(crate) enum Exit {
+    Code(i32),
+    Signal(&'static str),
+    /// The process could not be started.
+    NotStarted(String),
+}
+
+#[derive(Deserialize)]
+struct RunFile {
+    argv: Vec<String>,
+    exit: Option<ExitFile>,
+    spawn_error: Option<String>,
+    note: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ExitFile {
+    code: Option<i32>,
+    signal: Option<i32>,
+}
+
+/// The folder of an agent's captures.
+pub(crate) fn folder(agent: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures").join(agent)
+}
+
+/// Every recorded run of an agent, by name.
+pub(crate) fn all(agent: &str) -> Vec<Capture> {
+    let mut captures: Vec<_> = fs::read_dir(folder(agent)).unwrap().map(|entry| read(&entry.unwrap().path())).collect();
+    captures.sort_by(|a, b| a.name.cmp(&b.name));
+    captures
+}
+
+fn read(folder: &Path) -> Capture {
+    let run: RunFile = serde_json::from_slice(&fs::read(folder.join("run.json")).unwrap()).unwrap();
+    let exit = match (run.exit, run.spawn_error) {
+        (_, Some(error)) => Exit::NotStarted(error),
+        (Some(ExitFile { code: Some(code), .. }), _) => Exit::Code(code),
+        (Some(ExitFile { signal: Some(9), .. }), _) => Exit::Signal("SIGKILL"),
+        _ => panic!("{}: no exit that is known", folder.display()),
+    };
+    Capture {
+        name: folder.file_name().unwrap().to_str().unwrap().to_owned(),
+        argv: run.argv,
+        exit,
+        note: run.note,
+        // Absent where it was too big to keep.
+        stdout: fs::read(folder.join("stdout.ndjson")).unwrap_or_default(),
+        stderr: fs::read(folder.join("stderr.txt"))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default(),
+    }
+}
+
+impl Capture {
+    /// The lines of standard output as a driver frames them; a last one without its end too.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
+        let body = self.stdout.strip_suffix(b"\n").unwrap_or(&self.stdout);
+        let lines = body.split(|byte| *byte == b'\n');
+        lines.filter(|_| !self.stdout.is_empty()).map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
+    /// What a caller would have asked for, as far as the reading of the answer depends on it.
+    pub(crate) fn request(&self) -> RunRequest {
+        let mut request = RunRequest::new("recorded");
+        if self.value(&["--output-format"]) == Some("json") {
+            request.output = OutputMode::Batch;
+        }
+        request.conversation = match self.value(&["--resume", "-r"]) {
+            Some(id) if self.has(&["--fork-session"]) => Conversation::Fork(id.into()),
+            Some(id) => Conversation::Resume(id.into()),
+            None if self.has(&["--continue", "-c"]) => Conversation::Continue,
+            None => Conversation::New,
+        };
+        let schema = self.value(&["--json-schema"]);
+        request.schema = schema.and_then(|text| serde_json::from_str(text).ok());
+        if let Some(servers) = self.value(&["--mcp-config"]).and_then(|text| McpServer::parse_map(text).ok()) {
+            request.mcp_servers = servers;
+        }
+        request
+    }
+
+    fn has(&self, names: &[&str]) -> bool {
+        self.argv.iter().any(|argument| names.contains(&argument.as_str()))
+    }
+
+    /// What follows a flag, or stands behind its `=`.
+    fn value(&self, names: &[&str]) -> Option<&str> {
+        let joined = |argument: &'_ String, name: &str| argument.starts_with(&format!("{name}="));
+        let at = self
+            .argv
+            .iter()
+            .position(|argument| names.iter().any(|name| argument == name || joined(argument, name)))?;
+        match self.argv[at].split_once('=') {
+            Some((_, value)) => Some(value),
+            None => self.argv.get(at + 1).map(String::as_str),
+        }
+    }
+}

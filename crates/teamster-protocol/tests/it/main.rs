@@ -1,0 +1,16 @@
+//! What the crate promises, held against recorded runs, chance, and its own documents.
+
+#![expect(clippy::disallowed_methods, reason = "tests read recorded runs; the crate itself reads nothing")]
+
+#[cfg(test)]
+mod capture;
+#[cfg(test)]
+mod claude;
+#[cfg(test)]
+mod drive;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod render;
+#[cfg(test)]
+mod replay;

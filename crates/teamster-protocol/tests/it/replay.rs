@@ -1,0 +1,68 @@
+//! Every recorded run once more: what the protocol and the transcript make of it.
+//!
+//! Each capture has a snapshot that shows the mapping. A changed one is reviewed like code: it changes what users see.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use teamster_testkit::check::{check, check_ndjson};
+
+use crate::capture::{self, Capture};
+use crate::drive::{events, replay};
+use crate::render::render;
+
+/// Says of every capture that fails why it does.
+pub(crate) fn for_each_capture(look: impl Fn(&Capture) -> Result<(), String>) {
+    let captures = capture::all("claude");
+    assert!(captures.len() >= 325, "only {} captures were found", captures.len());
+    let failures: Vec<_> = captures
+        .iter()
+        .filter_map(|capture| look(capture).err().map(|why| format!("{}: {why}", capture.name)))
+        .collect();
+    assert!(failures.is_empty(), "{} captures fail:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn every_recorded_run_keeps_the_rules_of_the_stream() {
+    for_each_capture(|capture| {
+        check(&events(&replay(capture)))
+            .map_err(|violations| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    });
+}
+
+#[test]
+fn every_recorded_run_is_printed_and_read_back_without_loss() {
+    for_each_capture(|capture| {
+        let events = events(&replay(capture));
+        let text: String = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect();
+        match check_ndjson(&text) {
+            Ok(read) if read == events => Ok(()),
+            Ok(_) => Err("was read back as something else".to_owned()),
+            Err(violations) => Err(violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
+        }
+    });
+}
+
+#[test]
+fn every_recorded_run_means_what_its_snapshot_says() {
+    for_each_capture(|capture| {
+        let text = render(capture, &replay(capture));
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("../snapshots/claude");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        let compare = || settings.bind(|| insta::assert_snapshot!(capture.name.as_str(), text));
+        catch_unwind(std::panic::AssertUnwindSafe(compare)).map_err(|_| "see above".to_owned())
+    });
+}
+
+#[test]
+fn every_snapshot_has_its_capture() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/claude");
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let snapshots: BTreeSet<_> = names.filter_map(|name| Some(name.strip_suffix(".snap")?.to_owned())).collect();
+    let captures: BTreeSet<_> = capture::all("claude").into_iter().map(|capture| capture.name).collect();
+    assert_eq!(snapshots, captures);
+}
