@@ -26,12 +26,14 @@
 //!
 //! # Modules
 //! - [`provider`]: a model provider that plays a scenario over a vendor's real wire protocol, and records what it was asked.
+//! - [`fake`]: an agent CLI that plays a script, with every fault that a process can have.
 //! - [`check`]: the rules that every run's event stream keeps, checked from outside.
 //! - [`mcp_fixture`]: an MCP server for the agent, as a process or over HTTP, with faults.
 //!
 //! Everything listens on the loopback address only, on a free port, and ends with its value.
 
 pub mod check;
+pub mod fake;
 pub mod mcp_fixture;
 pub mod provider;
 mod server;
