@@ -1,6 +1,6 @@
 //! Reads what a program says beside its output, and keeps the end of it.
 
-use std::{io, os::fd::AsFd};
+use std::{fmt, io, os::fd::AsFd};
 
 use tokio::{io::AsyncReadExt, net::unix::pipe};
 
@@ -10,7 +10,6 @@ use crate::tail::Tail;
 const READ_BYTES: usize = 16 * 1024;
 
 /// Reads a pipe and keeps the last bytes.
-#[derive(Debug)]
 pub struct TailReader {
     pipe: pipe::Receiver,
     tail: Tail,
@@ -23,7 +22,9 @@ impl TailReader {
         Self { pipe, tail: Tail::new(max_bytes), buffer: Vec::new() }
     }
 
-    /// Waits for something and reads it; 0 means that the stream has ended. Can be dropped and called again at any time.
+    /// Waits for something and reads it; 0 means that the stream has ended.
+    ///
+    /// Can be dropped and called again at any time.
     pub async fn fill(&mut self) -> io::Result<usize> {
         self.make_room();
         let count = self.pipe.read_buf(&mut self.buffer).await?;
@@ -59,5 +60,11 @@ impl TailReader {
 
     fn keep(&mut self) {
         self.tail.push(&self.buffer);
+    }
+}
+
+impl fmt::Debug for TailReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TailReader").field("pipe", &self.pipe).field("tail", &self.tail).finish_non_exhaustive()
     }
 }

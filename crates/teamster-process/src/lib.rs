@@ -49,13 +49,15 @@
 //!
 //! # Invariants
 //!
-//! - A [`ProcessTree`] never ends with its members alive: [`ProcessTree::reap`] and dropping both kill what is left.
+//! - A [`ProcessTree`] never ends with known members alive: [`ProcessTree::reap`] and dropping both kill what is left.
 //! - No signal is ever sent to a process that was not seen as a member of the tree, nor to one that got the number of
 //!   a dead member.
 //! - The group of a tree is never signalled after its leader was reaped, when its number may belong to others.
+//! - No prompt and no secret is shown by `Debug` or logged: of arguments, variables and buffers only names and sizes.
 //! - Output is never decoded here, and a buffer never grows past its limit, whatever a program writes.
 //! - Every `async fn` can be dropped at any await point; nothing is written twice, lost, or read twice.
-//! - No environment variable is read, except by [`PrivateDir::default_parent`]; no clock runs but for a caller's limit.
+//! - No environment variable is read, except by [`PrivateDir::default_parent`];
+//!   no clock runs but while a tree is being ended.
 //! - Nothing is printed, and no signal handler is installed.
 //!
 //! It needs Linux 5.4 or later (pidfds) and a Tokio runtime with I/O and time enabled. The host must leave `SIGPIPE`

@@ -4,7 +4,7 @@
 //! length and one read, each byte is looked at once however the output is cut, and what a line holds, be it too long
 //! or no text, never touches the next one.
 
-use std::{io, os::fd::AsFd};
+use std::{fmt, io, os::fd::AsFd};
 
 use bytes::BufMut;
 use memchr::memchr;
@@ -36,7 +36,6 @@ pub enum Frame<'a> {
 }
 
 /// Splits bytes into lines of at most a given length.
-#[derive(Debug)]
 pub struct LineFramer {
     buffer: Vec<u8>,
     /// Where the current line begins.
@@ -191,6 +190,16 @@ impl OutputReader {
     /// What is left when the output has ended, or will be read no further. Call it until it gives `None`.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.framer.finish()
+    }
+}
+
+impl fmt::Debug for LineFramer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineFramer")
+            .field("buffered", &(self.buffer.len() - self.begin))
+            .field("max_line", &self.max_line)
+            .field("skipped", &self.skipped)
+            .finish_non_exhaustive()
     }
 }
 

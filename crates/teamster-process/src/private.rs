@@ -14,7 +14,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Mode, OFlags, fchmod, fstat, open, openat, unlinkat},
+    fs::{Access, AtFlags, Mode, OFlags, access, fchmod, fstat, open, openat, unlinkat},
     process::geteuid,
 };
 use tempfile::TempDir;
@@ -150,7 +150,7 @@ fn check(name: &str) -> Result<(), PrivateError> {
 fn is_private(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(|metadata| {
         metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o777 == 0o700
-    })
+    }) && access(directory, Access::WRITE_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -229,6 +229,16 @@ mod tests {
         private.write("secret", b"x").unwrap();
         assert!(moved.join("secret").exists());
         assert!(!theirs.join("secret").exists());
+    }
+
+    #[test]
+    fn only_a_directory_that_others_cannot_enter_is_a_default_parent() {
+        let directory = tempfile::tempdir().unwrap();
+        for (mode, private) in [(0o700, true), (0o755, false), (0o770, false)] {
+            fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_private(directory.path()), private, "{mode:o}");
+        }
+        assert!(!is_private(Path::new("/nowhere")));
     }
 
     #[test]

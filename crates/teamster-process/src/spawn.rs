@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
+    fmt,
     io::{self, Read},
     os::{
         fd::OwnedFd,
@@ -26,7 +27,7 @@ pub const PIPE_BYTES: usize = 1024 * 1024;
 const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
 
 /// What to start.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Spawn {
     /// The executable: a path, as [`find_program`](crate::find_program) gives it, relative to the working directory if
     /// it is not absolute. It is never searched in `PATH`.
@@ -238,4 +239,17 @@ fn interpreter(file: &Path) -> Option<PathBuf> {
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let name = line.trim_ascii_start().split(|byte| matches!(byte, b' ' | b'\t')).next()?;
     Some(PathBuf::from(OsStr::from_bytes(name)))
+}
+
+/// Arguments and values are left out: they may be prompts and secrets.
+impl fmt::Debug for Spawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawn")
+            .field("program", &self.program)
+            .field("args", &self.args.len())
+            .field("env", &self.env.keys())
+            .field("cwd", &self.cwd)
+            .field("stdin", &self.stdin)
+            .finish()
+    }
 }

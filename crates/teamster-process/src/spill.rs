@@ -5,7 +5,7 @@
 //! calls of at most a few buffers, which the page cache answers.
 //! Invariant: records come out whole, in order, and each once; a push that failed has changed nothing.
 
-use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
+use std::{fmt, fs::File, io, os::unix::fs::FileExt, path::Path};
 
 /// What is written or read at a time.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -36,7 +36,6 @@ pub enum SpillError {
 }
 
 /// A first-in, first-out queue of byte records.
-#[derive(Debug)]
 pub struct Spill {
     file: File,
     max_bytes: u64,
@@ -181,6 +180,12 @@ fn transfer(
 
 fn cut() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "a record on disk is cut")
+}
+
+impl fmt::Debug for Spill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spill").field("records", &self.records).field("bytes", &self.bytes()).finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! program which writes much before it reads never blocks both sides. Invariant: a program that does not read its
 //! input is a value ([`StdinClosed`]), told once, and never ends anything by itself.
 
-use std::{collections::VecDeque, io};
+use std::{collections::VecDeque, fmt, io};
 
 use bytes::{Buf, Bytes};
 use tokio::{io::AsyncWriteExt, net::unix::pipe};
@@ -20,7 +20,6 @@ pub struct StdinClosed {
 }
 
 /// Writes to a program's stdin.
-#[derive(Debug)]
 pub struct StdinWriter {
     pipe: Option<pipe::Sender>,
     queue: VecDeque<Bytes>,
@@ -88,5 +87,16 @@ impl StdinWriter {
         if self.closing && self.queue.is_empty() {
             self.pipe = None;
         }
+    }
+}
+
+impl fmt::Debug for StdinWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pipe, queue: _, closing } = self;
+        f.debug_struct("StdinWriter")
+            .field("pipe", pipe)
+            .field("pending", &self.pending())
+            .field("closing", closing)
+            .finish()
     }
 }

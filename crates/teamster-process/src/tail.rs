@@ -1,9 +1,8 @@
 //! The last bytes of a stream, for messages about what went wrong.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, fmt};
 
 /// Keeps the last bytes of what is pushed, and counts the rest.
-#[derive(Debug)]
 pub struct Tail {
     kept: VecDeque<u8>,
     max_bytes: usize,
@@ -60,6 +59,12 @@ impl Tail {
         // A character has at most three bytes after its first.
         let inside = bytes.iter().take(3).take_while(|&&byte| byte & 0b1100_0000 == 0b1000_0000).count();
         bytes.get(inside..).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tail").field("total", &self.total).field("dropped", &self.dropped()).finish_non_exhaustive()
     }
 }
 

@@ -82,6 +82,17 @@ fn is_our_child(pid: u32) -> bool {
     stat(pid).is_some_and(|(_, parent, ..)| parent == std::process::id())
 }
 
+/// The living processes that were started with this variable in their environment.
+fn alive_with(variable: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let has_variable = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|one| one == variable.as_bytes())
+    };
+    pids.filter(has_variable).filter(|&pid| is_alive(pid)).collect()
+}
+
 async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {

@@ -122,3 +122,12 @@ async fn an_argument_with_a_nul_byte_is_refused() {
     spawn.args.push("a\0b".into());
     assert!(matches!(ProcessTree::spawn(&spawn), Err(SpawnError::Nul { .. })));
 }
+
+#[test]
+fn neither_prompts_nor_secrets_are_shown_by_debug() {
+    let mut spawn = sh("the prompt");
+    spawn.env.insert("KEY".into(), "the secret".into());
+    let shown = format!("{spawn:?}");
+    assert!(shown.contains("KEY") && shown.contains("/bin/sh"));
+    assert!(!shown.contains("the prompt") && !shown.contains("the secret"));
+}

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, kill_process};
 use teamster_process::{ProcessTree, Signal};
 
-use crate::{LONG, all_die, eventually, is_alive, leads_a_session, numbers, start_and_read, stat};
+use crate::{LONG, alive_with, all_die, eventually, is_alive, leads_a_session, numbers, start, start_and_read, stat};
 
 /// A leader with a member in its group, and one in a session of its own.
 const WITH_A_SESSION: &str = "sleep 300 & echo $!; setsid sleep 300 & echo $!; wait";
@@ -24,7 +24,8 @@ async fn the_living_members_are_named() {
     alive.sort_by_key(|survivor| survivor.pid);
     expected.sort_unstable();
     assert_eq!(alive.iter().map(|survivor| survivor.pid).collect::<Vec<_>>(), expected);
-    assert_eq!(alive.iter().filter(|survivor| survivor.name == "sleep").count(), 2);
+    let named_sleep = || tree.alive().iter().filter(|survivor| survivor.name == "sleep").count();
+    eventually("the shell's children have become others", || named_sleep() == 2).await;
 }
 
 #[tokio::test]
@@ -42,7 +43,7 @@ async fn a_signal_to_the_leader_reaches_nobody_else() {
     assert_eq!(tree.exited().await.signal, Some(15));
     assert!(pids.iter().all(|&pid| is_alive(pid)));
     drop(tree);
-    all_die(&pids[..1]).await;
+    all_die(&pids).await;
 }
 
 #[tokio::test]
@@ -182,13 +183,43 @@ async fn a_stopped_tree_dies_when_it_is_dropped() {
     all_die(&pids).await;
 }
 
+/// A tree that is about to put a process into a session of its own, and its mark.
+fn just_started(number: usize) -> (ProcessTree, String) {
+    let mark = format!("TREE={}-{number}", std::process::id());
+    let (tree, _pipes) = start(&format!("export {mark}; exec >/dev/null 2>&1; setsid sleep 300 & wait"));
+    // From the very start to a few milliseconds after it.
+    std::thread::sleep(Duration::from_micros(150) * u32::try_from(number % 30).unwrap());
+    (tree, mark)
+}
+
+#[tokio::test]
+async fn a_tree_that_is_terminated_while_it_grows_leaves_nobody() {
+    let began = Instant::now();
+    for number in 0..60 {
+        let (tree, mark) = just_started(number);
+        assert!(tree.terminate(LONG).await.is_empty());
+        assert!(alive_with(&mark).is_empty());
+    }
+    assert!(began.elapsed() < LONG, "somebody missed SIGTERM");
+}
+
+#[tokio::test]
+async fn a_tree_that_is_dropped_while_it_grows_leaves_nobody() {
+    for number in 100..160 {
+        let (tree, mark) = just_started(number);
+        drop(tree);
+        eventually("nobody is left", || alive_with(&mark).is_empty()).await;
+    }
+}
+
 #[tokio::test]
 async fn a_tree_that_keeps_starting_processes_dies() {
-    let script = "echo $$; while :; do setsid sleep 300 & sleep 0.02; done";
-    let (tree, _stdout, _) = start_and_read(script, 1).await;
+    let mark = format!("TREE={}-many", std::process::id());
+    let script = format!("export {mark}; echo $$; while :; do setsid sleep 300 & sleep 0.02; done");
+    let (tree, _stdout, _) = start_and_read(&script, 1).await;
     eventually("some are started", || tree.alive().len() > 5).await;
     assert!(tree.terminate(Duration::ZERO).await.is_empty());
-    assert!(tree.alive().is_empty());
+    assert!(alive_with(&mark).is_empty());
 }
 
 #[tokio::test]
