@@ -1,1 +1,44 @@
-fn main(){}
+//! The command `teamster`: AI agent CLIs from a shell, with one output whichever agent works.
+//!
+//! - [`args`]: the command line as typed; [`job`]: what it asks for, checked.
+//! - [`run`]: carries it out, under signals; [`render`]: shows it.
+//! - [`exit`]: what exit codes mean.
+//!
+//! Invariants: for programs there is standard output, for people standard error beside it; nothing that an agent says
+//! drives the terminal; whatever ends the command, no process of its run is left.
+
+mod args;
+mod exit;
+mod job;
+mod render;
+mod run;
+mod signals;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use args::Command;
+
+fn main() -> ExitCode {
+    let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
+        Ok(cli) => match cli.command {
+            Command::Run(args) => run::main(*args),
+            Command::Completions { shell } => completions(shell),
+        },
+        Err(error) => {
+            // Help that nobody reads is no fault.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
+        }
+    };
+    ExitCode::from(code)
+}
+
+fn completions(shell: clap_complete::Shell) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut args::command(|_| None), "teamster", &mut script);
+    match std::io::stdout().write_all(&script) {
+        Ok(()) => exit::SUCCESS,
+        Err(_) => exit::NO_READER,
+    }
+}

@@ -1,0 +1,69 @@
+//! The command line as it was typed, with the environment behind it.
+//!
+//! Clap checks each value and which options exclude each other; what a value means is found out in
+//! [`crate::request`]. Environment variables are clap's defaults here, so a flag wins over a variable, a variable
+//! never contradicts a flag, and an empty one counts as unset.
+
+mod run;
+mod values;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+pub(crate) use run::{Format, Permission, RunArgs};
+
+/// Drive any AI agent CLI with one set of reins
+#[derive(Debug, clap::Parser)]
+#[command(name = "teamster", version, max_term_width = 100, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    /// Print the completions of a shell, for its startup files
+    #[command(after_help = "Example:  teamster completions bash > ~/.local/share/bash-completion/completions/teamster")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The variables that stand behind options of `run`, by the option's id.
+const VARIABLES: [(&str, &str); 5] = [
+    ("agent", "AGENT_BACKEND"),
+    ("cli_path", "BACKEND_CLI_PATH"),
+    ("model", "BACKEND_MODEL"),
+    ("max_turns", "BACKEND_MAX_TURNS"),
+    ("allow_tool", "ALLOWED_TOOLS"),
+];
+
+/// Reads a command line; `variable` gives the environment.
+///
+/// # Errors
+/// Whatever clap has to say, help and version included.
+pub(crate) fn parse(
+    argv: impl IntoIterator<Item = OsString>,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<Cli, clap::Error> {
+    let mut command = command(variable);
+    let matches = command.try_get_matches_from_mut(argv)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The command as clap knows it.
+pub(crate) fn command(variable: impl Fn(&str) -> Option<OsString>) -> clap::Command {
+    Cli::command().mut_subcommand("run", |run| {
+        VARIABLES.into_iter().fold(run, |run, (id, name)| {
+            let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return run };
+            run.mut_arg(id, |arg| match value.to_str() {
+                Some(list) if id == "allow_tool" => arg.default_values(values::rules(list)),
+                _ => arg.default_value(value),
+            })
+        })
+    })
+}
+

@@ -1,0 +1,63 @@
+//! Values of options: what each accepts, and what it says otherwise.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+/// The names of the agents that come with Teamster.
+pub(super) fn agent() -> PossibleValuesParser {
+    let registry = teamster::Registry::default();
+    PossibleValuesParser::new(registry.names().map(|name| PossibleValue::new(name.to_owned())).collect::<Vec<_>>())
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error} (write 500ms, 90s, 5m, 1h30m, or 0)"))
+}
+
+pub(super) fn turns(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "a whole number from 1 is needed".to_owned())
+}
+
+pub(super) fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount > 0.0);
+    amount.ok_or_else(|| "a positive amount of US dollars is needed, such as 0.5".to_owned())
+}
+
+/// A variable for the agent, as `NAME=VALUE`.
+pub(super) fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("NAME=VALUE is needed".to_owned()),
+    }
+}
+
+/// Splits a list of tool rules at its commas, but not at those inside a rule: `Bash(echo a,b),Read`.
+pub(super) fn rules(list: &str) -> Vec<String> {
+    let mut rules = vec![String::new()];
+    let mut depth = 0_usize;
+    for character in list.chars() {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        match rules.last_mut() {
+            Some(rule) if character != ',' || depth > 0 => rule.push(character),
+            _ => rules.push(String::new()),
+        }
+    }
+    rules.iter().map(|rule| rule.trim().to_owned()).filter(|rule| !rule.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_rules_is_split_between_rules_only() {
+        assert_eq!(rules("Bash(echo a,b), Read,,Edit"), ["Bash(echo a,b)", "Read", "Edit"]);
+        assert_eq!(rules(" , "), <[&str; 0]>::default());
+        assert_eq!(rules("Odd),Read"), ["Odd)", "Read"]);
+    }
+}

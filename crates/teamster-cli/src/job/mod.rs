@@ -1,0 +1,208 @@
+//! From what was typed to what is to be done: arguments, checked, as a request.
+//!
+//! Invariant: nothing here touches the machine; files and standard input come through [`Inputs`].
+
+mod inputs;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use teamster::request::{
+    Attachment, Conversation, McpServer, OutputMode, PermissionMode, Permissions, RequestError, RunRequest,
+};
+
+pub(crate) use inputs::{Inputs, Machine};
+
+use crate::args::{Format, Permission, RunArgs};
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) agent: String,
+    pub(crate) request: RunRequest,
+    pub(crate) format: Format,
+}
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UsageError {
+    #[error("there is no prompt")]
+    NoPrompt,
+    #[error("cannot read {what}: {source}")]
+    Unreadable { what: String, source: std::io::Error },
+    #[error("{what} is not UTF-8 text: byte {at} is wrong")]
+    NotText { what: String, at: usize },
+    #[error("{what}: {message}")]
+    McpConfig { what: String, message: String },
+    #[error("{second}: server \"{name}\" is in {first} already")]
+    DuplicateServer { name: String, first: String, second: String },
+    #[error("{what} is not JSON: {source}")]
+    SchemaSyntax { what: String, source: serde_json::Error },
+    #[error(transparent)]
+    Request(#[from] RequestError),
+}
+
+impl UsageError {
+    /// What to do, where the message does not say it.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NoPrompt => Some("teamster run 'What does this project do?', or pipe a prompt into it"),
+            Self::DuplicateServer { .. } => Some("rename one of them, or leave one out"),
+            Self::McpConfig { .. } => Some("the usual form is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
+            _ => None,
+        }
+    }
+}
+
+/// Checks arguments and reads what they point to, the prompt last.
+pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, UsageError> {
+    let here = inputs.here().map_err(|source| unreadable("the working directory", source))?;
+    let mut request = RunRequest::default();
+    request.model = args.model;
+    request.conversation = conversation(args.resume, args.fork, args.continue_last);
+    request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
+    request.max_turns = args.max_turns;
+    request.max_budget_usd = args.max_budget;
+    request.cwd = args.cwd.map(|path| absolute(&here, path));
+    request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&here, path)).collect();
+    request.attachments = args.attach.into_iter().map(|path| Attachment::Path(absolute(&here, path))).collect();
+    request.cli_path = args.cli_path.map(|path| program(&here, path));
+    request.cli_args = args.cli_arg;
+    request.env = args.env.into_iter().collect();
+    request.output = match (args.batch, args.whole_messages) {
+        (true, _) => OutputMode::Batch,
+        (false, true) => OutputMode::Messages,
+        (false, false) => OutputMode::Stream,
+    };
+    let limits = &mut request.limits;
+    for (limit, value) in [
+        (&mut limits.silence, args.timeout),
+        (&mut limits.startup, args.startup_timeout),
+        (&mut limits.tool, args.tool_timeout),
+        (&mut limits.deadline, args.deadline),
+        (&mut limits.grace, args.grace),
+    ] {
+        *limit = value.unwrap_or(*limit);
+    }
+    request.system_prompt = text_or_file(args.system_prompt, args.system_prompt_file, inputs)?;
+    request.append_system_prompt = text_or_file(args.append_system_prompt, args.append_system_prompt_file, inputs)?;
+    request.mcp_servers = mcp_servers(&args.mcp_config, inputs)?;
+    request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
+    request.prompt = prompt(args.prompt, &args.words, inputs)?;
+    request.validate()?;
+    Ok(Job { agent: args.agent, request, format: args.output })
+}
+
+fn conversation(resume: Option<String>, fork: bool, continue_last: bool) -> Conversation {
+    match resume {
+        Some(id) if fork => Conversation::Fork(id.into()),
+        Some(id) => Conversation::Resume(id.into()),
+        None if continue_last => Conversation::Continue,
+        None => Conversation::New,
+    }
+}
+
+fn permissions(mode: Permission, allow: Vec<String>, deny: Vec<String>) -> Permissions {
+    let mut permissions = Permissions::default();
+    permissions.mode = match mode {
+        Permission::ReadOnly => PermissionMode::ReadOnly,
+        Permission::Ask => PermissionMode::Ask,
+        Permission::Edit => PermissionMode::Edit,
+        Permission::Full => PermissionMode::Full,
+    };
+    permissions.allow = allow;
+    permissions.deny = deny;
+    permissions
+}
+
+/// A path as it was meant where it was typed: the agent may work elsewhere.
+fn absolute(here: &Path, path: PathBuf) -> PathBuf {
+    if path.as_os_str().is_empty() {
+        return path; // the request's own check says what is wrong with it
+    }
+    let joined = here.join(path);
+    std::path::absolute(&joined).unwrap_or(joined)
+}
+
+/// A name without a slash is looked up in PATH, and stays as it is.
+fn program(here: &Path, path: PathBuf) -> PathBuf {
+    if path.components().count() > 1 { absolute(here, path) } else { path }
+}
+
+fn text_or_file(
+    text: Option<String>,
+    file: Option<PathBuf>,
+    inputs: &mut impl Inputs,
+) -> Result<Option<String>, UsageError> {
+    match file {
+        Some(path) => read_file(&path, inputs).map(Some),
+        None => Ok(text),
+    }
+}
+
+/// The text of an option that takes a file or JSON, and what to call it.
+fn json_or_file(value: &str, option: &str, inputs: &mut impl Inputs) -> Result<(String, String), UsageError> {
+    if value.trim_start().starts_with(['{', '[']) {
+        return Ok((value.to_owned(), format!("the JSON of {option}")));
+    }
+    Ok((read_file(Path::new(value), inputs)?, value.to_owned()))
+}
+
+fn mcp_servers(values: &[String], inputs: &mut impl Inputs) -> Result<BTreeMap<String, McpServer>, UsageError> {
+    let mut servers = BTreeMap::new();
+    let mut origins: BTreeMap<String, String> = BTreeMap::new();
+    for value in values {
+        let (text, what) = json_or_file(value, "--mcp-config", inputs)?;
+        let read = McpServer::parse_map(&text).map_err(|error| match error {
+            RequestError::McpConfig { message } => UsageError::McpConfig { what: what.clone(), message },
+            other => other.into(),
+        })?;
+        for (name, server) in read {
+            if let Some(first) = origins.insert(name.clone(), what.clone()) {
+                return Err(UsageError::DuplicateServer { name, first, second: what });
+            }
+            servers.insert(name, server);
+        }
+    }
+    Ok(servers)
+}
+
+fn parse_schema(value: &str, inputs: &mut impl Inputs) -> Result<Value, UsageError> {
+    let (text, what) = json_or_file(value, "--schema", inputs)?;
+    serde_json::from_str(&text).map_err(|source| UsageError::SchemaSyntax { what, source })
+}
+
+fn prompt(typed: Option<String>, words: &[String], inputs: &mut impl Inputs) -> Result<String, UsageError> {
+    let explicit_stdin = match typed {
+        _ if !words.is_empty() => return Ok(words.join(" ")),
+        Some(text) if text != "-" => return Ok(text),
+        other => other.is_some(),
+    };
+    if !explicit_stdin && inputs.stdin_is_terminal() {
+        return Err(UsageError::NoPrompt);
+    }
+    let what = "the prompt on standard input";
+    let mut text = as_text(what, inputs.stdin().map_err(|source| unreadable(what, source))?)?;
+    // The line end of `echo` and of editors is no part of what was said.
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+fn read_file(path: &Path, inputs: &mut impl Inputs) -> Result<String, UsageError> {
+    let what = path.display().to_string();
+    let bytes = inputs.file(path).map_err(|source| unreadable(&what, source))?;
+    as_text(&what, bytes)
+}
+
+fn as_text(what: &str, bytes: Vec<u8>) -> Result<String, UsageError> {
+    String::from_utf8(bytes)
+        .map_err(|error| UsageError::NotText { what: what.to_owned(), at: error.utf8_error().valid_up_to() })
+}
+
+fn unreadable(what: &str, source: std::io::Error) -> UsageError {
+    UsageError::Unreadable { what: what.to_owned(), source }
+}
+

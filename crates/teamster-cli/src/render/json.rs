@@ -1,0 +1,38 @@
+//! For programs: the result as one document, at the end.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::Instant;
+
+use teamster::Event;
+
+use super::{Renderer, Streams};
+
+pub(super) struct Json;
+
+impl Renderer for Json {
+    fn event(&mut self, event: &Event, _now: Instant, to: &mut Streams) -> io::Result<()> {
+        match event {
+            Event::Done(done) => write_document(&serde_json::to_string_pretty(&done.result)?, &mut to.out),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes JSON text and a line end, at once and flushed.
+///
+/// JSON demands that control characters below U+0020 are escaped; terminals obey those from U+007F to U+009F as well.
+/// They stand in strings alone, so to escape them changes nothing for a reader.
+pub(super) fn write_document(document: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = String::with_capacity(document.len() + 1);
+    for character in document.chars() {
+        if matches!(character, '\u{7f}'..='\u{9f}') {
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+    text.push('\n');
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

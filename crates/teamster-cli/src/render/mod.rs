@@ -1,0 +1,118 @@
+//! How a run is shown: one file a format, all over the same small trait.
+//!
+//! A renderer is told each event with the time when it came, and writes. What stands on standard output is the
+//! format's; what went wrong is said on standard error, the same for every format. What cannot be written there is let
+//! go: a closed standard error is no reason to fail.
+
+mod failure;
+mod json;
+mod ndjson;
+mod plain;
+mod pretty;
+mod text;
+
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Instant;
+
+use teamster::Event;
+use teamster::event::Failure;
+
+use crate::args::Format;
+
+pub(crate) use failure::write_error;
+
+/// A format.
+pub(crate) trait Renderer: Send {
+    /// Shows an event.
+    ///
+    /// # Errors
+    /// When standard output does not take what is written.
+    fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()>;
+
+    /// Ends a line that is only begun, since something else is about to be said.
+    fn end_line(&mut self, _to: &mut Streams) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Where is written.
+pub(crate) struct Streams {
+    pub(crate) out: Box<dyn Write + Send>,
+    pub(crate) err: Box<dyn Write + Send>,
+}
+
+/// What standard output is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    /// Columns of a line.
+    pub(crate) width: usize,
+    /// Whether a person looks at it now.
+    pub(crate) terminal: bool,
+}
+
+/// Shows one run: events in the format's way, its failure at the end.
+pub(crate) struct Output {
+    renderer: Box<dyn Renderer>,
+    to: Streams,
+    failure: Option<Failure>,
+}
+
+impl Output {
+    /// Over this process's own streams.
+    pub(crate) fn new(format: Format) -> Self {
+        let out: Box<dyn Write + Send> = match format {
+            Format::Pretty => Box::new(anstream::stdout()),
+            Format::Text | Format::Ndjson | Format::Json => Box::new(io::stdout()),
+        };
+        Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, Screen::of_stdout())
+    }
+
+    fn over(to: Streams, format: Format, screen: Screen) -> Self {
+        let renderer: Box<dyn Renderer> = match format {
+            Format::Pretty => Box::new(pretty::Pretty::new(screen)),
+            Format::Text => Box::new(text::Text::new(screen)),
+            Format::Ndjson => Box::new(ndjson::Ndjson),
+            Format::Json => Box::new(json::Json),
+        };
+        Self { renderer, to, failure: None }
+    }
+
+    /// Shows an event that came at this time.
+    ///
+    /// # Errors
+    /// When standard output does not take what is written.
+    pub(crate) fn event(&mut self, event: &Event, now: Instant) -> io::Result<()> {
+        self.renderer.event(event, now, &mut self.to)?;
+        match event {
+            Event::Error(failure) => self.failure = Some((**failure).clone()),
+            Event::Done(done) => {
+                if let Some(failure) = self.failure.take() {
+                    failure::write_failure(&mut self.to.err, &failure, &done.result);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Says something to the person at the terminal, in between.
+    ///
+    /// # Errors
+    /// When standard output does not take what is written.
+    pub(crate) fn notice(&mut self, text: &str) -> io::Result<()> {
+        self.renderer.end_line(&mut self.to)?;
+        let _ = writeln!(self.to.err, "{text}").and_then(|()| self.to.err.flush());
+        Ok(())
+    }
+}
+
+/// The columns of what is no terminal.
+const PAGE_WIDTH: usize = 120;
+
+impl Screen {
+    fn of_stdout() -> Self {
+        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        Self { width: width.filter(|width| *width > 0).unwrap_or(PAGE_WIDTH), terminal: io::stdout().is_terminal() }
+    }
+}
+

@@ -1,0 +1,17 @@
+//! For programs: one event a line, as it happens, and nothing else.
+
+use std::io;
+use std::time::Instant;
+
+use teamster::Event;
+
+use super::json::write_document;
+use super::{Renderer, Streams};
+
+pub(super) struct Ndjson;
+
+impl Renderer for Ndjson {
+    fn event(&mut self, event: &Event, _now: Instant, to: &mut Streams) -> io::Result<()> {
+        write_document(&serde_json::to_string(event)?, &mut to.out)
+    }
+}

@@ -1,0 +1,112 @@
+//! A tool call in a few words: its name and the most telling of its arguments.
+
+use std::path::Path;
+
+use serde_json::Value;
+use teamster::event::ToolUse;
+
+use crate::render::plain::one_line;
+
+/// Arguments that tell what a call is about, the most telling first. They are the agents' own names.
+const TELLING: [&str; 11] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "pattern",
+    "query",
+    "url",
+    "path",
+    "description",
+    "skill",
+    "subject",
+    "prompt",
+];
+
+/// The tool's name; that of an MCP server's tool with its server.
+pub(super) fn label(tool: &ToolUse) -> String {
+    match &tool.server {
+        Some(server) => one_line(&format!("{server}:{}", tool.tool_name)),
+        None => one_line(&tool.tool_name),
+    }
+}
+
+/// What it is called with, on one line of any length; paths under `cwd` without it.
+pub(super) fn gist(tool: &ToolUse, cwd: Option<&Path>) -> String {
+    let telling = match &tool.input {
+        // Another's tool may mean anything by these names: all of its arguments are shown.
+        Value::Object(fields) if tool.server.is_none() => {
+            TELLING.iter().find_map(|name| fields.get(*name)).map(argument).filter(|text| !text.is_empty())
+        }
+        _ => None,
+    };
+    let text = telling.unwrap_or_else(|| match &tool.input {
+        Value::Object(fields) => {
+            let pairs: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={}", argument(value))).collect();
+            pairs.join(" ")
+        }
+        other => argument(other),
+    });
+    one_line(strip_directory(&text, cwd))
+}
+
+fn argument(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        // A command line as a list of words.
+        Value::Array(words) if !words.is_empty() && words.iter().all(Value::is_string) => {
+            words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn strip_directory<'a>(text: &'a str, cwd: Option<&Path>) -> &'a str {
+    let relative = cwd.and_then(|cwd| Path::new(text).strip_prefix(cwd).ok()).and_then(Path::to_str);
+    relative.filter(|path| !path.is_empty()).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use teamster::event::ToolKind;
+
+    use super::*;
+
+    fn call(server: Option<&str>, input: Value) -> String {
+        let tool = ToolUse {
+            tool_id: "t".into(),
+            tool_name: "Tool".into(),
+            input,
+            kind: ToolKind::Unclassified,
+            server: server.map(str::to_owned),
+            parent_tool_id: None,
+        };
+        format!("{} {}", label(&tool), gist(&tool, Some(Path::new("/work"))))
+    }
+
+    #[test]
+    fn a_call_is_told_by_its_most_telling_argument() {
+        let cases = [
+            (json!({"command": "echo hi", "description": "Greets"}), "Tool echo hi"),
+            (json!({"command": ["bash", "-lc", "ls  -l"]}), "Tool bash -lc ls -l"),
+            (json!({"file_path": "/work/src/lib.rs", "content": "..."}), "Tool src/lib.rs"),
+            (json!({"file_path": "/elsewhere/lib.rs"}), "Tool /elsewhere/lib.rs"),
+            (json!({"path": "/work"}), "Tool /work"),
+            (json!({"pattern": "fn main", "path": "/work/src"}), "Tool fn main"),
+            (json!({"command": "cat <<X\n\tone\nX"}), "Tool cat <<X one X"),
+            (json!({"command": "echo \u{1b}[31m\u{202e}red"}), "Tool echo red"),
+            (json!({"name": "Ada", "depth": 2, "deep": {"a": [1]}}), "Tool deep={\"a\":[1]} depth=2 name=Ada"),
+            (json!({}), "Tool "),
+            (json!("{\"command\": \"unfinished"), "Tool {\"command\": \"unfinished"),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(call(None, input), expected);
+        }
+    }
+
+    #[test]
+    fn a_tool_of_an_mcp_server_is_told_by_server_and_all_arguments() {
+        assert_eq!(call(Some("calc"), json!({"a": 1, "name": "b"})), "calc:Tool a=1 name=b");
+    }
+}

@@ -1,0 +1,204 @@
+//! For people: the answer as it streams, and a line for each thing that the agent does.
+//!
+//! Invariant: the page only grows. A tool's outcome is added to its line while nothing came after it, and stands on a
+//! line of its own that names the tool otherwise; so the page reads the same on a terminal, in a pager and in a file,
+//! and no cursor is ever moved. Everything an agent said passes through [`super::plain`] first.
+
+mod call;
+mod closing;
+mod page;
+mod speech;
+mod tools;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use teamster::event::{
+    Event, Init, Plan, PlanStatus, RateLimit, RateLimitStatus, RunResult, ToolId, Warning, WarningCode,
+};
+
+use self::page::{Kind, Page};
+use self::speech::{Speaker, Voice};
+use self::tools::Call;
+use super::plain::{Plain, cut, one_line};
+use super::{Renderer, Screen, Streams};
+
+const NORMAL: Style = Style::new();
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const THOUGHT: Style = Style::new().dimmed().italic();
+const BULLET: Style = AnsiColor::Cyan.on_default();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const CAUTION: Style = AnsiColor::Yellow.on_default().dimmed();
+
+/// The shortest time worth telling.
+const NOTICEABLE: Duration = Duration::from_millis(100);
+
+pub(super) struct Pretty {
+    screen: Screen,
+    page: Page,
+    open: Open,
+    /// Who spoke last, with what is held back of an escape sequence.
+    speaker: Option<(Speaker, Plain)>,
+    /// Calls without a result yet, and how deep each stands.
+    calls: HashMap<ToolId, Call>,
+    cwd: Option<PathBuf>,
+}
+
+/// What the page's last line can be continued with.
+#[derive(Debug, PartialEq)]
+enum Open {
+    Nothing,
+    Speech,
+    /// `room` columns are left; none once the mark of cutting stands there.
+    Thought {
+        room: usize,
+        space: bool,
+    },
+    Call {
+        tool: ToolId,
+        columns: usize,
+    },
+}
+
+impl Renderer for Pretty {
+    fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()> {
+        let out = &mut *to.out;
+        match event {
+            Event::Init(init) => self.heading(init, out)?,
+            Event::Text(delta) => self.speak(Voice::Text, delta, out)?,
+            Event::Thinking(delta) => self.speak(Voice::Thinking, delta, out)?,
+            Event::Retract(_) => {
+                self.caution("↺", "what was said last is void: the answer begins again", out)?;
+            }
+            Event::ToolUse(tool) => self.call(tool, now, out)?,
+            Event::ToolResult(result) => self.outcome(result, now, out)?,
+            Event::Plan(plan) => self.plan(plan, out)?,
+            Event::RateLimit(limit) => self.rate_limit(limit, out)?,
+            Event::Warning(warning) => self.warning(warning, out)?,
+            Event::Done(done) => {
+                self.document(&done.result, out)?;
+                self.end_line(to)?;
+                self.close(&done.result, &mut to.err);
+            }
+            // Usage stands in the closing line, an error after it; requests to a person come in sessions only.
+            _ => {}
+        }
+        to.out.flush()
+    }
+
+    fn end_line(&mut self, to: &mut Streams) -> io::Result<()> {
+        self.open = Open::Nothing;
+        self.page.end_line(&mut to.out)?;
+        to.out.flush()
+    }
+}
+
+impl Pretty {
+    pub(super) fn new(screen: Screen) -> Self {
+        Self { screen, page: Page::default(), open: Open::Nothing, speaker: None, calls: HashMap::new(), cwd: None }
+    }
+
+    fn heading(&mut self, init: &Init, out: &mut dyn Write) -> io::Result<()> {
+        self.cwd.clone_from(&init.cwd);
+        let agent = match &init.agent_version {
+            Some(version) => format!("{} {version}", init.agent),
+            None => init.agent.clone(),
+        };
+        let parts: Vec<_> = std::iter::once(agent).chain(init.model.clone()).map(|part| one_line(&part)).collect();
+        self.line(Kind::Heading, 0, &[(&parts.join(" · "), DIM)], out)
+    }
+
+    fn plan(&mut self, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+        self.line(Kind::Work, 0, &[("● ", BULLET), ("Plan", BOLD)], out)?;
+        for entry in &plan.entries {
+            let (mark, style) = match entry.status {
+                PlanStatus::Completed => ("☑ ", DIM),
+                PlanStatus::InProgress => ("▸ ", BOLD),
+                _ => ("☐ ", NORMAL),
+            };
+            let content = cut(&one_line(&entry.content), self.screen.width.saturating_sub(5));
+            self.line(Kind::Work, 1, &[(mark, style), (&content, style)], out)?;
+        }
+        Ok(())
+    }
+
+    fn rate_limit(&mut self, limit: &RateLimit, out: &mut dyn Write) -> io::Result<()> {
+        let words = match &limit.status {
+            RateLimitStatus::Warning => "near the vendor's limit",
+            RateLimitStatus::Rejected => "over the vendor's limit",
+            RateLimitStatus::Other(words) => words,
+            _ => return Ok(()),
+        };
+        let kind = limit.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
+        let reset = limit.resets_at.as_ref().map(|time| format!(", which resets at {time}")).unwrap_or_default();
+        self.caution("!", &format!("{words}{kind}{reset}"), out)
+    }
+
+    fn warning(&mut self, warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
+        if warning.code != WarningCode::Retrying {
+            return self.caution("!", &warning.message, out);
+        }
+        let figure = |name: &str| warning.data.as_ref()?.get(name)?.as_u64();
+        let attempt = match (figure("attempt"), figure("max")) {
+            (Some(attempt), Some(max)) => format!(" ({attempt} of {max})"),
+            (Some(attempt), None) => format!(" ({attempt})"),
+            _ => String::new(),
+        };
+        let delay = figure("delayMs").map(Duration::from_millis).filter(|delay| *delay >= NOTICEABLE);
+        let delay = delay.map(|delay| format!(" in {}", closing::duration(delay))).unwrap_or_default();
+        self.caution("↻", &format!("{}{delay}{attempt}", warning.message), out)
+    }
+
+    /// What was asked for by a schema, unless the agent said it in words already.
+    fn document(&mut self, result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
+        let Some(document) = &result.structured_output else { return Ok(()) };
+        if serde_json::from_str(&result.final_text).ok().as_ref() == Some(document) {
+            return Ok(());
+        }
+        let text = super::plain::plain(&serde_json::to_string_pretty(document)?);
+        self.page.begin(Kind::Speech, out)?;
+        self.page.write(&text, NORMAL, out)
+    }
+
+    fn close(&self, result: &RunResult, err: &mut dyn Write) {
+        let lines = closing::lines(result, self.screen.width);
+        let denials = closing::denials(result);
+        // What follows on the same terminal stands apart from the answer.
+        if self.screen.terminal && !(lines.is_empty() && denials.is_none()) {
+            let _ = writeln!(err);
+        }
+        if let Some(denials) = denials {
+            let _ = writeln!(err, "{CAUTION}! {denials}{CAUTION:#}");
+        }
+        for line in lines {
+            let _ = writeln!(err, "{DIM}{line}{DIM:#}");
+        }
+        let _ = err.flush();
+    }
+
+    fn caution(&mut self, mark: &str, words: &str, out: &mut dyn Write) -> io::Result<()> {
+        self.line(Kind::Work, 0, &[(mark, CAUTION), (" ", NORMAL), (&one_line(words), CAUTION)], out)
+    }
+
+    /// A whole line of its own.
+    fn line(&mut self, kind: Kind, depth: usize, parts: &[(&str, Style)], out: &mut dyn Write) -> io::Result<()> {
+        self.open = Open::Nothing;
+        self.page.begin(kind, out)?;
+        self.write(depth, parts, out)?;
+        self.page.end_line(out)
+    }
+
+    fn write(&mut self, depth: usize, parts: &[(&str, Style)], out: &mut dyn Write) -> io::Result<()> {
+        self.page.write(&indent(depth), NORMAL, out)?;
+        parts.iter().try_for_each(|(text, style)| self.page.write(text, *style, out))
+    }
+}
+
+fn indent(depth: usize) -> String {
+    "  ".repeat(depth)
+}

@@ -1,0 +1,100 @@
+//! What the agent says: its answer as it streams, its thoughts in short.
+
+use std::io::{self, Write};
+
+use teamster::event::{Delta, MessageId, ToolId};
+use unicode_width::UnicodeWidthChar as _;
+
+use super::page::Kind;
+use super::{DIM, NORMAL, Open, Pretty, THOUGHT, indent};
+use crate::render::plain::Plain;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Speaker {
+    voice: Voice,
+    message: MessageId,
+    parent: Option<ToolId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    Text,
+    Thinking,
+}
+
+impl Pretty {
+    pub(super) fn speak(&mut self, voice: Voice, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
+        let speaker = Speaker { voice, message: delta.message_id.clone(), parent: delta.parent_tool_id.clone() };
+        let text = match &mut self.speaker {
+            Some((same, plain)) if *same == speaker => plain.strip(&delta.text),
+            other => {
+                self.open = Open::Nothing;
+                other.insert((speaker, Plain::default())).1.strip(&delta.text)
+            }
+        };
+        let depth = self.depth(delta.parent_tool_id.as_ref());
+        match voice {
+            Voice::Text => self.say(&text, depth, out),
+            Voice::Thinking => self.think(&text, depth, out),
+        }
+    }
+
+    fn say(&mut self, text: &str, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+        let mut text = text;
+        if self.open != Open::Speech {
+            text = text.trim_start_matches('\n');
+            if text.is_empty() {
+                return Ok(());
+            }
+            // A subagent's words are part of the work.
+            self.page.begin(if depth == 0 { Kind::Speech } else { Kind::Work }, out)?;
+            self.open = Open::Speech;
+        }
+        if depth == 0 {
+            return self.page.write(text, NORMAL, out);
+        }
+        for line in text.split_inclusive('\n') {
+            if self.page.at_line_start() {
+                self.page.write(&indent(depth), NORMAL, out)?;
+            }
+            self.page.write(line, DIM, out)?;
+        }
+        Ok(())
+    }
+
+    /// Thinking is told by its beginning, as far as a line takes it.
+    fn think(&mut self, text: &str, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+        let (mut room, mut space) = match self.open {
+            Open::Thought { room, space } => (room, space),
+            _ if text.trim_start().is_empty() => return Ok(()),
+            _ => {
+                self.page.begin(Kind::Work, out)?;
+                self.page.write(&format!("{}✻ ", indent(depth)), THOUGHT, out)?;
+                (self.screen.width.saturating_sub(2 * depth + 2), false)
+            }
+        };
+        let begins = !matches!(self.open, Open::Thought { .. });
+        let mut shown = String::new();
+        for character in text.chars() {
+            if character.is_whitespace() {
+                space = !(begins && shown.is_empty());
+                continue;
+            }
+            let needed = character.width().unwrap_or(0) + usize::from(space);
+            // One column is kept for the mark of cutting.
+            if needed >= room {
+                if std::mem::take(&mut room) > 0 {
+                    shown.push('…');
+                }
+                break;
+            }
+            if std::mem::take(&mut space) {
+                shown.push(' ');
+            }
+            shown.push(character);
+            room -= needed;
+        }
+        self.open = Open::Thought { room, space };
+        self.page.write(&shown, THOUGHT, out)
+    }
+}

@@ -1,0 +1,90 @@
+//! What the agent does: a line for each call, with its outcome on it or after it.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use teamster::event::{ToolId, ToolResult, ToolUse};
+
+use super::page::Kind;
+use super::{BAD, BOLD, BULLET, DIM, GOOD, NORMAL, NOTICEABLE, Open, Pretty, call, closing};
+use crate::render::plain::{columns, cut, one_line};
+
+/// Columns that a call leaves free on its line, for its outcome.
+const OUTCOME_COLUMNS: usize = 14;
+/// An error is told on the call's line if so many columns are left.
+const ERROR_COLUMNS: usize = 30;
+/// A call without a result yet.
+#[derive(Debug)]
+pub(super) struct Call {
+    label: String,
+    gist: String,
+    since: Instant,
+    depth: usize,
+}
+
+impl Pretty {
+    pub(super) fn call(&mut self, tool: &ToolUse, now: Instant, out: &mut dyn Write) -> io::Result<()> {
+        let depth = self.depth(tool.parent_tool_id.as_ref());
+        let label = call::label(tool);
+        let before = 2 * depth + columns("● ") + columns(&label);
+        let room = self.screen.width.saturating_sub(before + OUTCOME_COLUMNS);
+        let gist = match call::gist(tool, self.cwd.as_deref()) {
+            gist if gist.is_empty() => gist,
+            gist => cut(&format!(" {gist}"), room),
+        };
+        self.page.begin(Kind::Work, out)?;
+        self.write(depth, &[("● ", BULLET), (&label, BOLD), (&gist, NORMAL)], out)?;
+        self.open = Open::Call { tool: tool.tool_id.clone(), columns: before + columns(&gist) };
+        self.calls.insert(tool.tool_id.clone(), Call { label, gist, since: now, depth });
+        Ok(())
+    }
+
+    pub(super) fn outcome(&mut self, result: &ToolResult, now: Instant, out: &mut dyn Write) -> io::Result<()> {
+        let Some(call) = self.calls.remove(&result.tool_id) else { return Ok(()) };
+        let elapsed = Some(now.saturating_duration_since(call.since)).filter(|time| *time >= NOTICEABLE);
+        let took = elapsed.map(closing::duration);
+        let error = (result.is_error == Some(true)).then(|| first_line(&result.output));
+        let open = match &self.open {
+            Open::Call { tool, columns } if *tool == result.tool_id => Some(*columns),
+            _ => None,
+        };
+        self.open = Open::Nothing;
+        let width = self.screen.width;
+        match (open, error) {
+            (Some(_), None) => {
+                let took = took.map(|took| format!(" {took}")).unwrap_or_default();
+                self.write(0, &[("  ✓", GOOD), (&took, DIM), ("\n", NORMAL)], out)
+            }
+            (Some(used), Some(error)) if width >= used + ERROR_COLUMNS.min(columns(&error) + 5) => {
+                let error = cut(&error, width.saturating_sub(used + 5));
+                self.write(0, &[("  ✗ ", BAD), (&error, BAD), ("\n", NORMAL)], out)
+            }
+            (Some(_), Some(error)) => {
+                let depth = call.depth + 1;
+                let error = cut(&error, width.saturating_sub(2 * depth + 3));
+                self.line(Kind::Work, depth, &[("✗ ", BAD), (&error, BAD)], out)
+            }
+            (None, None) => {
+                let took = took.map(|took| format!(" ({took})")).unwrap_or_default();
+                let parts = [("✓ ", GOOD), (&call.label, BOLD), (&call.gist, NORMAL), (&took, DIM)];
+                self.line(Kind::Work, call.depth, &parts, out)
+            }
+            (None, Some(error)) => {
+                let gist = cut(&call.gist, width / 3);
+                let used = 2 * call.depth + 2 + columns(&call.label) + columns(&gist) + 2;
+                let error = cut(&error, width.saturating_sub(used + 1));
+                let parts = [("✗ ", BAD), (&call.label, BOLD), (&gist, NORMAL), (": ", NORMAL), (&error, BAD)];
+                self.line(Kind::Work, call.depth, &parts, out)
+            }
+        }
+    }
+
+    /// How deep what belongs to this call stands.
+    pub(super) fn depth(&self, parent: Option<&ToolId>) -> usize {
+        parent.map_or(0, |parent| self.calls.get(parent).map_or(1, |call| call.depth + 1))
+    }
+}
+
+fn first_line(output: &str) -> String {
+    output.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_else(|| "failed".to_owned())
+}

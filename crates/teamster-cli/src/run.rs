@@ -1,0 +1,150 @@
+//! `teamster run`: one run, shown as it happens, steered by signals.
+//!
+//! What is shown is written by a thread of its own. However slow its reader, signals are still heard and the agent's
+//! output is still taken; and a reader that takes nothing cannot hold the command once it was told to end.
+
+use std::future::pending;
+use std::io::{self, IsTerminal as _};
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use teamster::{Event, Run, Runtime};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::args::RunArgs;
+use crate::exit;
+use crate::job::{self, Job, Machine};
+use crate::render::{Output, write_error};
+use crate::signals::{Signal, Signals};
+
+/// Events that wait for the writer. Those behind them wait in the run, which bounds its memory.
+const WAITING_EVENTS: usize = 16;
+/// How long the last lines may take to be read once a run was ended at once.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+const ASKED_TO_STOP: &str = "asked the agent to stop; Ctrl-C again ends it at once";
+
+/// What the writer is given.
+enum Item {
+    Event(Instant, Box<Event>),
+    Notice(String),
+}
+
+/// Carries out the command and tells its exit code.
+pub(crate) fn main(args: RunArgs) -> u8 {
+    let job = match job::check(args, &mut Machine) {
+        Ok(job) => job,
+        Err(error) => return refuse(&error.to_string(), error.hint()),
+    };
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    match tokio.and_then(|tokio| tokio.block_on(run(job))) {
+        Ok(code) => code,
+        Err(error) => {
+            write_error(&mut anstream::stderr(), &error.to_string(), None);
+            exit::FAILURE
+        }
+    }
+}
+
+fn refuse(message: &str, hint: Option<&str>) -> u8 {
+    write_error(&mut anstream::stderr(), message, hint);
+    exit::USAGE
+}
+
+async fn run(job: Job) -> io::Result<u8> {
+    let runtime = Runtime::new();
+    // Before anything is started: from now on no signal leaves something behind.
+    let mut signals = Signals::catch()?;
+    let patience = job.request.limits.grace + LAST_WORDS;
+    let run = match runtime.run(&job.agent, job.request) {
+        Ok(run) => run,
+        Err(error) => return Ok(refuse(&error.to_string(), None)),
+    };
+    let control = run.control();
+    let (items, written) = start_writer(Output::new(job.format))?;
+    let notices = items.downgrade();
+    let code = {
+        let mut shown = pin!(show(run, items, written));
+        let mut asked = false;
+        let mut give_up = None;
+        loop {
+            tokio::select! {
+                code = &mut shown => break code,
+                () = at(give_up) => break exit::INTERRUPTED,
+                signal = signals.next() => match signal {
+                    Signal::Interrupt if asked => {
+                        control.abort();
+                        give_up = Some(tokio::time::Instant::now() + patience);
+                    }
+                    Signal::Interrupt | Signal::Terminate => {
+                        asked = true;
+                        control.interrupt();
+                        if signal == Signal::Interrupt {
+                            notify(&notices);
+                        }
+                    }
+                },
+            }
+        }
+    };
+    runtime.shutdown().await;
+    Ok(code)
+}
+
+/// Starts the writer; its end tells how it fared.
+fn start_writer(mut output: Output) -> io::Result<(mpsc::Sender<Item>, oneshot::Receiver<io::Result<()>>)> {
+    let (sender, mut items) = mpsc::channel(WAITING_EVENTS);
+    let (end, written) = oneshot::channel();
+    let mut write = move || {
+        while let Some(item) = items.blocking_recv() {
+            match item {
+                Item::Event(time, event) => output.event(&event, time)?,
+                Item::Notice(text) => output.notice(&text)?,
+            }
+        }
+        Ok(())
+    };
+    let body = move || drop(end.send(write()));
+    std::thread::Builder::new().name("writer".to_owned()).spawn(body)?;
+    Ok((sender, written))
+}
+
+/// Passes the run's events to the writer, until both are at their end.
+async fn show(mut run: Run, items: mpsc::Sender<Item>, written: oneshot::Receiver<io::Result<()>>) -> u8 {
+    let control = run.control();
+    let mut code = exit::FAILURE;
+    while let Some(event) = run.next().await {
+        if let Event::Done(done) = &event {
+            code = exit::of_result(&done.result);
+        }
+        if items.send(Item::Event(Instant::now(), Box::new(event))).await.is_err() {
+            // Nobody reads on: the agent need not work on.
+            control.interrupt();
+        }
+    }
+    drop(items);
+    match written.await {
+        Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::NO_READER,
+        Ok(Err(error)) => {
+            write_error(&mut anstream::stderr(), &format!("cannot write to standard output: {error}"), None);
+            exit::FAILURE
+        }
+        _ => code,
+    }
+}
+
+/// Tells the person who pressed Ctrl-C what comes of it. While the writer is stuck, nothing is told.
+fn notify(notices: &mpsc::WeakSender<Item>) {
+    // The terminal has written `^C` at the beginning of the line, or somewhere in it.
+    let start = if io::stderr().is_terminal() { "\r" } else { "" };
+    if let Some(notices) = notices.upgrade() {
+        let _ = notices.try_send(Item::Notice(format!("{start}{ASKED_TO_STOP}")));
+    }
+}
+
+async fn at(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => pending().await,
+    }
+}
