@@ -19,6 +19,7 @@ pub(super) fn of_result(line: &ResultLine, api_error: Option<&str>) -> Option<Fa
         .or_else(|| of_api_error(api_error))
         .or_else(|| of_status(line.api_error_status))
         .or_else(|| of_text(&message, RESULT_TEXTS))
+        .or_else(|| (api_error == Some("invalid_request")).then_some(ErrorCode::InvalidRequest))
         .unwrap_or(ErrorCode::Provider);
     // A provider's own failure is transient only where it had a 5xx status or broke in the middle.
     let retryable = match code {
@@ -82,9 +83,10 @@ fn of_api_error(error: Option<&str>) -> Option<ErrorCode> {
         "billing_error" => ErrorCode::Budget,
         "rate_limit" => ErrorCode::RateLimit,
         "overloaded" => ErrorCode::Overloaded,
-        "invalid_request" | "model_not_found" => ErrorCode::InvalidRequest,
+        "model_not_found" => ErrorCode::InvalidRequest,
         "max_output_tokens" => ErrorCode::Provider,
-        // `server_error` covers 529, a refused connection and a cut stream too: the status or the text tells.
+        // `server_error` covers 529, a refused connection and a cut stream too, `invalid_request` 413: the status or the
+        // text tells.
         _ => return None,
     })
 }
