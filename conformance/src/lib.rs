@@ -1,1 +1,38 @@
-//! stub
+//! A laboratory for real agent CLIs: each runs in a HOME of its own, in a clean environment, against a model provider that
+//! plays a scenario.
+//!
+//! - [`Lab`]: the home, the project, the provider, and a runtime to drive the agent with.
+//! - [`Live`]: a run under way; [`Recording`]: what it said and what the model was asked.
+//! - [`Trace`]: the processes of a run, found by a variable in their environment, wherever they have moved to.
+//!
+//! Every run that ends is checked here: its stream keeps the rules, in memory and as NDJSON, and no process outlives it.
+//! What it said is printed, which test runners show when the test fails.
+
+mod lab;
+mod live;
+mod recording;
+mod trace;
+
+pub use lab::Lab;
+pub use live::Live;
+pub use recording::Recording;
+pub use trace::{Process, Trace};
+
+use std::time::Duration;
+
+/// How long a test waits for what should happen at once, on a machine that is busy with other things.
+pub const BOUND: Duration = Duration::from_secs(30);
+
+/// Characters of a line that are printed.
+const PRINTED: usize = 2000;
+
+/// How long a run may take.
+pub const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Prints a line that may be long.
+#[expect(clippy::print_stderr, reason = "test runners keep it and show it when the test fails")]
+fn print(line: &str) {
+    let short: String = line.chars().take(PRINTED).collect();
+    let more = if short.len() < line.len() { "…" } else { "" };
+    eprintln!("{short}{more}");
+}

@@ -1,0 +1,14 @@
+//! The testkit's MCP server, built with the tests that use it: Cargo builds no other package's programs for a test.
+
+use anyhow::Result;
+use teamster_testkit::mcp_fixture::{Ended, StdioFlags, serve_stdio};
+
+const DIED: i32 = 7;
+
+fn main() -> Result<()> {
+    let flags = StdioFlags::parse(std::env::args().skip(1))?;
+    match serve_stdio(&flags, std::io::stdin().lock(), std::io::stdout())? {
+        Ended::Eof => Ok(()),
+        Ended::Died => std::process::exit(DIED),
+    }
+}

@@ -1,0 +1,125 @@
+//! One agent CLI in a world of its own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use teamster::{Registry, RunRequest, Runtime};
+use teamster_testkit::provider::{ModelRequest, Provider, Scenario};
+use tempfile::TempDir;
+
+use crate::live::Live;
+use crate::recording::Recording;
+use crate::trace::{MARKER, Trace};
+use crate::{DEADLINE, print};
+
+/// A key that no vendor knows.
+const KEY: &str = "sk-made-up-for-the-lab";
+
+/// A home, an empty project, a provider, and a runtime whose agents know nothing else.
+#[derive(Debug)]
+pub struct Lab {
+    folder: TempDir,
+    provider: Provider,
+    runtime: Runtime,
+    cli: PathBuf,
+    runs: AtomicU32,
+}
+
+impl Lab {
+    /// A lab for Claude Code.
+    ///
+    /// # Errors
+    /// When the CLI is not installed.
+    pub async fn claude(scenario: impl Into<Scenario>) -> Result<Self> {
+        let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/.bin/claude");
+        ensure!(cli.exists(), "Claude Code is not installed: run `cargo xtask install-clis`");
+        let provider = Provider::anthropic(scenario).start().await?;
+        let folder = tempfile::Builder::new().prefix("teamster-lab-").tempdir().context("cannot make a home")?;
+        for name in ["home", "project", "tmp"] {
+            fs::create_dir(folder.path().join(name))?;
+        }
+        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let path = std::env::var_os("PATH").context("there is no PATH")?;
+        let environment = [
+            (OsString::from("PATH"), path),
+            (OsString::from("HOME"), folder.path().join("home").into()),
+            (OsString::from("CLAUDE_CODE_TMPDIR"), folder.path().join("tmp").into()),
+            variable("LANG", "C.UTF-8"),
+            variable("ANTHROPIC_API_KEY", KEY),
+            variable("ANTHROPIC_BASE_URL", &provider.base_url()),
+            variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            variable("DISABLE_AUTOUPDATER", "1"),
+        ];
+        let runtime = Runtime::with_environment(Registry::default(), environment);
+        Ok(Self { folder, provider, runtime, cli, runs: AtomicU32::new(0) })
+    }
+
+    /// The agent's home directory.
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// The directory that the agent works in, empty at first.
+    pub fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    /// Makes a directory beside the project.
+    pub fn directory(&self, name: &str) -> Result<PathBuf> {
+        let path = self.folder.path().join(name);
+        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(path)
+    }
+
+    /// The model's side.
+    pub fn provider(&self) -> &Provider {
+        &self.provider
+    }
+
+    /// What the runs of this lab are started by.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// A request that runs this lab's CLI in its project.
+    pub fn request(&self, prompt: impl Into<String>) -> RunRequest {
+        let mut request = RunRequest::new(prompt);
+        request.cwd = Some(self.project());
+        request.cli_path = Some(self.cli.clone());
+        request.limits.deadline = DEADLINE;
+        request
+    }
+
+    /// Starts a run. Its processes are found by the [`Trace`].
+    pub fn start(&self, mut request: RunRequest) -> Result<Live<'_>> {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        let folder = self.folder.path().file_name().unwrap_or_default().to_string_lossy();
+        let trace = Trace::new(format!("{folder}-{number}"));
+        request.env.insert(MARKER.to_owned(), trace.name().to_owned());
+        let run = self.runtime.run("claude", request)?;
+        Ok(Live::new(self, run, trace))
+    }
+
+    /// Runs to the end.
+    pub async fn run(&self, request: RunRequest) -> Result<Recording> {
+        self.start(request)?.finish().await
+    }
+
+    /// The requests for an answer from this one on, counted from zero.
+    pub(crate) fn requests_from(&self, first: usize) -> Vec<Arc<ModelRequest>> {
+        self.provider.requests().into_iter().skip(first).collect()
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for request in self.provider.requests() {
+            let (number, branch, turn, attempt) = (request.number, &request.branch, request.turn, request.attempt);
+            print(&format!("request {number}: {branch} turn {turn} attempt {attempt}, {:?}", request.prompts()));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! One document at the end instead of a stream.
+
+use anyhow::Result;
+use teamster::RunRequest;
+use teamster::event::{ErrorCode, StopReason};
+use teamster::request::{Conversation, OutputMode};
+use teamster_conformance::{BOUND, Lab};
+use teamster_testkit::provider::{HttpError, Reply, Scenario};
+
+use crate::prompts::{LIKE_OPTIONS, ODD_CHARACTERS};
+use crate::{bash, full, no_retries, numbers, usage_of};
+
+fn batch(mut request: RunRequest) -> RunRequest {
+    request.output = OutputMode::Batch;
+    request
+}
+
+fn two_messages() -> Scenario {
+    Scenario::new()
+        .reply(Reply::new().text("Let me see. ").tool("Bash", bash("echo seen")))
+        .reply(Reply::new().text("Seen."))
+}
+
+#[tokio::test]
+async fn the_document_gives_the_last_message_and_the_figures() -> Result<()> {
+    let lab = Lab::claude(two_messages()).await?;
+    let recording = lab.run(batch(full(lab.request("Look.")))).await?;
+    assert_eq!(recording.result.final_text, "Seen.");
+    assert_eq!(recording.result.stop_reason, Some(StopReason::EndTurn));
+    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    assert!(recording.result.session_id.is_some());
+    assert!(!recording.result.is_error);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_verbose_document_gives_everything() -> Result<()> {
+    let lab = Lab::claude(two_messages()).await?;
+    let mut request = batch(full(lab.request("Look.")));
+    request.cli_args = vec!["--verbose".to_owned()];
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.init()?.agent_version.as_deref(), Some("2.1.197"));
+    assert_eq!(recording.only_tool()?.1.output, "seen");
+    assert_eq!(recording.result.text, "Let me see. Seen.");
+    assert_eq!(recording.result.final_text, "Seen.");
+    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn odd_prompts_reach_the_model_as_they_are() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    // The prompt goes by standard input: one of each sort is enough.
+    for &prompt in LIKE_OPTIONS.iter().step_by(4).chain(ODD_CHARACTERS.iter().step_by(5)).chain([&ODD_CHARACTERS[1]]) {
+        let recording = lab.run(batch(lab.request(prompt))).await?;
+        assert_eq!(recording.requests.len(), 1, "{prompt:?}");
+        assert_eq!(recording.prompts(0)?, [prompt]);
+        assert_eq!(recording.result.text, "Aye.");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
+    let prompt = numbers(100_000);
+    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let recording = lab.run(batch(lab.request(prompt.as_str()))).await?;
+    let texts = recording.prompts(0)?;
+    assert_eq!(texts.len(), 1);
+    assert!(texts[0] == prompt, "{} bytes instead of {}", texts[0].len(), prompt.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_big_answer_is_whole() -> Result<()> {
+    let text = numbers(60_000);
+    let lab = Lab::claude(Reply::new().text_by(1000, &text)).await?;
+    let recording = lab.run(batch(lab.request("Everything."))).await?;
+    assert!(recording.result.text == text, "{} bytes instead of {}", recording.result.text.len(), text.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn errors_have_the_same_codes_as_in_a_stream() -> Result<()> {
+    let lab = Lab::claude(HttpError::unauthorized()).await?;
+    let recording = lab.run(batch(no_retries(lab.request("Hello?")))).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Auth));
+    let mut request = batch(lab.request("Hello?"));
+    request.conversation = Conversation::Resume("00000000-0000-4000-8000-000000000000".into());
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::SessionNotFound));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_run() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Too late.").gate_before("never")).await?;
+    let live = lab.start(batch(lab.request("Begin.")))?;
+    lab.provider().gate("never").wait_reached(BOUND).await?;
+    live.control().interrupt();
+    let recording = live.finish().await?;
+    assert!(recording.result.aborted);
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Aborted));
+    Ok(())
+}

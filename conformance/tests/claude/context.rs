@@ -1,0 +1,98 @@
+//! What stands around the prompt: system prompts, the model, directories.
+
+use std::fs;
+
+use anyhow::Result;
+use serde_json::json;
+use teamster::request::PermissionMode;
+use teamster_conformance::{BOUND, Lab};
+use teamster_testkit::provider::Reply;
+
+use crate::tool_then_text;
+
+#[tokio::test]
+async fn a_system_prompt_replaces_the_agents_own_and_stands_in_no_argv() -> Result<()> {
+    const PIRATE: &str = "You are a pirate. --model=none\n\"Quoted\" 漢字";
+    let lab = Lab::claude(Reply::new().text("Aye.").gate_before("end")).await?;
+    let mut request = lab.request("Hello.");
+    request.system_prompt = Some(PIRATE.to_owned());
+    let live = lab.start(request)?;
+    lab.provider().gate("end").wait_reached(BOUND).await?;
+    for process in live.trace().processes() {
+        assert!(!process.command.contains("pirate"), "{process:?}");
+    }
+    lab.provider().gate("end").open();
+    let recording = live.finish().await?;
+    let system = &recording.requests[0].system;
+    assert!(system.contains(PIRATE), "{system}");
+    // The agent's own has more than 2000; about 130 that say who it is stay.
+    assert!(system.len() < 500, "{} bytes", system.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_appended_system_prompt_joins_the_agents_own_and_stands_in_no_argv() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Aye.").gate_before("end")).await?;
+    let mut request = lab.request("Hello.");
+    request.append_system_prompt = Some("Speak like a pirate.".to_owned());
+    let live = lab.start(request)?;
+    lab.provider().gate("end").wait_reached(BOUND).await?;
+    for process in live.trace().processes() {
+        assert!(!process.command.contains("pirate"), "{process:?}");
+    }
+    lab.provider().gate("end").open();
+    let recording = live.finish().await?;
+    let system = &recording.requests[0].system;
+    assert!(system.contains("Speak like a pirate."));
+    assert!(system.len() > 2000, "{} bytes", system.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn both_system_prompts_can_be_given() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let mut request = lab.request("Hello.");
+    request.system_prompt = Some("You are a pirate.".to_owned());
+    request.append_system_prompt = Some("You have a parrot.".to_owned());
+    let recording = lab.run(request).await?;
+    let system = &recording.requests[0].system;
+    assert!(system.contains("You are a pirate.") && system.contains("You have a parrot."), "{system}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_model_that_is_asked_for_is_asked() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Hello.")).await?;
+    let mut request = lab.request("Hello.");
+    request.model = Some("claude-haiku-4-5".to_owned());
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.requests[0].model, "claude-haiku-4-5");
+    assert_eq!(recording.init()?.model.as_deref(), Some("claude-haiku-4-5"));
+    assert_eq!(recording.result.model.as_deref(), Some("claude-haiku-4-5"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_extra_directory_can_be_written_to() -> Result<()> {
+    let outside = tempfile::tempdir()?;
+    let target = outside.path().join("made");
+    let input = json!({"file_path": target, "content": "written"});
+    let lab = Lab::claude(tool_then_text("Write", input)).await?;
+    let mut request = lab.request("Make it.");
+    request.permissions.mode = PermissionMode::Edit;
+    request.add_dirs = vec![outside.path().to_owned()];
+    let recording = lab.run(request).await?;
+    assert_ne!(recording.only_tool()?.1.is_error, Some(true));
+    assert_eq!(fs::read_to_string(target)?, "written");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_projects_own_instructions_reach_the_model() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    fs::write(lab.project().join("CLAUDE.md"), "Always answer in rhymes about MARKER-OF-THE-PROJECT.")?;
+    let recording = lab.run(lab.request("Hello.")).await?;
+    assert!(recording.requests[0].body.to_string().contains("MARKER-OF-THE-PROJECT"));
+    assert_eq!(recording.prompts(0)?, ["Hello."]);
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! What goes wrong at the provider, and what the run says of it.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use teamster::Event;
+use teamster::event::{ErrorCode, WarningCode};
+use teamster_conformance::{Lab, Recording};
+use teamster_testkit::provider::{HttpError, Reply};
+
+use crate::{bash, full, no_retries};
+
+async fn fails(error: HttpError, code: ErrorCode, retryable: bool) -> Result<Recording> {
+    let lab = Lab::claude(error).await?;
+    let recording = lab.run(no_retries(lab.request("Hello?"))).await?;
+    assert_eq!(recording.result.error_code, Some(code));
+    assert_eq!(recording.failure()?.retryable, Some(retryable), "{}", recording.failure()?.message);
+    assert_eq!(recording.result.text, "", "the CLI's words about a failure are not the model's");
+    assert!(recording.result.session_id.is_some());
+    Ok(recording)
+}
+
+#[tokio::test]
+async fn a_key_that_is_refused_is_auth() -> Result<()> {
+    fails(HttpError::unauthorized(), ErrorCode::Auth, false).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_key_that_may_not_is_auth() -> Result<()> {
+    fails(HttpError::forbidden(), ErrorCode::Auth, false).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rate_limit_for_good_is_rate_limit() -> Result<()> {
+    fails(HttpError::rate_limited(), ErrorCode::RateLimit, true).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fault_of_the_vendor_is_provider() -> Result<()> {
+    fails(HttpError::internal(), ErrorCode::Provider, true).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_overloaded_vendor_is_overloaded() -> Result<()> {
+    fails(HttpError::overloaded(), ErrorCode::Overloaded, true).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_exist_is_an_invalid_request() -> Result<()> {
+    fails(HttpError::model_not_found(), ErrorCode::InvalidRequest, false).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_account_without_credit_is_budget() -> Result<()> {
+    fails(HttpError::out_of_credit(), ErrorCode::Budget, false).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_too_long_is_context_window() -> Result<()> {
+    fails(HttpError::prompt_too_long(), ErrorCode::ContextWindow, false).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_is_context_window() -> Result<()> {
+    fails(HttpError::request_too_large(), ErrorCode::ContextWindow, false).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_page_of_a_proxy_instead_of_an_answer_is_provider() -> Result<()> {
+    let page = HttpError::raw(502, "text/html", "<html><body>Bad Gateway</body></html>");
+    fails(page, ErrorCode::Provider, true).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_vendor_that_cannot_be_reached_is_connection() -> Result<()> {
+    let lab = Lab::claude(Reply::new()).await?;
+    let mut request = no_retries(lab.request("Hello?"));
+    // Nobody listens on the discard port.
+    request.env.insert("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:9".to_owned());
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Connection));
+    assert_eq!(recording.failure()?.retryable, Some(true));
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_retry_is_a_warning_and_then_the_answer_comes() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Now.").fail_times(2, HttpError::rate_limited())).await?;
+    let recording = lab.run(lab.request("Hello?")).await?;
+    assert_eq!(recording.result.text, "Now.");
+    assert!(!recording.result.is_error);
+    let warnings = recording.warnings(&WarningCode::Retrying);
+    let data: Vec<_> = warnings.iter().map(|warning| warning.data.clone().unwrap_or_default()).collect();
+    assert_eq!(data.iter().map(|data| data["attempt"].clone()).collect::<Vec<_>>(), [json!(1), json!(2)]);
+    assert!(data.iter().all(|data| data["max"] == 10 && data["delayMs"].as_u64().is_some_and(|delay| delay > 0)));
+    assert_eq!(recording.requests.len(), 3);
+    Ok(())
+}
+
+/// What was told of the answer, retractions included.
+fn told(recording: &Recording) -> Vec<Value> {
+    let told = recording.events.iter().filter_map(|event| match event {
+        Event::Text(delta) => Some(json!(delta.text)),
+        Event::Retract(_) => Some(json!({"retract": true})),
+        _ => None,
+    });
+    told.collect()
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_retracted_and_told_exactly_once() -> Result<()> {
+    let answer = "This answer breaks off in the middle and comes again.";
+    let lab = Lab::claude(Reply::new().text(answer).cut_once_after(4)).await?;
+    let recording = lab.run(lab.request("Tell me.")).await?;
+    assert_eq!(recording.result.text, answer);
+    assert_eq!(recording.result.final_text, answer);
+    assert_eq!(told(&recording).iter().filter(|told| told.is_object()).count(), 1, "{:?}", told(&recording));
+    assert!(!recording.result.is_error);
+    assert_eq!(recording.requests.len(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_error_in_mid_answer_is_retracted_and_told_exactly_once() -> Result<()> {
+    let answer = "This answer fails in the middle and comes again.";
+    let broken = Reply::new().text(answer).error_after(4, HttpError::overloaded());
+    let lab = Lab::claude(Reply::new().text(answer).at_first(1, broken)).await?;
+    let recording = lab.run(lab.request("Tell me.")).await?;
+    assert_eq!(recording.result.text, answer);
+    assert_eq!(told(&recording).iter().filter(|told| told.is_object()).count(), 1, "{:?}", told(&recording));
+    assert!(!recording.result.is_error);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_after_a_whole_block_keeps_the_block() -> Result<()> {
+    // Seven characters a delta: the first block takes two, the cut is in the tool call behind it.
+    let reply = Reply::new().text("A whole block.").tool("Bash", bash("echo never")).cut_after(4).drop_unstreamed();
+    let lab = Lab::claude(reply).await?;
+    let recording = lab.run(full(no_retries(lab.request("Go.")))).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Connection));
+    assert_eq!(recording.failure()?.retryable, Some(true));
+    assert_eq!(recording.result.text, "A whole block.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_overload_told_before_the_first_word_is_not_taken_for_an_answer() -> Result<()> {
+    let lab =
+        Lab::claude(Reply::new().text("Never.").error_after(0, HttpError::overloaded()).drop_unstreamed()).await?;
+    let recording = lab.run(no_retries(lab.request("Hello?"))).await?;
+    assert!(recording.result.is_error);
+    assert_eq!(recording.failure()?.retryable, Some(true));
+    assert_eq!(recording.result.text, "");
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! What the agent may do, by the caller's word.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use teamster::RunRequest;
+use teamster::event::ErrorCode;
+use teamster::request::PermissionMode;
+use teamster_conformance::{Lab, Recording};
+use teamster_testkit::provider::Reply;
+
+use crate::{bash_then_text, full, tool_then_text};
+
+fn mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
+    request.permissions.mode = mode;
+    request
+}
+
+fn write(path: &str) -> Value {
+    json!({"file_path": path, "content": "written"})
+}
+
+/// The only call was refused, and the run went on.
+fn assert_refused(recording: &Recording) -> Result<()> {
+    let (_, result) = recording.only_tool()?;
+    assert_eq!(result.is_error, Some(true), "{}", result.output);
+    assert_eq!(recording.result.final_text, "Done.");
+    assert!(!recording.result.is_error);
+    Ok(())
+}
+
+fn assert_passed(recording: &Recording) -> Result<()> {
+    let (_, result) = recording.only_tool()?;
+    assert_ne!(result.is_error, Some(true), "{}", result.output);
+    assert!(recording.result.permission_denials.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn asking_denies_what_changes_something_and_says_so() -> Result<()> {
+    let lab = Lab::claude(bash_then_text("touch made")).await?;
+    let recording = lab.run(lab.request("Make it.")).await?;
+    assert_refused(&recording)?;
+    let [denial] = &recording.result.permission_denials[..] else { panic!("one denial") };
+    assert_eq!(denial.tool_name, "Bash");
+    assert_eq!(denial.tool_id.as_ref(), Some(&recording.only_tool()?.0.tool_id));
+    assert_eq!(denial.input.as_ref().map(|input| &input["command"]), Some(&json!("touch made")));
+    assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn asking_denies_a_write() -> Result<()> {
+    let lab = Lab::claude(tool_then_text("Write", write("made"))).await?;
+    let recording = lab.run(lab.request("Make it.")).await?;
+    assert_refused(&recording)?;
+    assert_eq!(recording.result.permission_denials.len(), 1);
+    assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn reading_only_lets_a_read_pass() -> Result<()> {
+    let lab = Lab::claude(tool_then_text("Read", json!({"file_path": "there"}))).await?;
+    fs::write(lab.project().join("there"), "content")?;
+    let recording = lab.run(mode(lab.request("Read it."), PermissionMode::ReadOnly)).await?;
+    assert_passed(&recording)?;
+    assert!(recording.only_tool()?.1.output.contains("content"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn reading_only_refuses_a_write_even_where_the_user_allows_it() -> Result<()> {
+    let lab = Lab::claude(tool_then_text("Write", write("made"))).await?;
+    fs::create_dir(lab.home().join(".claude"))?;
+    let settings = json!({"permissions": {"allow": ["Write", "Edit", "Bash"]}});
+    fs::write(lab.home().join(".claude/settings.json"), settings.to_string())?;
+    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
+    assert_refused(&recording)?;
+    assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn reading_only_refuses_a_command_that_changes_something() -> Result<()> {
+    let lab = Lab::claude(bash_then_text("touch made")).await?;
+    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
+    assert_refused(&recording)?;
+    assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn editing_lets_a_write_pass() -> Result<()> {
+    let lab = Lab::claude(tool_then_text("Write", write("made"))).await?;
+    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+    assert_passed(&recording)?;
+    assert_eq!(fs::read_to_string(lab.project().join("made"))?, "written");
+    Ok(())
+}
+
+#[tokio::test]
+async fn editing_refuses_a_command_that_changes_something() -> Result<()> {
+    let lab = Lab::claude(bash_then_text("chmod 700 there && git init made")).await?;
+    fs::write(lab.project().join("there"), "content")?;
+    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+    assert_refused(&recording)?;
+    assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
+    let outside = tempfile::tempdir()?;
+    let target = outside.path().join("made");
+    let lab = Lab::claude(tool_then_text("Write", write(&target.to_string_lossy()))).await?;
+    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+    assert_refused(&recording)?;
+    assert!(!target.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn full_lets_a_command_pass() -> Result<()> {
+    let lab = Lab::claude(bash_then_text("touch made")).await?;
+    let recording = lab.run(full(lab.request("Make it."))).await?;
+    assert_passed(&recording)?;
+    assert!(lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn full_for_root_outside_of_a_sandbox_is_config() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Hello.")).await?;
+    let recording = lab.run(mode(lab.request("Hi."), PermissionMode::Full)).await?;
+    let root = fs::metadata("/proc/self")?.uid() == 0;
+    if root {
+        assert_eq!(recording.result.error_code, Some(ErrorCode::Config));
+        assert!(recording.failure()?.message.contains("IS_SANDBOX=1"), "it says what to do");
+        assert!(recording.requests.is_empty());
+    } else {
+        assert_eq!(recording.result.text, "Hello.");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
+    for rules in [&["Bash(touch:*)", "Bash(mkdir:*)"][..], &["Bash(touch made,too:*)", "Bash(mkdir:*)"], &["Bash"]] {
+        let lab = Lab::claude(bash_then_text("mkdir folder && touch made,too")).await?;
+        let mut request = lab.request("Make it.");
+        request.permissions.allow = rules.iter().map(|&rule| rule.to_owned()).collect();
+        let recording = lab.run(request).await?;
+        assert_passed(&recording)?;
+        assert!(lab.project().join("made,too").exists(), "{rules:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_denied_tool_is_refused_even_in_full() -> Result<()> {
+    for rules in [&["Bash(mkdir:*)", "Bash(touch:*)"][..], &["Bash(touch made now:*)"], &["Read", "Bash"]] {
+        let lab = Lab::claude(bash_then_text("touch made now")).await?;
+        let mut request = full(lab.request("Make it."));
+        request.permissions.deny = rules.iter().map(|&rule| rule.to_owned()).collect();
+        let recording = lab.run(request).await?;
+        assert_refused(&recording)?;
+        assert!(!lab.project().join("made").exists(), "{rules:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Agents that the agent starts.
+
+use anyhow::Result;
+use serde_json::json;
+use teamster::Event;
+use teamster::event::ToolKind;
+use teamster_conformance::Lab;
+use teamster_testkit::provider::{Reply, Scenario, Script, Usage, marker};
+
+use crate::{bash, full, usage_of};
+
+fn delegating() -> Scenario {
+    let task = format!("Look around. {}", marker("worker"));
+    let input = json!({"description": "Look around", "prompt": task, "subagent_type": "general-purpose"});
+    Scenario::new()
+        .reply(Reply::new().text("I delegate. ").tool("Agent", input))
+        .reply(Reply::new().text("The worker is done."))
+        .branch(
+            "worker",
+            Script::new()
+                .reply(Reply::new().text("Working. ").tool("Bash", bash("echo seen")).usage(Usage {
+                    input: 7,
+                    cache_read: 70,
+                    cache_write: 700,
+                    output: 7000,
+                }))
+                .reply(Reply::new().text("I saw it.")),
+        )
+}
+
+#[tokio::test]
+async fn a_subagent_is_told_under_its_call_and_kept_out_of_the_answer() -> Result<()> {
+    let lab = Lab::claude(delegating()).await?;
+    let recording = lab.run(full(lab.request("Have a look."))).await?;
+
+    let tools = recording.tools();
+    let (agent, _) = tools[0];
+    assert_eq!((agent.tool_name.as_str(), &agent.kind), ("Agent", &ToolKind::Agent));
+    assert_eq!(agent.parent_tool_id, None);
+    let (bash, bash_result) = tools[1];
+    assert_eq!(bash.parent_tool_id.as_ref(), Some(&agent.tool_id));
+    assert_eq!(bash_result.parent_tool_id.as_ref(), Some(&agent.tool_id));
+    assert_eq!(bash_result.output, "seen");
+    let theirs: String = recording
+        .texts()
+        .iter()
+        .filter(|delta| delta.parent_tool_id.as_ref() == Some(&agent.tool_id))
+        .map(|delta| delta.text.as_str())
+        .collect();
+    assert_eq!(theirs, "Working. I saw it.");
+
+    assert_eq!(recording.result.text, "I delegate. The worker is done.");
+    assert_eq!(recording.result.final_text, "The worker is done.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_subagent_costs_counts() -> Result<()> {
+    let lab = Lab::claude(delegating()).await?;
+    let recording = lab.run(full(lab.request("Have a look."))).await?;
+    assert_eq!(lab.provider().usage_where(|request| request.branch == "worker").output, 7040);
+    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_call_of_a_subagent_ends_after_all_that_it_does() -> Result<()> {
+    let lab = Lab::claude(delegating()).await?;
+    let recording = lab.run(full(lab.request("Have a look."))).await?;
+    let agent = recording.tools()[0].0.tool_id.clone();
+    let ended = recording.events.iter().position(|event| match event {
+        Event::ToolResult(result) => result.tool_id == agent,
+        _ => false,
+    });
+    let last_work = recording.events.iter().rposition(|event| match event {
+        Event::ToolResult(result) => result.parent_tool_id.as_ref() == Some(&agent),
+        Event::Text(delta) => delta.parent_tool_id.as_ref() == Some(&agent),
+        _ => false,
+    });
+    assert!(last_work < ended, "{last_work:?} {ended:?}");
+    Ok(())
+}

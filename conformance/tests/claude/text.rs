@@ -1,0 +1,143 @@
+//! What the model says, as it says it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use teamster::Event;
+use teamster::event::{ErrorCode, StopReason};
+use teamster::request::OutputMode;
+use teamster_conformance::{BOUND, Lab};
+use teamster_testkit::provider::{Reply, Stop, Usage};
+
+use crate::{numbers, usage_of};
+
+const UNICODE: &str = "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd} e\u{301} \u{202e}rtl \t\"quoted\" back\\slash \u{2028} end";
+
+#[tokio::test]
+async fn text_streams_while_the_model_speaks() -> Result<()> {
+    let words: Vec<String> = (1..=20).map(|number| format!("chunk {number}. ")).collect();
+    let lab = Lab::claude(Reply::new().text_deltas(words.clone()).gate_after(19, "last")).await?;
+    let mut live = lab.start(lab.request("Count."))?;
+    live.until("the first delta", |event| matches!(event, Event::Text(_))).await?;
+    lab.provider().gate("last").wait_reached(BOUND).await?;
+    lab.provider().gate("last").open();
+    let recording = live.finish().await?;
+
+    assert!(recording.texts().len() >= 5, "{} deltas", recording.texts().len());
+    assert_eq!(recording.result.text, words.concat());
+    assert_eq!(recording.result.final_text, words.concat());
+    assert_eq!(recording.result.stop_reason, Some(StopReason::EndTurn));
+    assert!(!recording.result.is_error);
+    assert_eq!(recording.result.exit_code, Some(0));
+    assert_eq!(recording.requests.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_agent_says_who_it_is_before_anything_else() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Hello.")).await?;
+    let recording = lab.run(lab.request("Hi.")).await?;
+    let init = recording.init()?;
+    assert_eq!(init.agent, "claude");
+    assert_eq!(init.agent_version.as_deref(), Some("2.1.197"));
+    assert_eq!(init.cwd, Some(lab.project().canonicalize()?));
+    assert!(init.tools.as_ref().is_some_and(|tools| tools.iter().any(|tool| tool == "Bash")));
+    assert_eq!(Some(&init.session_id), recording.result.session_id.as_ref());
+    assert!(matches!(recording.events.first(), Some(Event::Init(_))));
+    Ok(())
+}
+
+#[tokio::test]
+async fn unicode_survives_both_ways_even_torn_between_deltas() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text_by(1, UNICODE)).await?;
+    let recording = lab.run(lab.request(UNICODE)).await?;
+    assert_eq!(recording.result.text, UNICODE);
+    assert_eq!(recording.prompts(0)?, [UNICODE]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn thinking_is_told_apart_from_text() -> Result<()> {
+    let reply = Reply::new().thinking("The answer must be even.").text("It is 42.");
+    let lab = Lab::claude(reply).await?;
+    let recording = lab.run(lab.request("What is it?")).await?;
+    assert_eq!(recording.thinking(), "The answer must be even.");
+    assert_eq!(recording.result.text, "It is 42.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_result_tells_the_tokens_and_the_cost_that_the_provider_told() -> Result<()> {
+    let usage = Usage { input: 1_000, cache_read: 2_000, cache_write: 4_000, output: 8_000 };
+    let lab = Lab::claude(Reply::new().text("Expensive.").usage(usage)).await?;
+    let mut request = lab.request("Say something.");
+    request.model = Some("claude-sonnet-4-5".to_owned());
+    let recording = lab.run(request).await?;
+    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    assert_eq!(usage_of(&recording.result), Some(usage));
+    // The vendor's list, in dollars a million: 3 in, 0.30 from the cache, 3.75 into it, 15 out.
+    let cost = recording.result.total_cost_usd.unwrap_or_default();
+    let expected = (1_000.0 * 3.0 + 2_000.0 * 0.3 + 4_000.0 * 3.75 + 8_000.0 * 15.0) / 1e6;
+    assert!((cost - expected).abs() < 1e-9, "{cost} instead of {expected}");
+    assert_eq!(recording.result.model.as_deref(), Some("claude-sonnet-4-5"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn messages_mode_tells_each_message_whole_and_once() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text_by(3, "A text of many small deltas.")).await?;
+    let mut request = lab.request("Talk.");
+    request.output = OutputMode::Messages;
+    let recording = lab.run(request).await?;
+    let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
+    assert_eq!(texts, ["A text of many small deltas."]);
+    assert_eq!(recording.result.text, "A text of many small deltas.");
+    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_blocks_of_text_are_both_in_the_result() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("First. ").text("Second.")).await?;
+    let recording = lab.run(lab.request("Talk.")).await?;
+    assert_eq!(recording.result.text, "First. Second.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_big_answer_is_whole_for_a_slow_consumer() -> Result<()> {
+    // More than a pipe of 64 KiB takes; the CLI drops at its exit what was not taken (2.1.197).
+    let text = numbers(60_000);
+    let lab = Lab::claude(Reply::new().text_by(1000, &text)).await?;
+    for _ in 0..3 {
+        let mut live = lab.start(lab.request("Everything."))?;
+        live.until("the first delta", |event| matches!(event, Event::Text(_))).await?;
+        // This is the slow consumer itself; nothing is hoped for.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let recording = live.finish().await?;
+        assert_eq!(recording.result.text.len(), text.len());
+        assert!(recording.result.text == text, "the text is another");
+        assert!(!recording.result.is_error);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_what_was_said() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
+    let recording = lab.run(lab.request("Tell me all.")).await?;
+    assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
+    assert!(recording.result.text.starts_with("And then"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("I cannot").stop(Stop::Refusal)).await?;
+    let recording = lab.run(lab.request("Do it.")).await?;
+    assert_eq!(recording.result.stop_reason, Some(StopReason::Refusal));
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
+    assert_eq!(recording.failure()?.retryable, Some(false));
+    Ok(())
+}
