@@ -1,6 +1,7 @@
 //! The life of a process: from its start to the moment when nothing of it is left.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
@@ -37,6 +38,9 @@ enum Ending {
     Forced(Instant),
 }
 
+/// How often the tree is looked at while the agent speaks. A look takes about a millisecond.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
 
 /// The driver's hands on a living process.
@@ -46,6 +50,8 @@ struct Reins<'a> {
     story: &'a mut Story,
     limits: &'a Limits,
     watchdog: Watchdog,
+    /// When the tree was looked at.
+    looked: Instant,
     ending: Ending,
     terminate: Option<Terminate<'a>>,
     cause: Option<Cause>,
@@ -61,7 +67,8 @@ struct Streams {
 
 /// Lives through a process, from its first moment to its last.
 pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
-    let Live { tree, output, diagnostics, stdin, _files } = live;
+    // Dropped in the opposite order: the files go when the tree is gone.
+    let Live { _files, tree, output, diagnostics, stdin } = live;
     let mut streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
     let mut reins = Reins {
         tree: &tree,
@@ -69,12 +76,13 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
         story,
         limits,
         watchdog: Watchdog::new(started),
+        looked: started,
         ending: Ending::No,
         terminate: None,
         cause: None,
     };
     reins.live(&mut streams, outlet, started).await;
-    reins.drain(&mut streams).await;
+    reins.drain(&mut streams, outlet).await;
 
     let cause = reins.cause.take();
     let grace = match reins.ending {
@@ -107,6 +115,9 @@ impl Reins<'_> {
                 read = streams.output.fill(), if streams.output_open && listening => {
                     streams.output_open = is_more(&read);
                     self.frames(&mut streams.output);
+                    if self.looked.elapsed() >= LOOK_EVERY {
+                        self.look();
+                    }
                 }
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
@@ -120,13 +131,22 @@ impl Reins<'_> {
                 }
                 () = outlet.aborted.cancelled(), if !self.is_forced() => self.force(Some(Cause::Aborted)),
                 () = finished(&mut self.terminate), if self.terminate.is_some() => self.terminate = None,
-                () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => self.alarmed(deadline),
+                () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => {
+                    // The host may have been busy elsewhere: what happened meanwhile came before the alarm.
+                    if has_exited(self.tree).await {
+                        return;
+                    }
+                    if listening && let Ok(Some(1..)) = streams.output.fill_now() {
+                        self.frames(&mut streams.output);
+                    }
+                    self.alarmed(deadline);
+                }
             }
         }
     }
 
     /// What the CLI wrote is in the pipe now. Others may hold it open and write too: they get the drain period.
-    async fn drain(&mut self, streams: &mut Streams) {
+    async fn drain(&mut self, streams: &mut Streams, outlet: &Outlet) {
         let until = Instant::now() + self.limits.drain;
         while streams.output_open {
             tokio::select! {
@@ -139,6 +159,7 @@ impl Reins<'_> {
                 }
                 () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => {}
                 () = sleep_until(until) => break,
+                () = outlet.aborted.cancelled() => break,
             }
         }
         // They may write for ever: what the CLI itself left is no more than the pipe holds, and comes first.
@@ -207,6 +228,8 @@ impl Reins<'_> {
             Action::Outcome(outcome) => {
                 self.watchdog.final_word(Instant::now());
                 self.story.transcript.set_outcome(*outcome);
+                // The CLI is about to exit: the last moment to see whom it would leave behind.
+                self.look();
             }
             Action::Interrupt => self.tree.signal_leader(Signal::Interrupt),
             Action::Stop => self.force(None),
@@ -221,9 +244,14 @@ impl Reins<'_> {
         }
         self.cause.get_or_insert(cause);
         self.ending = Ending::Asked(Instant::now() + self.limits.grace);
-        // Who belongs to the tree is known best while the parents live.
-        self.tree.observe();
+        self.look();
         self.tell(Input::Interrupt);
+    }
+
+    /// Looks who belongs to the tree, which is known best while the parents live.
+    fn look(&mut self) {
+        self.tree.observe();
+        self.looked = Instant::now();
     }
 
     fn is_forced(&self) -> bool {
@@ -263,6 +291,9 @@ impl Reins<'_> {
             return self.ask_to_stop(Cause::Failed(failure));
         }
         let tool = self.story.transcript.running_tool();
+        if self.watchdog.due(self.limits, tool).is_none_or(|due| due > Instant::now()) {
+            return;
+        }
         match self.watchdog.bark(self.limits, tool) {
             Bark::Silent(text) => {
                 self.ask_to_stop(Cause::Failed(Failure::new(ErrorCode::WatchdogTimeout, text)));
@@ -285,6 +316,15 @@ async fn delivering<F: Future>(outbox: &mut Outbox, future: F) -> F::Output {
             output = &mut future => return output,
             () = outbox.deliver(), if !outbox.is_empty() => {}
         }
+    }
+}
+
+/// Whether the leader has exited by now.
+async fn has_exited(tree: &ProcessTree) -> bool {
+    tokio::select! {
+        biased;
+        _ = tree.exited() => true,
+        () = std::future::ready(()) => false,
     }
 }
 
