@@ -145,10 +145,7 @@ fn batch_prompt(launch: &mut Launch, request: &RunRequest) -> Result<(), Request
         }
         launch.flag("--json-schema", schema);
     }
-    if request.prompt.len() > LONGEST_ARGUMENT {
-        launch.stdin = Stdin::Write(request.prompt.clone().into_bytes());
-    } else {
-        launch.arg("--").arg(request.prompt.as_str());
-    }
+    // Plain text up to 10 MB, NUL bytes too (edge_nul), which argv could not hold.
+    launch.stdin = Stdin::Write(request.prompt.clone().into_bytes());
     Ok(())
 }
