@@ -11,6 +11,12 @@ mod drive;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod render;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod requests;
+#[cfg(test)]
+mod transcript;

@@ -1,0 +1,408 @@
+//! What is refused before anything is started, and where the values of a request can end up.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+use teamster_protocol::agent::{Agent, claude::Claude};
+use teamster_protocol::launch::{Arg, Launch, Stdin};
+use teamster_protocol::protocol::{Action, Input};
+use teamster_protocol::request::{
+    Attachment, Conversation, McpServer, OutputMode, PermissionMode, RequestError, RunRequest,
+};
+
+fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
+    let mut request = RunRequest::new("x");
+    change(&mut request);
+    request
+}
+
+fn stdio(command: &str, env: &[(&str, &str)]) -> McpServer {
+    let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    McpServer::Stdio { command: command.to_owned(), args: Vec::new(), env }
+}
+
+fn http(url: &str, headers: &[(&str, &str)]) -> McpServer {
+    let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    McpServer::Http { url: url.to_owned(), headers }
+}
+
+#[test]
+fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
+    let server = |name: &str, server: McpServer| request(|r| r.mcp_servers = [(name.to_owned(), server)].into());
+    let env = |name: &str, value: &str| request(|r| r.env = [(name.to_owned(), value.to_owned())].into());
+    let table = [
+        RunRequest::new(""),
+        RunRequest::new(" \n\t"),
+        request(|r| r.model = Some(String::new())),
+        request(|r| r.model = Some("-c x=y".into())),
+        request(|r| r.model = Some("a\0b".into())),
+        request(|r| r.conversation = Conversation::Resume("--help".into())),
+        request(|r| r.conversation = Conversation::Fork(" ".into())),
+        request(|r| r.system_prompt = Some(String::new())),
+        request(|r| r.append_system_prompt = Some("a\0".into())),
+        request(|r| r.permissions.allow = vec!["Read".into(), String::new()]),
+        request(|r| r.permissions.deny = vec!["--mcp-config".into()]),
+        request(|r| r.cli_args = vec!["--x\0".into()]),
+        request(|r| r.add_dirs = vec!["".into()]),
+        request(|r| r.cwd = Some("a\0".into())),
+        request(|r| r.cli_path = Some("".into())),
+        env("", "x"),
+        env("A=B", "x"),
+        env("A", "x\0"),
+        server("a b", stdio("x", &[])),
+        server("--x", stdio("", &[])),
+        server("a", stdio("x", &[("A=B", "x")])),
+        server("a", stdio("x\0", &[])),
+        server("a", http("file:///etc/passwd", &[])),
+        server("a", http("https://x", &[("A", "x\r\nB: y")])),
+        request(|r| r.schema = Some(json!("object"))),
+        request(|r| r.max_budget_usd = Some(0.0)),
+        request(|r| r.max_budget_usd = Some(f64::NAN)),
+        request(|r| {
+            r.output = OutputMode::Batch;
+            r.attachments = vec![Attachment::Path("a.png".into())];
+        }),
+    ];
+    let texts = table.map(|request| request.validate().unwrap_err().to_string()).join("\n");
+    insta::assert_snapshot!(texts, @r#"
+    the prompt is empty: say what the agent is to do
+    the prompt is empty: say what the agent is to do
+    model is empty: leave it out instead
+    model must not begin with '-': "-c x=y"
+    model holds a NUL byte
+    session id must not begin with '-': "--help"
+    session id is empty: leave it out instead
+    system_prompt is empty: leave it out instead
+    append_system_prompt holds a NUL byte
+    allowed tools is empty: leave it out instead
+    denied tools must not begin with '-': "--mcp-config"
+    cli_args holds a NUL byte
+    add_dirs is empty: leave it out instead
+    cwd holds a NUL byte
+    cli_path is empty: leave it out instead
+    "" cannot name an environment variable: a name is not empty and holds neither '=' nor NUL
+    "A=B" cannot name an environment variable: a name is not empty and holds neither '=' nor NUL
+    a value in env holds a NUL byte
+    MCP configuration: server "a b": a name is made of letters, digits, '-', '_' and '.'
+    MCP configuration: server "--x": "command" is empty
+    MCP configuration: server "a": "A=B" cannot name an environment variable
+    MCP configuration: server "a": a value holds a NUL byte
+    MCP configuration: server "a": "url" must begin with http:// or https://
+    MCP configuration: server "a": a header holds a line break
+    the schema must be a JSON object
+    max_budget_usd must be a positive amount
+    max_budget_usd must be a positive amount
+    batch output and attachments exclude each other: they go to the agent as a stream
+    "#);
+}
+
+#[test]
+fn what_the_agent_cannot_do_is_refused_when_the_run_is_planned() {
+    let table = [
+        request(|r| r.attachments = vec![Attachment::Path("a.png".into())]),
+        request(|r| r.attachments = vec![Attachment::Data { name: "a.bin".into(), data: vec![0, 1] }]),
+        request(|r| {
+            r.output = OutputMode::Batch;
+            r.schema = Some(json!({"description": "x".repeat(200_000)}));
+        }),
+    ];
+    let texts = table.map(|request| Claude.plan(&request).unwrap_err().to_string()).join("\n");
+    insta::assert_snapshot!(texts, @r#"
+    cannot attach a.png: it has not been read: whoever starts the run must read it first
+    cannot attach a.bin: it is no text, PNG, JPEG, GIF, WebP or PDF
+    claude cannot honour a schema of this length in batch mode: it goes by argv there; use streaming output
+    "#);
+}
+
+#[test]
+fn a_document_of_mcp_servers_is_read_or_refused_with_its_place() {
+    let table = [
+        "nonsense",
+        "[]",
+        r#"{"mcpServers": []}"#,
+        r#"{"mcpServers": {"a": {"url": "http://x"}}}"#,
+        r#"{"mcpServers": {"a": {"command": "x", "extra": 1}}}"#,
+        r#"{"a": {"type": "carrier-pigeon"}}"#,
+    ];
+    let texts = table.map(|text| McpServer::parse_map(text).unwrap_err().to_string()).join("\n");
+    insta::assert_snapshot!(texts, @r#"
+    MCP configuration: is not JSON: expected ident at line 1 column 2
+    MCP configuration: must be an object with "mcpServers"
+    MCP configuration: "mcpServers" must be an object of servers by name
+    MCP configuration: server "a": missing field `type`
+    MCP configuration: server "a": unknown field `extra`, expected one of `command`, `args`, `env`
+    MCP configuration: server "a": unknown variant `carrier-pigeon`, expected one of `stdio`, `http`, `sse`
+    "#);
+
+    let expected = BTreeMap::from([("a".to_owned(), stdio("x", &[]))]);
+    for text in [r#"{"mcpServers": {"a": {"command": "x"}}}"#, r#"{"a": {"type": "stdio", "command": "x"}}"#] {
+        assert_eq!(McpServer::parse_map(text), Ok(expected.clone()));
+    }
+}
+
+#[test]
+fn a_field_that_does_not_exist_is_refused() {
+    let error = serde_json::from_value::<RunRequest>(json!({"prompt": "x", "permisions": {}})).unwrap_err();
+    assert!(error.to_string().starts_with("unknown field `permisions`"), "{error}");
+}
+
+/// Words that are dangerous somewhere: as flags, in shells, in agents' prompts, in files, in lines.
+const HOSTILE: &[&str] = &[
+    "",
+    " ",
+    "-",
+    "--",
+    "-c x=y",
+    "--help",
+    "--dangerously-skip-permissions",
+    "--mcp-config={}",
+    "--model=x",
+    "x --help",
+    "x\n--help",
+    "x\0--help",
+    "@/etc/passwd",
+    "/clear",
+    "!ls",
+    "# note",
+    "code",
+    "$(ls)",
+    "`ls`",
+    "${HOME}",
+    "'; ls #",
+    "\"",
+    "\\",
+    "a=b",
+    "a,b",
+    "../../x",
+    "C:\\x",
+    "x\r\n{\"type\":\"user\"}",
+    "\u{2028}",
+    "\u{feff}x",
+    "\u{202e}x",
+    "👩\u{200d}💻",
+    "*",
+    "Bash(rm:*)",
+];
+
+fn hostile() -> impl Strategy<Value = String> {
+    prop_oneof![4 => select(HOSTILE).prop_map(str::to_owned), 1 => ".{0,20}", 2 => Just("plain".to_owned())]
+}
+
+fn maybe() -> impl Strategy<Value = Option<String>> {
+    prop_oneof![3 => Just(None), 1 => hostile().prop_map(Some)]
+}
+
+fn words() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec(hostile(), 0..2)
+}
+
+/// What no other user of the machine may read.
+const SECRET: &str = "SECRET-8f2c";
+
+fn server() -> impl Strategy<Value = McpServer> {
+    prop_oneof![
+        (hostile(), words(), hostile()).prop_map(|(command, args, value)| McpServer::Stdio {
+            command,
+            args,
+            env: [("TOKEN".to_owned(), format!("{SECRET}{value}"))].into(),
+        }),
+        hostile().prop_map(|value| McpServer::Http {
+            url: format!("http://x/{value}"),
+            headers: [("authorization".to_owned(), format!("{SECRET}{value}"))].into(),
+        }),
+    ]
+}
+
+prop_compose! {
+    /// A request with something hostile in any of its fields. `cli_args` are left out: they are the caller's own flags.
+    fn any_request()(
+        (prompt, model, session) in (hostile(), maybe(), maybe()),
+        (kind, output) in (0_u8..4, select(vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch])),
+        (system_prompt, append_system_prompt) in (maybe(), maybe()),
+        (allow, deny, dirs) in (words(), words(), words()),
+        mode in select(vec![
+            PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full,
+        ]),
+        servers in proptest::collection::btree_map(hostile(), server(), 0..2),
+        (schema, env, attachment) in (maybe(), proptest::collection::btree_map(hostile(), hostile(), 0..2), maybe()),
+    ) -> RunRequest {
+        request(|r| {
+            r.prompt = prompt;
+            r.model = model;
+            r.conversation = match (session, kind) {
+                (Some(id), 0) => Conversation::Fork(id.as_str().into()),
+                (Some(id), _) => Conversation::Resume(id.as_str().into()),
+                (None, 1) => Conversation::Continue,
+                (None, _) => Conversation::New,
+            };
+            r.output = output;
+            r.system_prompt = system_prompt;
+            r.append_system_prompt = append_system_prompt;
+            r.permissions.mode = mode;
+            r.permissions.allow = allow;
+            r.permissions.deny = deny;
+            r.add_dirs = dirs.into_iter().map(Into::into).collect();
+            r.mcp_servers = servers;
+            r.schema = schema.map(|text| json!({ "description": text }));
+            r.env = env.into_iter().map(|(name, value)| (name, format!("{SECRET}{value}"))).collect();
+            r.attachments = attachment.map(|name| Attachment::Data { name, data: b"text".to_vec() }).into_iter().collect();
+        })
+    }
+}
+
+/// Flags that stand alone; each of our own making.
+const ALONE: &[&str] = &[
+    "-p",
+    "--verbose",
+    "--include-partial-messages",
+    "--fork-session",
+    "--continue",
+    "--dangerously-skip-permissions",
+];
+
+/// Flags whose value stands behind `=`.
+const WITH_VALUE: &[&str] = &[
+    "--resume",
+    "--model",
+    "--max-turns",
+    "--max-budget-usd",
+    "--permission-mode",
+    "--disallowedTools",
+    "--allowedTools",
+    "--add-dir",
+    "--json-schema",
+];
+
+/// Every argument is a flag of ours, a value inside `--flag=`, or a file's path. The prompt is none: it goes by stdin.
+fn only_our_flags(launch: &Launch) -> Result<(), String> {
+    let mut args = launch.args.iter();
+    while let Some(arg) = args.next() {
+        match arg {
+            Arg::Text(text) if text == "--input-format" || text == "--output-format" => {
+                let value = args.next();
+                if !matches!(value, Some(Arg::Text(value)) if value == "stream-json" || value == "json") {
+                    return Err(format!("{text} {value:?}"));
+                }
+            }
+            Arg::Text(text) if ALONE.contains(&text.as_str()) => {}
+            Arg::Text(text) => {
+                let flag = text.split_once('=').map_or("", |(flag, _)| flag);
+                if !WITH_VALUE.contains(&flag) {
+                    return Err(format!("{text:?} is no flag of ours"));
+                }
+            }
+            Arg::PathOf { before, file } => {
+                let named = launch.files.iter().any(|private| private.name == *file);
+                if !(before.starts_with("--") && before.ends_with('=') && named) {
+                    return Err(format!("{before:?} {file:?}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A request that is valid, with its launch and what is written at the start.
+fn planned(request: &RunRequest) -> Option<(Launch, Vec<u8>)> {
+    request.validate().ok()?;
+    let mut plan = Claude.plan(request).unwrap();
+    let mut actions = Vec::new();
+    plan.protocol.handle(Input::Started, &mut actions);
+    let written = actions.into_iter().flat_map(|action| match action {
+        Action::Write(bytes) => bytes,
+        other => panic!("{other:?} at the start"),
+    });
+    Some((plan.launch, written.collect()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn no_value_can_become_a_flag(request in any_request()) {
+        if let Some((launch, _)) = planned(&request) {
+            prop_assert_eq!(only_our_flags(&launch), Ok(()));
+            let has_nul = launch.args.iter().any(|arg| matches!(arg, Arg::Text(text) if text.contains('\0')));
+            prop_assert!(!has_nul);
+        }
+    }
+
+    #[test]
+    fn no_secret_stands_in_an_argument(request in any_request()) {
+        if let Some((launch, _)) = planned(&request) {
+            for arg in &launch.args {
+                prop_assert!(!matches!(arg, Arg::Text(text) if text.contains(SECRET)), "{:?}", arg);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_to_the_agent_is_two_lines_of_json(request in any_request()) {
+        if let Some((_, written)) = planned(&request) {
+            let lines: Vec<_> = written.split_inclusive(|byte| *byte == b'\n').collect();
+            let expected = if request.output == OutputMode::Batch { 0 } else { 2 };
+            prop_assert_eq!(lines.len(), expected);
+            for line in lines {
+                let document: Value = serde_json::from_slice(line).unwrap();
+                let kind = document["type"].as_str().unwrap();
+                prop_assert!(kind == "control_request" || kind == "user", "{}", kind);
+                if kind == "user" && request.attachments.is_empty() {
+                    prop_assert_eq!(&document["message"]["content"], &Value::from(request.prompt.as_str()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn debug_output_shows_no_words_and_no_secrets(request in any_request(), words in "[a-z]{12}") {
+        let mut request = request;
+        request.prompt = format!("prompt-{words}");
+        request.system_prompt = Some(format!("system-{words}"));
+        request.append_system_prompt = Some(format!("append-{words}"));
+        let mut shown = format!("{request:?}{request:#?}{:?}", request.mcp_servers);
+        if let Some((launch, _)) = planned(&request) {
+            let plan = Claude.plan(&request);
+            shown = format!("{shown}{launch:?}{:?}{:?}{plan:?}", launch.stdin, launch.files);
+        }
+        for hidden in [SECRET, words.as_str()] {
+            prop_assert!(!shown.contains(hidden), "{}", shown);
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_back_from_json_as_it_was_written(request in any_request()) {
+        let text = serde_json::to_string(&request).unwrap();
+        prop_assert_eq!(serde_json::from_str::<RunRequest>(&text).unwrap(), request);
+    }
+
+    #[test]
+    fn any_text_of_mcp_servers_is_read_or_refused(text in ".{0,60}") {
+        let _: Result<_, RequestError> = McpServer::parse_map(&text);
+    }
+}
+
+#[test]
+fn the_prompt_stands_in_no_argument_in_any_mode() {
+    for output in [OutputMode::Stream, OutputMode::Messages, OutputMode::Batch] {
+        let request = request(|r| {
+            r.prompt = "--help\0 PROMPT".into();
+            r.output = output;
+        });
+        let (launch, written) = planned(&request).unwrap();
+        assert!(!launch.args.iter().any(|arg| matches!(arg, Arg::Text(text) if text.contains("PROMPT"))), "{output:?}");
+        let batch = Stdin::Write(request.prompt.clone().into_bytes());
+        assert_eq!(launch.stdin, if output == OutputMode::Batch { batch } else { Stdin::Open });
+        assert_eq!(written.is_empty(), output == OutputMode::Batch);
+    }
+}
+
+#[test]
+fn arguments_of_the_callers_own_are_passed_as_they_are() {
+    let own = ["--effort", "low", "-x", "--add-dir=a b"];
+    let request = request(|r| r.cli_args = own.map(Into::into).to_vec());
+    let (launch, _) = planned(&request).unwrap();
+    let expected: Vec<_> = own.iter().map(|&text| Arg::Text(text.to_owned())).collect();
+    assert!(launch.args.ends_with(&expected), "{:?}", launch.args);
+}
