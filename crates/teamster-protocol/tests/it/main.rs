@@ -19,4 +19,7 @@ mod replay;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+#[cfg(feature = "schema")]
+mod schema;
+#[cfg(test)]
 mod transcript;
