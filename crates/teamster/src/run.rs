@@ -10,6 +10,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::driver::outbox::{Backlog, Estate};
+
 /// Events that wait between the driver and the consumer before the driver's own queue begins.
 const CHANNEL_EVENTS: usize = 256;
 
@@ -20,8 +22,9 @@ const CHANNEL_EVENTS: usize = 256;
 pub struct Run {
     events: mpsc::Receiver<Event>,
     control: Control,
-    /// What is still to be said when the driver is gone without a `done`.
-    last_words: Option<std::vec::IntoIter<Event>>,
+    estate: Estate,
+    /// What the driver left when it ended.
+    rest: Option<Backlog>,
     done: bool,
 }
 
@@ -36,6 +39,7 @@ pub struct Control {
 #[derive(Debug)]
 pub(crate) struct Outlet {
     pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) estate: Estate,
     pub(crate) interrupted: CancellationToken,
     pub(crate) aborted: CancellationToken,
 }
@@ -48,9 +52,14 @@ impl Run {
     {
         let (sender, events) = mpsc::channel(CHANNEL_EVENTS);
         let control = Control { interrupt: CancellationToken::new(), abort: CancellationToken::new() };
-        let outlet = Outlet { events: sender, interrupted: control.interrupt.clone(), aborted: control.abort.clone() };
-        drivers.spawn(drive(outlet));
-        Self { events, control, last_words: None, done: false }
+        let estate = Estate::default();
+        drivers.spawn(drive(Outlet {
+            events: sender,
+            estate: estate.clone(),
+            interrupted: control.interrupt.clone(),
+            aborted: control.abort.clone(),
+        }));
+        Self { events, control, estate, rest: None, done: false }
     }
 
     /// The next event; `None` after [`Event::Done`].
@@ -80,13 +89,12 @@ impl Run {
         if self.done {
             return Poll::Ready(None);
         }
-        let event = match &mut self.last_words {
+        let event = match &mut self.rest {
             None => ready!(self.events.poll_recv(context)),
-            Some(words) => words.next(),
+            Some(rest) => rest.pop(),
         };
         let Some(event) = event else {
-            // The driver's task was dropped with its Tokio runtime. Its process tree is gone, and the stream still ends.
-            self.last_words = Some(driver_gone().into_iter());
+            self.rest = Some(self.estate.take().unwrap_or_else(nothing_said));
             return self.poll(context);
         };
         self.done = matches!(event, Event::Done(_));
@@ -120,8 +128,13 @@ impl Control {
     }
 }
 
-fn driver_gone() -> Vec<Event> {
+/// For a run whose driver never began, since its Tokio runtime was dropped first.
+fn nothing_said() -> Backlog {
     let mut events = Vec::new();
     Transcript::new().end(&End { cause: Some(Cause::Aborted), ..End::default() }, &mut events);
-    events
+    let mut backlog = Backlog::default();
+    for event in events {
+        backlog.push(event);
+    }
+    backlog
 }

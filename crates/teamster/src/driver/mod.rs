@@ -8,7 +8,7 @@
 //! the protocol hears of the exit; the transcript closes the stream.
 
 mod live;
-mod outbox;
+pub(crate) mod outbox;
 mod prepare;
 mod watchdog;
 
@@ -26,7 +26,7 @@ use teamster_protocol::transcript::{Cause, End, Transcript};
 use tokio::time::Instant;
 
 use crate::run::Outlet;
-use outbox::{Bounds, Outbox};
+use outbox::Outbox;
 
 /// What the host gives to a run.
 #[derive(Debug)]
@@ -36,10 +36,11 @@ pub(crate) struct Host {
     pub(crate) cwd: PathBuf,
 }
 
-/// Drives a run from its start to the delivery of its `done`.
+/// Drives a run from its start to its `done`. What the consumer has not taken by then is left to the run.
 pub(crate) async fn drive(plan: Plan, host: Host, limits: Limits, outlet: Outlet) {
     let started = Instant::now();
-    let mut story = Story::new(plan.protocol, Outbox::new(outlet.events.clone(), Bounds::default()));
+    let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone());
+    let mut story = Story::new(plan.protocol, outbox, started);
     let ended = if outlet.aborted.is_cancelled() {
         live::Ended { cause: Some(Cause::Aborted), ..live::Ended::default() }
     } else {
@@ -48,9 +49,7 @@ pub(crate) async fn drive(plan: Plan, host: Host, limits: Limits, outlet: Outlet
             Err(failure) => live::Ended { cause: Some(Cause::Failed(failure)), ..live::Ended::default() },
         }
     };
-    let duration = started.elapsed();
-    story.end(ended, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-    story.outbox.finish().await;
+    story.end(ended);
 }
 
 /// What has been said so far, and who understands it.
@@ -62,12 +61,13 @@ struct Story {
     events: Vec<Event>,
     /// Set when the protocol panicked: it is asked nothing any more.
     panicked: bool,
+    started: Instant,
 }
 
 impl Story {
-    fn new(protocol: Box<dyn Protocol>, outbox: Outbox) -> Self {
+    fn new(protocol: Box<dyn Protocol>, outbox: Outbox, started: Instant) -> Self {
         let (actions, events) = (Vec::new(), Vec::new());
-        Self { protocol, transcript: Transcript::new(), outbox, actions, events, panicked: false }
+        Self { protocol, transcript: Transcript::new(), outbox, actions, events, panicked: false, started }
     }
 
     /// Tells the protocol what happened; what it wants done stands in `actions` then.
@@ -94,7 +94,7 @@ impl Story {
         }
     }
 
-    fn end(&mut self, ended: live::Ended, duration_ms: u64) {
+    fn end(&mut self, ended: live::Ended) {
         let live::Ended { cause, exit, stderr } = ended;
         let signal = exit.and_then(Exit::signal_name);
         let report = exit.map(|exit| ExitReport { code: exit.code, signal: signal.as_deref(), stderr: &stderr });
@@ -112,8 +112,22 @@ impl Story {
             None if self.panicked => Some(Cause::Failed(bug())),
             cause => cause,
         };
-        self.transcript.end(&End { cause, exit: report, duration_ms }, &mut self.events);
+        self.close(cause, report);
+    }
+
+    /// Closes the stream, if it is open.
+    fn close(&mut self, cause: Option<Cause>, exit: Option<ExitReport<'_>>) {
+        let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.transcript.end(&End { cause, exit, duration_ms }, &mut self.events);
         self.pass_on();
+    }
+}
+
+/// The driver's task may be dropped at any time, with its Tokio runtime: the process tree is gone by now, and the stream
+/// ends as it should.
+impl Drop for Story {
+    fn drop(&mut self) {
+        self.close(Some(Cause::Aborted), None);
     }
 }
 

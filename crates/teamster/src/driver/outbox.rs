@@ -1,8 +1,10 @@
 //! What waits for the consumer: in memory up to a bound, then on disk up to another, and only then is reading stopped.
 //!
-//! Invariant: events leave in the order they came, whichever way they took.
+//! Invariants: events leave in the order they came, whichever way they took; and what waits when the driver ends is left
+//! to the run, so that the driver never waits for a consumer.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use teamster_process::Spill;
 use teamster_protocol::event::{Event, Warning, WarningCode};
@@ -10,11 +12,11 @@ use tokio::sync::mpsc;
 
 /// How much may wait.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes of events in memory, roughly.
-    pub(super) memory: usize,
+    memory: usize,
     /// Bytes of events on disk.
-    pub(super) disk: u64,
+    disk: u64,
 }
 
 impl Default for Bounds {
@@ -26,10 +28,21 @@ impl Default for Bounds {
 /// What an event costs beside its texts.
 const EVENT_BYTES: usize = 160;
 
-/// Events on their way to the consumer.
+/// Events on their way to the consumer. Dropping it leaves to the run what has not been delivered.
 #[derive(Debug)]
 pub(super) struct Outbox {
     consumer: mpsc::Sender<Event>,
+    backlog: Backlog,
+    estate: Estate,
+}
+
+/// Where the driver leaves what the consumer has not taken yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Estate(Arc<Mutex<Option<Backlog>>>);
+
+/// Events that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
     bounds: Bounds,
     /// The oldest, in memory.
     front: VecDeque<Event>,
@@ -41,30 +54,22 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(consumer: mpsc::Sender<Event>, bounds: Bounds) -> Self {
-        let (front, overflow) = (VecDeque::new(), VecDeque::new());
-        Self { consumer, bounds, front, front_bytes: 0, spill: None, overflow }
+    pub(super) fn new(consumer: mpsc::Sender<Event>, estate: Estate) -> Self {
+        Self { consumer, backlog: Backlog::default(), estate }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.front.is_empty() && self.overflow.is_empty() && self.spilled() == 0
+        self.backlog.is_empty()
     }
 
     /// Whether nothing more should be read for now.
     pub(super) fn is_full(&self) -> bool {
-        !self.overflow.is_empty()
+        self.backlog.is_full()
     }
 
     pub(super) fn push(&mut self, event: Event) {
-        if self.consumer.is_closed() {
-            return;
-        }
-        if self.is_full() {
-            self.overflow.push_back(event);
-        } else if self.spilled() > 0 || self.front_bytes >= self.bounds.memory {
-            self.push_to_disk(event);
-        } else {
-            self.push_to_memory(event);
+        if !self.consumer.is_closed() {
+            self.backlog.push(event);
         }
     }
 
@@ -73,13 +78,11 @@ impl Outbox {
         let consumer = self.consumer.clone();
         let Ok(mut permit) = consumer.reserve().await else {
             // The consumer is gone, and the run is being ended.
-            self.front.clear();
-            self.overflow.clear();
-            self.spill = None;
+            self.backlog = Backlog::default();
             return;
         };
         loop {
-            let Some(event) = self.pop() else { return };
+            let Some(event) = self.backlog.pop() else { return };
             permit.send(event);
             match consumer.try_reserve() {
                 Ok(next) => permit = next,
@@ -87,12 +90,58 @@ impl Outbox {
             }
         }
     }
+}
 
-    /// Delivers everything.
-    pub(super) async fn finish(mut self) {
-        while !self.is_empty() {
-            self.deliver().await;
+impl Drop for Outbox {
+    /// Before the channel closes: whoever sees its end finds the rest.
+    fn drop(&mut self) {
+        self.estate.leave(std::mem::take(&mut self.backlog));
+    }
+}
+
+impl Estate {
+    fn leave(&self, backlog: Backlog) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(backlog);
+    }
+
+    /// What was left, once.
+    pub(crate) fn take(&self) -> Option<Backlog> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Backlog {
+    pub(crate) fn push(&mut self, event: Event) {
+        // Nothing may stand between an error and its done, so the last words cause no warning.
+        let is_last = matches!(event, Event::Error(_) | Event::Done(_));
+        if self.is_full() {
+            self.overflow.push_back(event);
+        } else if self.spilled() > 0 || (self.front_bytes >= self.bounds.memory && !is_last) {
+            self.push_to_disk(event);
+        } else {
+            self.push_to_memory(event);
         }
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        if let Some(event) = self.front.pop_front() {
+            self.front_bytes = self.front_bytes.saturating_sub(weight(&event));
+            return Some(event);
+        }
+        if self.spilled() > 0
+            && let Some(event) = self.pop_from_disk()
+        {
+            return Some(event);
+        }
+        self.overflow.pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.front.is_empty() && self.overflow.is_empty() && self.spilled() == 0
+    }
+
+    fn is_full(&self) -> bool {
+        !self.overflow.is_empty()
     }
 
     fn push_to_memory(&mut self, event: Event) {
@@ -118,19 +167,6 @@ impl Outbox {
             tracing::warn!(%error, "no more waiting events fit on disk");
             self.overflow.push_back(event);
         }
-    }
-
-    fn pop(&mut self) -> Option<Event> {
-        if let Some(event) = self.front.pop_front() {
-            self.front_bytes = self.front_bytes.saturating_sub(weight(&event));
-            return Some(event);
-        }
-        if self.spilled() > 0
-            && let Some(event) = self.pop_from_disk()
-        {
-            return Some(event);
-        }
-        self.overflow.pop_front()
     }
 
     fn pop_from_disk(&mut self) -> Option<Event> {
@@ -176,7 +212,7 @@ fn size_of_json(value: &serde_json::Value) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use teamster_protocol::event::Delta;
+    use teamster_protocol::event::{Delta, Done, ErrorCode, Failure, RunResult};
 
     use super::*;
 
@@ -184,15 +220,8 @@ mod tests {
         Event::Text(Delta { text: number.to_string(), message_id: "m".into(), parent_tool_id: None })
     }
 
-    async fn delivered(outbox: &mut Outbox, consumer: &mut mpsc::Receiver<Event>) -> Vec<Event> {
-        let mut events = Vec::new();
-        while !outbox.is_empty() {
-            outbox.deliver().await;
-            while let Ok(event) = consumer.try_recv() {
-                events.push(event);
-            }
-        }
-        events
+    fn all(backlog: &mut Backlog) -> Vec<Event> {
+        std::iter::from_fn(|| backlog.pop()).collect()
     }
 
     fn numbers(events: &[Event]) -> Vec<usize> {
@@ -203,30 +232,66 @@ mod tests {
         texts.map(|text| text.parse().unwrap()).collect()
     }
 
-    #[tokio::test]
-    async fn events_keep_their_order_through_memory_disk_and_overflow() {
-        let (sender, mut consumer) = mpsc::channel(4);
-        let mut outbox = Outbox::new(sender, Bounds { memory: 10 * EVENT_BYTES, disk: 2000 });
+    fn small() -> Backlog {
+        Backlog { bounds: Bounds { memory: 10 * EVENT_BYTES, disk: 2000 }, ..Backlog::default() }
+    }
+
+    fn is_spilled(event: &Event) -> bool {
+        matches!(event, Event::Warning(warning) if warning.code == WarningCode::Spilled)
+    }
+
+    #[test]
+    fn events_keep_their_order_through_memory_disk_and_overflow() {
+        let mut backlog = small();
         let mut pushed = 0;
-        while !outbox.is_full() {
-            outbox.push(text(pushed));
+        while !backlog.is_full() {
+            backlog.push(text(pushed));
             pushed += 1;
         }
-        outbox.push(text(pushed));
-        let events = delivered(&mut outbox, &mut consumer).await;
+        backlog.push(text(pushed));
+        let events = all(&mut backlog);
         assert_eq!(numbers(&events), (0..=pushed).collect::<Vec<_>>());
-        let spilled = |event: &&Event| matches!(event, Event::Warning(warning) if warning.code == WarningCode::Spilled);
-        assert_eq!(events.iter().filter(spilled).count(), 1);
-        assert!(!outbox.is_full(), "reading goes on when the consumer has caught up");
+        assert_eq!(events.iter().filter(|event| is_spilled(event)).count(), 1);
+        assert!(!backlog.is_full(), "reading goes on when the consumer has caught up");
+    }
+
+    #[test]
+    fn nothing_comes_between_an_error_and_its_done() {
+        let last = || {
+            let failure = Failure::new(ErrorCode::Protocol, "");
+            [Event::Error(Box::new(failure)), Event::Done(Box::new(Done { result: RunResult::default() }))]
+        };
+        for before in 0..20 {
+            let mut backlog = small();
+            (0..before).map(text).chain(last()).for_each(|event| backlog.push(event));
+            assert!(all(&mut backlog).ends_with(&last()), "after {before}");
+        }
     }
 
     #[tokio::test]
     async fn a_consumer_that_is_gone_holds_nothing_up() {
         let (sender, consumer) = mpsc::channel(1);
-        let mut outbox = Outbox::new(sender, Bounds::default());
+        let mut outbox = Outbox::new(sender, Estate::default());
         outbox.push(text(1));
         drop(consumer);
         outbox.push(text(2));
-        outbox.finish().await;
+        outbox.deliver().await;
+        assert!(outbox.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_not_delivered_is_left_to_the_run() {
+        let (sender, mut consumer) = mpsc::channel(2);
+        let estate = Estate::default();
+        let mut outbox = Outbox::new(sender, estate.clone());
+        (0..5).map(text).for_each(|event| outbox.push(event));
+        outbox.deliver().await;
+        drop(outbox);
+        let mut events = Vec::new();
+        while let Some(event) = consumer.recv().await {
+            events.push(event);
+        }
+        events.extend(all(&mut estate.take().unwrap()));
+        assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);
     }
 }
