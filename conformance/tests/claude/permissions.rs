@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -89,6 +90,23 @@ async fn reading_only_refuses_a_command_that_changes_something() -> Result<()> {
     let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
     assert_refused(&recording)?;
     assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+/// What 2.1.197 allows without asking, though it changes the project.
+#[tokio::test]
+async fn nothing_but_full_lets_the_agent_make_a_worktree_or_schedule_a_prompt() -> Result<()> {
+    let worktree = ("EnterWorktree", json!({"name": "made"}));
+    let schedule = ("CronCreate", json!({"cron": "* * * * *", "prompt": "Again.", "recurring": true, "durable": true}));
+    for (tool, input) in [worktree, schedule] {
+        let lab = Lab::claude(tool_then_text(tool, input)).await?;
+        let made = Command::new("git").args(["init", "--quiet"]).arg(lab.project()).status()?;
+        assert!(made.success());
+        let recording = lab.run(mode(lab.request("Go."), PermissionMode::Edit)).await?;
+        assert_refused(&recording)?;
+        assert!(!recording.requests[0].tools().contains(&tool));
+        assert!(!lab.project().join(".claude").exists());
+    }
     Ok(())
 }
 

@@ -8,6 +8,9 @@ use serde_json::json;
 use crate::launch::{Launch, Stdin};
 use crate::request::{Conversation, OutputMode, PermissionMode, RequestError, RunRequest};
 
+/// What 2.1.197 allows in every mode, though it changes the project: a branch and a folder for it.
+const NEVER_ASKED_FOR: &[&str] = &["EnterWorktree"];
+
 /// An argument may be 128 KiB long; this leaves room for its flag.
 const LONGEST_ARGUMENT: usize = 100 * 1024;
 
@@ -85,16 +88,16 @@ fn permissions(launch: &mut Launch, request: &RunRequest) {
         // In `default` mode `-p` denies what it would ask for: a run cannot ask.
         PermissionMode::Ask => {
             launch.flag("--permission-mode", "default");
-            &[]
+            NEVER_ASKED_FOR
         }
         // A user's own allow rules cannot lift these: deny rules win.
         PermissionMode::ReadOnly => {
             launch.flag("--permission-mode", "default");
-            &["Edit", "Write", "NotebookEdit"]
+            &["Edit", "Write", "NotebookEdit", "EnterWorktree"]
         }
         PermissionMode::Edit => {
             launch.flag("--permission-mode", "acceptEdits");
-            &[]
+            NEVER_ASKED_FOR
         }
         PermissionMode::Full => {
             launch.arg("--dangerously-skip-permissions");
@@ -128,6 +131,8 @@ fn environment(launch: &mut Launch, request: &RunRequest) {
     // A run ends with its answer. Left in the background, a tool would be killed 5 s after it, or start a second turn
     // (trap 10).
     launch.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
+    // A scheduled prompt would stay in the project for whoever starts the agent there next, and no mode asks for it.
+    launch.env("CLAUDE_CODE_DISABLE_CRON", "1");
     for (name, value) in &request.env {
         launch.env(name.as_str(), value.as_str());
     }
@@ -138,7 +143,7 @@ fn batch_prompt(launch: &mut Launch, request: &RunRequest) -> Result<(), Request
         let schema = schema.to_string();
         if schema.len() > LONGEST_ARGUMENT {
             return Err(RequestError::Unsupported {
-                agent: "claude",
+                agent: "claude".to_owned(),
                 option: "a schema of this length in batch mode",
                 why: "it goes by argv there; use streaming output".to_owned(),
             });
