@@ -20,7 +20,7 @@ use crate::signals::{Signal, Signals};
 /// Events that wait for the writer. Those behind them wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
 /// How long the last lines may take to be read once a run was ended at once.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 const ASKED_TO_STOP: &str = "asked the agent to stop; Ctrl-C again ends it at once";
 
@@ -74,7 +74,7 @@ async fn run(job: Job) -> io::Result<u8> {
                 signal = signals.next() => match signal {
                     Signal::Interrupt if asked => {
                         control.abort();
-                        give_up = Some(tokio::time::Instant::now() + patience);
+                        give_up.get_or_insert_with(|| tokio::time::Instant::now() + patience);
                     }
                     Signal::Interrupt | Signal::Terminate => {
                         asked = true;

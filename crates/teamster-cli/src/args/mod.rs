@@ -9,6 +9,8 @@ mod values;
 
 use std::ffi::OsString;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 pub(crate) use run::{Format, Permission, RunArgs};
@@ -49,8 +51,9 @@ pub(crate) fn parse(
     argv: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Cli, clap::Error> {
-    let mut command = command(variable);
-    let matches = command.try_get_matches_from_mut(argv)?;
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    let mut command = command(&variable);
+    let matches = command.try_get_matches_from_mut(&argv).map_err(|error| name_variable(error, &argv, &variable))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
@@ -67,3 +70,21 @@ pub(crate) fn command(variable: impl Fn(&str) -> Option<OsString>) -> clap::Comm
     })
 }
 
+/// Says so where a wrong value came from a variable: clap names only the option.
+fn name_variable(
+    mut error: clap::Error,
+    argv: &[OsString],
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> clap::Error {
+    let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return error };
+    let typed = argv.iter().any(|argument| argument.to_string_lossy().contains(value.as_str()));
+    let origin = VARIABLES.into_iter().find(|(_, name)| variable(name).is_some_and(|held| held == value.as_str()));
+    if let (false, Some((_, name))) = (typed, origin) {
+        let tip = StyledStr::from(format!("the value comes from the environment: {name}"));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests;

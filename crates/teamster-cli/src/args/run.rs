@@ -29,7 +29,7 @@ pub(crate) struct RunArgs {
     pub(crate) prompt: Option<String>,
 
     /// The prompt, word by word
-    #[arg(last = true, hide = true, value_name = "PROMPT", conflicts_with = "prompt")]
+    #[arg(last = true, hide = true, value_name = "WORD AFTER --", conflicts_with = "prompt")]
     pub(crate) words: Vec<String>,
 
     /// Which agent runs
@@ -126,11 +126,11 @@ pub(crate) struct RunArgs {
     pub(crate) add_dir: Vec<PathBuf>,
 
     /// How often the model may be called
-    #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::turns)]
+    #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::turns, allow_negative_numbers = true)]
     pub(crate) max_turns: Option<NonZeroU32>,
 
     /// How much the run may cost, in US dollars
-    #[arg(long, value_name = "USD", help_heading = LIMITS, value_parser = values::dollars)]
+    #[arg(long, value_name = "USD", help_heading = LIMITS, value_parser = values::dollars, allow_negative_numbers = true)]
     pub(crate) max_budget: Option<f64>,
 
     /// End a run that is silent for so long [default: 5m]

@@ -118,9 +118,6 @@ fn permissions(mode: Permission, allow: Vec<String>, deny: Vec<String>) -> Permi
 
 /// A path as it was meant where it was typed: the agent may work elsewhere.
 fn absolute(here: &Path, path: PathBuf) -> PathBuf {
-    if path.as_os_str().is_empty() {
-        return path; // the request's own check says what is wrong with it
-    }
     let joined = here.join(path);
     std::path::absolute(&joined).unwrap_or(joined)
 }
@@ -206,3 +203,5 @@ fn unreadable(what: &str, source: std::io::Error) -> UsageError {
     UsageError::Unreadable { what: what.to_owned(), source }
 }
 
+#[cfg(test)]
+mod tests;

@@ -17,8 +17,8 @@ pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &Run
         ErrorCode::Aborted => (INTERRUPTED, "interrupted"),
         _ => (ERROR, "error"),
     };
-    let message = format!("{} [{}]", one_line(&failure.message), failure.code);
-    write_lines(err, style, label, &message, hint(failure, result).as_deref());
+    let message = format!("{} [{}]", failure.message, failure.code);
+    write_lines(err, style, label, &one_line(&message), hint(failure, result).as_deref());
 }
 
 /// Says why nothing was started.

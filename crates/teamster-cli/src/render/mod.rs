@@ -116,3 +116,5 @@ impl Screen {
     }
 }
 
+#[cfg(test)]
+mod tests;

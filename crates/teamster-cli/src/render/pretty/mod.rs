@@ -46,6 +46,8 @@ pub(super) struct Pretty {
     speaker: Option<(Speaker, Plain)>,
     /// Calls without a result yet, and how deep each stands.
     calls: HashMap<ToolId, Call>,
+    /// The calls that the next line is read as a part of, by where it stands: the outermost first.
+    trail: Vec<ToolId>,
     cwd: Option<PathBuf>,
 }
 
@@ -100,7 +102,15 @@ impl Renderer for Pretty {
 
 impl Pretty {
     pub(super) fn new(screen: Screen) -> Self {
-        Self { screen, page: Page::default(), open: Open::Nothing, speaker: None, calls: HashMap::new(), cwd: None }
+        Self {
+            screen,
+            page: Page::default(),
+            open: Open::Nothing,
+            speaker: None,
+            calls: HashMap::new(),
+            trail: Vec::new(),
+            cwd: None,
+        }
     }
 
     fn heading(&mut self, init: &Init, out: &mut dyn Write) -> io::Result<()> {

@@ -32,20 +32,21 @@ impl Pretty {
                 other.insert((speaker, Plain::default())).1.strip(&delta.text)
             }
         };
-        let depth = self.depth(delta.parent_tool_id.as_ref());
         match voice {
-            Voice::Text => self.say(&text, depth, out),
-            Voice::Thinking => self.think(&text, depth, out),
+            Voice::Text => self.say(&text, delta.parent_tool_id.as_ref(), out),
+            Voice::Thinking => self.think(&text, delta.parent_tool_id.as_ref(), out),
         }
     }
 
-    fn say(&mut self, text: &str, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn say(&mut self, text: &str, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
         let mut text = text;
+        let depth = self.depth(parent);
         if self.open != Open::Speech {
             text = text.trim_start_matches('\n');
             if text.is_empty() {
                 return Ok(());
             }
+            self.place_under(parent, out)?;
             // A subagent's words are part of the work.
             self.page.begin(if depth == 0 { Kind::Speech } else { Kind::Work }, out)?;
             self.open = Open::Speech;
@@ -54,7 +55,7 @@ impl Pretty {
             return self.page.write(text, NORMAL, out);
         }
         for line in text.split_inclusive('\n') {
-            if self.page.at_line_start() {
+            if self.page.at_line_start() && line != "\n" {
                 self.page.write(&indent(depth), NORMAL, out)?;
             }
             self.page.write(line, DIM, out)?;
@@ -63,11 +64,13 @@ impl Pretty {
     }
 
     /// Thinking is told by its beginning, as far as a line takes it.
-    fn think(&mut self, text: &str, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn think(&mut self, text: &str, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
         let (mut room, mut space) = match self.open {
             Open::Thought { room, space } => (room, space),
             _ if text.trim_start().is_empty() => return Ok(()),
             _ => {
+                let depth = self.depth(parent);
+                self.place_under(parent, out)?;
                 self.page.begin(Kind::Work, out)?;
                 self.page.write(&format!("{}✻ ", indent(depth)), THOUGHT, out)?;
                 (self.screen.width.saturating_sub(2 * depth + 2), false)

@@ -13,6 +13,7 @@ use crate::render::plain::{columns, cut, one_line};
 const OUTCOME_COLUMNS: usize = 14;
 /// An error is told on the call's line if so many columns are left.
 const ERROR_COLUMNS: usize = 30;
+
 /// A call without a result yet.
 #[derive(Debug)]
 pub(super) struct Call {
@@ -20,11 +21,13 @@ pub(super) struct Call {
     gist: String,
     since: Instant,
     depth: usize,
+    parent: Option<ToolId>,
 }
 
 impl Pretty {
     pub(super) fn call(&mut self, tool: &ToolUse, now: Instant, out: &mut dyn Write) -> io::Result<()> {
-        let depth = self.depth(tool.parent_tool_id.as_ref());
+        let parent = tool.parent_tool_id.clone();
+        let depth = self.depth(parent.as_ref());
         let label = call::label(tool);
         let before = 2 * depth + columns("● ") + columns(&label);
         let room = self.screen.width.saturating_sub(before + OUTCOME_COLUMNS);
@@ -32,10 +35,12 @@ impl Pretty {
             gist if gist.is_empty() => gist,
             gist => cut(&format!(" {gist}"), room),
         };
+        self.place_under(parent.as_ref(), out)?;
         self.page.begin(Kind::Work, out)?;
         self.write(depth, &[("● ", BULLET), (&label, BOLD), (&gist, NORMAL)], out)?;
         self.open = Open::Call { tool: tool.tool_id.clone(), columns: before + columns(&gist) };
-        self.calls.insert(tool.tool_id.clone(), Call { label, gist, since: now, depth });
+        self.calls.insert(tool.tool_id.clone(), Call { label, gist, since: now, depth, parent });
+        self.trail.push(tool.tool_id.clone());
         Ok(())
     }
 
@@ -49,6 +54,7 @@ impl Pretty {
             _ => None,
         };
         self.open = Open::Nothing;
+        self.place_under(call.parent.as_ref(), out)?;
         let width = self.screen.width;
         match (open, error) {
             (Some(_), None) => {
@@ -82,6 +88,23 @@ impl Pretty {
     /// How deep what belongs to this call stands.
     pub(super) fn depth(&self, parent: Option<&ToolId>) -> usize {
         parent.map_or(0, |parent| self.calls.get(parent).map_or(1, |call| call.depth + 1))
+    }
+
+    /// Sees to it that the next line is read as a part of this call: where others work at the same time, indentation
+    /// alone does not tell, and the call is named once more.
+    pub(super) fn place_under(&mut self, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
+        let Some(parent) = parent else {
+            self.trail.clear();
+            return Ok(());
+        };
+        if let Some(at) = self.trail.iter().position(|place| place == parent) {
+            self.trail.truncate(at + 1);
+            return Ok(());
+        }
+        self.trail = vec![parent.clone()];
+        let Some(call) = self.calls.get(parent) else { return Ok(()) };
+        let (depth, name) = (call.depth, format!("┄ {}{}", call.label, call.gist));
+        self.line(Kind::Work, depth, &[(&name, DIM)], out)
     }
 }
 

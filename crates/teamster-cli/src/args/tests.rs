@@ -1,0 +1,128 @@
+use insta::assert_snapshot;
+
+use super::*;
+
+/// What the command line says of itself, on a terminal of 80 columns.
+fn said(argv: &[&str]) -> String {
+    let argv = std::iter::once("teamster").chain(argv.iter().copied());
+    let error = command(|_| None).term_width(80).try_get_matches_from(argv).expect_err("help, or a fault");
+    error.render().to_string()
+}
+
+#[test]
+fn the_parser_is_sound() {
+    command(|_| None).debug_assert();
+}
+
+#[test]
+fn short_help_fits_one_screen() {
+    let help = said(&["run", "-h"]);
+    assert_snapshot!("run_short_help", help);
+    assert!(help.lines().count() <= 46, "{} lines", help.lines().count());
+    assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+}
+
+#[test]
+fn long_help_tells_all() {
+    let help = said(&["run", "--help"]);
+    assert_snapshot!("run_long_help", help);
+    for (_, name) in VARIABLES {
+        assert!(help.contains(name), "{name} is not explained");
+    }
+}
+
+#[test]
+fn the_command_lists_its_subcommands() {
+    assert_snapshot!(said(&["--help"]), @r"
+    Drive any AI agent CLI with one set of reins
+
+    Usage: teamster <COMMAND>
+
+    Commands:
+      run          Give an agent one prompt and show what it does
+      completions  Print the completions of a shell, for its startup files
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+    ");
+}
+
+#[test]
+fn what_excludes_each_other_is_refused() {
+    let cases: &[&[&str]] = &[
+        &["--resume", "a", "--continue", "hi"],
+        &["--fork", "hi"],
+        &["--system-prompt", "a", "--system-prompt-file", "b", "hi"],
+        &["--append-system-prompt", "a", "--append-system-prompt-file", "b", "hi"],
+        &["--batch", "--whole-messages", "hi"],
+        &["--batch", "--attach", "a", "hi"],
+        &["hi", "--", "ho"],
+    ];
+    let lines: Vec<String> = cases.iter().map(|argv| first_line(argv)).collect();
+    assert_snapshot!(lines.join("\n"), @r"
+    error: the argument '--resume <ID>' cannot be used with '--continue'
+    error: the following required arguments were not provided:   --resume <ID>
+    error: the argument '--system-prompt <TEXT>' cannot be used with '--system-prompt-file <FILE>'
+    error: the argument '--append-system-prompt <TEXT>' cannot be used with '--append-system-prompt-file <FILE>'
+    error: the argument '--batch' cannot be used with '--whole-messages'
+    error: the argument '--batch' cannot be used with '--attach <FILE>'
+    error: the argument '[PROMPT]' cannot be used with '[WORD AFTER --]...'
+    ");
+}
+
+#[test]
+fn a_value_that_cannot_be_is_refused_in_one_line() {
+    let cases: &[&[&str]] = &[
+        &["--agent", "clod", "hi"],
+        &["--permission", "all", "hi"],
+        &["--output", "xml", "hi"],
+        &["--timeout", "90", "hi"],
+        &["--timeout", "soon", "hi"],
+        &["--max-turns", "0", "hi"],
+        &["--max-turns", "-1", "hi"],
+        &["--max-budget", "-1", "hi"],
+        &["--max-budget", "inf", "hi"],
+        &["--env", "NAME", "hi"],
+        &["--env", "=value", "hi"],
+        &["--cwd", "", "hi"],
+        &["--retries", "3", "hi"],
+        &["two", "words"],
+    ];
+    let lines: Vec<String> = cases.iter().map(|argv| first_line(argv)).collect();
+    assert_snapshot!(lines.join("\n"), @r"
+    error: invalid value 'clod' for '--agent <NAME>'   [possible values: claude]
+    error: invalid value 'all' for '--permission <MODE>'   [possible values: read-only, ask, edit, full]
+    error: invalid value 'xml' for '--output <FORMAT>'   [possible values: pretty, text, ndjson, json]
+    error: invalid value '90' for '--timeout <DURATION>': time unit needed, for example 90sec or 90ms (write 500ms, 90s, 5m, 1h30m, or 0)
+    error: invalid value 'soon' for '--timeout <DURATION>': expected number at 0 (write 500ms, 90s, 5m, 1h30m, or 0)
+    error: invalid value '0' for '--max-turns <N>': a whole number from 1 is needed
+    error: invalid value '-1' for '--max-turns <N>': a whole number from 1 is needed
+    error: invalid value '-1' for '--max-budget <USD>': a positive amount of US dollars is needed, such as 0.5
+    error: invalid value 'inf' for '--max-budget <USD>': a positive amount of US dollars is needed, such as 0.5
+    error: invalid value 'NAME' for '--env <NAME=VALUE>': NAME=VALUE is needed
+    error: invalid value '=value' for '--env <NAME=VALUE>': NAME=VALUE is needed
+    error: a value is required for '--cwd <DIR>' but none was supplied
+    error: unexpected argument '--retries' found
+    error: unexpected argument 'words' found
+    ");
+}
+
+#[test]
+fn a_variable_is_checked_like_its_option() {
+    let variable = |name: &str| (name == "BACKEND_MAX_TURNS").then(|| "many".into());
+    let error = parse(["teamster", "run", "hi"].map(Into::into), variable).expect_err("no number");
+    assert_snapshot!(error.to_string(), @r"
+    error: invalid value 'many' for '--max-turns <N>': a whole number from 1 is needed
+
+      tip: the value comes from the environment: BACKEND_MAX_TURNS
+
+    For more information, try '--help'.
+    ");
+}
+
+fn first_line(argv: &[&str]) -> String {
+    let argv: Vec<&str> = std::iter::once("run").chain(argv.iter().copied()).collect();
+    said(&argv).lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,256 @@
+use std::ffi::OsString;
+use std::io;
+
+use insta::assert_snapshot;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::args::{self, Command};
+
+/// Files and standard input that a test made up.
+#[derive(Default)]
+struct Made {
+    files: Vec<(&'static str, &'static [u8])>,
+    /// `None` is a terminal.
+    stdin: Option<&'static [u8]>,
+}
+
+impl Inputs for Made {
+    fn here(&self) -> io::Result<PathBuf> {
+        Ok("/here".into())
+    }
+
+    fn file(&mut self, path: &Path) -> io::Result<Vec<u8>> {
+        let found = self.files.iter().find(|(name, _)| Path::new(name) == path);
+        found.map(|(_, content)| content.to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn stdin_is_terminal(&self) -> bool {
+        self.stdin.is_none()
+    }
+
+    fn stdin(&mut self) -> io::Result<Vec<u8>> {
+        Ok(self.stdin.unwrap_or(b"typed").to_vec())
+    }
+}
+
+fn job(argv: &[&str], variables: &[(&str, &str)], mut inputs: Made) -> Result<Job, UsageError> {
+    let argv = ["teamster", "run"].iter().chain(argv).map(OsString::from);
+    let variable = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+    let Command::Run(typed) = args::parse(argv, variable).unwrap().command else { panic!("no run") };
+    check(*typed, &mut inputs)
+}
+
+/// What a request says beyond the defaults.
+fn asked(job: &Job) -> Value {
+    let object = |request: &RunRequest| match serde_json::to_value(request).unwrap() {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let defaults = object(&RunRequest::default());
+    let mut fields = object(&job.request);
+    fields.retain(|name, value| defaults.get(name) != Some(value));
+    if let (Some(Value::Object(limits)), Some(Value::Object(usual))) =
+        (fields.get_mut("limits"), defaults.get("limits"))
+    {
+        limits.retain(|name, value| usual.get(name) != Some(value));
+    }
+    if job.agent != "claude" {
+        fields.insert("agent".to_owned(), json!(job.agent));
+    }
+    Value::Object(fields)
+}
+
+#[test]
+fn each_option_becomes_its_part_of_the_request() {
+    let rows: &[(&[&str], Value)] = &[
+        (&["hi"], json!({"prompt": "hi"})),
+        (&["--", "--help", "me"], json!({"prompt": "--help me"})),
+        (&["--", "-"], json!({"prompt": "-"})),
+        (&["-a", "Claude", "hi"], json!({"prompt": "hi", "agent": "Claude"})),
+        (&["-m", "opus", "hi"], json!({"prompt": "hi", "model": "opus"})),
+        (&["-C", "sub", "hi"], json!({"prompt": "hi", "cwd": "/here/sub"})),
+        (&["-C", "/else", "hi"], json!({"prompt": "hi", "cwd": "/else"})),
+        (&["-r", "id", "hi"], json!({"prompt": "hi", "conversation": {"resume": "id"}})),
+        (&["-r", "id", "--fork", "hi"], json!({"prompt": "hi", "conversation": {"fork": "id"}})),
+        (&["--continue", "hi"], json!({"prompt": "hi", "conversation": "continue"})),
+        (&["--system-prompt", "Be brief", "hi"], json!({"prompt": "hi", "systemPrompt": "Be brief"})),
+        (&["--system-prompt-file", "brief", "hi"], json!({"prompt": "hi", "systemPrompt": "Be brief\n"})),
+        (&["--append-system-prompt", "Be", "hi"], json!({"prompt": "hi", "appendSystemPrompt": "Be"})),
+        (&["--append-system-prompt-file", "brief", "hi"], json!({"prompt": "hi", "appendSystemPrompt": "Be brief\n"})),
+        (
+            &["--permission", "read-only", "--allow-tool", "A(b,c)", "--allow-tool", "B", "--deny-tool", "C", "hi"],
+            json!({"prompt": "hi", "permissions": {"mode": "read-only", "allow": ["A(b,c)", "B"], "deny": ["C"]}}),
+        ),
+        (&["--permission", "full", "hi"], json!({"prompt": "hi", "permissions": {"mode": "full"}})),
+        (
+            &["--max-turns", "3", "--max-budget", "0.5", "hi"],
+            json!({"prompt": "hi", "maxTurns": 3, "maxBudgetUsd": 0.5}),
+        ),
+        (
+            &["--add-dir", "a", "--add-dir", "./b", "--attach", "c.png", "hi"],
+            json!({"prompt": "hi", "addDirs": ["/here/a", "/here/b"], "attachments": [{"path": "/here/c.png"}]}),
+        ),
+        (&["--schema", "{\"type\":\"object\"}", "hi"], json!({"prompt": "hi", "schema": {"type": "object"}})),
+        (&["--schema", "schema.json", "hi"], json!({"prompt": "hi", "schema": {"type": "array"}})),
+        (&["--env", "A=1", "--env", "B=c=d", "hi"], json!({"prompt": "hi", "env": {"A": "1", "B": "c=d"}})),
+        (&["--cli-path", "claude-dev", "hi"], json!({"prompt": "hi", "cliPath": "claude-dev"})),
+        (&["--cli-path", "./claude", "hi"], json!({"prompt": "hi", "cliPath": "/here/claude"})),
+        (&["--cli-arg", "--effort", "--cli-arg=low", "hi"], json!({"prompt": "hi", "cliArgs": ["--effort", "low"]})),
+        (
+            &["--timeout", "90s", "--startup-timeout", "500ms", "--tool-timeout", "0", "hi"],
+            json!({"prompt": "hi", "limits": {"silenceMs": 90_000, "startupMs": 500, "toolMs": 0}}),
+        ),
+        (
+            &["--deadline", "1h30m", "--grace", "0s", "hi"],
+            json!({"prompt": "hi", "limits": {"deadlineMs": 5_400_000, "graceMs": 0}}),
+        ),
+        (&["--batch", "hi"], json!({"prompt": "hi", "output": "batch"})),
+        (&["--whole-messages", "hi"], json!({"prompt": "hi", "output": "messages"})),
+        (
+            &["--mcp-config", "{\"a\":{\"command\":\"x\"}}", "--mcp-config", "servers.json", "hi"],
+            json!({"prompt": "hi", "mcpServers": {
+                "a": {"type": "stdio", "command": "x"}, "b": {"type": "http", "url": "http://b"},
+            }}),
+        ),
+    ];
+    for (argv, expected) in rows {
+        let files: Vec<(&str, &[u8])> = vec![
+            ("brief", b"Be brief\n"),
+            ("schema.json", b"{\"type\": \"array\"}"),
+            ("servers.json", b"{\"mcpServers\": {\"b\": {\"type\": \"http\", \"url\": \"http://b\"}}}"),
+        ];
+        let job = job(argv, &[], Made { files, stdin: None }).unwrap();
+        assert_eq!(asked(&job), *expected, "{argv:?}");
+    }
+}
+
+#[test]
+fn formats_are_taken_by_name_and_pretty_is_the_default() {
+    let format = |argv: &[&str]| job(argv, &[], Made::default()).unwrap().format;
+    assert_eq!(format(&["hi"]), Format::Pretty);
+    let named = ["pretty", "text", "ndjson", "json"].map(|name| format(&["--output", name, "hi"]));
+    assert_eq!(named, [Format::Pretty, Format::Text, Format::Ndjson, Format::Json]);
+}
+
+#[test]
+fn variables_stand_behind_options_and_empty_ones_are_unset() {
+    type Row = (&'static [&'static str], &'static [(&'static str, &'static str)], Value);
+    let rows: &[Row] = &[
+        (&["hi"], &[("BACKEND_MODEL", "opus")], json!({"prompt": "hi", "model": "opus"})),
+        (&["-m", "sonnet", "hi"], &[("BACKEND_MODEL", "opus")], json!({"prompt": "hi", "model": "sonnet"})),
+        (&["hi"], &[("BACKEND_CLI_PATH", "bin/claude")], json!({"prompt": "hi", "cliPath": "/here/bin/claude"})),
+        (&["hi"], &[("BACKEND_MAX_TURNS", "7")], json!({"prompt": "hi", "maxTurns": 7})),
+        (
+            &["hi"],
+            &[("ALLOWED_TOOLS", "Read, Bash(echo a,b),")],
+            json!({"prompt": "hi", "permissions": {"mode": "ask", "allow": ["Read", "Bash(echo a,b)"]}}),
+        ),
+        (
+            &["--allow-tool", "Edit", "hi"],
+            &[("ALLOWED_TOOLS", "Read")],
+            json!({"prompt": "hi", "permissions": {"mode": "ask", "allow": ["Edit"]}}),
+        ),
+        (&["hi"], &[("AGENT_BACKEND", "CLAUDE")], json!({"prompt": "hi", "agent": "CLAUDE"})),
+        (
+            &["hi"],
+            &[
+                ("AGENT_BACKEND", ""),
+                ("BACKEND_MODEL", ""),
+                ("BACKEND_CLI_PATH", ""),
+                ("BACKEND_MAX_TURNS", ""),
+                ("ALLOWED_TOOLS", ""),
+            ],
+            json!({"prompt": "hi"}),
+        ),
+    ];
+    for (argv, variables, expected) in rows {
+        let job = job(argv, variables, Made::default()).unwrap();
+        assert_eq!(asked(&job), *expected, "{argv:?} {variables:?}");
+    }
+}
+
+#[test]
+fn the_prompt_comes_from_stdin_when_absent_or_a_dash() {
+    let prompt = |argv: &[&str], stdin| job(argv, &[], Made { stdin, ..Made::default() }).unwrap().request.prompt;
+    assert_eq!(prompt(&[], Some(b"Fix it\n")), "Fix it");
+    assert_eq!(prompt(&["-"], Some(b"Fix it\n\n")), "Fix it\n");
+    assert_eq!(prompt(&["-"], None), "typed", "a person who says so may type");
+    assert_eq!(prompt(&["hi"], Some(b"not read")), "hi");
+}
+
+#[test]
+fn wrong_input_is_refused_by_name() {
+    let rows: &[(&[&str], Option<&'static [u8]>)] = &[
+        (&[], None),
+        (&[], Some(b"")),
+        (&[], Some(b" \n")),
+        (&[], Some(b"caf\xe9")),
+        (&["--system-prompt-file", "missing", "hi"], None),
+        (&["--system-prompt-file", "latin1", "hi"], None),
+        (&["--schema", "missing.json", "hi"], None),
+        (&["--schema", "{\"type\":", "hi"], None),
+        (&["--schema", "list.json", "hi"], None),
+        (&["--mcp-config", "broken.json", "hi"], None),
+        (&["--mcp-config", "list.json", "hi"], None),
+        (&["--mcp-config", "typo.json", "hi"], None),
+        (&["--mcp-config", "{\"calc\":{\"url\":\"http://x\"}}", "hi"], None),
+        (&["--mcp-config", "one.json", "--mcp-config", "{\"calc\":{\"command\":\"y\"}}", "hi"], None),
+        (&["--model", "", "hi"], None),
+        (&["--resume=--help", "hi"], None),
+    ];
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|(argv, stdin)| {
+            let files: Vec<(&str, &[u8])> = vec![
+                ("latin1", b"caf\xe9"),
+                ("broken.json", b"{"),
+                ("list.json", b"[]"),
+                ("one.json", b"{\"mcpServers\":{\"calc\":{\"command\":\"x\"}}}"),
+                ("typo.json", b"{\"mcpServers\":{\"calc\":{\"comand\":\"x\",\"type\":\"stdio\"}}}"),
+            ];
+            let error = job(argv, &[], Made { files, stdin: *stdin }).expect_err("wrong");
+            let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+            format!("{}\n  {error}{hint}", argv.join(" "))
+        })
+        .collect();
+    assert_snapshot!(lines.join("\n"), @r#"
+      there is no prompt
+      hint: teamster run 'What does this project do?', or pipe a prompt into it
+
+      the prompt is empty: say what the agent is to do
+
+      the prompt is empty: say what the agent is to do
+
+      the prompt on standard input is not UTF-8 text: byte 3 is wrong
+    --system-prompt-file missing hi
+      cannot read missing: entity not found
+    --system-prompt-file latin1 hi
+      latin1 is not UTF-8 text: byte 3 is wrong
+    --schema missing.json hi
+      cannot read missing.json: entity not found
+    --schema {"type": hi
+      the JSON of --schema is not JSON: EOF while parsing a value at line 1 column 8
+    --schema list.json hi
+      the schema must be a JSON object
+    --mcp-config broken.json hi
+      broken.json: is not JSON: EOF while parsing an object at line 1 column 1
+      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config list.json hi
+      list.json: must be an object with "mcpServers"
+      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config typo.json hi
+      typo.json: server "calc": unknown field `comand`, expected one of `command`, `args`, `env`
+      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config {"calc":{"url":"http://x"}} hi
+      the JSON of --mcp-config: server "calc": missing field `type`
+      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config one.json --mcp-config {"calc":{"command":"y"}} hi
+      the JSON of --mcp-config: server "calc" is in one.json already
+      hint: rename one of them, or leave one out
+    --model  hi
+      model is empty: leave it out instead
+    --resume=--help hi
+      session id must not begin with '-': "--help"
+    "#);
+}

@@ -1,0 +1,93 @@
+//! What programs read, and what is said when a run failed.
+
+use super::*;
+
+#[test]
+fn a_failure_says_what_to_do() {
+    let session = |result: &mut RunResult| result.session_id = Some("67c9c3e6".into());
+    let crash = |result: &mut RunResult| result.stderr = Some("one\n\n\u{1b}[31mtwo\u{1b}[0m\nthree\n".to_owned());
+    let cases = [
+        failed(ErrorCode::CliNotFound, "no program \"claude\" in PATH", |_| {}),
+        failed(ErrorCode::MaxTurns, "Reached maximum number of turns (1)", session),
+        failed(ErrorCode::MaxTurns, "Reached maximum number of turns (1)", |_| {}),
+        failed(ErrorCode::Overloaded, "the vendor is\n\n overloaded", |_| {}),
+        failed(ErrorCode::CliExit, "the CLI exited with code 3 before it gave a result: three", crash),
+        failed(ErrorCode::Protocol, "the CLI ended without a result", |_| {}),
+        failed(ErrorCode::Aborted, "the run was aborted", session),
+    ];
+    let said: String = cases.iter().map(|events| streams(Format::Ndjson, PAGE, events).1).collect();
+    assert_snapshot!(anstream::adapter::strip_str(&said).to_string(), @r#"
+    error: no program "claude" in PATH [CLI_NOT_FOUND]
+     hint: install the agent's CLI, or name its program with --cli-path (BACKEND_CLI_PATH)
+    error: Reached maximum number of turns (1) [MAX_TURNS]
+     hint: raise --max-turns, or go on with --resume 67c9c3e6
+    error: Reached maximum number of turns (1) [MAX_TURNS]
+     hint: raise --max-turns
+    error: the vendor is overloaded [OVERLOADED]
+     hint: this may pass: run it again later
+    error: the CLI exited with code 3 before it gave a result: three [CLI_EXIT]
+     hint: the last of the CLI's diagnostics:
+       one
+       two
+       three
+    error: the CLI ended without a result [PROTOCOL]
+    interrupted: the run was aborted [ABORTED]
+     hint: go on with --resume 67c9c3e6
+    "#);
+}
+
+#[test]
+fn every_known_failure_has_a_line() {
+    for code in ErrorCode::KNOWN {
+        let (_, said) = streams(Format::Json, PAGE, &failed(code.clone(), "it failed", |_| {}));
+        assert!(said.contains(code.as_str()) && said.contains("it failed"), "{code}: {said}");
+    }
+}
+
+#[test]
+fn structured_output_is_shown_once() {
+    let document = json!({"name": "Ada", "age": 36});
+    let end = |final_text: &str| {
+        let (document, final_text) = (document.clone(), final_text.to_owned());
+        done(|result| (result.structured_output, result.final_text) = (Some(document), final_text))
+    };
+    let said = [text("1", "{\"name\":\"Ada\",\"age\":36}"), end("{\"name\":\"Ada\",\"age\":36}")];
+    assert_eq!(pretty(&said), "{\"name\":\"Ada\",\"age\":36}\n");
+    let unsaid = [text("1", "Here it is."), end("Here it is.")];
+    assert_eq!(pretty(&unsaid), "Here it is.\n\n{\n  \"age\": 36,\n  \"name\": \"Ada\"\n}\n");
+    assert_eq!(streams(Format::Text, PAGE, &unsaid).0, "{\"age\":36,\"name\":\"Ada\"}\n");
+}
+
+#[test]
+fn text_is_the_final_answer_alone() {
+    let events = [init(), text("1", "Let me see."), text("2", "All green."), done(answered)];
+    assert_eq!(streams(Format::Text, PAGE, &events), ("All green.\n".to_owned(), String::new()));
+    let (out, err) = streams(Format::Text, PAGE, &failed(ErrorCode::Auth, "no key", answered));
+    assert_eq!(out, "", "what a failed run said is no answer");
+    assert!(err.contains("no key"), "{err}");
+}
+
+#[test]
+fn text_is_to_the_byte_in_a_file_and_harmless_on_a_terminal() {
+    let said = |terminal| {
+        let end = done(|result| result.final_text = "a\u{1b}[2Jb\r\n".to_owned());
+        streams(Format::Text, Screen { width: 72, terminal }, &[end]).0
+    };
+    assert_eq!(said(false), "a\u{1b}[2Jb\r\n\n");
+    assert_eq!(said(true), "ab\n\n");
+}
+
+#[test]
+fn ndjson_is_the_events_and_json_the_result() {
+    let mut events = vec![init(), text("1", "tricky \u{9b}2J \u{1b}[2J \u{7f} text\u{2028}"), result("a", None)];
+    events.extend(failed(ErrorCode::Auth, "no key", answered));
+    let (lines, _) = streams(Format::Ndjson, PAGE, &events);
+    let read: Vec<Event> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read, events);
+    let (document, _) = streams(Format::Json, PAGE, &events);
+    let Some(Event::Done(end)) = events.last() else { panic!("no done") };
+    assert_eq!(serde_json::from_str::<RunResult>(&document).unwrap(), end.result);
+    for character in lines.chars().chain(document.chars()) {
+        assert!(character == '\n' || !character.is_control(), "{character:?}");
+    }
+}

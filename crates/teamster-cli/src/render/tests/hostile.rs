@@ -1,0 +1,52 @@
+//! What an agent says never drives the terminal.
+
+use proptest::prelude::*;
+
+use super::*;
+
+proptest! {
+    /// Styles are the renderer's own: once they are taken away, nothing is left that a terminal would obey.
+    #[test]
+    fn nothing_that_an_agent_says_drives_the_terminal(texts in prop::collection::vec(hostile(), 16..24)) {
+        let mut texts = texts.into_iter().cycle();
+        let mut next = || texts.next().unwrap_or_default();
+        let mut init = Init::new(next(), next().into());
+        (init.model, init.agent_version) = (Some(next()), Some(next()));
+        let entry = PlanEntry { content: next(), status: PlanStatus::Pending };
+        let rate_limit = RateLimit { status: RateLimitStatus::Other(next()), resets_at: Some(next()), kind: Some(next()) };
+        let denial = PermissionDenial { tool_name: next(), tool_id: None, input: None };
+        let mut events = vec![
+            Event::Init(Box::new(init)),
+            text("1", &next()),
+            text("1", &next()),
+            thinking(&next()),
+            tool("a", &next(), json!({"command": next()})),
+            Event::Text(delta("2", Some("a"), &next())),
+            tool_of(Some("a"), "b", &next(), json!({next(): next()})),
+            tool("c", &next(), json!(next())),
+            result("c", Some(&next())),
+            result("a", Some(&next())),
+            Event::Plan(Plan { entries: vec![entry] }),
+            Event::RateLimit(Box::new(rate_limit)),
+            Warning::new(WarningCode::Notice, next()).into(),
+            text("3", &next()),
+        ];
+        events.extend(failed(ErrorCode::Other(next()), &next(), |result| {
+            (result.model, result.session_id) = (Some(next()), Some(next().into()));
+            (result.stderr, result.structured_output) = (Some(next()), Some(json!({next(): next()})));
+            result.permission_denials = vec![denial];
+        }));
+        let mut page = coloured(PAGE, &events);
+        for style in ["0", "1", "2", "3", "31", "32", "33", "36"] {
+            page = page.replace(&format!("\u{1b}[{style}m"), "");
+        }
+        prop_assert!(page.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()), "{page:?}");
+    }
+}
+
+/// Text with sequences that no style of ours has.
+fn hostile() -> impl Strategy<Value = String> {
+    let parts =
+        ["\u{1b}[2J", "\u{1b}]0;title\u{7}", "\u{1b}[", "\u{1b}", "\u{9b}5m", "\r", "\u{8}", "\n", " ", "word", "漢"];
+    prop::collection::vec(prop::sample::select(parts.to_vec()), 0..8).prop_map(|parts| parts.concat())
+}

@@ -1,0 +1,137 @@
+//! What a person or a program sees of a run. Here: events to show, and where they are shown.
+
+mod formats;
+mod hostile;
+mod pretty;
+mod recorded;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use teamster::event::{
+    Delta, Done, ErrorCode, Init, PermissionDenial, Plan, PlanEntry, PlanStatus, RateLimit, RateLimitStatus, Retract,
+    RunResult, ToolKind, ToolResult, ToolUse, Usage, Warning, WarningCode,
+};
+
+use super::*;
+
+const PAGE: Screen = Screen { width: 72, terminal: false };
+
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Paper {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+/// Standard output and standard error of a run whose events came 100 ms apart.
+fn streams(format: Format, screen: Screen, events: &[Event]) -> (String, String) {
+    let (out, err) = (Paper::default(), Paper::default());
+    show(format, screen, events, Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) });
+    (out.text(), err.text())
+}
+
+fn show(format: Format, screen: Screen, events: &[Event], to: Streams) {
+    let mut output = Output::over(to, format, screen);
+    let begin = Instant::now();
+    for (index, event) in (0..).zip(events) {
+        output.event(event, begin + Duration::from_millis(100) * index).unwrap();
+    }
+}
+
+/// What stands on a terminal where both streams go, styles included.
+fn coloured(screen: Screen, events: &[Event]) -> String {
+    let paper = Paper::default();
+    show(Format::Pretty, screen, events, Streams { out: Box::new(paper.clone()), err: Box::new(paper.clone()) });
+    paper.text()
+}
+
+fn pretty(events: &[Event]) -> String {
+    anstream::adapter::strip_str(&coloured(PAGE, events)).to_string()
+}
+
+fn init() -> Event {
+    let mut init = Init::new("claude", "s".into());
+    init.agent_version = Some("2.1.197".to_owned());
+    init.model = Some("claude-opus".to_owned());
+    init.cwd = Some("/work".into());
+    Event::Init(Box::new(init))
+}
+
+fn delta(message: &str, parent: Option<&str>, text: &str) -> Delta {
+    Delta { text: text.to_owned(), message_id: message.into(), parent_tool_id: parent.map(Into::into) }
+}
+
+fn text(message: &str, text: &str) -> Event {
+    Event::Text(delta(message, None, text))
+}
+
+fn thinking(text: &str) -> Event {
+    Event::Thinking(delta("m", None, text))
+}
+
+fn tool(id: &str, name: &str, input: Value) -> Event {
+    tool_of(None, id, name, input)
+}
+
+fn tool_of(parent: Option<&str>, id: &str, name: &str, input: Value) -> Event {
+    Event::ToolUse(Box::new(ToolUse {
+        tool_id: id.into(),
+        tool_name: name.to_owned(),
+        input,
+        kind: ToolKind::Unclassified,
+        server: None,
+        parent_tool_id: parent.map(Into::into),
+    }))
+}
+
+fn result(id: &str, error: Option<&str>) -> Event {
+    Event::ToolResult(Box::new(ToolResult {
+        tool_id: id.into(),
+        output: error.unwrap_or("fine").to_owned(),
+        is_error: Some(error.is_some()),
+        content: None,
+        parent_tool_id: None,
+    }))
+}
+
+fn done(change: impl FnOnce(&mut RunResult)) -> Event {
+    let mut result = RunResult::default();
+    change(&mut result);
+    Event::Done(Box::new(Done { result }))
+}
+
+fn answered(result: &mut RunResult) {
+    let mut usage = Usage::default();
+    (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) = (900, Some(300), 340);
+    result.model = Some("claude-opus".to_owned());
+    result.num_turns = Some(2);
+    result.usage = Some(usage);
+    result.total_cost_usd = Some(0.0123);
+    result.duration_ms = 4_200;
+    result.session_id = Some("67c9c3e6-c7de-48a2-bc6b-8c0c662932f4".into());
+    result.final_text = "All green.".to_owned();
+}
+
+fn failed(code: ErrorCode, message: &str, change: impl FnOnce(&mut RunResult)) -> [Event; 2] {
+    let end = done(|result| {
+        (result.is_error, result.error_code) = (true, Some(code.clone()));
+        change(result);
+    });
+    [Event::Error(Box::new(Failure::new(code, message))), end]
+}
