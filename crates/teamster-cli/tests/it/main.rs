@@ -1,0 +1,15 @@
+//! What the command promises to a shell and to programs. A shell script plays the agent's CLI; what it says are
+//! recorded runs.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the lints take helpers of tests for library code"
+)]
+
+mod command;
+mod ends;
+mod formats;
+mod inputs;
+mod signals;
