@@ -23,6 +23,9 @@ const CHILD_ENV: &str = "TEAMSTER_FAKE_CHILD";
 /// How much is written at a time.
 const WRITE_BYTES: usize = 64 * 1024;
 
+/// How often a fake looks for a file that it waits for.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
 /// Plays a script to its end.
 ///
 /// # Errors
@@ -56,6 +59,12 @@ impl Player {
             Step::StderrLines { count, line } => write_copies(io::stderr().lock(), *count, line),
             Step::SleepMs(milliseconds) => {
                 thread::sleep(Duration::from_millis(*milliseconds));
+                Ok(())
+            }
+            Step::AwaitFile(file) => {
+                while !file.exists() {
+                    thread::sleep(LOOK_EVERY);
+                }
                 Ok(())
             }
             Step::AwaitLine(containing) => {
@@ -108,6 +117,19 @@ fn write_whole(mut stream: impl Write, bytes: &[u8]) -> io::Result<()> {
 
 fn write_copies(stream: impl Write, count: u64, line: &str) -> io::Result<()> {
     let mut stream = BufWriter::with_capacity(WRITE_BYTES, stream);
+    if !line.contains("{n}") {
+        let copy = format!("{line}\n");
+        // As many as fit at a time: a loop over single lines is slower than whoever reads them.
+        let at_once = (WRITE_BYTES / copy.len()).max(1) as u64;
+        let copies = copy.repeat((WRITE_BYTES / copy.len()).max(1));
+        for _ in 0..count / at_once {
+            stream.write_all(copies.as_bytes())?;
+        }
+        for _ in 0..count % at_once {
+            stream.write_all(copy.as_bytes())?;
+        }
+        return stream.flush();
+    }
     for number in 0..count {
         writeln!(stream, "{}", line.replace("{n}", &number.to_string()))?;
     }
@@ -182,7 +204,6 @@ fn raw(signal: Signal) -> rustix::process::Signal {
         Signal::Int => Raw::INT,
         Signal::Term => Raw::TERM,
         Signal::Abrt => Raw::ABORT,
-        Signal::Segv => Raw::SEGV,
         Signal::Kill => Raw::KILL,
         Signal::Stop => Raw::STOP,
     }

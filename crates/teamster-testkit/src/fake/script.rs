@@ -44,6 +44,8 @@ pub enum Step {
     },
     /// Waits.
     SleepMs(u64),
+    /// Waits until this file exists.
+    AwaitFile(PathBuf),
     /// Waits for a line on stdin that contains this text; lines before it are passed over. The end of stdin ends the wait.
     AwaitLine(String),
     /// Reads stdin to its end.
@@ -98,8 +100,6 @@ pub enum Signal {
     Term,
     /// `SIGABRT`.
     Abrt,
-    /// `SIGSEGV`.
-    Segv,
     /// `SIGKILL`, which nothing reacts to.
     Kill,
     /// `SIGSTOP`, which nothing reacts to.
@@ -233,6 +233,12 @@ impl Script {
     #[must_use]
     pub fn sleep(self, duration: Duration) -> Self {
         self.step(Step::SleepMs(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// Adds [`Step::AwaitFile`].
+    #[must_use]
+    pub fn await_file(self, file: &Path) -> Self {
+        self.step(Step::AwaitFile(file.to_owned()))
     }
 
     /// Adds [`Step::AwaitLine`].

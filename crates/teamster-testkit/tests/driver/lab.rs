@@ -1,0 +1,269 @@
+//! Where a test runs fake agents and looks at what became of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use teamster::event::{ErrorCode, Event, Failure, ToolResult, Warning, WarningCode};
+use teamster::{Run, RunRequest, RunResult, Runtime};
+use teamster_testkit::check::check;
+use teamster_testkit::fake::{SCRIPT_ENV, Script};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+/// Longer than any test waits: whatever ends a run in time, a limit of this length was not it.
+pub(crate) const LONG: Duration = Duration::from_mins(10);
+
+/// A limit that is to be reached.
+pub(crate) const SHORT: Duration = Duration::from_millis(200);
+
+/// The longest that anything may take on a machine that is busy with other things.
+pub(crate) const BOUND: Duration = Duration::from_secs(30);
+
+/// What a request to interrupt contains on stdin.
+pub(crate) const INTERRUPT: &str = r#""subtype":"interrupt""#;
+
+/// A runtime, and a folder for scripts and for the numbers of their processes.
+pub(crate) struct Lab {
+    pub(crate) runtime: Runtime,
+    folder: TempDir,
+    scripts: AtomicUsize,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Self {
+        Self::with_runtime(Runtime::new())
+    }
+
+    pub(crate) fn with_runtime(runtime: Runtime) -> Self {
+        Self { runtime, folder: tempfile::tempdir().unwrap(), scripts: AtomicUsize::new(0) }
+    }
+
+    /// A request to an agent that plays this script.
+    pub(crate) fn request(&self, script: &Script) -> RunRequest {
+        let path = self.path(&format!("script-{}", self.scripts.fetch_add(1, Ordering::Relaxed)));
+        fs::write(&path, script.to_json()).unwrap();
+        let mut request = RunRequest::new("Do it");
+        request.cli_path = Some(fake_agent());
+        request.env.insert(SCRIPT_ENV.into(), path.to_str().unwrap().into());
+        request
+    }
+
+    pub(crate) fn start(&self, request: RunRequest) -> Run {
+        self.runtime.run("claude", request).unwrap()
+    }
+
+    /// Plays a script to its end.
+    pub(crate) async fn play(&self, script: &Script) -> Told {
+        self.finish(self.request(script)).await
+    }
+
+    pub(crate) async fn finish(&self, request: RunRequest) -> Told {
+        rest_of(&mut self.start(request)).await
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where scripts write who they are.
+    pub(crate) fn pid_file(&self) -> PathBuf {
+        self.path("pids")
+    }
+
+    /// Who has written its number so far.
+    pub(crate) fn pids(&self) -> BTreeMap<String, u32> {
+        let text = fs::read_to_string(self.pid_file()).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.map(|(name, pid)| (name.to_owned(), pid.parse().unwrap())).collect()
+    }
+
+    /// Waits until a process has written its number.
+    pub(crate) async fn pid(&self, name: &str) -> u32 {
+        eventually(&format!("{name} runs"), || self.pids().contains_key(name)).await;
+        self.pids()[name]
+    }
+
+    /// Asserts that nobody who has written its number is alive now.
+    pub(crate) fn assert_all_dead(&self) {
+        for (name, pid) in self.pids() {
+            assert!(!is_alive(pid), "{name} ({pid}) is alive: {:?}", stat(pid));
+        }
+    }
+
+    /// Waits until nobody who has written its number is alive.
+    pub(crate) async fn all_die(&self) {
+        eventually(&format!("all of {:?} die", self.pids()), || self.pids().values().all(|&pid| !is_alive(pid))).await;
+    }
+}
+
+pub(crate) fn fake_agent() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_teamster-fake-agent"))
+}
+
+/// A script that writes its number, says who it is, and obeys.
+pub(crate) fn agent(lab: &Lab) -> Script {
+    Script::new().write_pid(&lab.pid_file(), "agent").claude_init()
+}
+
+/// The rest of a turn that goes well.
+pub(crate) fn good_end(text: &str) -> Script {
+    Script::new().claude_text(text).claude_result(text).read_to_end()
+}
+
+/// A stream, or the rest of one.
+pub(crate) struct Told {
+    pub(crate) events: Vec<Event>,
+}
+
+/// Reads a stream from its beginning to its end, and checks the rules that every stream keeps.
+pub(crate) async fn rest_of(run: &mut Run) -> Told {
+    rest_after(Vec::new(), run).await
+}
+
+/// Reads the rest of a stream that began with these events.
+pub(crate) async fn rest_after(mut events: Vec<Event>, run: &mut Run) -> Told {
+    while let Some(event) = next(run).await {
+        events.push(event);
+    }
+    Told::checked(events)
+}
+
+/// Reads a stream up to the first event that is wanted.
+pub(crate) async fn read_until(run: &mut Run, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
+    let mut events = Vec::new();
+    loop {
+        let event = next(run).await.unwrap_or_else(|| panic!("the stream ended: {events:?}"));
+        let found = wanted(&event);
+        events.push(event);
+        if found {
+            return events;
+        }
+    }
+}
+
+async fn next(run: &mut Run) -> Option<Event> {
+    bounded("the next event", run.next()).await
+}
+
+pub(crate) async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T {
+    timeout(BOUND, future).await.unwrap_or_else(|_| panic!("never came: {what}"))
+}
+
+impl Told {
+    fn checked(events: Vec<Event>) -> Self {
+        if let Err(violations) = check(&events) {
+            let violations: Vec<_> = violations.iter().map(ToString::to_string).collect();
+            panic!("{}\n{:#?}", violations.join("\n"), events.iter().rev().take(20).rev().collect::<Vec<_>>());
+        }
+        Self { events }
+    }
+
+    pub(crate) fn result(&self) -> &RunResult {
+        let Some(Event::Done(done)) = self.events.last() else { panic!("no done: {:?}", self.events) };
+        &done.result
+    }
+
+    /// Asserts that all went well, with this answer.
+    #[track_caller]
+    pub(crate) fn is_good(&self, text: &str) -> &Self {
+        assert!(!self.result().is_error, "{:?}", self.events.iter().rev().take(3).collect::<Vec<_>>());
+        assert_eq!(self.result().text, text);
+        self
+    }
+
+    /// Asserts that the run failed in this way, and gives what is said about it.
+    #[track_caller]
+    pub(crate) fn failed(&self, code: &ErrorCode) -> &str {
+        let failure = self.failure().unwrap_or_else(|| panic!("no error: {:?}", self.events.last()));
+        assert_eq!(&failure.code, code, "{}", failure.message);
+        &failure.message
+    }
+
+    /// Asserts that the caller ended the run.
+    #[track_caller]
+    pub(crate) fn is_aborted(&self) -> &Self {
+        self.failed(&ErrorCode::Aborted);
+        assert!(self.result().aborted);
+        self
+    }
+
+    fn failure(&self) -> Option<&Failure> {
+        self.events.iter().find_map(|event| match event {
+            Event::Error(failure) => Some(&**failure),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn warnings(&self, code: &WarningCode) -> Vec<&Warning> {
+        let warnings = self.events.iter().filter_map(|event| match event {
+            Event::Warning(warning) => Some(&**warning),
+            _ => None,
+        });
+        warnings.filter(|warning| warning.code == *code).collect()
+    }
+
+    pub(crate) fn tool_results(&self) -> Vec<&ToolResult> {
+        let results = self.events.iter().filter_map(|event| match event {
+            Event::ToolResult(result) => Some(&**result),
+            _ => None,
+        });
+        results.collect()
+    }
+}
+
+/// What the system says of a process.
+fn stat(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
+}
+
+/// The letter of a process's state.
+pub(crate) fn state(pid: u32) -> Option<char> {
+    stat(pid)?.rsplit(") ").next()?.chars().next()
+}
+
+/// A zombie is not alive: orphans are reaped by whoever is process 1 here, if at all.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+/// Waits for a condition.
+pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < BOUND, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits for a condition, and lets nothing else happen on this thread meanwhile.
+pub(crate) fn block_until(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < BOUND, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub(crate) fn is_init(event: &Event) -> bool {
+    matches!(event, Event::Init(_))
+}
+
+pub(crate) fn is_text(event: &Event) -> bool {
+    matches!(event, Event::Text(_))
+}
+
+pub(crate) fn is_tool_use(event: &Event) -> bool {
+    matches!(event, Event::ToolUse(_))
+}
+
+/// `0 1 2 ` and so on: what a burst says.
+pub(crate) fn counted(count: u64) -> String {
+    use std::fmt::Write as _;
+    (0..count).fold(String::new(), |mut text, number| {
+        _ = write!(text, "{number} ");
+        text
+    })
+}

@@ -1,0 +1,25 @@
+//! What the driver promises of every run, whatever the CLI does. The fake agent plays the CLI.
+//!
+//! A name is a promise. Where a limit must not be what ends a run, it is [`lab::LONG`], which no test waits for; a bound
+//! on a test is a failure, never a measure.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "the lints take helpers of tests for library code"
+)]
+
+mod agents;
+mod dropping;
+mod ends;
+mod grandchildren;
+mod lab;
+mod lines;
+mod many;
+mod private;
+mod slow;
+mod start;
+mod stdin;
+mod stopping;
+mod watchdog;

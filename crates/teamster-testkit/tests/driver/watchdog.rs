@@ -1,0 +1,177 @@
+//! How long an agent may be silent, phase by phase.
+
+use std::time::Duration;
+
+use serde_json::json;
+use teamster::event::{ErrorCode, WarningCode};
+use teamster::request::Limits;
+use teamster_testkit::fake::Script;
+
+use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end};
+
+/// Every limit is far away, but for how long an end may take.
+fn far() -> Limits {
+    let mut limits = Limits::default();
+    limits.startup = LONG;
+    limits.silence = LONG;
+    limits.tool = LONG;
+    limits.after_result = LONG;
+    limits.grace = SHORT;
+    limits
+}
+
+async fn play(lab: &Lab, script: &Script, set: impl FnOnce(&mut Limits)) -> Told {
+    let mut request = lab.request(script);
+    request.limits = far();
+    set(&mut request.limits);
+    lab.finish(request).await
+}
+
+#[track_caller]
+fn barked(told: &Told, words: &[&str]) {
+    let message = told.failed(&ErrorCode::WatchdogTimeout);
+    for word in words {
+        assert!(message.contains(word), "{word:?} is not in {message:?}");
+    }
+    assert!(!told.result().aborted);
+}
+
+#[tokio::test]
+async fn an_agent_that_says_nothing_at_all_is_ended_by_the_limit_of_its_start() {
+    let lab = Lab::new();
+    let told =
+        play(&lab, &Script::new().write_pid(&lab.pid_file(), "agent").hang(), |limits| limits.startup = SHORT).await;
+    barked(&told, &["startup", "0.2 s"]);
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn an_agent_that_falls_silent_is_ended_by_the_limit_of_silence() {
+    let lab = Lab::new();
+    let told = play(&lab, &agent(&lab).claude_text("Hello").hang(), |limits| limits.silence = SHORT).await;
+    barked(&told, &["silence", "0.2 s"]);
+    assert_eq!(told.result().text, "Hello");
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn an_agent_whose_tool_never_ends_is_ended_by_the_limit_of_tools_which_names_it() {
+    let lab = Lab::new();
+    let script = agent(&lab).claude_tool("toolu_1", "Bash", &json!({"command": "make"})).hang();
+    let told = play(&lab, &script, |limits| limits.tool = SHORT).await;
+    barked(&told, &["limit: tool", "0.2 s", "Bash"]);
+    assert_eq!(told.tool_results()[0].output, "interrupted");
+}
+
+#[tokio::test]
+async fn a_tool_that_runs_longer_than_the_limit_of_silence_is_left_alone() {
+    let lab = Lab::new();
+    let script = agent(&lab)
+        .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
+        .sleep(SHORT * 15)
+        .claude_tool_result("toolu_1", "made")
+        .then(good_end("Hello"));
+    play(&lab, &script, |limits| limits.silence = SHORT * 5).await.is_good("Hello");
+}
+
+#[tokio::test]
+async fn silence_counts_again_when_the_tool_has_ended() {
+    let lab = Lab::new();
+    let script = agent(&lab)
+        .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
+        .claude_tool_result("toolu_1", "made")
+        .hang();
+    barked(&play(&lab, &script, |limits| limits.silence = SHORT).await, &["limit: silence"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_speaks_slowly_but_speaks_is_left_alone() {
+    let lab = Lab::new();
+    let script = (0..30).fold(agent(&lab), |script, _| script.claude_text("word ").sleep(SHORT / 2));
+    let told = play(&lab, &script.then(good_end("end")), |limits| limits.silence = SHORT * 10).await;
+    told.is_good(&format!("{}end", "word ".repeat(30)));
+}
+
+#[tokio::test]
+async fn a_heartbeat_does_not_feed_the_watchdog() {
+    let lab = Lab::new();
+    let script = (0..1000).fold(agent(&lab), |script, _| script.claude_keep_alive().sleep(SHORT / 10));
+    barked(&play(&lab, &script, |limits| limits.silence = SHORT * 2).await, &["limit: silence"]);
+}
+
+#[tokio::test]
+async fn an_exit_that_is_overdue_is_forced_and_is_no_failure() {
+    let lab = Lab::new();
+    let script = agent(&lab).claude_text("Hello").claude_result("Hello").hang();
+    let told = play(&lab, &script, |limits| limits.after_result = SHORT).await;
+    told.is_good("Hello");
+    assert!(told.warnings(&WarningCode::ExitForced)[0].message.contains("0.2 s"));
+}
+
+#[tokio::test]
+async fn heartbeats_after_the_result_do_not_put_off_the_end() {
+    let lab = Lab::new();
+    let script = agent(&lab).claude_text("Hello").claude_result("Hello");
+    let script =
+        (0..1000).fold(script, |script, _| script.claude_keep_alive().line(json!({"type": "x"})).sleep(SHORT / 10));
+    let told = play(&lab, &script, |limits| limits.after_result = SHORT * 2).await;
+    told.is_good("Hello");
+    assert_eq!(told.warnings(&WarningCode::ExitForced).len(), 1);
+}
+
+#[tokio::test]
+async fn a_deadline_ends_an_agent_that_works_all_the_time() {
+    let lab = Lab::new();
+    let script = (0..2000).fold(agent(&lab), |script, _| script.claude_text("word ").sleep(SHORT / 10));
+    let told = play(&lab, &script, |limits| limits.deadline = SHORT * 2).await;
+    assert!(told.failed(&ErrorCode::DeadlineExceeded).contains("0.4 s"));
+    assert!(!told.result().aborted);
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_deadline_ends_an_agent_that_writes_without_end() {
+    let lab = Lab::new();
+    let told = play(&lab, &agent(&lab).claude_burst(u64::MAX), |limits| limits.deadline = SHORT * 2).await;
+    told.failed(&ErrorCode::DeadlineExceeded);
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn an_agent_that_is_ended_by_a_limit_is_asked_politely_first() {
+    let lab = Lab::new();
+    let script = Script::new().claude_obeys_interrupts().then(agent(&lab)).claude_text("Hello").read_to_end();
+    let told = play(&lab, &script, |limits| {
+        limits.silence = SHORT;
+        limits.grace = LONG;
+    });
+    let told = told.await;
+    barked(&told, &["limit: silence"]);
+    assert_eq!(told.result().exit_code, Some(0));
+}
+
+#[tokio::test]
+async fn limits_of_zero_are_off() {
+    let lab = Lab::new();
+    let script = Script::new()
+        .sleep(SHORT)
+        .then(agent(&lab))
+        .sleep(SHORT)
+        .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
+        .sleep(SHORT)
+        .claude_tool_result("toolu_1", "made")
+        .claude_text("Hello")
+        .claude_result("Hello")
+        .sleep(SHORT)
+        .read_to_end();
+    let told = play(&lab, &script, |limits| {
+        limits.startup = Duration::ZERO;
+        limits.silence = Duration::ZERO;
+        limits.tool = Duration::ZERO;
+        limits.after_result = Duration::ZERO;
+        limits.deadline = Duration::ZERO;
+    });
+    let told = told.await;
+    told.is_good("Hello");
+    assert_eq!(told.result().exit_code, Some(0));
+}
