@@ -50,7 +50,7 @@ impl Launch {
     /// Adds a private file and `--flag=PATH` with its path.
     pub fn flag_file(&mut self, flag: &str, name: &'static str, content: impl Into<Vec<u8>>) -> &mut Self {
         self.files.push(PrivateFile { name, content: content.into() });
-        self.args.push(Arg::PathOf { before: format!("{flag}="), file: name });
+        self.args.push(Arg::PathOf { before: format!("{flag}="), file: name, after: String::new() });
         self
     }
 
@@ -75,17 +75,29 @@ impl std::fmt::Debug for Launch {
 }
 
 /// An argument or a variable's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Arg {
     /// As it is.
     Text(String),
-    /// The path of a private file behind a prefix, known only when the run has its directory.
+    /// The path of a private file amid text, known only when the run has its directory.
     PathOf {
         /// What stands before the path, such as `--flag=`.
         before: String,
         /// The file's name in [`Launch::files`].
         file: &'static str,
+        /// What stands behind it.
+        after: String,
     },
+}
+
+impl std::fmt::Debug for Arg {
+    /// Shows no text: it may be what is nobody's business.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => write!(formatter, "Text({} bytes)", text.len()),
+            Self::PathOf { file, .. } => write!(formatter, "PathOf({file})"),
+        }
+    }
 }
 
 /// What goes to standard input.

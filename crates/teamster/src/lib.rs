@@ -33,11 +33,15 @@
 //! Invariant: this crate knows no agent's output; it introduces agents (`teamster-protocol`) to processes
 //! (`teamster-process`).
 
+mod adapters;
 mod driver;
+mod query;
 mod registry;
 mod run;
 mod runtime;
 
+pub use adapters::{EventStream, Only, WholeMessages};
+pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, Run};
 pub use runtime::{RunError, Runtime};

@@ -75,9 +75,13 @@ impl Runtime {
         for attachment in &mut request.attachments {
             read_attachment(attachment, &cwd)?;
         }
+        let warnings = match agent.abilities() {
+            Some(abilities) => abilities.check(agent.name(), &request)?,
+            None => Vec::new(),
+        };
         let plan = agent.plan(&request)?;
         let host = Host { environment: self.environment.clone(), cwd };
-        Ok(Run::start(&self.drivers, |outlet| driver::drive(plan, host, request.limits, outlet)))
+        Ok(Run::start(&self.drivers, |outlet| driver::drive(plan, warnings, host, request.limits, outlet)))
     }
 
     /// Waits until every run of this runtime has ended and left nothing behind.

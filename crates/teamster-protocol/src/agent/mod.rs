@@ -2,8 +2,11 @@
 //!
 //! A new agent is one folder here that implements [`Agent`]; nothing else changes.
 
+mod abilities;
 pub mod claude;
 mod line;
+
+pub use abilities::{Abilities, Feature, Support};
 
 use crate::launch::Launch;
 use crate::protocol::Protocol;
@@ -13,6 +16,12 @@ use crate::request::{RequestError, RunRequest};
 pub trait Agent: Send + Sync {
     /// Its name in Teamster, in lower case.
     fn name(&self) -> &str;
+
+    /// What the agent can do: requests are checked against it before [`plan`](Self::plan) is asked, and what is ignored
+    /// is told in a warning. `None` where the agent checks requests itself.
+    fn abilities(&self) -> Option<&'static Abilities> {
+        None
+    }
 
     /// Plans a run: how to start the CLI, and the state machine that understands it.
     ///

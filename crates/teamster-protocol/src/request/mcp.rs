@@ -70,8 +70,8 @@ impl McpServer {
                 {
                     fields.insert("type".into(), "stdio".into());
                 }
-                let server =
-                    serde_json::from_value(entry).map_err(|error| wrong(format!("server \"{name}\": {error}")))?;
+                let server = serde_json::from_value(entry)
+                    .map_err(|error| wrong(format!("server \"{name}\": {}", without_values(&error))))?;
                 Ok((name, server))
             })
             .collect()
@@ -111,6 +111,15 @@ impl McpServer {
             return wrong("a value holds a NUL byte");
         }
         Ok(())
+    }
+}
+
+/// What is wrong, without the value that is: it may be a secret in the wrong place.
+fn without_values(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(", expected ") {
+        Some((start, expected)) if start.starts_with("invalid") => format!("expected {expected}"),
+        _ => text,
     }
 }
 

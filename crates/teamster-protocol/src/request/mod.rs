@@ -46,6 +46,9 @@ pub struct RunRequest {
     /// The model, in the agent's words; the agent's default if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How hard the model is to think, in the agent's words (`low`, `high`, ...).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
     /// A fresh conversation, or which one to go on with.
     pub conversation: Conversation,
     /// Replaces the agent's system prompt.
@@ -80,6 +83,10 @@ pub struct RunRequest {
     /// Arguments passed to the CLI as they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cli_args: Vec<String>,
+    /// Whether the agent may use agent configuration that it finds in the working directory.
+    pub project_trust: ProjectTrust,
+    /// Whether the agent may interpret the prompt.
+    pub prompt_mode: PromptMode,
     /// How the answer is to come.
     pub output: OutputMode,
     /// How long things may take.
@@ -107,6 +114,8 @@ impl std::fmt::Debug for RunRequest {
             .field("mcp_servers", &self.mcp_servers)
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .field("cli_path", &self.cli_path)
+            .field("project_trust", &self.project_trust)
+            .field("prompt_mode", &self.prompt_mode)
             .field("output", &self.output)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
@@ -143,6 +152,34 @@ pub enum OutputMode {
     Messages,
     /// One document at the end, where the agent has that form.
     Batch,
+}
+
+/// Whether a working directory's own agent configuration is used: it can run hooks, start MCP servers, and send the
+/// vendor's key elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum ProjectTrust {
+    /// As the agent does by itself.
+    #[default]
+    Trusted,
+    /// Nothing of it is used.
+    Untrusted,
+}
+
+/// What becomes of a prompt that means something to the agent: a leading `/` runs a command, `@path` reads a file of the
+/// host, `$name` injects a skill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum PromptMode {
+    /// As the agent does by itself.
+    #[default]
+    Agent,
+    /// The model gets the text as it is.
+    Literal,
 }
 
 /// What the agent may do.

@@ -29,6 +29,14 @@ pub enum RequestError {
         /// What it was.
         value: String,
     },
+    /// It goes to the CLI as text, and is none.
+    #[error("{field} is not UTF-8: {value:?}")]
+    NotUtf8 {
+        /// The field of the request.
+        field: &'static str,
+        /// What it was, as far as it can be shown.
+        value: String,
+    },
     /// Not the name of an environment variable.
     #[error("{name:?} cannot name an environment variable: a name is not empty and holds neither '=' nor NUL")]
     EnvName {
@@ -77,7 +85,7 @@ pub enum RequestError {
     #[error("{agent} cannot honour {option}: {why}")]
     Unsupported {
         /// The agent.
-        agent: &'static str,
+        agent: String,
         /// The option.
         option: &'static str,
         /// Why, and what to do.
@@ -120,7 +128,8 @@ impl RunRequest {
             Conversation::Resume(id) | Conversation::Fork(id) => Some(id.as_str()),
             Conversation::New | Conversation::Continue => None,
         };
-        for (field, value) in [("model", self.model.as_deref()), ("session id", session)] {
+        let words = [("model", self.model.as_deref()), ("effort", self.effort.as_deref()), ("session id", session)];
+        for (field, value) in words {
             let Some(value) = value else { continue };
             text(field, value)?;
             if value.starts_with('-') {
@@ -145,10 +154,16 @@ impl RunRequest {
         for argument in &self.cli_args {
             no_nul("cli_args", argument)?;
         }
-        let paths = self.add_dirs.iter().map(|dir| ("add_dirs", dir));
-        let paths = paths.chain(self.cwd.iter().map(|dir| ("cwd", dir)));
-        for (field, path) in paths.chain(self.cli_path.iter().map(|path| ("cli_path", path))) {
-            text(field, &path.to_string_lossy())?;
+        for dir in &self.add_dirs {
+            let Some(path) = dir.to_str() else {
+                return Err(RequestError::NotUtf8 { field: "add_dirs", value: dir.display().to_string() });
+            };
+            text("add_dirs", path)?;
+        }
+        for (field, path) in [("cwd", &self.cwd), ("cli_path", &self.cli_path)] {
+            if let Some(path) = path {
+                text(field, &path.to_string_lossy())?;
+            }
         }
         Ok(())
     }

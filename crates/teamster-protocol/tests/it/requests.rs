@@ -9,7 +9,7 @@ use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, McpServer, OutputMode, PermissionMode, RequestError, RunRequest,
+    Attachment, Conversation, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest,
 };
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
@@ -103,6 +103,7 @@ fn what_the_agent_cannot_do_is_refused_when_the_run_is_planned() {
     let table = [
         request(|r| r.attachments = vec![Attachment::Path("a.png".into())]),
         request(|r| r.attachments = vec![Attachment::Data { name: "a.bin".into(), data: vec![0, 1] }]),
+        request(|r| (r.output, r.prompt_mode) = (OutputMode::Batch, PromptMode::Literal)),
         request(|r| {
             r.output = OutputMode::Batch;
             r.schema = Some(json!({"description": "x".repeat(200_000)}));
@@ -112,6 +113,7 @@ fn what_the_agent_cannot_do_is_refused_when_the_run_is_planned() {
     insta::assert_snapshot!(texts, @r#"
     cannot attach a.png: it has not been read: whoever starts the run must read it first
     cannot attach a.bin: it is no text, PNG, JPEG, GIF, WebP or PDF
+    claude cannot honour a literal prompt in batch mode: plain text is always interpreted; use streaming output
     claude cannot honour a schema of this length in batch mode: it goes by argv there; use streaming output
     "#);
 }
@@ -226,6 +228,11 @@ prop_compose! {
             PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full,
         ]),
         servers in proptest::collection::btree_map(hostile(), server(), 0..2),
+        (effort, trust, prompt_mode) in (
+            maybe(),
+            select(vec![ProjectTrust::Trusted, ProjectTrust::Untrusted]),
+            select(vec![PromptMode::Agent, PromptMode::Literal]),
+        ),
         (schema, env, attachment) in (maybe(), proptest::collection::btree_map(hostile(), hostile(), 0..2), maybe()),
     ) -> RunRequest {
         request(|r| {
@@ -238,6 +245,10 @@ prop_compose! {
                 (None, _) => Conversation::New,
             };
             r.output = output;
+            r.effort = effort;
+            r.project_trust = trust;
+            // Batch mode has no literal prompts: that is refused, and tested above.
+            r.prompt_mode = if output == OutputMode::Batch { PromptMode::Agent } else { prompt_mode };
             r.system_prompt = system_prompt;
             r.append_system_prompt = append_system_prompt;
             r.permissions.mode = mode;
@@ -252,6 +263,14 @@ prop_compose! {
     }
 }
 
+/// The text of a user message, whether it is a string or cut into blocks.
+fn said(content: &Value) -> String {
+    match content {
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        content => content.as_str().unwrap().to_owned(),
+    }
+}
+
 /// Flags that stand alone; each of our own making.
 const ALONE: &[&str] = &[
     "-p",
@@ -260,12 +279,15 @@ const ALONE: &[&str] = &[
     "--fork-session",
     "--continue",
     "--dangerously-skip-permissions",
+    "--strict-mcp-config",
 ];
 
 /// Flags whose value stands behind `=`.
 const WITH_VALUE: &[&str] = &[
     "--resume",
     "--model",
+    "--effort",
+    "--setting-sources",
     "--max-turns",
     "--max-budget-usd",
     "--permission-mode",
@@ -293,7 +315,7 @@ fn only_our_flags(launch: &Launch) -> Result<(), String> {
                     return Err(format!("{text:?} is no flag of ours"));
                 }
             }
-            Arg::PathOf { before, file } => {
+            Arg::PathOf { before, file, .. } => {
                 let named = launch.files.iter().any(|private| private.name == *file);
                 if !(before.starts_with("--") && before.ends_with('=') && named) {
                     return Err(format!("{before:?} {file:?}"));
@@ -349,7 +371,7 @@ proptest! {
                 let kind = document["type"].as_str().unwrap();
                 prop_assert!(kind == "control_request" || kind == "user", "{}", kind);
                 if kind == "user" && request.attachments.is_empty() {
-                    prop_assert_eq!(&document["message"]["content"], &Value::from(request.prompt.as_str()));
+                    prop_assert_eq!(said(&document["message"]["content"]), request.prompt.as_str());
                 }
             }
         }

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use teamster_process::Exit;
 use teamster_protocol::agent::Plan;
-use teamster_protocol::event::{ErrorCode, Event, Failure};
+use teamster_protocol::event::{ErrorCode, Event, Failure, Warning};
 use teamster_protocol::protocol::{Action, ExitReport, Input, Protocol};
 use teamster_protocol::request::Limits;
 use teamster_protocol::transcript::{Cause, End, Transcript};
@@ -37,10 +37,13 @@ pub(crate) struct Host {
 }
 
 /// Drives a run from its start to its `done`. What the consumer has not taken by then is left to the run.
-pub(crate) async fn drive(plan: Plan, host: Host, limits: Limits, outlet: Outlet) {
+pub(crate) async fn drive(plan: Plan, warnings: Vec<Warning>, host: Host, limits: Limits, outlet: Outlet) {
     let started = Instant::now();
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone());
     let mut story = Story::new(plan.protocol, outbox, started);
+    for warning in warnings {
+        story.say(warning.into());
+    }
     let ended = if outlet.aborted.is_cancelled() {
         live::Ended { cause: Some(Cause::Aborted), ..live::Ended::default() }
     } else {

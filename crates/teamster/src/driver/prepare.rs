@@ -85,12 +85,13 @@ fn private_files(files: &[PrivateFile]) -> Result<Option<Files>, Failure> {
 fn resolve(arg: &Arg, paths: &BTreeMap<&str, &PathBuf>) -> Result<OsString, Failure> {
     match arg {
         Arg::Text(text) => Ok(text.into()),
-        Arg::PathOf { before, file } => {
+        Arg::PathOf { before, file, after } => {
             let path = paths.get(file).ok_or_else(|| {
                 Failure::new(ErrorCode::SpawnFailed, format!("the launch names the private file {file}, but has none"))
             })?;
             let mut whole = OsString::from(before);
             whole.push(path);
+            whole.push(after);
             Ok(whole)
         }
     }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use crate::request::{Attachment, AttachmentKind, RequestError, RunRequest};
+use crate::request::{Attachment, AttachmentKind, PromptMode, RequestError, RunRequest};
 
 /// The id of our `initialize` request.
 pub(super) const INITIALIZE: &str = "teamster-initialize";
@@ -39,14 +39,38 @@ pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {
 
 /// The prompt with its attachments.
 pub(super) fn user_message(request: &RunRequest) -> Result<Vec<u8>, RequestError> {
-    let content = if request.attachments.is_empty() {
-        Value::String(request.prompt.clone())
-    } else {
-        let mut blocks = request.attachments.iter().map(attachment_block).collect::<Result<Vec<_>, _>>()?;
-        blocks.push(json!({ "type": "text", "text": request.prompt }));
-        Value::Array(blocks)
+    let mut blocks = request.attachments.iter().map(attachment_block).collect::<Result<Vec<_>, _>>()?;
+    let prompt = match request.prompt_mode {
+        PromptMode::Agent => vec![request.prompt.as_str()],
+        PromptMode::Literal => literal(&request.prompt),
+    };
+    let content = match &prompt[..] {
+        [prompt] if blocks.is_empty() => Value::String((*prompt).to_owned()),
+        parts => {
+            blocks.extend(parts.iter().map(|text| json!({ "type": "text", "text": text })));
+            Value::Array(blocks)
+        }
     };
     Ok(line(&json!({ "type": "user", "message": { "role": "user", "content": content } })))
+}
+
+/// Cuts a prompt so that the CLI interprets none of it: 2.1.197 looks for a leading `/` and for `@path` in the last text
+/// block alone. The last word stands by itself, or the last character where the word means something too.
+fn literal(prompt: &str) -> Vec<&str> {
+    if !prompt.trim_start().starts_with('/') && !prompt.contains('@') {
+        return vec![prompt];
+    }
+    let ink = prompt.trim_end();
+    let last_word = ink.rfind(char::is_whitespace).map(|at| at + 1);
+    let last_word = last_word.filter(|&at| {
+        prompt.get(at..).is_some_and(|word| !word.contains('@') && !word.starts_with('/'))
+            && prompt.get(..at).is_some_and(|rest| !rest.trim().is_empty())
+    });
+    let last_character = ink.char_indices().next_back().map(|(at, _)| at).filter(|&at| at > 0);
+    match last_word.or(last_character).and_then(|at| prompt.split_at_checked(at)) {
+        Some((before, after)) => vec![before, after],
+        None => vec![prompt],
+    }
 }
 
 fn attachment_block(attachment: &Attachment) -> Result<Value, RequestError> {
@@ -80,4 +104,27 @@ fn line(value: &Value) -> Vec<u8> {
     let mut bytes = value.to_string().into_bytes();
     bytes.push(b'\n');
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_prompt_is_cut_where_its_last_part_means_nothing() {
+        let table: [(&str, &[&str]); 8] = [
+            ("plain words", &["plain words"]),
+            ("/help me", &["/help ", "me"]),
+            ("/compact", &["/compac", "t"]),
+            ("read @a.txt please\n", &["read @a.txt ", "please\n"]),
+            ("read @a.txt", &["read @a.tx", "t"]),
+            ("@", &["@"]),
+            (" /x", &[" /", "x"]),
+            ("@ü", &["@", "ü"]),
+        ];
+        for (prompt, parts) in table {
+            assert_eq!(literal(prompt), parts, "{prompt:?}");
+            assert_eq!(literal(prompt).concat(), prompt);
+        }
+    }
 }

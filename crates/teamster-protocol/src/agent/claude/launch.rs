@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use crate::launch::{Launch, Stdin};
-use crate::request::{Conversation, OutputMode, PermissionMode, RequestError, RunRequest};
+use crate::request::{Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest};
 
 /// What 2.1.197 allows in every mode, though it changes the project: a branch and a folder for it.
 const NEVER_ASKED_FOR: &[&str] = &["EnterWorktree"];
@@ -24,6 +24,7 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
     model(&mut launch, request);
     permissions(&mut launch, request);
     mcp(&mut launch, request);
+    trust(&mut launch, request);
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
@@ -68,6 +69,9 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) {
 fn model(launch: &mut Launch, request: &RunRequest) {
     if let Some(model) = &request.model {
         launch.flag("--model", model);
+    }
+    if let Some(effort) = &request.effort {
+        launch.flag("--effort", effort);
     }
     if let Some(text) = &request.system_prompt {
         launch.flag_file("--system-prompt-file", "system-prompt.txt", text.as_str());
@@ -127,6 +131,13 @@ fn mcp(launch: &mut Launch, request: &RunRequest) {
     }
 }
 
+/// In `-p` a foreign folder is trusted: its settings run hooks and can send the key elsewhere (trap 8).
+fn trust(launch: &mut Launch, request: &RunRequest) {
+    if request.project_trust == ProjectTrust::Untrusted {
+        launch.flag("--setting-sources", "user").arg("--strict-mcp-config");
+    }
+}
+
 fn environment(launch: &mut Launch, request: &RunRequest) {
     // A run ends with its answer. Left in the background, a tool would be killed 5 s after it, or start a second turn
     // (trap 10).
@@ -139,6 +150,13 @@ fn environment(launch: &mut Launch, request: &RunRequest) {
 }
 
 fn batch_prompt(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+    if request.prompt_mode == PromptMode::Literal {
+        return Err(RequestError::Unsupported {
+            agent: "claude".to_owned(),
+            option: "a literal prompt in batch mode",
+            why: "plain text is always interpreted; use streaming output".to_owned(),
+        });
+    }
     if let Some(schema) = &request.schema {
         let schema = schema.to_string();
         if schema.len() > LONGEST_ARGUMENT {

@@ -4,6 +4,7 @@
 //! stays open until the result has been read, and an interrupt is a control request. Batch mode is the plain one-shot
 //! launch with a single JSON document at the end; its document goes through the same state machine.
 
+mod abilities;
 mod control;
 mod failure;
 mod launch;
@@ -14,7 +15,7 @@ mod protocol;
 mod tools;
 mod wire;
 
-use super::{Agent, Plan};
+use super::{Abilities, Agent, Plan};
 use crate::request::{RequestError, RunRequest};
 
 /// The agent `claude`.
@@ -24,6 +25,10 @@ pub struct Claude;
 impl Agent for Claude {
     fn name(&self) -> &'static str {
         "claude"
+    }
+
+    fn abilities(&self) -> Option<&'static Abilities> {
+        Some(&abilities::ABILITIES)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

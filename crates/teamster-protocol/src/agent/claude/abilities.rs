@@ -1,0 +1,60 @@
+//! What Claude Code 2.1.197 can do, and by which means.
+
+use crate::agent::{Abilities, Feature, Support};
+use Support::Yes;
+
+pub(super) const ABILITIES: Abilities = Abilities {
+    program: "claude",
+    tested_version: "2.1.197",
+    package: "@anthropic-ai/claude-code",
+    credential_variables: &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_VERTEX",
+    ],
+    credential_files: &[".claude/.credentials.json"],
+    features: &[
+        (Feature::Model, Yes("`--model`; names are not checked before the vendor sees them")),
+        (Feature::Effort, Yes("`--effort`; an unknown level is a warning on stderr")),
+        (Feature::SystemPrompt, Yes("`--system-prompt-file`, a private file")),
+        (Feature::AppendSystemPrompt, Yes("`--append-system-prompt-file`, a private file")),
+        (Feature::Attachments, Yes("content blocks of the user message: images, PDF, text")),
+        (Feature::Schema, Yes("`initialize` request (batch: `--json-schema`); a run without the output is an error")),
+        (Feature::Resume, Yes("`--resume`, from the session's own directory; another session's answer is an error")),
+        (Feature::Fork, Yes("`--resume` with `--fork-session`")),
+        (Feature::Continue, Yes("`--continue`")),
+        (Feature::ReadOnly, Yes("mode `default`, which denies what it would ask for, and the edit tools denied")),
+        (Feature::Ask, Yes("mode `default`, which denies what it would ask for in a run")),
+        (Feature::Edit, Yes("mode `acceptEdits`")),
+        (Feature::Full, Yes("`--dangerously-skip-permissions`; as root only with IS_SANDBOX=1")),
+        (Feature::AllowTools, Yes("`--allowedTools`, one rule a flag")),
+        (Feature::DenyTools, Yes("`--disallowedTools`, one rule a flag")),
+        (Feature::MaxTurns, Yes("`--max-turns`")),
+        (Feature::MaxBudget, Yes("`--max-budget-usd`; overshoots by one call")),
+        (Feature::AddDirs, Yes("`--add-dir`")),
+        (Feature::McpServers, Yes("`--mcp-config`, a private file; the user's own servers stay")),
+        (Feature::Messages, Yes("stream-json without partial messages")),
+        (Feature::Batch, Yes("`--output-format json`")),
+        (
+            Feature::UntrustedProject,
+            Yes("`--setting-sources=user` and `--strict-mcp-config`; CLAUDE.md goes with them"),
+        ),
+        (
+            Feature::LiteralPrompt,
+            Yes("the last word stands in a text block of its own: only the last block is interpreted"),
+        ),
+    ],
+    events: &[
+        ("init", "`system/init`, at the start of the turn"),
+        ("text", "deltas; whole blocks without partial messages; the result's text where there are no messages"),
+        ("thinking", "deltas, where the model shows it"),
+        ("retract", "when a cut stream is asked again as a whole"),
+        ("tool_use", "when the call is complete, before it runs"),
+        ("tool_result", "in order of completion"),
+        ("usage", "after each message of the main loop; the result adds up every call, subagents' too"),
+        ("rate_limit", "`rate_limit_event`, for subscriptions"),
+        ("warning", "retries, MCP servers that failed, compaction, another model"),
+    ],
+};
