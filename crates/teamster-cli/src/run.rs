@@ -6,10 +6,11 @@
 use std::future::pending;
 use std::io::{self, IsTerminal as _};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use teamster::{Event, Run, Runtime};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::args::RunArgs;
 use crate::exit;
@@ -23,10 +24,12 @@ const WAITING_EVENTS: usize = 16;
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 const ASKED_TO_STOP: &str = "asked the agent to stop; Ctrl-C again ends it at once";
+const ENDING: &str = "ending the agent at once";
 
 /// What the writer is given.
 enum Item {
-    Event(Instant, Box<Event>),
+    /// An event with its place in the queue.
+    Event(Instant, Box<Event>, OwnedSemaphorePermit),
     Notice(String),
 }
 
@@ -55,13 +58,13 @@ async fn run(job: Job) -> io::Result<u8> {
     let runtime = Runtime::new();
     // Before anything is started: from now on no signal leaves something behind.
     let mut signals = Signals::catch()?;
+    let (items, written) = start_writer(Output::new(job.format))?;
     let patience = job.request.limits.grace + LAST_WORDS;
     let run = match runtime.run(&job.agent, job.request) {
         Ok(run) => run,
         Err(error) => return Ok(refuse(&error.to_string(), None)),
     };
     let control = run.control();
-    let (items, written) = start_writer(Output::new(job.format))?;
     let notices = items.downgrade();
     let code = {
         let mut shown = pin!(show(run, items, written));
@@ -74,13 +77,16 @@ async fn run(job: Job) -> io::Result<u8> {
                 signal = signals.next() => match signal {
                     Signal::Interrupt if asked => {
                         control.abort();
-                        give_up.get_or_insert_with(|| tokio::time::Instant::now() + patience);
+                        if give_up.is_none() {
+                            give_up = Some(tokio::time::Instant::now() + patience);
+                            notify(&notices, ENDING);
+                        }
                     }
                     Signal::Interrupt | Signal::Terminate => {
                         asked = true;
                         control.interrupt();
                         if signal == Signal::Interrupt {
-                            notify(&notices);
+                            notify(&notices, ASKED_TO_STOP);
                         }
                     }
                 },
@@ -92,13 +98,15 @@ async fn run(job: Job) -> io::Result<u8> {
 }
 
 /// Starts the writer; its end tells how it fared.
-fn start_writer(mut output: Output) -> io::Result<(mpsc::Sender<Item>, oneshot::Receiver<io::Result<()>>)> {
-    let (sender, mut items) = mpsc::channel(WAITING_EVENTS);
+///
+/// The channel is bounded by the places that events take, and by there being two notices at most: they never wait.
+fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, oneshot::Receiver<io::Result<()>>)> {
+    let (sender, mut items) = mpsc::unbounded_channel();
     let (end, written) = oneshot::channel();
     let mut write = move || {
         while let Some(item) = items.blocking_recv() {
             match item {
-                Item::Event(time, event) => output.event(&event, time)?,
+                Item::Event(time, event, _place) => output.event(&event, time)?,
                 Item::Notice(text) => output.notice(&text)?,
             }
         }
@@ -110,20 +118,37 @@ fn start_writer(mut output: Output) -> io::Result<(mpsc::Sender<Item>, oneshot::
 }
 
 /// Passes the run's events to the writer, until both are at their end.
-async fn show(mut run: Run, items: mpsc::Sender<Item>, written: oneshot::Receiver<io::Result<()>>) -> u8 {
-    let control = run.control();
+async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot::Receiver<io::Result<()>>) -> u8 {
+    let places = Arc::new(Semaphore::new(WAITING_EVENTS));
+    let mut written = pin!(written);
+    let mut fared = None;
     let mut code = exit::FAILURE;
-    while let Some(event) = run.next().await {
-        if let Event::Done(done) = &event {
-            code = exit::of_result(&done.result);
-        }
-        if items.send(Item::Event(Instant::now(), Box::new(event))).await.is_err() {
+    loop {
+        tokio::select! {
+            event = run.next() => {
+                let Some(event) = event else { break };
+                if let Event::Done(done) = &event {
+                    code = exit::of_result(&done.result);
+                }
+                let now = Instant::now();
+                if let Ok(place) = Arc::clone(&places).acquire_owned().await {
+                    // Without a writer it goes nowhere.
+                    let _ = items.send(Item::Event(now, Box::new(event), place));
+                }
+            }
             // Nobody reads on: the agent need not work on.
-            control.interrupt();
+            end = &mut written, if fared.is_none() => {
+                fared = Some(end);
+                run.control().interrupt();
+            }
         }
     }
     drop(items);
-    match written.await {
+    let fared = match fared {
+        Some(end) => end,
+        None => written.await,
+    };
+    match fared {
         Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::NO_READER,
         Ok(Err(error)) => {
             write_error(&mut anstream::stderr(), &format!("cannot write to standard output: {error}"), None);
@@ -133,12 +158,12 @@ async fn show(mut run: Run, items: mpsc::Sender<Item>, written: oneshot::Receive
     }
 }
 
-/// Tells the person who pressed Ctrl-C what comes of it. While the writer is stuck, nothing is told.
-fn notify(notices: &mpsc::WeakSender<Item>) {
+/// Tells the person who pressed Ctrl-C what comes of it, after the events that wait already.
+fn notify(notices: &mpsc::WeakUnboundedSender<Item>, text: &str) {
     // The terminal has written `^C` at the beginning of the line, or somewhere in it.
     let start = if io::stderr().is_terminal() { "\r" } else { "" };
     if let Some(notices) = notices.upgrade() {
-        let _ = notices.try_send(Item::Notice(format!("{start}{ASKED_TO_STOP}")));
+        let _ = notices.send(Item::Notice(format!("{start}{text}")));
     }
 }
 

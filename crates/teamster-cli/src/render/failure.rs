@@ -46,9 +46,7 @@ fn hint(failure: &Failure, result: &RunResult) -> Option<String> {
             "install the agent's CLI, or name its program with --cli-path (BACKEND_CLI_PATH)".to_owned()
         }
         ErrorCode::SpawnFailed => "see whether the program of --cli-path can be executed here".to_owned(),
-        ErrorCode::WatchdogTimeout => {
-            or_resume("--timeout, --tool-timeout and --startup-timeout bound silence; 0 lifts them")
-        }
+        ErrorCode::WatchdogTimeout => or_resume("raise --timeout, --tool-timeout or --startup-timeout"),
         ErrorCode::DeadlineExceeded => or_resume("raise --deadline"),
         ErrorCode::MaxTurns => or_resume("raise --max-turns"),
         ErrorCode::Budget => "raise --max-budget, or see to the account's balance".to_owned(),

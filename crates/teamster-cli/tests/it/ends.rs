@@ -1,5 +1,6 @@
 //! Exit codes, and what is said with them.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
@@ -97,4 +98,13 @@ fn help_and_version_exit_with_0() {
         let end = ended(teamster("", &args));
         assert_eq!((end.code, end.err.as_str()), (Some(0), ""));
     }
+}
+
+#[test]
+fn a_full_disk_is_told_and_exits_with_1() {
+    let mut command = teamster(ANSWER, &["--output", "ndjson", "hi"]);
+    let mut child = command.stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped()).spawn().unwrap();
+    assert_eq!(wait(&mut child), Some(1));
+    let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert!(said.starts_with("error: cannot write to standard output: "), "{said}");
 }

@@ -8,7 +8,8 @@ use crate::render::plain::{columns, one_line};
 
 /// The closing lines: one, or two where the session's name does not fit; none where nothing is known.
 pub(super) fn lines(result: &RunResult, width: usize) -> Vec<String> {
-    let turns = result.num_turns.map(|turns| format!("{turns} {}", if turns == 1 { "turn" } else { "turns" }));
+    let turns = result.num_turns.filter(|turns| *turns > 0);
+    let turns = turns.map(|turns| format!("{turns} {}", if turns == 1 { "turn" } else { "turns" }));
     let cost = result.total_cost_usd.filter(|cost| *cost > 0.0).map(dollars);
     let known = [result.model.as_deref().map(one_line), turns, tokens(result), cost];
     let known: Vec<String> = known.into_iter().flatten().collect();
