@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use teamster_protocol::request::{Conversation, McpServer, OutputMode, RunRequest};
 
 /// A recorded run.
 pub(crate) struct Capture {
@@ -54,7 +53,13 @@ fn read(folder: &Path) -> Capture {
     let exit = match (run.exit, run.spawn_error) {
         (_, Some(error)) => Exit::NotStarted(error),
         (Some(ExitFile { code: Some(code), .. }), _) => Exit::Code(code),
-        (Some(ExitFile { signal: Some(9), .. }), _) => Exit::Signal("SIGKILL"),
+        (Some(ExitFile { signal: Some(signal), .. }), _) => Exit::Signal(match signal {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            9 => "SIGKILL",
+            15 => "SIGTERM",
+            other => panic!("{}: signal {other}", folder.display()),
+        }),
         _ => panic!("{}: no exit that is known", folder.display()),
     };
     Capture {
@@ -78,32 +83,13 @@ impl Capture {
         lines.filter(|_| !self.stdout.is_empty()).map(|line| line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// What a caller would have asked for, as far as the reading of the answer depends on it.
-    pub(crate) fn request(&self) -> RunRequest {
-        let mut request = RunRequest::new("recorded");
-        if self.value(&["--output-format"]) == Some("json") {
-            request.output = OutputMode::Batch;
-        }
-        request.conversation = match self.value(&["--resume", "-r"]) {
-            Some(id) if self.has(&["--fork-session"]) => Conversation::Fork(id.into()),
-            Some(id) => Conversation::Resume(id.into()),
-            None if self.has(&["--continue", "-c"]) => Conversation::Continue,
-            None => Conversation::New,
-        };
-        let schema = self.value(&["--json-schema"]);
-        request.schema = schema.and_then(|text| serde_json::from_str(text).ok());
-        if let Some(servers) = self.value(&["--mcp-config"]).and_then(|text| McpServer::parse_map(text).ok()) {
-            request.mcp_servers = servers;
-        }
-        request
-    }
-
-    fn has(&self, names: &[&str]) -> bool {
+    /// Whether one of these flags was given.
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.argv.iter().any(|argument| names.contains(&argument.as_str()))
     }
 
     /// What follows a flag, or stands behind its `=`.
-    fn value(&self, names: &[&str]) -> Option<&str> {
+    pub(crate) fn value(&self, names: &[&str]) -> Option<&str> {
         let joined = |argument: &'_ String, name: &str| argument.starts_with(&format!("{name}="));
         let at = self
             .argv

@@ -1,12 +1,12 @@
 //! Drives a protocol as the driver does, without a process.
 
-use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::event::{ErrorCode, Event, Failure};
 use teamster_protocol::protocol::{Action, ExitReport, Input, Protocol};
 use teamster_protocol::request::RunRequest;
 use teamster_protocol::transcript::{Cause, End, Transcript};
 
 use crate::capture::{Capture, Exit};
+use crate::subject::{CLAUDE, Subject};
 
 /// What came of an input.
 #[derive(Debug)]
@@ -26,7 +26,11 @@ pub(crate) struct Driver {
 
 impl Driver {
     pub(crate) fn start(request: &RunRequest) -> Self {
-        let protocol = Claude.plan(request).unwrap().protocol;
+        Self::start_of(CLAUDE, request)
+    }
+
+    pub(crate) fn start_of(subject: &Subject, request: &RunRequest) -> Self {
+        let protocol = subject.agent.plan(request).unwrap().protocol;
         let mut driver = Self { protocol, transcript: Transcript::new(), steps: Vec::new() };
         driver.tell(Input::Started);
         driver
@@ -64,8 +68,8 @@ impl Driver {
 }
 
 /// A recorded run once more.
-pub(crate) fn replay(capture: &Capture) -> Vec<Step> {
-    let mut driver = Driver::start(&capture.request());
+pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
+    let mut driver = Driver::start_of(subject, &(subject.request)(capture));
     // What is written first is the request, which the capture's own argv and stdin do not depend on.
     driver.steps.clear();
     for line in capture.lines() {

@@ -22,4 +22,6 @@ mod requests;
 #[cfg(feature = "schema")]
 mod schema;
 #[cfg(test)]
+mod subject;
+#[cfg(test)]
 mod transcript;

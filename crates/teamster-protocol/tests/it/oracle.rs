@@ -7,7 +7,8 @@ use teamster_protocol::event::{Event, RunResult, Usage};
 
 use crate::capture::Capture;
 use crate::drive::{events, replay};
-use crate::replay::for_each_capture;
+use crate::replay::for_each_capture_of;
+use crate::subject::CLAUDE;
 
 /// The documents of a capture: its lines, or the elements of its one array.
 fn documents(capture: &Capture) -> Vec<Value> {
@@ -44,7 +45,7 @@ fn same<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), S
 
 #[test]
 fn the_text_is_that_of_the_whole_messages_once() {
-    for_each_capture(|capture| {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
         let whole: String = blocks(&documents, "assistant")
             .into_iter()
@@ -55,7 +56,7 @@ fn the_text_is_that_of_the_whole_messages_once() {
             })
             .filter_map(|(_, block)| block["text"].as_str())
             .collect();
-        let events = events(&replay(capture));
+        let events = events(&replay(subject, capture));
         let result = result(&events);
         match of_type(&documents, "result").last() {
             // What was streamed of a message that never became whole stays where the run failed.
@@ -68,9 +69,9 @@ fn the_text_is_that_of_the_whole_messages_once() {
 
 #[test]
 fn the_last_words_are_those_of_the_result() {
-    for_each_capture(|capture| {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
-        let events = events(&replay(capture));
+        let events = events(&replay(subject, capture));
         let result = result(&events);
         match of_type(&documents, "result").last() {
             // `result` is the last text block alone.
@@ -87,7 +88,7 @@ fn the_last_words_are_those_of_the_result() {
 
 #[test]
 fn usage_is_the_sum_over_the_models_of_the_last_result() {
-    for_each_capture(|capture| {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
         let Some(line) = of_type(&documents, "result").last().copied() else { return Ok(()) };
         let sum = |field: &str| {
@@ -99,7 +100,7 @@ fn usage_is_the_sum_over_the_models_of_the_last_result() {
         expected.cache_read_tokens = Some(sum("cacheReadInputTokens"));
         expected.cache_write_tokens = Some(sum("cacheCreationInputTokens"));
         expected.output_tokens = sum("outputTokens");
-        let events = events(&replay(capture));
+        let events = events(&replay(subject, capture));
         same(&result(&events).usage, &Some(expected))?;
         same(&result(&events).total_cost_usd, &line["total_cost_usd"].as_f64())
     });
@@ -107,7 +108,7 @@ fn usage_is_the_sum_over_the_models_of_the_last_result() {
 
 #[test]
 fn every_call_is_told_with_the_result_that_the_lines_have() {
-    for_each_capture(|capture| {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
         let ids = |kind: &str, block_kind: &str, id: &str| {
             let blocks = blocks(&documents, kind).into_iter().map(|(_, block)| block);
@@ -117,7 +118,7 @@ fn every_call_is_told_with_the_result_that_the_lines_have() {
         let mut used = ids("assistant", "tool_use", "id");
         used.extend(ids("assistant", "server_tool_use", "id"));
         let answered = ids("user", "tool_result", "tool_use_id");
-        let events = events(&replay(capture));
+        let events = events(&replay(subject, capture));
         let told = events.iter().filter_map(|event| match event {
             Event::ToolUse(tool) => Some(tool.tool_id.to_string()),
             _ => None,

@@ -12,12 +12,12 @@ use teamster_protocol::request::{Conversation, OutputMode, RunRequest};
 use teamster_protocol::transcript::{Cause, End};
 use teamster_testkit::check::{check, check_ndjson};
 
-use crate::capture;
 use crate::drive::{Driver, events};
+use crate::subject::{SUBJECTS, Subject};
 
 /// The lines of all recorded runs, run by run.
 static RECORDED: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
-    let runs = capture::all("claude").into_iter();
+    let runs = SUBJECTS.iter().flat_map(Subject::captures);
     let lines = runs.map(|capture| capture.lines().map(<[u8]>::to_vec).collect::<Vec<_>>());
     // The longest lines say nothing more than others, and make a case slow.
     lines
@@ -40,8 +40,14 @@ enum Why {
     Failed,
 }
 
+/// Every agent takes the same steps; one that cannot do what the request asks for is left out.
 fn drive(request: &RunRequest, steps: &[Step], why: &Why) {
-    let mut driver = Driver::start(request);
+    for subject in SUBJECTS.iter().filter(|subject| subject.agent.plan(request).is_ok()) {
+        drive_one(Driver::start_of(subject, request), steps, why);
+    }
+}
+
+fn drive_one(mut driver: Driver, steps: &[Step], why: &Why) {
     for step in steps {
         driver.tell(match step {
             Step::Line(line) => Input::Line(line),

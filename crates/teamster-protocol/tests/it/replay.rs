@@ -9,33 +9,40 @@ use std::path::Path;
 
 use teamster_testkit::check::{check, check_ndjson};
 
-use crate::capture::{self, Capture};
+use crate::capture::Capture;
 use crate::drive::{events, replay};
 use crate::render::render;
+use crate::subject::{SUBJECTS, Subject};
 
-/// Says of every capture that fails why it does.
-pub(crate) fn for_each_capture(look: impl Fn(&Capture) -> Result<(), String>) {
-    let captures = capture::all("claude");
-    assert!(captures.len() >= 325, "only {} captures were found", captures.len());
-    let failures: Vec<_> = captures
-        .iter()
-        .filter_map(|capture| look(capture).err().map(|why| format!("{}: {why}", capture.name)))
-        .collect();
+/// Says of every capture of every agent that fails why it does.
+pub(crate) fn for_each_capture(look: impl Fn(&Subject, &Capture) -> Result<(), String>) {
+    for_each_capture_of(SUBJECTS, look);
+}
+
+/// The same for the captures of some agents.
+pub(crate) fn for_each_capture_of(subjects: &[Subject], look: impl Fn(&Subject, &Capture) -> Result<(), String>) {
+    let mut failures = Vec::new();
+    for subject in subjects {
+        for capture in subject.captures() {
+            let failure = look(subject, &capture).err();
+            failures.extend(failure.map(|why| format!("{} {}: {why}", subject.agent.name(), capture.name)));
+        }
+    }
     assert!(failures.is_empty(), "{} captures fail:\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
 fn every_recorded_run_keeps_the_rules_of_the_stream() {
-    for_each_capture(|capture| {
-        check(&events(&replay(capture)))
+    for_each_capture(|subject, capture| {
+        check(&events(&replay(subject, capture)))
             .map_err(|violations| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
     });
 }
 
 #[test]
 fn every_recorded_run_is_printed_and_read_back_without_loss() {
-    for_each_capture(|capture| {
-        let events = events(&replay(capture));
+    for_each_capture(|subject, capture| {
+        let events = events(&replay(subject, capture));
         let text: String = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect();
         match check_ndjson(&text) {
             Ok(read) if read == events => Ok(()),
@@ -47,10 +54,10 @@ fn every_recorded_run_is_printed_and_read_back_without_loss() {
 
 #[test]
 fn every_recorded_run_means_what_its_snapshot_says() {
-    for_each_capture(|capture| {
-        let text = render(capture, &replay(capture));
+    for_each_capture(|subject, capture| {
+        let text = render(capture, &replay(subject, capture));
         let mut settings = insta::Settings::clone_current();
-        settings.set_snapshot_path("../snapshots/claude");
+        settings.set_snapshot_path(format!("../snapshots/{}", subject.agent.name()));
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         let compare = || settings.bind(|| insta::assert_snapshot!(capture.name.as_str(), text));
@@ -60,9 +67,11 @@ fn every_recorded_run_means_what_its_snapshot_says() {
 
 #[test]
 fn every_snapshot_has_its_capture() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/claude");
-    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let snapshots: BTreeSet<_> = names.filter_map(|name| Some(name.strip_suffix(".snap")?.to_owned())).collect();
-    let captures: BTreeSet<_> = capture::all("claude").into_iter().map(|capture| capture.name).collect();
-    assert_eq!(snapshots, captures);
+    for subject in SUBJECTS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(subject.agent.name());
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let snapshots: BTreeSet<_> = names.filter_map(|name| Some(name.strip_suffix(".snap")?.to_owned())).collect();
+        let captures: BTreeSet<_> = subject.captures().into_iter().map(|capture| capture.name).collect();
+        assert_eq!(snapshots, captures);
+    }
 }

@@ -70,8 +70,8 @@ fn the_schemas_in_docs_are_current() {
 #[test]
 fn every_event_of_every_recorded_run_follows_the_schema() {
     let schema = event_schema();
-    for_each_capture(|capture| {
-        events(&replay(capture)).iter().try_for_each(|event| {
+    for_each_capture(|subject, capture| {
+        events(&replay(subject, capture)).iter().try_for_each(|event| {
             let value = serde_json::to_value(event).unwrap();
             valid(&schema, &schema, &value).map_err(|why| format!("{why} in {value}"))
         })

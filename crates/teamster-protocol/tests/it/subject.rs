@@ -1,0 +1,48 @@
+//! The agents under test: each with its recorded runs, and the request that such a run stands for.
+
+use teamster_protocol::agent::{Agent, claude::Claude};
+use teamster_protocol::request::{Conversation, McpServer, OutputMode, RunRequest};
+
+use crate::capture::{self, Capture};
+
+/// An agent under test.
+pub(crate) struct Subject {
+    pub(crate) agent: &'static dyn Agent,
+    /// How many recorded runs there are at least: a folder that is not found is no success.
+    least: usize,
+    /// What a caller would have asked for, as far as the reading of the answer depends on it.
+    pub(crate) request: fn(&Capture) -> RunRequest,
+}
+
+/// Every agent.
+pub(crate) const SUBJECTS: &[Subject] = &[Subject { agent: &Claude, least: 325, request: claude }];
+
+/// The agent of most tests that need just one.
+pub(crate) const CLAUDE: &Subject = &SUBJECTS[0];
+
+impl Subject {
+    pub(crate) fn captures(&self) -> Vec<Capture> {
+        let captures = capture::all(self.agent.name());
+        assert!(captures.len() >= self.least, "only {} captures of {} were found", captures.len(), self.agent.name());
+        captures
+    }
+}
+
+fn claude(capture: &Capture) -> RunRequest {
+    let mut request = RunRequest::new("recorded");
+    if capture.value(&["--output-format"]) == Some("json") {
+        request.output = OutputMode::Batch;
+    }
+    request.conversation = match capture.value(&["--resume", "-r"]) {
+        Some(id) if capture.has(&["--fork-session"]) => Conversation::Fork(id.into()),
+        Some(id) => Conversation::Resume(id.into()),
+        None if capture.has(&["--continue", "-c"]) => Conversation::Continue,
+        None => Conversation::New,
+    };
+    let schema = capture.value(&["--json-schema"]);
+    request.schema = schema.and_then(|text| serde_json::from_str(text).ok());
+    if let Some(servers) = capture.value(&["--mcp-config"]).and_then(|text| McpServer::parse_map(text).ok()) {
+        request.mcp_servers = servers;
+    }
+    request
+}
