@@ -96,13 +96,19 @@ async fn reading_only_refuses_a_command_that_changes_something() -> Result<()> {
 /// What 2.1.197 allows without asking, though it changes the project.
 #[tokio::test]
 async fn nothing_but_full_lets_the_agent_make_a_worktree_or_schedule_a_prompt() -> Result<()> {
-    let worktree = ("EnterWorktree", json!({"name": "made"}));
-    let schedule = ("CronCreate", json!({"cron": "* * * * *", "prompt": "Again.", "recurring": true, "durable": true}));
-    for (tool, input) in [worktree, schedule] {
+    use PermissionMode::{Ask, Edit, ReadOnly};
+    let worktree = json!({"name": "made"});
+    let schedule = json!({"cron": "* * * * *", "prompt": "Again.", "recurring": true, "durable": true});
+    for (permission, tool, input) in [
+        (ReadOnly, "EnterWorktree", worktree.clone()),
+        (Ask, "EnterWorktree", worktree.clone()),
+        (Edit, "EnterWorktree", worktree),
+        (ReadOnly, "CronCreate", schedule),
+    ] {
         let lab = Lab::claude(tool_then_text(tool, input)).await?;
         let made = Command::new("git").args(["init", "--quiet"]).arg(lab.project()).status()?;
         assert!(made.success());
-        let recording = lab.run(mode(lab.request("Go."), PermissionMode::Edit)).await?;
+        let recording = lab.run(mode(lab.request("Go."), permission)).await?;
         assert_refused(&recording)?;
         assert!(!recording.requests[0].tools().contains(&tool));
         assert!(!lab.project().join(".claude").exists());
