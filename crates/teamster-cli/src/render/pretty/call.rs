@@ -82,7 +82,7 @@ mod tests {
             server: server.map(str::to_owned),
             parent_tool_id: None,
         };
-        format!("{} {}", label(&tool), gist(&tool, Some(Path::new("/work"))))
+        format!("{} {}", label(&tool), gist(&tool, Some(Path::new("/project"))))
     }
 
     #[test]
@@ -90,10 +90,10 @@ mod tests {
         let cases = [
             (json!({"command": "echo hi", "description": "Greets"}), "Tool echo hi"),
             (json!({"command": ["bash", "-lc", "ls  -l"]}), "Tool bash -lc ls -l"),
-            (json!({"file_path": "/work/src/lib.rs", "content": "..."}), "Tool src/lib.rs"),
+            (json!({"file_path": "/project/src/lib.rs", "content": "..."}), "Tool src/lib.rs"),
             (json!({"file_path": "/elsewhere/lib.rs"}), "Tool /elsewhere/lib.rs"),
-            (json!({"path": "/work"}), "Tool /work"),
-            (json!({"pattern": "fn main", "path": "/work/src"}), "Tool fn main"),
+            (json!({"path": "/project"}), "Tool /project"),
+            (json!({"pattern": "fn main", "path": "/project/src"}), "Tool fn main"),
             (json!({"command": "cat <<X\n\tone\nX"}), "Tool cat <<X one X"),
             (json!({"command": "echo \u{1b}[31m\u{202e}red"}), "Tool echo red"),
             (json!({"name": "Ada", "depth": 2, "deep": {"a": [1]}}), "Tool deep={\"a\":[1]} depth=2 name=Ada"),

@@ -69,7 +69,7 @@ fn init() -> Event {
     let mut init = Init::new("claude", "s".into());
     init.agent_version = Some("2.1.197".to_owned());
     init.model = Some("claude-opus".to_owned());
-    init.cwd = Some("/work".into());
+    init.cwd = Some("/project".into());
     Event::Init(Box::new(init))
 }
 

@@ -12,7 +12,7 @@ fn a_run_reads_as_it_happened() {
         text("1", "test.\n"),
         tool("a", "Bash", json!({"command": "cargo test"})),
         result("a", Some("error[E0308]: mismatched types\n --> src/lib.rs")),
-        tool("b", "Edit", json!({"file_path": "/work/src/lib.rs"})),
+        tool("b", "Edit", json!({"file_path": "/project/src/lib.rs"})),
         result("b", None),
         text("2", "All green."),
         done(answered),
