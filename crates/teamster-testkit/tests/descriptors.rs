@@ -35,7 +35,7 @@ async fn round(runtime: &Runtime) {
     let ends = [
         begun().claude_result("Hello").read_to_end(),
         begun().claude_result("Hello").hang(),
-        begun().spawn(child).claude_result("Hello").exit(0),
+        begun().spawn(child).claude_result("Hello").read_to_end(),
         begun().claude_burst(60_000).claude_result("Hello").exit(0),
         begun().raise(Signal::Kill),
         begun().claude_tool("toolu_1", "Bash", &json!({})).exit(3),

@@ -46,7 +46,7 @@ type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
 /// The driver's hands on a living process.
 struct Reins<'a> {
     tree: &'a ProcessTree,
-    stdin: StdinWriter,
+    stdin: &'a mut StdinWriter,
     story: &'a mut Story,
     limits: &'a Limits,
     watchdog: Watchdog,
@@ -67,12 +67,14 @@ struct Streams {
 
 /// Lives through a process, from its first moment to its last.
 pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
-    // Dropped in the opposite order: the files go when the tree is gone.
-    let Live { _files, tree, output, diagnostics, stdin } = live;
+    let Live { _files, tree, output, diagnostics, mut stdin } = live;
     let mut streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
+    // When all of this is dropped, the tree goes first: a CLI that sees its pipes close may exit and leave others behind
+    // without a parent to find them by. The files go last.
+    let tree = tree;
     let mut reins = Reins {
         tree: &tree,
-        stdin,
+        stdin: &mut stdin,
         story,
         limits,
         watchdog: Watchdog::new(started),
