@@ -12,6 +12,8 @@ use crate::procfs::Stat;
 pub(crate) struct Family {
     /// `None` when it was reaped, so that its number may belong to others.
     leader: Option<i32>,
+    /// When the leader was started.
+    born: u64,
     host: Host,
     /// Members of the last snapshot: number and start time.
     known: HashMap<i32, u64>,
@@ -29,9 +31,10 @@ pub(crate) struct Host {
 }
 
 impl Family {
-    pub(crate) fn new(leader: i32, host: Host) -> Self {
+    pub(crate) fn new(leader: i32, born: u64, host: Host) -> Self {
         Self {
             leader: Some(leader),
+            born,
             host,
             known: HashMap::new(),
             sessions: HashSet::new(),
@@ -42,6 +45,17 @@ impl Family {
     pub(crate) fn lose_leader(&mut self) {
         if let Some(leader) = self.leader.take() {
             self.groups.remove(&leader);
+        }
+    }
+
+    /// Takes in those of a snapshot that are kin to nobody, but came from the tree as `came_from_it` knows. Asked about
+    /// are only processes that are not members, and not older than the leader was.
+    pub(crate) fn adopt(&mut self, snapshot: &[Stat], mut came_from_it: impl FnMut(&Stat) -> bool) {
+        for stat in snapshot {
+            let may_be = stat.is_alive() && stat.pid > 1 && stat.pid != self.host.pid && stat.start >= self.born;
+            if may_be && self.known.get(&stat.pid) != Some(&stat.start) && came_from_it(stat) {
+                self.known.insert(stat.pid, stat.start);
+            }
         }
     }
 
@@ -121,7 +135,7 @@ mod tests {
     }
 
     fn family() -> Family {
-        Family::new(LEADER, HOST)
+        Family::new(LEADER, LEADER.unsigned_abs().into(), HOST)
     }
 
     fn members(family: &mut Family, others: &[Stat]) -> Vec<i32> {
@@ -171,6 +185,21 @@ mod tests {
         let mut family = family();
         members(&mut family, &[leader(), process(101, 100, 101, 5)]);
         assert_eq!(members(&mut family, &[leader(), process(102, 1, 101, 5)]), [100, 102]);
+    }
+
+    #[test]
+    fn a_stranger_that_came_from_the_tree_is_adopted_with_its_kin() {
+        let mut family = family();
+        let orphan = process(150, 1, 150, 150);
+        let tree = [leader(), orphan.clone(), process(151, 150, 150, 150), process(152, 1, 152, 152)];
+        assert_eq!(members(&mut family, &tree), [100]);
+        let mut asked = Vec::new();
+        family.adopt(&host_and(&tree), |stat| {
+            asked.push(stat.pid);
+            stat.pid == orphan.pid
+        });
+        assert_eq!(asked, [150, 151, 152], "nobody older than the leader is asked about");
+        assert_eq!(members(&mut family, &tree), [100, 150, 151]);
     }
 
     #[test]

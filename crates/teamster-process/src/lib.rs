@@ -49,7 +49,8 @@
 //!
 //! # Invariants
 //!
-//! - A [`ProcessTree`] never ends with known members alive: [`ProcessTree::reap`] and dropping both kill what is left.
+//! - A [`ProcessTree`] never ends with members alive: [`ProcessTree::reap`] and dropping both kill what is left, daemons
+//!   included. (One that threw its environment away before anybody saw it is not found.)
 //! - No signal is ever sent to a process that was not seen as a member of the tree, nor to one that got the number of
 //!   a dead member.
 //! - The group of a tree is never signalled after its leader was reaped, when its number may belong to others.
@@ -78,6 +79,7 @@ pub mod tail;
 pub mod tree;
 
 mod family;
+mod mark;
 mod pidfd;
 mod procfs;
 

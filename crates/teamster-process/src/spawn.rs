@@ -19,6 +19,8 @@ use rustix::{
 };
 use tokio::net::unix::pipe;
 
+use crate::mark::Mark;
+
 /// How much a program can write before somebody reads it. Agents that end while the pipe is full lose what it did not
 /// take, so it is as large as an unprivileged user may ask for.
 pub const PIPE_BYTES: usize = 1024 * 1024;
@@ -34,7 +36,8 @@ pub struct Spawn {
     pub program: PathBuf,
     /// The arguments, without the program's name.
     pub args: Vec<OsString>,
-    /// The whole environment: nothing else is inherited.
+    /// The whole environment: nothing else is inherited. (A variable `TEAMSTER_TREE_...` is added, by which descendants
+    /// are found.)
     pub env: BTreeMap<OsString, OsString>,
     /// The working directory.
     pub cwd: PathBuf,
@@ -154,7 +157,7 @@ fn named(interpreter: Option<&Path>) -> String {
 }
 
 /// Starts the program as the leader of a new process group.
-pub(crate) fn start(spawn: &Spawn) -> Result<(Child, Pipes), SpawnError> {
+pub(crate) fn start(spawn: &Spawn, mark: &Mark) -> Result<(Child, Pipes), SpawnError> {
     let failed = |source: io::Error| explain(spawn, source);
 
     let (stdout, stdout_theirs) = output_pipe().map_err(failed)?;
@@ -172,6 +175,7 @@ pub(crate) fn start(spawn: &Spawn) -> Result<(Child, Pipes), SpawnError> {
         .args(&spawn.args)
         .env_clear()
         .envs(&spawn.env)
+        .env(mark.name(), "1")
         .current_dir(&spawn.cwd)
         .process_group(0)
         .stdin(stdin_theirs)

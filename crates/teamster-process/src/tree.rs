@@ -1,7 +1,8 @@
 //! A running process tree: its leader, everybody who descends from it, and their end.
 //!
 //! The leader has a process group of its own. Descendants that left the group (agents start their tools in sessions of
-//! their own) are found through `/proc`, and remembered from one look to the next: see [`ProcessTree::observe`].
+//! their own) are found through `/proc`, and remembered from one look to the next: see [`ProcessTree::observe`]. When the
+//! tree ends, those too are found that nobody ever saw, by a variable in their environment.
 //! Invariant: the leader is reaped last, since until then its number, which is the group's, cannot pass to others.
 
 use std::{
@@ -20,6 +21,7 @@ use tokio::{
 
 use crate::{
     family::{Family, Host},
+    mark::Mark,
     pidfd,
     procfs::{self, Stat},
     signal::{Exit, Signal},
@@ -51,6 +53,7 @@ pub struct ProcessTree {
     leader: Pid,
     pidfd: AsyncFd<OwnedFd>,
     family: Mutex<Family>,
+    mark: Mark,
     reaped: bool,
 }
 
@@ -66,14 +69,16 @@ pub struct Survivor {
 impl ProcessTree {
     /// Starts a program as the leader of a new tree. Call it inside a Tokio runtime.
     pub fn spawn(spawn: &Spawn) -> Result<(Self, Pipes), SpawnError> {
-        let (child, pipes) = spawn::start(spawn)?;
+        let mark = Mark::unique();
+        let (child, pipes) = spawn::start(spawn, &mark)?;
         let leader = Pid::from_child(&child);
         let own = getpid().as_raw_nonzero().get();
         let host = Host { pid: own, session: procfs::stat_of(own).map_or(0, |stat| stat.session) };
         match pidfd::of_child(leader) {
             Ok(pidfd) => {
-                let family = Mutex::new(Family::new(leader.as_raw_nonzero().get(), host));
-                Ok((Self { leader, pidfd, family, reaped: false }, pipes))
+                let pid = leader.as_raw_nonzero().get();
+                let family = Mutex::new(Family::new(pid, procfs::start_of(pid).unwrap_or_default(), host));
+                Ok((Self { leader, pidfd, family, mark, reaped: false }, pipes))
             }
             Err(source) => {
                 discard(child);
@@ -130,7 +135,7 @@ impl ProcessTree {
 
     /// Who of the tree is alive. A leader that has ended, but was not reaped, is not.
     pub fn alive(&self) -> Vec<Survivor> {
-        self.members().into_iter().filter(Stat::is_alive).map(survivor).collect()
+        self.living().into_iter().map(survivor).collect()
     }
 
     /// Ends the tree: `SIGTERM` to every member, then `SIGKILL` to those that are left after `grace`. The tree is halted
@@ -224,19 +229,31 @@ impl ProcessTree {
         alive
     }
 
+    /// Who is alive, as far as the tree's mark and kinship tell. It reads the environment of strangers too, which costs
+    /// more than a look: it is for the end of a tree.
     fn living(&self) -> Vec<Stat> {
-        let mut members = self.members();
+        let mut members = self.look(|family, snapshot| {
+            // First the kin, whom nobody needs to be asked about.
+            family.update(snapshot.to_vec());
+            family.adopt(snapshot, |stat| self.mark.is_borne_by(stat.pid));
+        });
         members.retain(Stat::is_alive);
         members
     }
 
+    /// Who belongs to the tree, as far as kinship tells.
     fn members(&self) -> Vec<Stat> {
+        self.look(|_, _| ())
+    }
+
+    fn look(&self, learn: impl FnOnce(&mut Family, &[Stat])) -> Vec<Stat> {
         match procfs::snapshot() {
             Ok(snapshot) => {
                 let mut family = self.family();
                 if !self.holds_group() {
                     family.lose_leader();
                 }
+                learn(&mut family, &snapshot);
                 family.update(snapshot)
             }
             Err(error) => {

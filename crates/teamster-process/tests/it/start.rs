@@ -20,12 +20,13 @@ async fn output_of(spawn: &Spawn) -> Vec<String> {
 
 #[tokio::test]
 async fn the_program_gets_exactly_these_arguments_variables_and_directory() {
-    let mut spawn =
-        sh(r#"printf '%s\n' "$@"; env | grep -v -e ^_ -e ^SHLVL -e ^PWD -e ^OLDPWD | sort; pwd; read x || echo eof"#);
+    let mut spawn = sh(
+        r#"printf '%s\n' "$@"; env | grep -v -e ^_ -e ^SHLVL -e ^PWD -e ^OLDPWD | sed s/^TEAMSTER_TREE_.*/mark/ | sort; pwd; read x || echo eof"#,
+    );
     spawn.args.extend(["name", "one two", "", "-x;$(id)"].map(OsString::from));
     spawn.env = [("PATH", "/usr/bin:/bin"), ("EMPTY", ""), ("KEY", "a b")].map(|(k, v)| (k.into(), v.into())).into();
     spawn.cwd = "/usr".into();
-    let expected = ["one two", "", "-x;$(id)", "EMPTY=", "KEY=a b", "PATH=/usr/bin:/bin", "/usr", "eof"];
+    let expected = ["one two", "", "-x;$(id)", "EMPTY=", "KEY=a b", "PATH=/usr/bin:/bin", "mark", "/usr", "eof"];
     assert_eq!(output_of(&spawn).await, expected);
 }
 

@@ -165,6 +165,31 @@ async fn a_daemon_that_was_seen_before_it_was_orphaned_dies_with_a_dropped_tree(
     all_die(&[daemon]).await;
 }
 
+/// A daemon whose parents ended before anybody looked, and the tree's leader with them.
+async fn with_a_daemon_that_nobody_saw() -> (ProcessTree, u32) {
+    let daemon = "setsid sh -c 'setsid sleep 300 >/dev/null 2>&1 & echo $!'";
+    let (tree, _stdout, pids) = start_and_read(daemon, 1).await;
+    tree.exited().await;
+    leads_a_session(pids[0]).await;
+    eventually("the daemon is an orphan", || stat(pids[0]).is_some_and(|stat| stat.1 != tree.pid())).await;
+    (tree, pids[0])
+}
+
+#[tokio::test]
+async fn a_daemon_that_nobody_saw_is_terminated_with_its_tree() {
+    let (tree, daemon) = with_a_daemon_that_nobody_saw().await;
+    assert!(is_alive(daemon));
+    assert_eq!(tree.terminate(LONG).await, []);
+    assert!(!is_alive(daemon));
+}
+
+#[tokio::test]
+async fn a_daemon_that_nobody_saw_dies_with_a_dropped_tree() {
+    let (tree, daemon) = with_a_daemon_that_nobody_saw().await;
+    drop(tree);
+    all_die(&[daemon]).await;
+}
+
 #[tokio::test]
 async fn a_stopped_tree_obeys_sigterm() {
     let (tree, pids) = with_a_session().await;
