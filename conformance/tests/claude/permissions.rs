@@ -74,13 +74,16 @@ async fn reading_only_lets_a_read_pass() -> Result<()> {
 
 #[tokio::test]
 async fn reading_only_refuses_a_write_even_where_the_user_allows_it() -> Result<()> {
-    let lab = Lab::claude(tool_then_text("Write", write("made"))).await?;
-    fs::create_dir(lab.home().join(".claude"))?;
-    let settings = json!({"permissions": {"allow": ["Write", "Edit", "Bash"]}});
-    fs::write(lab.home().join(".claude/settings.json"), settings.to_string())?;
-    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
-    assert_refused(&recording)?;
-    assert!(!lab.project().join("made").exists());
+    let change = [tool_then_text("Write", write("made")), bash_then_text("touch made")];
+    for scenario in change {
+        let lab = Lab::claude(scenario).await?;
+        fs::create_dir(lab.home().join(".claude"))?;
+        let settings = json!({"permissions": {"allow": ["Write", "Edit", "Bash"]}});
+        fs::write(lab.home().join(".claude/settings.json"), settings.to_string())?;
+        let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
+        assert_refused(&recording)?;
+        assert!(!lab.project().join("made").exists());
+    }
     Ok(())
 }
 

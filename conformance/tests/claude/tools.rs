@@ -146,3 +146,12 @@ async fn nothing_can_be_put_into_the_background() -> Result<()> {
     assert!(!recording.requests[0].body.to_string().contains("\"run_in_background\""));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_process_that_a_command_leaves_behind_does_not_outlive_the_run() -> Result<()> {
+    let lab = Lab::claude(bash_then_text("setsid sleep 301 >/dev/null 2>&1 & echo left")).await?;
+    let recording = lab.run(full(lab.request("Leave something."))).await?;
+    assert_eq!(recording.only_tool()?.1.output, "left");
+    assert!(!recording.result.is_error);
+    Ok(())
+}

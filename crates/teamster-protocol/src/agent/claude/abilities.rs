@@ -25,7 +25,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::Resume, Yes("`--resume`, from the session's own directory; another session's answer is an error")),
         (Feature::Fork, Yes("`--resume` with `--fork-session`")),
         (Feature::Continue, Yes("`--continue`")),
-        (Feature::ReadOnly, Yes("mode `default`, which denies what it would ask for, and the edit tools denied")),
+        (
+            Feature::ReadOnly,
+            Yes("mode `default` with the edit tools denied, and the shell too unless a rule allows it"),
+        ),
         (Feature::Ask, Yes("mode `default`, which denies what it would ask for in a run")),
         (Feature::Edit, Yes("mode `acceptEdits`")),
         (Feature::Full, Yes("`--dangerously-skip-permissions`; as root only with IS_SANDBOX=1")),

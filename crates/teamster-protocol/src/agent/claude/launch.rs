@@ -97,7 +97,12 @@ fn permissions(launch: &mut Launch, request: &RunRequest) {
         // A user's own allow rules cannot lift these: deny rules win.
         PermissionMode::ReadOnly => {
             launch.flag("--permission-mode", "default");
-            &["Edit", "Write", "NotebookEdit", "EnterWorktree"]
+            if request.permissions.allow.iter().any(|rule| rule == "Bash" || rule.starts_with("Bash(")) {
+                &["Edit", "Write", "NotebookEdit", "EnterWorktree"]
+            } else {
+                // Without it the model gets Glob and Grep instead.
+                &["Edit", "Write", "NotebookEdit", "EnterWorktree", "Bash"]
+            }
         }
         PermissionMode::Edit => {
             launch.flag("--permission-mode", "acceptEdits");
