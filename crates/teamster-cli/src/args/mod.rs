@@ -13,7 +13,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
 
-pub(crate) use run::{Format, Permission, RunArgs};
+pub(crate) use run::{Format, Permission, Prompt, RunArgs, Trust};
 
 /// Drive any AI agent CLI with one set of reins
 #[derive(Debug, clap::Parser)]

@@ -41,6 +41,10 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     pub(crate) model: Option<String>,
 
+    /// How hard the model is to think, in the agent's own words
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
+    pub(crate) effort: Option<String>,
+
     /// Where the agent works
     ///
     /// Relative paths in other options count from where teamster was started.
@@ -125,6 +129,20 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", help_heading = PERMISSIONS, value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,
 
+    /// trusted (default), or untrusted: agent configuration in the directory is not used
+    ///
+    /// A directory of strangers can carry hooks, MCP servers and settings that send the vendor's key elsewhere.
+    #[arg(long, value_name = "TRUST", help_heading = PERMISSIONS, hide_short_help = true)]
+    #[arg(default_value = "trusted", hide_default_value = true, hide_possible_values = true)]
+    pub(crate) project_trust: Trust,
+
+    /// agent (default), or literal: the model gets the prompt as it is
+    ///
+    /// By themselves agents interpret prompts: a leading / runs a command, @path reads a file.
+    #[arg(long, value_name = "MODE", help_heading = INSTRUCTIONS, hide_short_help = true)]
+    #[arg(default_value = "agent", hide_default_value = true, hide_possible_values = true)]
+    pub(crate) prompt_mode: Prompt,
+
     /// How often the model may be called
     #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::turns, allow_negative_numbers = true)]
     pub(crate) max_turns: Option<NonZeroU32>,
@@ -207,6 +225,20 @@ pub(crate) enum Permission {
     Ask,
     Edit,
     Full,
+}
+
+/// Whether the directory's own agent configuration is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Trust {
+    Trusted,
+    Untrusted,
+}
+
+/// Whether the agent interprets the prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Prompt {
+    Agent,
+    Literal,
 }
 
 /// How the run is shown.

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use teamster::request::{
-    Attachment, Conversation, McpServer, OutputMode, PermissionMode, Permissions, RequestError, RunRequest,
+    Attachment, Conversation, McpServer, OutputMode, PermissionMode, Permissions, ProjectTrust, PromptMode,
+    RequestError, RunRequest,
 };
 
 pub(crate) use inputs::{Inputs, Machine};
 
-use crate::args::{Format, Permission, RunArgs};
+use crate::args::{Format, Permission, Prompt, RunArgs, Trust};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -60,6 +61,15 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     let here = inputs.here().map_err(|source| unreadable("the working directory", source))?;
     let mut request = RunRequest::default();
     request.model = args.model;
+    request.effort = args.effort;
+    request.project_trust = match args.project_trust {
+        Trust::Trusted => ProjectTrust::Trusted,
+        Trust::Untrusted => ProjectTrust::Untrusted,
+    };
+    request.prompt_mode = match args.prompt_mode {
+        Prompt::Agent => PromptMode::Agent,
+        Prompt::Literal => PromptMode::Literal,
+    };
     request.conversation = conversation(args.resume, args.fork, args.continue_last);
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;
