@@ -1,10 +1,11 @@
 //! Model providers that play a scenario over the real wire protocols, on the loopback address.
 //!
-//! [`scenario`](Scenario) says what happens, in no vendor's words; a wire protocol (today Anthropic's) writes it; the record
+//! [`scenario`](Scenario) says what happens, in no vendor's words; a wire protocol (Anthropic's, OpenAI's) writes it; the record
 //! ([`ModelRequest`]) tells what the agent asked. No model, no network and no chance is involved.
 
 mod anthropic;
 mod failure;
+mod openai_responses;
 mod playback;
 mod record;
 mod reply;
@@ -88,6 +89,14 @@ impl Provider {
     /// A provider that speaks the Anthropic Messages API.
     pub fn anthropic(scenario: impl Into<Scenario>) -> ProviderSetup {
         ProviderSetup { scenario: scenario.into(), router: anthropic::router }
+    }
+
+    /// A provider that speaks the OpenAI Responses API, under `/v1` of its URL.
+    ///
+    /// A tool whose input is a JSON string is called as a custom tool, with that text; a tool `NAMESPACE/NAME` is one of a
+    /// namespace. The API does not tell whether a tool failed: results never say so.
+    pub fn openai_responses(scenario: impl Into<Scenario>) -> ProviderSetup {
+        ProviderSetup { scenario: scenario.into(), router: openai_responses::router }
     }
 
     /// The URL that an agent is given instead of the vendor's, without a slash at its end.

@@ -1,0 +1,129 @@
+//! The events of a streamed response, numbered in their order.
+
+use axum::body::Bytes;
+use serde_json::{Value, json};
+
+use crate::provider::playback::{Frame, FrameKind};
+use crate::provider::reply::Block;
+
+/// Events so far.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    frames: Vec<Frame>,
+    items: usize,
+}
+
+impl Events {
+    pub(super) fn scaffold(&mut self, name: &str, fields: Value) {
+        self.add(FrameKind::Scaffold, name, fields);
+    }
+
+    pub(super) fn closing(&mut self, name: &str, fields: Value) {
+        self.add(FrameKind::Closing, name, fields);
+    }
+
+    pub(super) fn into_frames(self) -> Vec<Frame> {
+        self.frames
+    }
+
+    /// All events of an item, which is given as it ends.
+    pub(super) fn item(&mut self, block: &Block, item: &Value) {
+        let place = self.items;
+        self.items += 1;
+        let begun = begun(item);
+        self.scaffold("response.output_item.added", json!({"output_index": place, "item": begun}));
+        let of_item = |more: Value| {
+            let mut fields = json!({"item_id": item.get("id"), "output_index": place});
+            merge(&mut fields, more);
+            fields
+        };
+        match block {
+            Block::Text { deltas } => {
+                let part = json!({"type": "output_text", "text": "", "annotations": []});
+                self.scaffold("response.content_part.added", of_item(json!({"content_index": 0, "part": part})));
+                for delta in deltas {
+                    self.delta("response.output_text.delta", of_item(json!({"content_index": 0, "delta": delta})));
+                }
+                let text = deltas.concat();
+                self.scaffold("response.output_text.done", of_item(json!({"content_index": 0, "text": text})));
+                let part = json!({"type": "output_text", "text": text, "annotations": []});
+                self.scaffold("response.content_part.done", of_item(json!({"content_index": 0, "part": part})));
+            }
+            Block::Thinking { deltas, .. } if !deltas.is_empty() => {
+                let part = json!({"type": "summary_text", "text": ""});
+                let first = |more: Value| {
+                    let mut fields = of_item(json!({"summary_index": 0}));
+                    merge(&mut fields, more);
+                    fields
+                };
+                self.scaffold("response.reasoning_summary_part.added", first(json!({ "part": part })));
+                for delta in deltas {
+                    self.delta("response.reasoning_summary_text.delta", first(json!({ "delta": delta })));
+                }
+                let text = deltas.concat();
+                self.scaffold("response.reasoning_summary_text.done", first(json!({ "text": text })));
+                let part = json!({"type": "summary_text", "text": text});
+                self.scaffold("response.reasoning_summary_part.done", first(json!({ "part": part })));
+            }
+            Block::Tool { input_deltas, .. } => {
+                let (delta_name, done_name, field) = match item.get("type").and_then(Value::as_str) {
+                    Some("function_call") => {
+                        ("response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments")
+                    }
+                    Some("custom_tool_call") => {
+                        ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
+                    }
+                    _ => ("", "", ""),
+                };
+                if let Some(whole) = item.get(field).and_then(Value::as_str) {
+                    // The text of a custom tool is not what the scenario's JSON is cut into.
+                    let pieces = if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
+                    for piece in pieces {
+                        self.delta(delta_name, of_item(json!({ "delta": piece })));
+                    }
+                    self.scaffold(done_name, of_item(json!({ field: whole })));
+                }
+            }
+            Block::Thinking { .. } | Block::HiddenThinking { .. } | Block::RedactedThinking { .. } => {}
+        }
+        self.scaffold("response.output_item.done", json!({"output_index": place, "item": item}));
+    }
+
+    fn delta(&mut self, name: &str, fields: Value) {
+        self.add(FrameKind::Delta, name, fields);
+    }
+
+    fn add(&mut self, kind: FrameKind, name: &str, fields: Value) {
+        let mut value = json!({"type": name, "sequence_number": self.frames.len()});
+        merge(&mut value, fields);
+        self.frames.push(Frame { kind, bytes: event(&value) });
+    }
+}
+
+/// An item before anything of it is known.
+fn begun(item: &Value) -> Value {
+    let mut begun = item.clone();
+    let empty = [("content", json!([])), ("summary", json!([])), ("arguments", json!("")), ("input", json!(""))];
+    if let Some(fields) = begun.as_object_mut() {
+        for (name, nothing) in empty.into_iter().chain([("status", json!("in_progress"))]) {
+            if fields.contains_key(name) {
+                fields.insert(name.to_owned(), nothing);
+            }
+        }
+        fields.remove("action");
+        fields.remove("encrypted_content");
+    }
+    begun
+}
+
+fn merge(into: &mut Value, more: Value) {
+    if let (Some(fields), Value::Object(more)) = (into.as_object_mut(), more) {
+        fields.extend(more);
+    }
+}
+
+/// An event in SSE, named by its type.
+pub(super) fn event(value: &Value) -> Bytes {
+    let name = value.get("type").and_then(Value::as_str).unwrap_or_default();
+    Bytes::from(format!("event: {name}\ndata: {value}\n\n"))
+}
