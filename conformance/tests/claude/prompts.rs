@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use teamster::request::Attachment;
+use teamster::request::{Attachment, PromptMode};
 use teamster_conformance::Lab;
 use teamster_testkit::provider::{Message, Part, Reply};
 
@@ -83,6 +83,35 @@ async fn a_file_named_in_the_prompt_is_read_by_the_agent_itself() -> Result<()> 
     let recording = lab.run(lab.request("Look at @there.txt please")).await?;
     assert_eq!(recording.prompts(0)?, ["Look at @there.txt please"]);
     assert!(recording.requests[0].body.to_string().contains("CONTENT-OF-THE-FILE"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_literal_prompt_reaches_the_model_as_it_is_whatever_it_means_to_the_agent() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    fs::write(lab.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
+    for prompt in ["/nope", "/compact", "/", "Look at @there.txt please", "@there.txt", "plain"] {
+        let mut request = lab.request(prompt);
+        request.prompt_mode = PromptMode::Literal;
+        let recording = lab.run(request).await?;
+        assert_eq!(recording.prompts(0)?, [prompt]);
+        assert_eq!(recording.result.text, "Aye.");
+        let body = recording.requests[0].body.to_string();
+        assert!(!body.contains("CONTENT-OF-THE-FILE"), "{prompt:?}");
+        // A vendor refuses an empty block.
+        assert!(!body.contains(r#""text":"""#), "{prompt:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_literal_prompt_goes_with_attachments() -> Result<()> {
+    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let mut request = lab.request("/nope");
+    request.prompt_mode = PromptMode::Literal;
+    request.attachments = vec![Attachment::Data { name: "a.txt".to_owned(), data: b"a line".to_vec() }];
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.prompts(0)?, ["Attached file a.txt:\na line", "/nope"]);
     Ok(())
 }
 

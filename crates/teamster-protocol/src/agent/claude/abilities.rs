@@ -46,7 +46,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ),
         (
             Feature::LiteralPrompt,
-            Yes("the last word stands in a text block of its own: only the last block is interpreted"),
+            Yes("an empty text block follows: only the last block is interpreted, and an empty one is dropped"),
         ),
     ],
     events: &[

@@ -40,37 +40,20 @@ pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {
 /// The prompt with its attachments.
 pub(super) fn user_message(request: &RunRequest) -> Result<Vec<u8>, RequestError> {
     let mut blocks = request.attachments.iter().map(attachment_block).collect::<Result<Vec<_>, _>>()?;
-    let prompt = match request.prompt_mode {
-        PromptMode::Agent => vec![request.prompt.as_str()],
-        PromptMode::Literal => literal(&request.prompt),
-    };
-    let content = match &prompt[..] {
-        [prompt] if blocks.is_empty() => Value::String((*prompt).to_owned()),
-        parts => {
-            blocks.extend(parts.iter().map(|text| json!({ "type": "text", "text": text })));
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let content = match request.prompt_mode {
+        PromptMode::Agent if blocks.is_empty() => Value::String(request.prompt.clone()),
+        PromptMode::Agent => {
+            blocks.push(text(&request.prompt));
+            Value::Array(blocks)
+        }
+        // 2.1.197 looks for a leading `/` and for `@path` in the last text block alone, and drops an empty one.
+        PromptMode::Literal => {
+            blocks.extend([text(&request.prompt), text("")]);
             Value::Array(blocks)
         }
     };
     Ok(line(&json!({ "type": "user", "message": { "role": "user", "content": content } })))
-}
-
-/// Cuts a prompt so that the CLI interprets none of it: 2.1.197 looks for a leading `/` and for `@path` in the last text
-/// block alone. The last word stands by itself, or the last character where the word means something too.
-fn literal(prompt: &str) -> Vec<&str> {
-    if !prompt.trim_start().starts_with('/') && !prompt.contains('@') {
-        return vec![prompt];
-    }
-    let ink = prompt.trim_end();
-    let last_word = ink.rfind(char::is_whitespace).map(|at| at + 1);
-    let last_word = last_word.filter(|&at| {
-        prompt.get(at..).is_some_and(|word| !word.contains('@') && !word.starts_with('/'))
-            && prompt.get(..at).is_some_and(|rest| !rest.trim().is_empty())
-    });
-    let last_character = ink.char_indices().next_back().map(|(at, _)| at).filter(|&at| at > 0);
-    match last_word.or(last_character).and_then(|at| prompt.split_at_checked(at)) {
-        Some((before, after)) => vec![before, after],
-        None => vec![prompt],
-    }
 }
 
 fn attachment_block(attachment: &Attachment) -> Result<Value, RequestError> {
@@ -104,27 +87,4 @@ fn line(value: &Value) -> Vec<u8> {
     let mut bytes = value.to_string().into_bytes();
     bytes.push(b'\n');
     bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_literal_prompt_is_cut_where_its_last_part_means_nothing() {
-        let table: [(&str, &[&str]); 8] = [
-            ("plain words", &["plain words"]),
-            ("/help me", &["/help ", "me"]),
-            ("/compact", &["/compac", "t"]),
-            ("read @a.txt please\n", &["read @a.txt ", "please\n"]),
-            ("read @a.txt", &["read @a.tx", "t"]),
-            ("@", &["@"]),
-            (" /x", &[" /", "x"]),
-            ("@ü", &["@", "ü"]),
-        ];
-        for (prompt, parts) in table {
-            assert_eq!(literal(prompt), parts, "{prompt:?}");
-            assert_eq!(literal(prompt).concat(), prompt);
-        }
-    }
 }
