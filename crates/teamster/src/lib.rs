@@ -35,12 +35,14 @@
 
 mod adapters;
 mod driver;
+mod inspect;
 mod query;
 mod registry;
 mod run;
 mod runtime;
 
 pub use adapters::{EventStream, Only, WholeMessages};
+pub use inspect::{Inspection, VersionStatus};
 pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, Run};

@@ -58,6 +58,10 @@ impl Runtime {
         &self.registry
     }
 
+    pub(crate) fn environment(&self) -> &BTreeMap<OsString, OsString> {
+        &self.environment
+    }
+
     /// Starts a run. Call it inside a Tokio runtime.
     ///
     /// Attachments are read here, before anything is started. A CLI that is missing or does not start is no error of

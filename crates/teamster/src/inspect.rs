@@ -1,0 +1,198 @@
+//! Whether an agent can be run here: found, executable, which version, with which credentials. Cheap, and without a call
+//! of a model.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+use teamster_process::{Frame, OutputReader, PrivateDir, ProcessTree, Spawn, Stdin, find_program};
+use teamster_protocol::agent::Abilities;
+use tokio::time::timeout;
+
+use crate::registry::UnknownAgent;
+use crate::runtime::Runtime;
+
+/// The slowest of the CLIs takes 8 s for its version on a cold disk.
+const VERSION_LIMIT: Duration = Duration::from_secs(30);
+
+/// What was found of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The agent's name.
+    pub agent: String,
+    /// Its CLI's program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    /// The version that the program says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The version that Teamster's tests run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tested_version: Option<&'static str>,
+    /// How the two compare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_status: Option<VersionStatus>,
+    /// Names of the variables that are set and of the files that are there; never what they hold.
+    pub credentials: Vec<String>,
+    /// Why it cannot be run, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl Inspection {
+    /// Whether the CLI can be run. (Whether its vendor lets it is known only by trying.)
+    pub fn can_run(&self) -> bool {
+        self.problem.is_none()
+    }
+}
+
+/// How an installed version compares to the tested one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum VersionStatus {
+    /// It is the tested one.
+    Tested,
+    /// It is older: it may lack what is used.
+    Older,
+    /// It is newer: it may say things in another way.
+    Newer,
+}
+
+impl Runtime {
+    /// Looks at an agent's CLI: the one of this path, or its usual one.
+    ///
+    /// # Errors
+    /// When the agent is unknown. What is wrong with a known one stands in the inspection.
+    pub async fn inspect(&self, agent: &str, cli_path: Option<&Path>) -> Result<Inspection, UnknownAgent> {
+        let agent = self.registry().get(agent)?;
+        let abilities = agent.abilities();
+        let mut found = Inspection {
+            agent: agent.name().to_owned(),
+            program: None,
+            version: None,
+            tested_version: abilities.map(|abilities| abilities.tested_version),
+            version_status: None,
+            credentials: abilities.map(|abilities| self.credentials(abilities)).unwrap_or_default(),
+            problem: None,
+        };
+        let name = cli_path.or_else(|| abilities.map(|abilities| Path::new(abilities.program)));
+        let Some(name) = name else {
+            found.problem = Some("the agent does not say what its program is; give its path".to_owned());
+            return Ok(found);
+        };
+        match self.version(name, &mut found.program).await {
+            Ok(version) => {
+                found.version_status = found.tested_version.and_then(|tested| compare(&version, tested));
+                found.version = Some(version);
+            }
+            Err(problem) => {
+                let install = abilities.map(|abilities| format!("; npm install -g {}", abilities.package));
+                let missing = found.program.is_none();
+                found.problem = Some(problem + install.filter(|_| missing).as_deref().unwrap_or_default());
+            }
+        }
+        Ok(found)
+    }
+
+    fn credentials(&self, abilities: &Abilities) -> Vec<String> {
+        let is_set = |name: &&&str| self.variable(name).is_some_and(|value| !value.is_empty());
+        let variables = abilities.credential_variables.iter().filter(is_set).map(|name| (*name).to_owned());
+        let home = self.variable("HOME").map(PathBuf::from);
+        let is_there = |file: &&&str| home.as_ref().is_some_and(|home| home.join(file).is_file());
+        let files = abilities.credential_files.iter().filter(is_there).map(|file| format!("~/{file}"));
+        variables.chain(files).collect()
+    }
+
+    fn variable(&self, name: &str) -> Option<&OsString> {
+        self.environment().get(&OsString::from(name))
+    }
+
+    async fn version(&self, name: &Path, program: &mut Option<PathBuf>) -> Result<String, String> {
+        let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
+        let path = self.variable("PATH").map(OsString::as_os_str);
+        let found = find_program(name.as_os_str(), path, &cwd).map_err(|error| error.to_string())?;
+        *program = Some(found.clone());
+        // A home of its own: some CLIs leave files behind even when they only say their version.
+        let home = PrivateDir::create(None, "version").map_err(|error| error.to_string())?;
+        let mut env = self.environment().clone();
+        env.insert("HOME".into(), home.path().into());
+        let spawn = Spawn { program: found, args: vec!["--version".into()], env, cwd, stdin: Stdin::Null };
+        let (tree, pipes) = ProcessTree::spawn(&spawn).map_err(|error| error.to_string())?;
+        let mut output = OutputReader::new(pipes.stdout, 64 << 10);
+        let said = timeout(VERSION_LIMIT, first_line(&mut output)).await;
+        tree.terminate(Duration::from_millis(500)).await;
+        let exit = tree.reap().await;
+        match said {
+            Ok(Some(line)) => number(&line).ok_or_else(|| format!("its --version says {line:?}, which is no version")),
+            Ok(None) => Err(format!("its --version says nothing and ends with {exit}")),
+            Err(_) => Err(format!("its --version says nothing within {} s", VERSION_LIMIT.as_secs())),
+        }
+    }
+}
+
+async fn first_line(output: &mut OutputReader) -> Option<String> {
+    loop {
+        let count = output.fill().await.ok()?;
+        while let Some(frame) = if count == 0 { output.finish() } else { output.next() } {
+            match frame {
+                Frame::Line(line) | Frame::Unterminated(line) if !line.is_empty() => {
+                    return Some(String::from_utf8_lossy(line).chars().take(200).collect());
+                }
+                _ => {}
+            }
+        }
+        if count == 0 {
+            return None;
+        }
+    }
+}
+
+/// The version in a line such as `2.1.197 (Claude Code)` or `codex-cli 0.169.0`.
+fn number(line: &str) -> Option<String> {
+    let words = line.split_whitespace().map(|word| word.trim_start_matches('v'));
+    words.into_iter().find(|word| parts(word).is_some()).map(str::to_owned)
+}
+
+fn compare(version: &str, tested: &str) -> Option<VersionStatus> {
+    Some(match parts(version)?.cmp(&parts(tested)?) {
+        std::cmp::Ordering::Less => VersionStatus::Older,
+        std::cmp::Ordering::Equal => VersionStatus::Tested,
+        std::cmp::Ordering::Greater => VersionStatus::Newer,
+    })
+}
+
+/// Major, minor and patch; what follows a `-` or `+` does not count.
+fn parts(version: &str) -> Option<[u64; 3]> {
+    let mut numbers = version.split(['-', '+']).next()?.split('.').map(|part| part.parse().ok());
+    let parts = [numbers.next()??, numbers.next()??, numbers.next()??];
+    numbers.next().is_none().then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_wherever_the_cli_puts_it() {
+        for (line, version) in [
+            ("2.1.197 (Claude Code)", Some("2.1.197")),
+            ("codex-cli 0.169.0", Some("0.169.0")),
+            ("v1.2.3-beta.1", Some("1.2.3-beta.1")),
+            ("usage: claude", None),
+            ("1.2", None),
+        ] {
+            assert_eq!(number(line).as_deref(), version);
+        }
+    }
+
+    #[test]
+    fn versions_compare_by_number() {
+        assert_eq!(compare("2.1.197", "2.1.197"), Some(VersionStatus::Tested));
+        assert_eq!(compare("2.1.20", "2.1.197"), Some(VersionStatus::Older));
+        assert_eq!(compare("10.0.0", "2.1.197"), Some(VersionStatus::Newer));
+        assert_eq!(compare("latest", "2.1.197"), None);
+    }
+}
