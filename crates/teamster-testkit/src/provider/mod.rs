@@ -5,6 +5,7 @@
 
 mod anthropic;
 mod failure;
+mod gemini;
 mod openai_responses;
 mod playback;
 mod record;
@@ -97,6 +98,11 @@ impl Provider {
     /// namespace. The API does not tell whether a tool failed: results never say so.
     pub fn openai_responses(scenario: impl Into<Scenario>) -> ProviderSetup {
         ProviderSetup { scenario: scenario.into(), router: openai_responses::router }
+    }
+
+    /// A provider that speaks the Gemini API.
+    pub fn gemini(scenario: impl Into<Scenario>) -> ProviderSetup {
+        ProviderSetup { scenario: scenario.into(), router: gemini::router }
     }
 
     /// The URL that an agent is given instead of the vendor's, without a slash at its end.
