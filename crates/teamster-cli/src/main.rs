@@ -2,12 +2,14 @@
 //!
 //! - [`args`]: the command line as typed; [`job`]: what it asks for, checked.
 //! - [`run`]: carries it out, under signals; [`render`]: shows it.
+//! - [`doctor`]: looks which agents can be run.
 //! - [`exit`]: what exit codes mean.
 //!
 //! Invariants: for programs there is standard output, for people standard error beside it; nothing that an agent says
 //! drives the terminal; whatever ends the command, no process of its run is left.
 
 mod args;
+mod doctor;
 mod exit;
 mod job;
 mod render;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(cli) => match cli.command {
             Command::Run(args) => run::main(*args),
+            Command::Doctor(args) => doctor::main(&args),
             Command::Completions { shell } => completions(shell),
         },
         Err(error) => {

@@ -5,13 +5,15 @@
 //! never contradicts a flag, and an empty one counts as unset.
 
 mod run;
-mod values;
+pub(crate) mod values;
 
 use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
+
+use crate::doctor::DoctorArgs;
 
 pub(crate) use run::{Format, Permission, Prompt, RunArgs, Trust};
 
@@ -26,6 +28,7 @@ pub(crate) struct Cli {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Doctor(DoctorArgs),
     /// Print the completions of a shell, for its startup files
     #[command(after_help = "Example:  teamster completions bash > ~/.local/share/bash-completion/completions/teamster")]
     Completions {
@@ -59,7 +62,19 @@ pub(crate) fn parse(
 
 /// The command as clap knows it.
 pub(crate) fn command(variable: impl Fn(&str) -> Option<OsString>) -> clap::Command {
-    Cli::command().mut_subcommand("run", |run| {
+    let command = Cli::command().mut_subcommand("doctor", |doctor| {
+        let chosen = variable("AGENT_BACKEND").filter(|value| !value.is_empty());
+        let program = variable("BACKEND_CLI_PATH").filter(|value| !value.is_empty());
+        let doctor = doctor.mut_arg("cli_path", |arg| match program {
+            Some(program) => arg.default_value(program),
+            None => arg,
+        });
+        doctor.mut_arg("agent", |arg| match chosen {
+            Some(chosen) => arg.default_value(chosen),
+            None => arg,
+        })
+    });
+    command.mut_subcommand("run", |run| {
         VARIABLES.into_iter().fold(run, |run, (id, name)| {
             let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return run };
             run.mut_arg(id, |arg| match value.to_str() {

@@ -40,6 +40,7 @@ fn the_command_lists_its_subcommands() {
 
     Commands:
       run          Give an agent one prompt and show what it does
+      doctor       Look which agents can be run here
       completions  Print the completions of a shell, for its startup files
       help         Print this message or the help of the given subcommand(s)
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 /// The names of the agents that come with Teamster.
-pub(super) fn agent() -> PossibleValuesParser {
+pub(crate) fn agent() -> PossibleValuesParser {
     let registry = teamster::Registry::default();
     PossibleValuesParser::new(registry.names().map(|name| PossibleValue::new(name.to_owned())).collect::<Vec<_>>())
 }

@@ -9,6 +9,7 @@
 )]
 
 mod command;
+mod doctor;
 mod ends;
 mod formats;
 mod inputs;

@@ -1,0 +1,137 @@
+//! `teamster doctor`: which agents can be run here, and what to do about those that cannot.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use teamster::agent::{Feature, Support};
+use teamster::{Inspection, Registry, Runtime, VersionStatus};
+
+use crate::args::values;
+use crate::exit;
+
+/// Look which agents can be run here
+///
+/// For each: its program, version and credentials (names of what is set, never values), and what it can do. No model
+/// is called. The exit code is 1 if the chosen agent cannot run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// The agent that must run; all are looked at
+    #[arg(short, long, value_name = "NAME", default_value = Registry::DEFAULT, value_parser = values::agent())]
+    #[arg(ignore_case = true, hide_possible_values = true)]
+    pub(crate) agent: String,
+
+    /// The chosen agent's program, if not the usual one
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) cli_path: Option<PathBuf>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Carries out the command and tells its exit code.
+pub(crate) fn main(args: &DoctorArgs) -> u8 {
+    let found = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|tokio| {
+        let runtime = Runtime::new();
+        tokio.block_on(inspect_all(&runtime, args))
+    });
+    let Ok(found) = found else { return exit::FAILURE };
+    let mut stdout = anstream::stdout();
+    let shown = if args.json { write_json(&mut stdout, &found) } else { write_text(&mut stdout, &found) };
+    let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(&args.agent));
+    match shown {
+        Err(_) => exit::NO_READER,
+        Ok(()) if chosen.is_some_and(Inspection::can_run) => exit::SUCCESS,
+        Ok(()) => exit::FAILURE,
+    }
+}
+
+async fn inspect_all(runtime: &Runtime, args: &DoctorArgs) -> Vec<Inspection> {
+    let mut found = Vec::new();
+    for name in runtime.registry().names() {
+        let cli_path = args.cli_path.as_deref().filter(|_| name.eq_ignore_ascii_case(&args.agent));
+        found.extend(runtime.inspect(name, cli_path).await.ok());
+    }
+    found
+}
+
+fn write_text(out: &mut impl Write, found: &[Inspection]) -> io::Result<()> {
+    for inspection in found {
+        let state = if inspection.can_run() { "can run" } else { "cannot run" };
+        writeln!(out, "{}: {state}", inspection.agent)?;
+        if let Some(problem) = &inspection.problem {
+            writeln!(out, "  problem      {problem}")?;
+        }
+        if let Some(program) = &inspection.program {
+            writeln!(out, "  program      {}", program.display())?;
+        }
+        if let Some(version) = &inspection.version {
+            writeln!(out, "  version      {version}{}", compared(inspection))?;
+        }
+        let credentials = match inspection.credentials.as_slice() {
+            [] => "none found; log in with the agent's own command, or set its key".to_owned(),
+            names => names.join(", "),
+        };
+        writeln!(out, "  credentials  {credentials}")?;
+        for (title, refused) in [("ignores", false), ("refuses", true)] {
+            let names = cannot(&inspection.agent, refused);
+            if !names.is_empty() {
+                writeln!(out, "  {title:<11}  {}", names.join(", "))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn compared(inspection: &Inspection) -> String {
+    let tested = inspection.tested_version.unwrap_or_default();
+    match inspection.version_status {
+        Some(VersionStatus::Tested) => " (tested)".to_owned(),
+        Some(VersionStatus::Older) => format!(" (older than {tested}, which is tested: it may lack what is used)"),
+        Some(VersionStatus::Newer) => format!(" (newer than {tested}, which is tested: it may differ)"),
+        None => String::new(),
+    }
+}
+
+fn features(agent: &str) -> Vec<(Feature, Support)> {
+    let agent = Registry::default().get(agent).ok();
+    let abilities = agent.and_then(|agent| agent.abilities());
+    let each = |feature: &Feature| Some((*feature, abilities?.support(*feature)));
+    Feature::ALL.iter().filter_map(each).collect()
+}
+
+fn cannot(agent: &str, refused: bool) -> Vec<&'static str> {
+    let is_it = |support: Support| match support {
+        Support::Refused(_) => refused,
+        Support::Ignored(_) => !refused,
+        Support::Yes(_) => false,
+    };
+    features(agent).into_iter().filter(|(_, support)| is_it(*support)).map(|(feature, _)| feature.name()).collect()
+}
+
+fn write_json(out: &mut impl Write, found: &[Inspection]) -> io::Result<()> {
+    let agents: Vec<Value> = found.iter().map(document).collect();
+    serde_json::to_writer_pretty(&mut *out, &json!({ "agents": agents }))?;
+    writeln!(out)
+}
+
+fn document(inspection: &Inspection) -> Value {
+    let mut document = serde_json::to_value(inspection).unwrap_or_default();
+    let features: serde_json::Map<String, Value> = features(&inspection.agent)
+        .into_iter()
+        .map(|(feature, support)| {
+            let (state, text) = match support {
+                Support::Yes(how) => ("yes", how),
+                Support::Ignored(why) => ("ignored", why),
+                Support::Refused(why) => ("refused", why),
+            };
+            (feature.name().to_owned(), json!({ "support": state, "by": text }))
+        })
+        .collect();
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("canRun".to_owned(), inspection.can_run().into());
+        fields.insert("features".to_owned(), features.into());
+    }
+    document
+}
