@@ -1,0 +1,76 @@
+//! `docs/agents.md` says what the code says: its tables are made from the agents' own.
+
+#![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
+
+use std::fmt::Write as _;
+
+use std::path::Path;
+
+use teamster::Registry;
+use teamster::agent::{Abilities, Feature, Support};
+
+const BEGIN: &str = "<!-- made from the code: UPDATE_DOCS=1 cargo test -p teamster --test docs -->";
+const END: &str = "<!-- end -->";
+
+fn agents() -> Vec<(String, &'static Abilities)> {
+    let registry = Registry::default();
+    let of = |name: &str| Some((name.to_owned(), registry.get(name).ok()?.abilities()?));
+    registry.names().filter_map(of).collect()
+}
+
+fn tables() -> String {
+    let agents = agents();
+    let mut text = String::new();
+    let names: Vec<&str> = agents.iter().map(|(name, _)| name.as_str()).collect();
+    let rule = "|---".repeat(names.len() + 1);
+    writeln!(text, "## Options\n\n| option | {} |\n{rule}|", names.join(" | ")).unwrap();
+    for feature in Feature::ALL {
+        let cell = |(_, abilities): &(String, &'static Abilities)| match abilities.support(*feature) {
+            Support::Yes(_) => "yes",
+            Support::Ignored(_) => "warning",
+            Support::Refused(_) => "refused",
+        };
+        let cells: Vec<&str> = agents.iter().map(cell).collect();
+        writeln!(text, "| `{}` | {} |", feature.name(), cells.join(" | ")).unwrap();
+    }
+    text.push_str("\nA `warning` is `OPTION_IGNORED`: the run goes on without it. What is `refused` starts nothing.\n");
+    for (name, abilities) in &agents {
+        let (version, package) = (abilities.tested_version, abilities.package);
+        writeln!(text, "\n## {name}\n\nTested with {version} (`npm install -g {package}@{version}`).\n").unwrap();
+        text.push_str("| option | how, or why not |\n|---|---|\n");
+        for feature in Feature::ALL {
+            let (mark, words) = match abilities.support(*feature) {
+                Support::Yes(how) => ("", how),
+                Support::Ignored(why) => ("warning: ", why),
+                Support::Refused(why) => ("refused: ", why),
+            };
+            writeln!(text, "| `{}` | {mark}{words} |", feature.name()).unwrap();
+        }
+        text.push_str("\n| event | how it comes |\n|---|---|\n");
+        for (event, how) in abilities.events {
+            writeln!(text, "| `{event}` | {how} |").unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn the_tables_of_the_agents_page_are_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the tables");
+    let (_, after) = rest.split_once(END).expect("the page has an end of the tables");
+    let current = format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &current).unwrap();
+    }
+    assert!(page == current || std::env::var_os("UPDATE_DOCS").is_some(), "run: {BEGIN}");
+}
+
+#[test]
+fn every_agent_says_of_every_option_whether_and_how() {
+    for (name, abilities) in agents() {
+        let listed: Vec<_> = abilities.features.iter().map(|(feature, _)| *feature).collect();
+        assert_eq!(listed, Feature::ALL, "{name}");
+    }
+}
