@@ -92,9 +92,9 @@ async fn a_grandchild_that_writes_to_stderr_without_end_does_not_delay_done() {
 }
 
 #[tokio::test]
-async fn a_grandchild_of_a_cli_that_crashes_is_gone_after_done() {
+async fn a_grandchild_in_a_session_of_its_own_is_gone_after_a_crash_of_the_cli() {
     let lab = Lab::new();
-    let script = agent(&lab).spawn(Child::new(left_behind(&lab))).raise(Signal::Kill);
+    let script = agent(&lab).spawn(Child::new(left_behind(&lab)).session()).raise(Signal::Kill);
     let told = lab.play(&script).await;
     assert!(told.result().is_error);
     assert_eq!(lab.pids().len(), 2);
