@@ -28,6 +28,7 @@
 //! - [`provider`]: a model provider that plays a scenario over a vendor's real wire protocol, and records what it was asked.
 //! - [`fake`]: an agent CLI that plays a script, with every fault that a process can have.
 //! - [`check`]: the rules that every run's event stream keeps, checked from outside.
+//! - [`suite`]: what every agent owes, for agents of your own.
 //! - [`mcp_fixture`]: an MCP server for the agent, as a process or over HTTP, with faults.
 //!
 //! Everything listens on the loopback address only, on a free port, and ends with its value.
@@ -37,3 +38,4 @@ pub mod fake;
 pub mod mcp_fixture;
 pub mod provider;
 mod server;
+pub mod suite;

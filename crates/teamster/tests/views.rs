@@ -1,7 +1,5 @@
 //! Other views of the stream.
 
-#![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
-
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
