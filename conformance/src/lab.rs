@@ -23,6 +23,7 @@ const KEY: &str = "sk-made-up-for-the-lab";
 #[derive(Debug)]
 pub struct Lab {
     folder: TempDir,
+    agent: &'static str,
     provider: Provider,
     runtime: Runtime,
     cli: PathBuf,
@@ -35,27 +36,49 @@ impl Lab {
     /// # Errors
     /// When the CLI is not installed.
     pub async fn claude(scenario: impl Into<Scenario>) -> Result<Self> {
-        let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/.bin/claude");
-        ensure!(cli.exists(), "Claude Code is not installed: run `cargo xtask install-clis`");
         let provider = Provider::anthropic(scenario).start().await?;
+        let variables = [
+            ("ANTHROPIC_API_KEY", KEY.to_owned()),
+            ("ANTHROPIC_BASE_URL", provider.base_url()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+            ("DISABLE_AUTOUPDATER", "1".to_owned()),
+        ];
+        Self::make("claude", provider, "CLAUDE_CODE_TMPDIR", variables)
+    }
+
+    /// A lab for Gemini CLI.
+    ///
+    /// # Errors
+    /// When the CLI is not installed.
+    pub async fn gemini(scenario: impl Into<Scenario>) -> Result<Self> {
+        let provider = Provider::gemini(scenario).start().await?;
+        let variables = [("GEMINI_API_KEY", KEY.to_owned()), ("GOOGLE_GEMINI_BASE_URL", provider.base_url())];
+        Self::make("gemini", provider, "TMPDIR", variables)
+    }
+
+    /// A lab for an agent whose program has its name, with these variables and one for temporary files.
+    fn make(
+        agent: &'static str,
+        provider: Provider,
+        tmp: &str,
+        variables: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<Self> {
+        let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/.bin").join(agent);
+        ensure!(cli.exists(), "{agent} is not installed: run `cargo xtask install-clis`");
         let folder = tempfile::Builder::new().prefix("teamster-lab-").tempdir().context("cannot make a home")?;
         for name in ["home", "project", "tmp"] {
             fs::create_dir(folder.path().join(name))?;
         }
-        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let path = std::env::var_os("PATH").context("there is no PATH")?;
         let environment = [
             (OsString::from("PATH"), path),
             (OsString::from("HOME"), folder.path().join("home").into()),
-            (OsString::from("CLAUDE_CODE_TMPDIR"), folder.path().join("tmp").into()),
-            variable("LANG", "C.UTF-8"),
-            variable("ANTHROPIC_API_KEY", KEY),
-            variable("ANTHROPIC_BASE_URL", &provider.base_url()),
-            variable("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-            variable("DISABLE_AUTOUPDATER", "1"),
+            (OsString::from(tmp), folder.path().join("tmp").into()),
+            (OsString::from("LANG"), OsString::from("C.UTF-8")),
         ];
-        let runtime = Runtime::with_environment(Registry::default(), environment);
-        Ok(Self { folder, provider, runtime, cli, runs: AtomicU32::new(0) })
+        let variables = variables.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let runtime = Runtime::with_environment(Registry::default(), environment.into_iter().chain(variables));
+        Ok(Self { folder, agent, provider, runtime, cli, runs: AtomicU32::new(0) })
     }
 
     /// The agent's home directory.
@@ -100,7 +123,7 @@ impl Lab {
         let folder = self.folder.path().file_name().unwrap_or_default().to_string_lossy();
         let trace = Trace::new(format!("{folder}-{number}"));
         request.env.insert(MARKER.to_owned(), trace.name().to_owned());
-        let run = self.runtime.run("claude", request)?;
+        let run = self.runtime.run(self.agent, request)?;
         Ok(Live::new(self, run, trace))
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 /// Everything the driver needs to start a CLI.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Launch {
@@ -20,6 +22,8 @@ pub struct Launch {
     pub protocol_stream: ProtocolStream,
     /// Files to write before the start, with mode 0600 in a directory of the run's own that is gone after it.
     pub files: Vec<PrivateFile>,
+    /// A directory of the run's own that stands in for the user's home, for a CLI that takes its settings only from there.
+    pub stand_in: Option<StandIn>,
 }
 
 impl Launch {
@@ -33,6 +37,7 @@ impl Launch {
             stdin: Stdin::Closed,
             protocol_stream: ProtocolStream::Stdout,
             files: Vec::new(),
+            stand_in: None,
         }
     }
 
@@ -83,7 +88,7 @@ pub enum Arg {
     PathOf {
         /// What stands before the path, such as `--flag=`.
         before: String,
-        /// The file's name in [`Launch::files`].
+        /// The file's name in [`Launch::files`], or that of the [stand-in](Launch::stand_in).
         file: &'static str,
         /// What stands behind it.
         after: String,
@@ -142,5 +147,77 @@ pub struct PrivateFile {
 impl std::fmt::Debug for PrivateFile {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "PrivateFile({}, {} bytes)", self.name, self.content.len())
+    }
+}
+
+/// A home directory of the run's own, made beside the private files and gone with them.
+///
+/// In it is the CLI's folder, and in that a link to everything that the user's folder holds, but for what `entries` name:
+/// so the run has settings of its own, and the user's files stay as they are.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StandIn {
+    /// A single path component, unique among the private files. [`Arg::PathOf`] gives the home by this name.
+    pub name: &'static str,
+    /// Variables that name the user's home; the first one that is set counts.
+    pub homes: &'static [&'static str],
+    /// The CLI's folder in a home.
+    pub folder: &'static str,
+    /// Folders in it that outlive the run: they are made in the user's, where they are missing.
+    pub kept: &'static [&'static str],
+    /// What is not linked, by its path in the folder.
+    pub entries: Vec<(&'static str, StandInEntry)>,
+}
+
+/// A file that a [`StandIn`] has of its own.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StandInEntry {
+    /// The user's file as it is at the start, if there is one.
+    Copy,
+    /// This text, whatever the user's file holds.
+    Text(String),
+    /// The user's file, and then this text.
+    Append(String),
+    /// The user's file, a JSON document (comments allowed), with these values laid over its own.
+    Merge(MergedJson),
+}
+
+/// Values for a JSON document of the user's.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MergedJson {
+    /// They win over the user's. Objects are merged, key by key; everything else is replaced.
+    pub over: Value,
+    /// The user's win over these; they hold only where this variable is set.
+    pub under: Option<(&'static str, Value)>,
+}
+
+impl std::fmt::Debug for StandIn {
+    /// Shows no content.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let entries = self.entries.iter().map(|(path, _)| *path).collect::<Vec<_>>();
+        formatter
+            .debug_struct("StandIn")
+            .field("folder", &self.folder)
+            .field("entries", &entries)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for StandInEntry {
+    /// Shows no content.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Copy => formatter.write_str("Copy"),
+            Self::Text(text) => write!(formatter, "Text({} bytes)", text.len()),
+            Self::Append(text) => write!(formatter, "Append({} bytes)", text.len()),
+            Self::Merge(values) => values.fmt(formatter),
+        }
+    }
+}
+
+impl std::fmt::Debug for MergedJson {
+    /// Shows no values.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let keys: Vec<_> = self.over.as_object().into_iter().flat_map(|fields| fields.keys()).collect();
+        write!(formatter, "MergedJson({keys:?})")
     }
 }

@@ -4,6 +4,7 @@
 
 mod abilities;
 pub mod claude;
+pub mod gemini;
 mod line;
 
 pub use abilities::{Abilities, Feature, Support};

@@ -10,6 +10,7 @@
 mod live;
 pub(crate) mod outbox;
 mod prepare;
+mod stand_in;
 mod watchdog;
 
 use std::collections::BTreeMap;

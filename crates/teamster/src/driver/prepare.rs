@@ -13,7 +13,7 @@ use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_protocol::request::Limits;
 
-use super::Host;
+use super::{Host, stand_in};
 
 /// A process with everything that belongs to it.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Live {
 
 /// Writes the private files, finds the program and starts it.
 pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live, Failure> {
-    let files = private_files(&launch.files)?;
+    let files = private_files(&launch, &host)?;
     let paths: BTreeMap<&str, &PathBuf> =
         files.iter().flat_map(|(_, paths)| paths).map(|(name, path)| (*name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
@@ -71,14 +71,17 @@ pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live,
 
 type Files = (PrivateDir, Vec<(&'static str, PathBuf)>);
 
-fn private_files(files: &[PrivateFile]) -> Result<Option<Files>, Failure> {
-    if files.is_empty() {
+fn private_files(launch: &Launch, host: &Host) -> Result<Option<Files>, Failure> {
+    if launch.files.is_empty() && launch.stand_in.is_none() {
         return Ok(None);
     }
     let wrong = |error: &teamster_process::PrivateError| Failure::new(ErrorCode::SpawnFailed, chain(error));
     let directory = PrivateDir::create(None, "run").map_err(|error| wrong(&error))?;
     let write = |file: &PrivateFile| Ok((file.name, directory.write(file.name, &file.content)?));
-    let paths = files.iter().map(write).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
+    let mut paths: Vec<_> = launch.files.iter().map(write).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
+    if let Some(home) = &launch.stand_in {
+        paths.push((home.name, stand_in::make(home, directory.path(), host)?));
+    }
     Ok(Some((directory, paths)))
 }
 

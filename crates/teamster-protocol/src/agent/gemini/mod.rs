@@ -1,0 +1,45 @@
+//! Gemini CLI, as seen in version 0.61.0.
+//!
+//! A run is one headless process: `--output-format stream-json`, the prompt on standard input. What the CLI takes only from
+//! its settings goes by a stand-in for the user's home, whose files stay as they are. Batch mode gives one document, on
+//! standard output, or on standard error when the run failed.
+
+mod abilities;
+mod document;
+mod failure;
+mod launch;
+mod mcp;
+mod outcome;
+mod policy;
+mod prompt;
+mod protocol;
+mod settings;
+mod tools;
+mod wire;
+
+use super::{Abilities, Agent, Plan};
+use crate::request::{RequestError, RunRequest};
+
+/// The agent `gemini`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gemini;
+
+impl Agent for Gemini {
+    fn name(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn abilities(&self) -> Option<&'static Abilities> {
+        Some(&abilities::ABILITIES)
+    }
+
+    fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        let launch = launch::launch(request)?;
+        Ok(Plan { launch, protocol: Box::new(protocol::Headless::new(request)) })
+    }
+}
+
+/// What Gemini CLI cannot do, and only the request's own values tell.
+fn unsupported(option: &'static str, why: impl Into<String>) -> RequestError {
+    RequestError::Unsupported { agent: "gemini".to_owned(), option, why: why.into() }
+}

@@ -1,0 +1,347 @@
+//! The state machine over Gemini CLI's lines: what each line means, in order.
+//!
+//! Invariants: text is told once; a success without an answer is none; a line that we do not know is nothing, one that we
+//! cannot read is a warning.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::document::{self, Lines};
+use super::wire::{Document, Line};
+use super::{failure, outcome, tools};
+use crate::agent::line;
+use crate::event::{
+    Delta, ErrorCode, Event, Failure, Init, MessageId, PermissionDenial, Retract, SessionId, StopReason, Warning,
+    WarningCode,
+};
+use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::request::{Conversation, OutputMode, RunRequest};
+
+type Actions = Vec<Action>;
+
+/// One run of Gemini CLI.
+pub(super) struct Headless {
+    form: Form,
+    /// The session that must answer.
+    expected_session: Option<SessionId>,
+    servers: Vec<String>,
+    /// Messages begun so far: the CLI gives them no ids.
+    messages: u64,
+    /// The message that is being said.
+    speaking: bool,
+    /// Text that waits for the end of its message, where messages are told as a whole.
+    waiting: Option<String>,
+    calls: HashMap<String, (String, Value)>,
+    denials: Vec<PermissionDenial>,
+    text_told: bool,
+    /// The last `error` event.
+    told: Option<Told>,
+    phase: Phase,
+}
+
+enum Form {
+    Lines,
+    Document(Lines),
+}
+
+/// An `error` event, which never ends the stream by itself.
+enum Told {
+    /// The model's answer could not be had.
+    Error(String),
+    /// The CLI stopped a model that repeats itself.
+    Loop(String),
+}
+
+enum Phase {
+    /// No result has been read.
+    Open,
+    /// A result has been read; a failure of which only the exit code may tell more.
+    Answered(Option<Box<Outcome>>),
+    /// Another session answered than the one asked for: nothing that it says is meant for the caller.
+    Refused,
+}
+
+impl Headless {
+    pub(super) fn new(request: &RunRequest) -> Self {
+        Self {
+            form: if request.output == OutputMode::Batch { Form::Document(Lines::default()) } else { Form::Lines },
+            expected_session: match &request.conversation {
+                Conversation::Resume(id) => Some(id.clone()),
+                _ => None,
+            },
+            servers: request.mcp_servers.keys().cloned().collect(),
+            messages: 0,
+            speaking: false,
+            waiting: (request.output == OutputMode::Messages).then(String::new),
+            calls: HashMap::new(),
+            denials: Vec::new(),
+            text_told: false,
+            told: None,
+            phase: Phase::Open,
+        }
+    }
+
+    fn line(&mut self, mut line: Line<'_>, actions: &mut Actions) {
+        match &*line.kind {
+            "init" => self.init(&line, actions),
+            "message" if line.role.as_deref() == Some("assistant") => {
+                self.say(line.content.as_deref().unwrap_or_default(), actions);
+            }
+            "tool_use" => self.tool_use(&mut line, actions),
+            "tool_result" => self.tool_result(&mut line, actions),
+            "error" => self.error(&line, actions),
+            "result" => self.result(&line, actions),
+            _ => actions.push(Action::Alive),
+        }
+    }
+
+    fn init(&mut self, line: &Line<'_>, actions: &mut Actions) {
+        let session = line.session_id.as_deref().unwrap_or_default();
+        if self.refuses(session, actions) {
+            return;
+        }
+        let mut init = Init::new("gemini", session.into());
+        init.model = line.model.clone().map(Into::into);
+        actions.push(Action::Emit(Event::Init(Box::new(init))));
+    }
+
+    /// Before the model is called: an answer without its history is worse than none.
+    fn refuses(&mut self, session: &str, actions: &mut Actions) -> bool {
+        let Some(expected) = self.expected_session.as_ref().filter(|expected| expected.as_str() != session) else {
+            return false;
+        };
+        let message = format!("asked to resume session {expected}, but {session} answers");
+        actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, message.clone()).into()));
+        let failure = Failure::new(ErrorCode::Protocol, message);
+        actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
+        actions.push(Action::Stop);
+        self.phase = Phase::Refused;
+        true
+    }
+
+    fn say(&mut self, text: &str, actions: &mut Actions) {
+        if text.is_empty() {
+            return actions.push(Action::Alive);
+        }
+        if !self.speaking {
+            self.speaking = true;
+            self.messages += 1;
+        }
+        self.text_told = true;
+        match &mut self.waiting {
+            Some(waiting) => {
+                waiting.push_str(text);
+                actions.push(Action::Alive);
+            }
+            None => actions.push(self.delta(text.to_owned())),
+        }
+    }
+
+    fn delta(&self, text: String) -> Action {
+        Action::Emit(Event::Text(Delta { text, message_id: self.message_id(), parent_tool_id: None }))
+    }
+
+    fn message_id(&self) -> MessageId {
+        format!("message-{}", self.messages).into()
+    }
+
+    /// Tells what waits for the end of its message.
+    fn flush(&mut self, actions: &mut Actions) {
+        let waiting = self.waiting.as_mut().map(std::mem::take).filter(|text| !text.is_empty());
+        if let Some(text) = waiting {
+            actions.push(self.delta(text));
+        }
+    }
+
+    fn tool_use(&mut self, line: &mut Line<'_>, actions: &mut Actions) {
+        self.flush(actions);
+        let (Some(id), Some(name)) = (line.tool_id.as_deref(), line.tool_name.as_deref()) else {
+            return actions.push(Action::Alive);
+        };
+        let input = line.parameters.take().unwrap_or(Value::Null);
+        self.calls.insert(id.to_owned(), (name.to_owned(), input.clone()));
+        let plan = tools::plan(name, &input);
+        actions.push(Action::Emit(Event::ToolUse(Box::new(tools::tool_use(id, name, input, &self.servers)))));
+        actions.extend(plan.map(|plan| Action::Emit(Event::Plan(plan))));
+    }
+
+    fn tool_result(&mut self, line: &mut Line<'_>, actions: &mut Actions) {
+        // What the model says after it is a new message.
+        self.flush(actions);
+        self.speaking = false;
+        let Some(id) = line.tool_id.clone() else { return actions.push(Action::Alive) };
+        let call = self.calls.remove(&*id);
+        if let Some((name, input)) = &call
+            && tools::is_denied(name, line)
+        {
+            self.denials.push(PermissionDenial {
+                tool_name: name.clone(),
+                tool_id: Some((&*id).into()),
+                input: Some(input.clone()),
+            });
+        }
+        let name = call.as_ref().map(|(name, _)| name.as_str());
+        actions.push(Action::Emit(Event::ToolResult(Box::new(tools::tool_result(&id, name, line)))));
+    }
+
+    fn error(&mut self, line: &Line<'_>, actions: &mut Actions) {
+        let message = line.message.as_deref().unwrap_or_default();
+        if line.severity.as_deref() == Some("error") {
+            // The model was asked several times, and each answer was streamed into the same message (trap 6).
+            self.withdraw(actions);
+            self.told = Some(Told::Error(message.to_owned()));
+            return actions.push(Action::Alive);
+        }
+        if message.starts_with(failure::LOOP) {
+            self.told = Some(Told::Loop(message.to_owned()));
+        }
+        actions.push(Action::Emit(Warning::new(WarningCode::Notice, message).into()));
+    }
+
+    fn withdraw(&mut self, actions: &mut Actions) {
+        if std::mem::take(&mut self.speaking) && self.waiting.as_mut().map(std::mem::take).is_none() {
+            actions.push(Action::Emit(Event::Retract(Retract { message_id: self.message_id() })));
+        }
+    }
+
+    fn result(&mut self, line: &Line<'_>, actions: &mut Actions) {
+        self.flush(actions);
+        let stats = line.stats.as_ref();
+        let called = stats.is_none_or(|stats| stats.total_tokens > 0);
+        let mut outcome = Outcome {
+            usage: stats.and_then(outcome::usage),
+            model: stats.and_then(|stats| outcome::only(stats.models.keys())),
+            ..Outcome::default()
+        };
+        let failed = line.status.as_deref() != Some("success");
+        let problem = line.error.as_ref();
+        let cancelled = problem.is_some_and(|problem| problem.kind == "FatalCancellationError");
+        if cancelled {
+            outcome.interrupted = true;
+        }
+        self.end(outcome, failed.then_some(problem), called, actions);
+    }
+
+    /// Gives the final word. `problem` is there for a run that says itself that it failed.
+    fn end(
+        &mut self,
+        mut outcome: Outcome,
+        problem: Option<Option<&super::wire::Problem>>,
+        called: bool,
+        actions: &mut Actions,
+    ) {
+        let mut guess = false;
+        outcome.failure = match (problem, self.told.take()) {
+            (Some(problem), told) => {
+                let told = match &told {
+                    Some(Told::Error(text) | Told::Loop(text)) => Some(text.as_str()),
+                    None => None,
+                };
+                let judged = failure::of_problem(problem, told);
+                guess = judged.is_guess && told.is_none();
+                Some(judged.failure)
+            }
+            (None, Some(Told::Error(text))) => Some(failure::of_problem(None, Some(&text)).failure),
+            (None, Some(Told::Loop(text))) => Some(failure::of_loop(&text)),
+            (None, None) => (!self.text_told).then(|| failure::of_silence(called)),
+        };
+        outcome.stop_reason = match &outcome.failure {
+            Some(Failure { code: ErrorCode::MaxTurns, .. }) => Some(StopReason::MaxTurns),
+            _ if outcome.interrupted => Some(StopReason::Cancelled),
+            // Whether the model had said all, ran out of tokens or was cut off is not told (stream_max_tokens).
+            _ => None,
+        };
+        outcome.permission_denials = std::mem::take(&mut self.denials);
+        self.phase = Phase::Answered(guess.then(|| Box::new(outcome.clone())));
+        actions.push(Action::Outcome(Box::new(outcome)));
+    }
+
+    fn document(&mut self, document: &Document, actions: &mut Actions) {
+        if let Some(session) = &document.session_id {
+            if self.refuses(session, actions) {
+                return;
+            }
+            actions.push(Action::Emit(Event::Init(Box::new(Init::new("gemini", session.as_str().into())))));
+        }
+        // What a run that failed says may hold a message several times (json_nofinish).
+        if let Some(text) = document.response.as_deref().filter(|_| document.error.is_none()) {
+            self.say(text, actions);
+            self.flush(actions);
+        }
+        let stats = document.stats.as_ref();
+        let outcome = Outcome {
+            usage: stats.and_then(outcome::document_usage),
+            model: stats.and_then(|stats| outcome::only(stats.models.keys())),
+            api_duration_ms: stats.map(|stats| stats.models.values().map(|model| model.api.total_latency_ms).sum()),
+            ..Outcome::default()
+        };
+        let called = stats.is_none_or(|stats| stats.models.values().any(|model| model.tokens.total > 0));
+        let failed = document.error.is_some() || document.response.is_none();
+        self.end(outcome, failed.then_some(document.error.as_ref()), called, actions);
+    }
+
+    fn read(&mut self, bytes: &[u8], actions: &mut Actions) {
+        if let Form::Document(lines) = &mut self.form {
+            actions.push(Action::Alive);
+            if let Some(document) = lines.take(bytes) {
+                self.document(&document, actions);
+            }
+            return;
+        }
+        let read = line::with_json(bytes, |text| {
+            self.line(serde_json::from_str(text)?, actions);
+            Ok(())
+        });
+        if let Err(error) = read {
+            let message = format!("skipped a line that is not of the protocol ({error})");
+            let warning = Warning::new(WarningCode::MalformedLine, message);
+            actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
+        }
+    }
+
+    fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
+        // Which one it was is not told, and nothing of it stands in the stream (mcp_server_fails_to_start).
+        if exit.stderr.contains("MCP issues detected") {
+            let text = "an MCP server did not start or has no tools; its tools were missing";
+            actions.push(Action::Emit(Warning::new(WarningCode::McpServerFailed, text).into()));
+        }
+        self.flush(actions);
+        match &mut self.phase {
+            Phase::Refused | Phase::Answered(None) => {}
+            Phase::Answered(Some(outcome)) => {
+                let corrected = outcome.failure.as_ref().and_then(|guess| failure::corrected(guess, exit));
+                if corrected.is_some() {
+                    outcome.failure = corrected;
+                    actions.push(Action::Outcome(outcome.clone()));
+                }
+            }
+            Phase::Open => self.ended_early(exit, actions),
+        }
+    }
+
+    fn ended_early(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
+        let found = matches!(self.form, Form::Document(_)).then(|| document::last_in(exit.stderr)).flatten();
+        if let Some(document) = found.filter(|document| document.error.is_some()) {
+            self.document(&document, actions);
+            return self.exited(exit, actions);
+        }
+        if let Some(failure) = failure::of_exit(exit) {
+            actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
+        }
+    }
+}
+
+impl Protocol for Headless {
+    fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
+        match input {
+            Input::Started => {}
+            Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
+            Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+            Input::Line(bytes) => self.read(bytes, actions),
+            // It exits with 0 and says nothing more; what its tools started is ended with the tree.
+            Input::Interrupt => actions.push(Action::Interrupt),
+            Input::Exited(exit) => self.exited(exit, actions),
+        }
+    }
+}

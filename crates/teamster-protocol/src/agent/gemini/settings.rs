@@ -1,0 +1,75 @@
+//! The settings of a run: a merged copy of the user's, in a stand-in for the user's home.
+//!
+//! The CLI takes MCP servers, the limit of turns, the retention of sessions and folder trust from settings alone. Its folder
+//! in the stand-in holds links to everything else of the user's: login, commands, extensions, sessions.
+
+use serde_json::{Value, json};
+
+use super::{mcp, unsupported};
+use crate::launch::{MergedJson, StandIn, StandInEntry};
+use crate::request::{ProjectTrust, RequestError, RunRequest};
+
+/// The stand-in's name among the private files.
+pub(super) const STAND_IN: &str = "home";
+
+/// A variable that holds `$`.
+pub(super) const DOLLAR: &str = "TEAMSTER_DOLLAR";
+
+/// A base URL alone makes the CLI choose a way of authentication that it then refuses (trap 9).
+const BASE_URL: &str = "GOOGLE_GEMINI_BASE_URL";
+
+pub(super) fn stand_in(
+    request: &RunRequest,
+    command: Option<(&'static str, StandInEntry)>,
+) -> Result<StandIn, RequestError> {
+    let settings = StandInEntry::Merge(MergedJson {
+        over: settings(request)?,
+        under: Some((BASE_URL, json!({"security": {"auth": {"selectedType": "gemini-api-key"}}}))),
+    });
+    let mut entries = vec![
+        ("settings.json", settings),
+        // Written by renaming, which would replace a link. Which folder belongs to which project stands in the folders too.
+        ("projects.json", StandInEntry::Copy),
+    ];
+    if let Some(text) = &request.append_system_prompt {
+        // `@path` at the beginning of a word imports a file there.
+        let imports = text.split(char::is_whitespace).any(|word| {
+            let path = word.strip_prefix('@').and_then(|path| path.chars().next());
+            path.is_some_and(|first| first == '.' || first == '/' || first.is_ascii_alphabetic())
+        });
+        if imports {
+            return Err(unsupported("--append-system-prompt with @path", "the CLI would put a file in its place"));
+        }
+        entries.push(("GEMINI.md", StandInEntry::Append(format!("\n\n{text}"))));
+    }
+    entries.extend(command);
+    Ok(StandIn {
+        name: STAND_IN,
+        homes: &["GEMINI_CLI_HOME", "HOME"],
+        folder: ".gemini",
+        kept: &["tmp", "history"],
+        entries,
+    })
+}
+
+fn settings(request: &RunRequest) -> Result<Value, RequestError> {
+    // The clean-up after a resumed session deletes it (trap 1), and one at a concurrent start a new one (trap 4).
+    let mut settings = json!({"general": {"sessionRetention": {"enabled": false}}});
+    if let Some(turns) = request.max_turns {
+        settings["model"] = json!({"maxSessionTurns": turns});
+    }
+    if request.project_trust == ProjectTrust::Untrusted {
+        // With folder trust on, a headless run in a folder that is not trusted exits with 55; that the folder is not
+        // trusted is said by a variable.
+        settings["security"] = json!({"folderTrust": {"enabled": false}});
+        // A `.env` file there may hold credentials.
+        settings["advanced"] = json!({"ignoreLocalEnv": true});
+    }
+    if !request.mcp_servers.is_empty() {
+        if request.project_trust == ProjectTrust::Untrusted {
+            return Err(unsupported("--mcp-config with --project-trust untrusted", "the CLI starts no server there"));
+        }
+        settings["mcpServers"] = mcp::servers(request)?;
+    }
+    Ok(settings)
+}

@@ -1,0 +1,107 @@
+//! Gemini CLI's tools: what sort of work each does, and how their calls and results read.
+
+use serde_json::Value;
+
+use super::wire::Line;
+use crate::event::{Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse};
+
+/// What sort of work a built-in tool does. Names as 0.61.0 offers them to its model.
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "run_shell_command" | "list_background_processes" | "read_background_output" => ToolKind::Execute,
+        "replace" | "write_file" => ToolKind::Edit,
+        "read_file" | "read_many_files" | "get_internal_docs" | "read_mcp_resource" => ToolKind::Read,
+        "glob" | "grep_search" | "list_directory" | "google_web_search" | "list_mcp_resources" => ToolKind::Search,
+        "web_fetch" => ToolKind::Fetch,
+        "invoke_agent" => ToolKind::Agent,
+        _ => ToolKind::Unclassified,
+    }
+}
+
+/// Tools that a mode takes out of the offer: a call all the same is answered as if there were no such tool
+/// (perm_default_shell).
+fn is_withheld(name: &str) -> bool {
+    name.starts_with(MCP_PREFIX)
+        || matches!(kind(name), ToolKind::Execute | ToolKind::Edit | ToolKind::Fetch | ToolKind::Agent)
+        || matches!(name, "enter_plan_mode" | "exit_plan_mode" | "activate_skill" | "ask_user")
+}
+
+const MCP_PREFIX: &str = "mcp_";
+
+/// A tool call. MCP tools are named `mcp_SERVER_TOOL`; `servers` are the configured names, to tell where the server's name
+/// ends.
+pub(super) fn tool_use(id: &str, name: &str, input: Value, servers: &[String]) -> ToolUse {
+    let mcp = name.strip_prefix(MCP_PREFIX).and_then(|rest| split_server(rest, servers));
+    let (tool_name, server, kind) = match mcp {
+        Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
+        None if name.starts_with(MCP_PREFIX) => (name.to_owned(), None, ToolKind::Mcp),
+        None => (name.to_owned(), None, kind(name)),
+    };
+    ToolUse { tool_id: id.into(), tool_name, input, kind, server, parent_tool_id: None }
+}
+
+/// The longest name wins; of a server that the request does not name, the first word is the name.
+fn split_server<'a>(rest: &'a str, servers: &[String]) -> Option<(String, &'a str)> {
+    let known = servers.iter().filter_map(|server| Some((server.clone(), rest.strip_prefix(&**server)?.strip_prefix('_')?)));
+    known
+        .max_by_key(|(server, _)| server.len())
+        .or_else(|| rest.split_once('_').map(|(server, tool)| (server.to_owned(), tool)))
+}
+
+/// Its outcome. What an MCP tool said of its failure stands in the error's message alone (mcp_tool_error). A command that
+/// exits with an error is a success here, so nothing is said of one (tool_fail).
+pub(super) fn tool_result(id: &str, name: Option<&str>, line: &mut Line<'_>) -> ToolResult {
+    let failed = line.status.as_deref() == Some("error");
+    let output = line.output.take().unwrap_or_default();
+    let output = match line.error.as_ref().filter(|_| failed) {
+        Some(error) if output.is_empty() || error.kind == "mcp_tool_error" => error.message.clone(),
+        _ => output,
+    };
+    let unknown = !failed && name == Some("run_shell_command");
+    ToolResult {
+        tool_id: id.into(),
+        output,
+        is_error: (!unknown).then_some(failed),
+        content: None,
+        parent_tool_id: None,
+    }
+}
+
+/// Whether a call failed since the permissions do not allow it.
+pub(super) fn is_denied(name: &str, line: &Line<'_>) -> bool {
+    let Some(error) = line.error.as_ref().filter(|_| line.status.as_deref() == Some("error")) else { return false };
+    match &*error.kind {
+        "policy_violation" => true,
+        "tool_not_registered" => is_withheld(name),
+        "unhandled_exception" => error.message.contains("requires user confirmation"),
+        _ => false,
+    }
+}
+
+/// The to-do list that a call of `write_todos` gives.
+pub(super) fn plan(name: &str, input: &Value) -> Option<Plan> {
+    let todos = (name == "write_todos").then(|| input.get("todos")?.as_array()).flatten()?;
+    let text = |todo: &Value, field: &str| todo.get(field).and_then(Value::as_str).map(str::to_owned);
+    let entries = todos.iter().filter_map(|todo| {
+        let status = text(todo, "status")?;
+        Some(PlanEntry { content: text(todo, "description")?, status: PlanStatus::from(&*status) })
+    });
+    Some(Plan { entries: entries.collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_mcp_tool_is_named_without_its_prefix_and_with_its_server() {
+        let named = |name: &str, servers: &[&str]| {
+            let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
+            let tool = tool_use("t", name, Value::Null, &servers);
+            (tool.server, tool.tool_name)
+        };
+        assert_eq!(named("mcp_calc_add", &[]), (Some("calc".into()), "add".into()));
+        assert_eq!(named("mcp_a_b_c", &["a", "a_b"]), (Some("a_b".into()), "c".into()));
+        assert_eq!(named("write_file", &["write"]), (None, "write_file".into()));
+    }
+}

@@ -1,0 +1,239 @@
+//! Makes a home directory that stands in for the user's: links to what is there, and files of the run's own.
+//!
+//! Invariants: nothing of the user's is changed (a folder that the CLI would make itself may be made), and removing the
+//! stand-in removes links, never what they lead to.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use teamster_protocol::event::{ErrorCode, Failure};
+use teamster_protocol::launch::{MergedJson, StandIn, StandInEntry};
+
+use super::Host;
+
+/// Makes it in a private directory, and gives the path of the home.
+pub(super) fn make(stand_in: &StandIn, private: &Path, host: &Host) -> Result<PathBuf, Failure> {
+    let variable = |name: &&str| host.environment.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty());
+    let home = stand_in.homes.iter().find_map(|name| variable(name));
+    let theirs = home.map(|home| host.cwd.join(home).join(stand_in.folder));
+    for folder in stand_in.kept {
+        if let Some(theirs) = &theirs {
+            let folder = theirs.join(folder);
+            fs::create_dir_all(&folder).map_err(|error| wrong("make", &folder, &error))?;
+        }
+    }
+    let ours = private.join(stand_in.name);
+    new_directory(&ours)?;
+    let entries: Vec<_> = stand_in.entries.iter().map(|(path, entry)| (Path::new(path), entry)).collect();
+    fill(theirs.as_deref(), &ours.join(stand_in.folder), &entries, host)?;
+    Ok(ours)
+}
+
+/// Links what is in a folder of theirs into ours, but for the entries. A folder that holds an entry is made anew.
+fn fill(theirs: Option<&Path>, ours: &Path, entries: &[(&Path, &StandInEntry)], host: &Host) -> Result<(), Failure> {
+    new_directory(ours)?;
+    for name in theirs.map(names).unwrap_or_default() {
+        if let Some(theirs) = theirs
+            && !entries.iter().any(|(path, _)| path.starts_with(&name))
+        {
+            let link = ours.join(&name);
+            symlink(theirs.join(&name), &link).map_err(|error| wrong("link", &link, &error))?;
+        }
+    }
+    let mut filled: Vec<&Path> = Vec::new();
+    for (path, entry) in entries {
+        let Some(head) = path.iter().next().map(Path::new) else { continue };
+        let their_path = theirs.map(|theirs| theirs.join(head));
+        if head == *path {
+            write(their_path.as_deref(), &ours.join(head), entry, host)?;
+        } else if !filled.contains(&head) {
+            filled.push(head);
+            let below = entries.iter().filter_map(|(path, entry)| Some((path.strip_prefix(head).ok()?, *entry)));
+            fill(their_path.as_deref(), &ours.join(head), &below.collect::<Vec<_>>(), host)?;
+        }
+    }
+    Ok(())
+}
+
+fn names(folder: &Path) -> Vec<std::ffi::OsString> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
+}
+
+fn write(theirs: Option<&Path>, ours: &Path, entry: &StandInEntry, host: &Host) -> Result<(), Failure> {
+    let content = match entry {
+        StandInEntry::Text(text) => text.clone().into_bytes(),
+        StandInEntry::Copy => match read(theirs)? {
+            Some(bytes) => bytes,
+            None => return Ok(()),
+        },
+        StandInEntry::Append(text) => {
+            let mut bytes = read(theirs)?.unwrap_or_default();
+            bytes.extend(text.as_bytes());
+            bytes
+        }
+        StandInEntry::Merge(values) => merged(theirs, values, host)?.to_string().into_bytes(),
+    };
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o600).open(ours);
+    file.and_then(|mut file| file.write_all(&content)).map_err(|error| wrong("write", ours, &error))
+}
+
+fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<Value, Failure> {
+    let mut document = Value::Object(Map::new());
+    if let Some((variable, under)) = &values.under
+        && host.environment.contains_key(std::ffi::OsStr::new(variable))
+    {
+        lay_over(&mut document, under.clone());
+    }
+    if let Some((path, bytes)) = theirs.zip(read(theirs)?) {
+        let unreadable = |why: String| {
+            Failure::new(ErrorCode::Config, format!("cannot use the settings in {}: {why}", path.display()))
+        };
+        let text = without_comments(&String::from_utf8_lossy(&bytes));
+        let theirs: Value = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+        if !theirs.is_object() {
+            return Err(unreadable("they are no JSON object".to_owned()));
+        }
+        lay_over(&mut document, theirs);
+    }
+    lay_over(&mut document, values.over.clone());
+    Ok(document)
+}
+
+/// Objects are merged, everything else is replaced.
+fn lay_over(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                lay_over(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over,
+    }
+}
+
+/// JSON as people write it in settings: `//` and `/* */` outside strings become spaces.
+fn without_comments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    let mut in_string = false;
+    while let Some(character) = rest.next() {
+        match (character, rest.peek()) {
+            ('\\', _) if in_string => {
+                out.push(character);
+                out.extend(rest.next());
+                continue;
+            }
+            ('"', _) => in_string = !in_string,
+            ('/', Some('/')) if !in_string => {
+                while rest.next_if(|next| *next != '\n').is_some() {}
+                continue;
+            }
+            ('/', Some('*')) if !in_string => {
+                rest.next();
+                while let Some(inside) = rest.next() {
+                    if inside == '*' && rest.next_if_eq(&'/').is_some() {
+                        break;
+                    }
+                }
+                out.push(' ');
+                continue;
+            }
+            _ => {}
+        }
+        out.push(character);
+    }
+    out.trim_start_matches('\u{feff}').to_owned()
+}
+
+fn read(path: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(wrong("read", path, &error)),
+    }
+}
+
+fn new_directory(path: &Path) -> Result<(), Failure> {
+    DirBuilder::new().mode(0o700).create(path).map_err(|error| wrong("make", path, &error))
+}
+
+fn wrong(what: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::new(ErrorCode::SpawnFailed, format!("cannot {what} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use teamster_process::PrivateDir;
+
+    use super::*;
+
+    fn stand_in(entries: Vec<(&'static str, StandInEntry)>) -> StandIn {
+        StandIn { name: "home", homes: &["AGENT_HOME", "HOME"], folder: ".agent", kept: &["kept"], entries }
+    }
+
+    fn made(home: &Path, stand_in: &StandIn) -> Result<(PrivateDir, PathBuf), Failure> {
+        let environment = [("HOME".into(), home.into()), ("URL".into(), "x".into())].into();
+        let host = Host { environment, cwd: home.to_owned() };
+        let private = PrivateDir::create(Some(home), "run").unwrap();
+        let made = make(stand_in, private.path(), &host)?;
+        Ok((private, made.join(".agent")))
+    }
+
+    #[test]
+    fn the_users_files_are_seen_through_it_and_survive_it() {
+        let home = PrivateDir::create(None, "stand-in-test").unwrap();
+        let theirs = home.path().join(".agent");
+        fs::create_dir_all(theirs.join("commands/deep")).unwrap();
+        fs::write(theirs.join("login.json"), "token").unwrap();
+        fs::write(theirs.join("commands/mine"), "mine").unwrap();
+        fs::write(theirs.join("notes.md"), "theirs\n").unwrap();
+        let settings = "\u{feff}{ // why\n \"a\": {\"b\": 1, \"c\": \"//x\\\"\"}, /* * */ \"d\": [1] }";
+        fs::write(theirs.join("settings.json"), settings).unwrap();
+        let values = MergedJson {
+            over: json!({"a": {"b": 2}, "d": [2]}),
+            under: Some(("URL", json!({"a": {"c": "under", "e": 3}}))),
+        };
+        let entries = vec![
+            ("settings.json", StandInEntry::Merge(values)),
+            ("notes.md", StandInEntry::Append("ours".to_owned())),
+            ("commands/ours", StandInEntry::Text("ours".to_owned())),
+            ("missing.json", StandInEntry::Copy),
+        ];
+        let (private, ours) = made(home.path(), &stand_in(entries)).unwrap();
+
+        assert_eq!(fs::read_to_string(ours.join("login.json")).unwrap(), "token");
+        assert_eq!(fs::read_to_string(ours.join("notes.md")).unwrap(), "theirs\nours");
+        assert_eq!(fs::read_to_string(ours.join("commands/mine")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(ours.join("commands/ours")).unwrap(), "ours");
+        assert!(!ours.join("missing.json").exists());
+        let read: Value = serde_json::from_slice(&fs::read(ours.join("settings.json")).unwrap()).unwrap();
+        assert_eq!(read, json!({"a": {"b": 2, "c": "//x\"", "e": 3}, "d": [2]}));
+        fs::write(ours.join("kept/session"), "kept").unwrap();
+        drop(private);
+
+        assert_eq!(fs::read_to_string(theirs.join("kept/session")).unwrap(), "kept");
+        assert_eq!(fs::read_to_string(theirs.join("settings.json")).unwrap(), settings);
+        assert_eq!(fs::read_to_string(theirs.join("notes.md")).unwrap(), "theirs\n");
+        assert!(theirs.join("commands/deep").is_dir() && !theirs.join("commands/ours").exists());
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_are_not_replaced_by_others() {
+        let home = PrivateDir::create(None, "stand-in-test").unwrap();
+        fs::create_dir(home.path().join(".agent")).unwrap();
+        for broken in ["{", "[]"] {
+            fs::write(home.path().join(".agent/settings.json"), broken).unwrap();
+            let values = MergedJson { over: json!({}), under: None };
+            let failure =
+                made(home.path(), &stand_in(vec![("settings.json", StandInEntry::Merge(values))])).unwrap_err();
+            assert_eq!(failure.code, ErrorCode::Config);
+        }
+    }
+}
