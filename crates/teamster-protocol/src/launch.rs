@@ -1,5 +1,6 @@
 //! How a CLI is to be started: plain data that a protocol makes and the driver carries out.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,6 +15,9 @@ pub struct Launch {
     pub args: Vec<Arg>,
     /// Changes to the environment; `None` removes a variable.
     pub env: BTreeMap<String, Option<Arg>>,
+    /// Variables that hold a JSON object which the user may have set too: this one's fields are laid over those of the
+    /// inherited one. Text, since the order of fields and the way strings are written may count.
+    pub json_env: BTreeMap<String, String>,
     /// The working directory; the host's own if left out.
     pub cwd: Option<PathBuf>,
     /// What goes to standard input.
@@ -33,6 +37,7 @@ impl Launch {
             program: program.into(),
             args: Vec::new(),
             env: BTreeMap::new(),
+            json_env: BTreeMap::new(),
             cwd: None,
             stdin: Stdin::Closed,
             protocol_stream: ProtocolStream::Stdout,
@@ -54,8 +59,8 @@ impl Launch {
 
     /// Adds a private file and `--flag=PATH` with its path.
     pub fn flag_file(&mut self, flag: &str, name: &'static str, content: impl Into<Vec<u8>>) -> &mut Self {
-        self.files.push(PrivateFile { name, content: content.into() });
-        self.args.push(Arg::PathOf { before: format!("{flag}="), file: name, after: String::new() });
+        self.files.push(PrivateFile { name: name.into(), content: content.into() });
+        self.args.push(Arg::PathOf { before: format!("{flag}="), file: name.into(), after: String::new() });
         self
     }
 
@@ -73,7 +78,7 @@ impl std::fmt::Debug for Launch {
             .debug_struct("Launch")
             .field("program", &self.program)
             .field("args", &self.args.len())
-            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("env", &self.env.keys().chain(self.json_env.keys()).collect::<Vec<_>>())
             .field("cwd", &self.cwd)
             .finish_non_exhaustive()
     }
@@ -89,7 +94,7 @@ pub enum Arg {
         /// What stands before the path, such as `--flag=`.
         before: String,
         /// The file's name in [`Launch::files`], or that of the [stand-in](Launch::stand_in).
-        file: &'static str,
+        file: Cow<'static, str>,
         /// What stands behind it.
         after: String,
     },
@@ -139,7 +144,7 @@ pub enum ProtocolStream {
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateFile {
     /// A single path component, unique in the launch.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What stands in it.
     pub content: Vec<u8>,
 }

@@ -6,6 +6,7 @@ mod abilities;
 pub mod claude;
 pub mod gemini;
 mod line;
+pub mod opencode;
 
 pub use abilities::{Abilities, Feature, Support};
 

@@ -6,6 +6,7 @@
 mod anthropic;
 mod failure;
 mod gemini;
+mod openai_chat;
 mod openai_responses;
 mod playback;
 mod record;
@@ -103,6 +104,11 @@ impl Provider {
     /// A provider that speaks the Gemini API.
     pub fn gemini(scenario: impl Into<Scenario>) -> ProviderSetup {
         ProviderSetup { scenario: scenario.into(), router: gemini::router }
+    }
+
+    /// A provider that speaks the OpenAI Chat Completions API, under `/v1` of its URL.
+    pub fn openai_chat(scenario: impl Into<Scenario>) -> ProviderSetup {
+        ProviderSetup { scenario: scenario.into(), router: openai_chat::router }
     }
 
     /// The URL that an agent is given instead of the vendor's, without a slash at its end.

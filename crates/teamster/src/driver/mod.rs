@@ -9,6 +9,7 @@
 
 mod live;
 pub(crate) mod outbox;
+mod overlay;
 mod prepare;
 mod stand_in;
 mod watchdog;

@@ -1,5 +1,6 @@
 //! From a launch, which is data, to a running process.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_protocol::request::Limits;
 
+use super::overlay::overlay;
 use super::{Host, stand_in};
 
 /// A process with everything that belongs to it.
@@ -30,7 +32,7 @@ pub(super) struct Live {
 pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live, Failure> {
     let files = private_files(&launch, &host)?;
     let paths: BTreeMap<&str, &PathBuf> =
-        files.iter().flat_map(|(_, paths)| paths).map(|(name, path)| (*name, path)).collect();
+        files.iter().flat_map(|(_, paths)| paths).map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
     let mut environment = host.environment;
     // What a shell's `cd` does: some CLIs trust PWD more than the kernel.
@@ -40,6 +42,14 @@ pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live,
             Some(value) => environment.insert(name.into(), resolve(value)?),
             None => environment.remove(&OsString::from(name)),
         };
+    }
+    for (name, ours) in &launch.json_env {
+        let name = OsString::from(name);
+        let value = overlay(environment.get(&name).map(OsString::as_os_str), ours).map_err(|error| {
+            let text = format!("the variable {} must hold a JSON object: {error}", name.display());
+            Failure::new(ErrorCode::Config, text)
+        })?;
+        environment.insert(name, value.into());
     }
     let path = environment.get(&OsString::from("PATH"));
     let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
@@ -69,7 +79,7 @@ pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live,
     })
 }
 
-type Files = (PrivateDir, Vec<(&'static str, PathBuf)>);
+type Files = (PrivateDir, Vec<(Cow<'static, str>, PathBuf)>);
 
 fn private_files(launch: &Launch, host: &Host) -> Result<Option<Files>, Failure> {
     if launch.files.is_empty() && launch.stand_in.is_none() {
@@ -77,10 +87,10 @@ fn private_files(launch: &Launch, host: &Host) -> Result<Option<Files>, Failure>
     }
     let wrong = |error: &teamster_process::PrivateError| Failure::new(ErrorCode::SpawnFailed, chain(error));
     let directory = PrivateDir::create(None, "run").map_err(|error| wrong(&error))?;
-    let write = |file: &PrivateFile| Ok((file.name, directory.write(file.name, &file.content)?));
+    let write = |file: &PrivateFile| Ok((file.name.clone(), directory.write(&file.name, &file.content)?));
     let mut paths: Vec<_> = launch.files.iter().map(write).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
     if let Some(home) = &launch.stand_in {
-        paths.push((home.name, stand_in::make(home, directory.path(), host)?));
+        paths.push((home.name.into(), stand_in::make(home, directory.path(), host)?));
     }
     Ok(Some((directory, paths)))
 }
@@ -89,7 +99,7 @@ fn resolve(arg: &Arg, paths: &BTreeMap<&str, &PathBuf>) -> Result<OsString, Fail
     match arg {
         Arg::Text(text) => Ok(text.into()),
         Arg::PathOf { before, file, after } => {
-            let path = paths.get(file).ok_or_else(|| {
+            let path = paths.get(&**file).ok_or_else(|| {
                 Failure::new(ErrorCode::SpawnFailed, format!("the launch names the private file {file}, but has none"))
             })?;
             let mut whole = OsString::from(before);

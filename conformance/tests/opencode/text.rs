@@ -1,0 +1,124 @@
+//! What the model says, as it says it.
+
+use anyhow::Result;
+use teamster::Event;
+use teamster::event::{ErrorCode, StopReason, WarningCode};
+use teamster::request::OutputMode;
+use teamster_conformance::Lab;
+use teamster_testkit::provider::{Scenario, Stop, Usage};
+
+use crate::{bash, full, reply, usage_of};
+
+const UNICODE: &str = "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd} e\u{301} \u{202e}rtl \t\"quoted\" back\\slash \u{2028} end";
+
+#[tokio::test]
+async fn the_answer_is_told_once_and_whole() -> Result<()> {
+    let lab = Lab::opencode(reply().text("Hello there, how are you?")).await?;
+    let recording = lab.run(lab.request("Say hello.")).await?;
+    let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
+    assert_eq!(texts, ["Hello there, how are you?"]);
+    assert_eq!(recording.result.text, "Hello there, how are you?");
+    assert_eq!(recording.result.stop_reason, Some(StopReason::EndTurn));
+    assert_eq!(recording.result.exit_code, Some(0));
+    assert_eq!(recording.prompts(0)?, ["Say hello."]);
+    // No request for a title beside it.
+    assert_eq!(recording.requests.len(), 1);
+    assert!(!recording.result.is_error);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_agent_says_who_it_is_before_anything_else() -> Result<()> {
+    let lab = Lab::opencode(reply().text("Hello.")).await?;
+    let recording = lab.run(lab.request("Hi.")).await?;
+    let init = recording.init()?;
+    assert_eq!(init.agent, "opencode");
+    assert_eq!(Some(&init.session_id), recording.result.session_id.as_ref());
+    assert!(matches!(recording.events.first(), Some(Event::Init(_))));
+    Ok(())
+}
+
+#[tokio::test]
+async fn unicode_survives_both_ways_even_torn_between_deltas() -> Result<()> {
+    let lab = Lab::opencode(reply().text_by(1, UNICODE)).await?;
+    let recording = lab.run(lab.request(UNICODE)).await?;
+    assert_eq!(recording.result.text, UNICODE);
+    assert_eq!(recording.prompts(0)?, [UNICODE]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn thinking_is_told_apart_from_text() -> Result<()> {
+    let lab = Lab::opencode(reply().thinking("The answer must be even.").text("It is 42.")).await?;
+    let recording = lab.run(lab.request("What is it?")).await?;
+    assert_eq!(recording.thinking(), "The answer must be even.");
+    assert_eq!(recording.result.text, "It is 42.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_result_tells_the_tokens_and_the_cost_that_the_provider_told() -> Result<()> {
+    let usage = Usage { input: 1_000, cache_read: 2_000, cache_write: 0, output: 8_000 };
+    let scenario = Scenario::new()
+        .reply(reply().tool("bash", bash("true")).usage(usage))
+        .reply(reply().text("Expensive.").usage(usage));
+    let lab = Lab::opencode(scenario).await?;
+    let recording = lab.run(full(lab.request("Say something."))).await?;
+    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    assert_eq!(usage_of(&recording.result), Some(usage + usage));
+    let cost = recording.result.total_cost_usd.unwrap_or_default();
+    let expected = 2.0 * (1_000.0 * 3.0 + 2_000.0 * 0.3 + 8_000.0 * 15.0) / 1e6;
+    assert!((cost - expected).abs() < 1e-9, "{cost} instead of {expected}");
+    assert_eq!(recording.result.num_turns, Some(2));
+    let told = recording.events.iter().filter(|event| matches!(event, Event::Usage(_)));
+    assert_eq!(told.count(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_cut_off_by_its_length_keeps_what_was_said() -> Result<()> {
+    let lab = Lab::opencode(reply().text("And then").stop(Stop::MaxTokens)).await?;
+    let recording = lab.run(lab.request("Tell me all.")).await?;
+    assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
+    assert_eq!(recording.result.text, "And then");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
+    let lab = Lab::opencode(reply().text("I cannot").stop(Stop::Refusal)).await?;
+    let recording = lab.run(lab.request("Do it.")).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
+    assert_eq!(recording.result.stop_reason, Some(StopReason::Refusal));
+    assert_eq!(recording.failure()?.retryable, Some(false));
+    Ok(())
+}
+
+#[tokio::test]
+async fn answers_that_never_end_properly_are_not_asked_for_without_end() -> Result<()> {
+    let lab = Lab::opencode(reply().text("It breaks off").stop(Stop::Other(String::new()))).await?;
+    let recording = lab.run(lab.request("Tell me.")).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
+    assert_eq!(recording.result.num_turns, Some(3));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_big_answer_is_whole() -> Result<()> {
+    let text = crate::numbers(60_000);
+    let lab = Lab::opencode(reply().text_by(10_000, &text)).await?;
+    let recording = lab.run(lab.request("Everything.")).await?;
+    assert!(recording.result.text == text, "{} bytes instead of {}", recording.result.text.len(), text.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn batch_output_is_told_to_be_ignored_and_the_run_goes_on() -> Result<()> {
+    let lab = Lab::opencode(reply().text("Hello.")).await?;
+    let mut request = lab.request("Hi.");
+    request.output = OutputMode::Batch;
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), 1);
+    assert_eq!(recording.result.text, "Hello.");
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! How OpenCode 1.18.33 is started.
+//!
+//! Texts go by standard input or by private files, never by argv. Everything that the run asks for and no flag has goes to
+//! `OPENCODE_CONFIG_CONTENT`, which beats every file of the user's and the project's, laid over what the user has there.
+//! The directory is `PWD`, which the driver sets; `--dir` would be read from there once more.
+
+use super::config::{list, object, path_of, quote, secret};
+use super::{NAME, permissions};
+use crate::launch::{Arg, Launch, PrivateFile, Stdin};
+use crate::request::{Attachment, Conversation, McpServer, ProjectTrust, RequestError, RunRequest};
+
+/// The agent configuration of a run. It has a name of its own so that nobody else's rules are mixed into it: a user's
+/// rules for `build` would come after ours.
+const AGENT: &str = "teamster";
+
+pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
+    let program = request.cli_path.clone().unwrap_or_else(|| NAME.into());
+    let mut launch = Launch::new(program);
+    launch.cwd.clone_from(&request.cwd);
+    launch.arg("run");
+    attachments(&mut launch, request)?;
+    // Some reasons stand in the log alone: an unknown model, an MCP server that failed.
+    for part in ["--format=json", "--thinking", "--print-logs", "--log-level=WARN"] {
+        launch.arg(part);
+    }
+    launch.flag("--agent", AGENT);
+    conversation(&mut launch, &request.conversation);
+    if let Some(model) = &request.model {
+        launch.flag("--model", model);
+    }
+    if let Some(effort) = &request.effort {
+        launch.flag("--variant", effort);
+    }
+    for argument in &request.cli_args {
+        launch.arg(argument.as_str());
+    }
+    environment(&mut launch, request)?;
+    launch.stdin = Stdin::Write(request.prompt.clone().into_bytes());
+    Ok(launch)
+}
+
+fn conversation(launch: &mut Launch, conversation: &Conversation) {
+    match conversation {
+        // Without a title a new session asks the model for one, which no figure of the run tells (trap 12).
+        Conversation::New => {
+            launch.flag("--title", "Teamster");
+        }
+        Conversation::Resume(id) => {
+            launch.flag("--session", id);
+        }
+        Conversation::Fork(id) => {
+            launch.flag("--session", id).arg("--fork");
+        }
+        Conversation::Continue => {
+            launch.flag("--title", "Teamster").arg("--continue");
+        }
+    }
+}
+
+/// `--file` takes every word that follows it; with its `=` and another flag behind, it takes its own.
+fn attachments(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+    for (index, attachment) in request.attachments.iter().enumerate() {
+        let Attachment::Data { name, data } = attachment else {
+            let (name, problem) = ("a path".to_owned(), "it has not been read".to_owned());
+            return Err(RequestError::Attachment { name, problem });
+        };
+        let file = format!("{}-{}", index + 1, file_name(name));
+        launch.files.push(PrivateFile { name: file.clone().into(), content: data.clone() });
+        launch.args.push(Arg::PathOf { before: "--file=".to_owned(), file: file.into(), after: String::new() });
+    }
+    Ok(())
+}
+
+/// A name that is a single path component: what is neither letter nor digit is `_`, but for the dots of its kind.
+fn file_name(name: &str) -> String {
+    let clean: Vec<char> =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    clean.iter().skip(clean.len().saturating_sub(100)).collect()
+}
+
+fn environment(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+    for (name, value) in &request.env {
+        launch.env(name.as_str(), value.as_str());
+    }
+    let rules = permissions::rules(request)?;
+    let config = config(launch, request, &rules);
+    launch.json_env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config);
+    // For subagents, which do not have our agent's rules.
+    launch.env("OPENCODE_PERMISSION", rules);
+    // A run must not replace the CLI that it runs on.
+    launch.env("OPENCODE_DISABLE_AUTOUPDATE", "1");
+    if request.project_trust == ProjectTrust::Untrusted {
+        launch.env("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
+        launch.env("OPENCODE_DISABLE_CLAUDE_CODE", "1");
+        launch.env("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1");
+    }
+    Ok(())
+}
+
+fn config(launch: &mut Launch, request: &RunRequest, rules: &str) -> String {
+    let mut agent = vec![
+        (quote("mode"), quote("primary")),
+        (quote("description"), quote("What this run asked for")),
+        (quote("permission"), rules.to_owned()),
+    ];
+    if let Some(text) = &request.system_prompt {
+        agent.push((quote("prompt"), secret(launch, text)));
+    }
+    let mut fields = vec![(quote("agent"), object([(quote(AGENT), object(agent))]))];
+    if let Some(text) = &request.append_system_prompt {
+        fields.push((quote("instructions"), format!("[{}]", path_of(launch, text))));
+    }
+    if !request.mcp_servers.is_empty() {
+        let servers: Vec<_> =
+            request.mcp_servers.iter().map(|(name, entry)| (quote(name), server(launch, entry))).collect();
+        fields.push((quote("mcp"), object(servers)));
+    }
+    object(fields)
+}
+
+/// Values of variables and headers stand in files: the configuration itself is in the environment of every tool.
+fn server(launch: &mut Launch, server: &McpServer) -> String {
+    let mut fields = vec![(quote("enabled"), "true".to_owned())];
+    match server {
+        McpServer::Stdio { command, args, env } => {
+            let words = std::iter::once(command).chain(args).map(String::as_str);
+            let values: Vec<_> = env.iter().map(|(name, value)| (quote(name), secret(launch, value))).collect();
+            fields.push((quote("type"), quote("local")));
+            fields.push((quote("command"), list(words)));
+            fields.push((quote("environment"), object(values)));
+        }
+        McpServer::Http { url, headers } | McpServer::Sse { url, headers } => {
+            let values: Vec<_> = headers.iter().map(|(name, value)| (quote(name), secret(launch, value))).collect();
+            fields.push((quote("type"), quote("remote")));
+            fields.push((quote("url"), quote(url)));
+            fields.push((quote("headers"), object(values)));
+        }
+    }
+    object(fields)
+}

@@ -1,0 +1,56 @@
+//! What a run adds up to: usage, cost and turns, from the end of each step.
+
+use super::wire::{FinishPart, Tokens};
+use crate::event::{Event, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
+use crate::protocol::Outcome;
+
+/// Sums over the steps of a run. OpenCode tells figures for each step alone, a resumed session's too.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    usage: Option<Usage>,
+    pub(super) cost: Option<f64>,
+    pub(super) turns: u64,
+    pub(super) denials: Vec<PermissionDenial>,
+}
+
+impl Tally {
+    /// Adds a step and tells the sum so far.
+    pub(super) fn step(&mut self, part: &FinishPart<'_>) -> Option<Event> {
+        self.turns += 1;
+        if let Some(cost) = part.cost {
+            self.cost = Some(self.cost.unwrap_or(0.0) + cost);
+        }
+        let usage = usage(part.tokens.as_ref()?);
+        let sum = match &mut self.usage {
+            Some(sum) => {
+                *sum += &usage;
+                sum
+            }
+            None => self.usage.insert(usage),
+        };
+        Some(Event::Usage(UsageSoFar { usage: sum.clone(), scope: UsageScope::Run }))
+    }
+
+    /// An outcome with the figures so far.
+    pub(super) fn outcome(&self, stop_reason: Option<StopReason>) -> Outcome {
+        Outcome {
+            usage: self.usage.clone().map(|usage| (usage, UsageScope::Run)),
+            total_cost_usd: self.cost,
+            num_turns: (self.turns > 0).then_some(self.turns),
+            stop_reason,
+            permission_denials: self.denials.clone(),
+            ..Outcome::default()
+        }
+    }
+}
+
+/// `input` is without cached tokens as it stands; `output` is without reasoning.
+fn usage(tokens: &Tokens) -> Usage {
+    Usage {
+        input_tokens: tokens.input,
+        cache_read_tokens: Some(tokens.cache.read),
+        cache_write_tokens: Some(tokens.cache.write),
+        output_tokens: tokens.output.saturating_add(tokens.reasoning),
+        reasoning_tokens: Some(tokens.reasoning),
+    }
+}

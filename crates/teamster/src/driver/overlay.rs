@@ -1,0 +1,64 @@
+//! One JSON object laid over another, as text: what both do not share stays as it was written, order and escapes included.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
+use serde_json::value::RawValue;
+
+type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Lays our fields over theirs. Objects on both sides are joined, everything else of ours replaces theirs.
+pub(super) fn overlay(theirs: Option<&OsStr>, ours: &str) -> Result<String, String> {
+    let Some(theirs) = theirs.filter(|text| !text.is_empty()) else { return Ok(ours.to_owned()) };
+    let theirs = theirs.to_str().ok_or("it is not UTF-8")?;
+    let fields: Fields<'_> = serde_json::from_str(theirs).map_err(|error| error.to_string())?;
+    let over: Fields<'_> = serde_json::from_str(ours).map_err(|error| error.to_string())?;
+    Ok(join(fields, over))
+}
+
+fn join(mut theirs: Fields<'_>, ours: Fields<'_>) -> String {
+    let mut joined = Vec::new();
+    for (name, over) in ours {
+        let both = theirs.remove(&name).and_then(|under| Some((fields(under)?, fields(over)?)));
+        let value = both.map_or_else(|| over.get().to_owned(), |(under, over)| join(under, over));
+        joined.push((name, value));
+    }
+    joined.extend(theirs.into_iter().map(|(name, value)| (name, value.get().to_owned())));
+    let fields: Vec<String> =
+        joined.into_iter().map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name))).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+fn fields(value: &RawValue) -> Option<Fields<'_>> {
+    serde_json::from_str(value.get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(theirs: &str, ours: &str) -> String {
+        overlay(Some(OsStr::new(theirs)), ours).unwrap()
+    }
+
+    #[test]
+    fn ours_lies_over_theirs_field_by_field() {
+        assert_eq!(overlay(None, r#"{"a":1}"#), Ok(r#"{"a":1}"#.to_owned()));
+        assert_eq!(check("", r#"{"a":1}"#), r#"{"a":1}"#);
+        assert_eq!(check(r#"{"b": {"x": 1, "y": 2}}"#, r#"{"b":{"x":3},"a":[1]}"#), r#"{"a":[1],"b":{"x":3,"y":2}}"#);
+        assert_eq!(check(r#"{"a": {"x": 1}}"#, r#"{"a":[2]}"#), r#"{"a":[2]}"#);
+    }
+
+    #[test]
+    fn what_only_one_side_has_stays_as_it_was_written() {
+        assert_eq!(check("{}", "{\"p\":{\"z\":1,\"a\":\"\\u007benv\"}}"), "{\"p\":{\"z\":1,\"a\":\"\\u007benv\"}}");
+        assert_eq!(check(r#"{"p": {"z":1,"a":"{env:X}"}}"#, r#"{"q":1}"#), r#"{"q":1,"p":{"z":1,"a":"{env:X}"}}"#);
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for wrong in ["[]", "{", "text", "{'a': 1}"] {
+            assert!(overlay(Some(OsStr::new(wrong)), "{}").is_err(), "{wrong}");
+        }
+    }
+}
