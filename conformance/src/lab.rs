@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
 use teamster::{Registry, RunRequest, Runtime};
 use teamster_testkit::provider::{ModelRequest, Provider, Scenario};
 use tempfile::TempDir;
@@ -19,6 +18,34 @@ use crate::{DEADLINE, print};
 
 /// A key that no vendor knows.
 const KEY: &str = "sk-made-up-for-the-lab";
+
+/// The program that Codex's launcher starts.
+const CODEX: &str = "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
+
+/// A provider with few retries; and nothing that looks for other hosts.
+fn codex_config(url: &str) -> String {
+    format!(
+        r#"model = "gpt-5.5"
+model_provider = "lab"
+
+[model_providers.lab]
+name = "lab"
+base_url = "{url}"
+wire_api = "responses"
+env_key = "LAB_API_KEY"
+request_max_retries = 1
+stream_max_retries = 1
+
+[features]
+plugins = false
+apps = false
+shell_snapshot = false
+
+[analytics]
+enabled = false
+"#
+    )
+}
 
 /// A home, an empty project, a provider, and a runtime whose agents know nothing else.
 #[derive(Debug)]
@@ -57,23 +84,19 @@ impl Lab {
         Self::make("gemini", provider, "TMPDIR", variables)
     }
 
-    /// A lab for OpenCode, whose user has the provider as `lab` in the configuration, with its models `m1` and `m2`.
+    /// A lab for Codex: its native program, which is quicker than its launcher, and a provider in the user's configuration.
     ///
     /// # Errors
     /// When the CLI is not installed.
-    pub async fn opencode(scenario: impl Into<Scenario>) -> Result<Self> {
-        let provider = Provider::openai_chat(scenario).start().await?;
-        let variables = [
-            ("OPENCODE_CONFIG_CONTENT", opencode_config(&provider.base_url()).to_string()),
-            // No models but those of the configuration.
-            ("OPENCODE_MODELS_PATH", concat!(env!("CARGO_MANIFEST_DIR"), "/src/no-models.json").to_owned()),
-            ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
-            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
-            // It installs a package beside its configuration, in the background: nobody listens on the discard port.
-            ("npm_config_registry", "http://127.0.0.1:9/".to_owned()),
-            ("npm_config_fetch_retries", "0".to_owned()),
-        ];
-        Self::make("opencode", provider, "TMPDIR", variables)
+    pub async fn codex(scenario: impl Into<Scenario>) -> Result<Self> {
+        let provider = Provider::openai_responses(scenario).start().await?;
+        let url = format!("{}/v1", provider.base_url());
+        let mut lab = Self::make("codex", provider, "TMPDIR", [("LAB_API_KEY", KEY.to_owned())])?;
+        lab.cli = Path::new(env!("CARGO_MANIFEST_DIR")).join(CODEX);
+        ensure!(lab.cli.exists(), "codex is not installed: run `cargo xtask install-clis`");
+        fs::create_dir(lab.home().join(".codex"))?;
+        fs::write(lab.home().join(".codex/config.toml"), codex_config(&url))?;
+        Ok(lab)
     }
 
     /// A lab for an agent whose program has its name, with these variables and one for temporary files.
@@ -156,28 +179,6 @@ impl Lab {
     pub(crate) fn requests_from(&self, first: usize) -> Vec<Arc<ModelRequest>> {
         self.provider.requests().into_iter().skip(first).collect()
     }
-}
-
-/// Prices are in dollars a million tokens.
-fn opencode_config(base_url: &str) -> Value {
-    let model = json!({
-        "tool_call": true,
-        "reasoning": true,
-        "attachment": true,
-        "modalities": {"input": ["text", "image"], "output": ["text"]},
-        "limit": {"context": 1_000_000, "output": 8192},
-        "cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
-    });
-    json!({
-        "model": "lab/m1",
-        "small_model": "lab/m1",
-        "share": "disabled",
-        "provider": {"lab": {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": format!("{base_url}/v1"), "apiKey": KEY},
-            "models": {"m1": model, "m2": model},
-        }},
-    })
 }
 
 impl Drop for Lab {

@@ -4,6 +4,7 @@
 
 mod abilities;
 pub mod claude;
+pub mod codex;
 pub mod gemini;
 mod line;
 pub mod opencode;

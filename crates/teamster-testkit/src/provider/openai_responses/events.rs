@@ -77,7 +77,8 @@ impl Events {
                 };
                 if let Some(whole) = item.get(field).and_then(Value::as_str) {
                     // The text of a custom tool is not what the scenario's JSON is cut into.
-                    let pieces = if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
+                    let pieces =
+                        if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
                     for piece in pieces {
                         self.delta(delta_name, of_item(json!({ "delta": piece })));
                     }

@@ -118,7 +118,8 @@ fn outcome(item: &Value) -> ToolResult {
 /// The names of functions and custom tools; those of a namespace as `NAMESPACE/NAME`; tools that run at the vendor by type.
 fn tool_names(body: &Value) -> Vec<String> {
     let declared = list(body, "tools").iter();
-    let added = list(body, "input").iter().filter(|item| item.get("type").is_some_and(|kind| kind == "additional_tools"));
+    let added =
+        list(body, "input").iter().filter(|item| item.get("type").is_some_and(|kind| kind == "additional_tools"));
     declared.chain(added.flat_map(|item| list(item, "tools"))).flat_map(names).collect()
 }
 
