@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 use teamster::{Registry, RunRequest, Runtime};
 use teamster_testkit::provider::{ModelRequest, Provider, Scenario};
 use tempfile::TempDir;
@@ -82,6 +83,25 @@ impl Lab {
         let provider = Provider::gemini(scenario).start().await?;
         let variables = [("GEMINI_API_KEY", KEY.to_owned()), ("GOOGLE_GEMINI_BASE_URL", provider.base_url())];
         Self::make("gemini", provider, "TMPDIR", variables)
+    }
+
+    /// A lab for OpenCode, whose user has the provider as `lab` in the configuration, with its models `m1` and `m2`.
+    ///
+    /// # Errors
+    /// When the CLI is not installed.
+    pub async fn opencode(scenario: impl Into<Scenario>) -> Result<Self> {
+        let provider = Provider::openai_chat(scenario).start().await?;
+        let variables = [
+            ("OPENCODE_CONFIG_CONTENT", opencode_config(&provider.base_url()).to_string()),
+            // No models but those of the configuration.
+            ("OPENCODE_MODELS_PATH", concat!(env!("CARGO_MANIFEST_DIR"), "/src/no-models.json").to_owned()),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
+            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
+            // It installs a package beside its configuration, in the background: nobody listens on the discard port.
+            ("npm_config_registry", "http://127.0.0.1:9/".to_owned()),
+            ("npm_config_fetch_retries", "0".to_owned()),
+        ];
+        Self::make("opencode", provider, "TMPDIR", variables)
     }
 
     /// A lab for Codex: its native program, which is quicker than its launcher, and a provider in the user's configuration.
@@ -179,6 +199,28 @@ impl Lab {
     pub(crate) fn requests_from(&self, first: usize) -> Vec<Arc<ModelRequest>> {
         self.provider.requests().into_iter().skip(first).collect()
     }
+}
+
+/// Prices are in dollars a million tokens.
+fn opencode_config(base_url: &str) -> Value {
+    let model = json!({
+        "tool_call": true,
+        "reasoning": true,
+        "attachment": true,
+        "modalities": {"input": ["text", "image"], "output": ["text"]},
+        "limit": {"context": 1_000_000, "output": 8192},
+        "cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75},
+    });
+    json!({
+        "model": "lab/m1",
+        "small_model": "lab/m1",
+        "share": "disabled",
+        "provider": {"lab": {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": format!("{base_url}/v1"), "apiKey": KEY},
+            "models": {"m1": model, "m2": model},
+        }},
+    })
 }
 
 impl Drop for Lab {
