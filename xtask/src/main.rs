@@ -7,6 +7,7 @@
 mod bench;
 mod command;
 mod demo;
+mod fuzz;
 mod install_clis;
 mod test;
 mod tools;
@@ -40,6 +41,7 @@ enum Command {
     Demo(demo::Args),
     /// Run the benchmarks
     Bench,
+    Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         }
         Command::Demo(args) => return demo::run(args),
         Command::Bench => bench::run()?,
+        Command::Fuzz(args) => fuzz::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

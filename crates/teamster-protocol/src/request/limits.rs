@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Limits of one run. A duration of zero switches a limit off.
+/// Limits of one run. A limit of zero is off; a grace or drain period of zero is none.
 ///
 /// In JSON durations are whole milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
