@@ -1,13 +1,84 @@
 //! The real Gemini CLI 0.61.0 under Teamster, against a provider that plays a scenario. Each name is a promise.
 
-mod text;
+#![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
-use teamster::RunRequest;
+mod context;
+mod ending;
+mod failures;
+mod mcp;
+mod permissions;
+mod prompts;
+mod sessions;
+mod text;
+mod tools;
+
+use std::fs;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use teamster::request::PermissionMode;
+use teamster::{RunRequest, RunResult};
 use teamster_conformance::Lab;
+use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Usage};
 
 /// A request that runs the lab's CLI with a model of its own: `auto` would ask another one first.
 fn request(lab: &Lab, prompt: impl Into<String>) -> RunRequest {
     let mut request = lab.request(prompt);
     request.model = Some("gemini-2.5-flash".to_owned());
     request
+}
+
+/// Everything is allowed.
+fn full(lab: &Lab, prompt: impl Into<String>) -> RunRequest {
+    in_mode(request(lab, prompt), PermissionMode::Full)
+}
+
+fn in_mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
+    request.permissions.mode = mode;
+    request
+}
+
+/// A model that calls one tool and then says `Done.`.
+fn tool_then_text(tool: &str, input: Value) -> Scenario {
+    Scenario::new().reply(Reply::new().tool(tool, input)).reply(Reply::new().text("Done."))
+}
+
+fn shell(command: &str) -> Value {
+    json!({"command": command, "description": "Run a command"})
+}
+
+fn shell_then_text(command: &str) -> Scenario {
+    tool_then_text("run_shell_command", shell(command))
+}
+
+/// Writes settings of the user's own, and gives their text.
+fn user_settings(lab: &Lab, text: &str) -> Result<String> {
+    fs::create_dir_all(lab.home().join(".gemini"))?;
+    fs::write(lab.home().join(".gemini/settings.json"), text)?;
+    Ok(text.to_owned())
+}
+
+/// The first failure of a call is the last: otherwise the CLI goes on for minutes.
+fn one_attempt(lab: &Lab) -> Result<String> {
+    user_settings(lab, "{\n  // mine\n  \"general\": {\"maxAttempts\": 1},\n}\n".replace("},\n}", "}\n}").as_str())
+}
+
+/// What the provider told, where writing to a cache does not exist.
+fn told() -> Usage {
+    Usage { cache_write: 0, ..Usage::default() }
+}
+
+fn usage_of(result: &RunResult) -> Option<Usage> {
+    let usage = result.usage.as_ref()?;
+    Some(Usage {
+        input: usage.input_tokens,
+        cache_read: usage.cache_read_tokens.unwrap_or_default(),
+        cache_write: usage.cache_write_tokens.unwrap_or_default(),
+        output: usage.output_tokens,
+    })
+}
+
+/// The user's prompts in a request's conversation.
+fn prompts(request: &ModelRequest) -> Vec<&str> {
+    request.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts).collect()
 }

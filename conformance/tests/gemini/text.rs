@@ -1,18 +1,86 @@
 //! What the model says, and what it cost.
 
 use anyhow::Result;
+use serde_json::json;
+use teamster::request::OutputMode;
 use teamster_conformance::Lab;
-use teamster_testkit::provider::{Reply, Scenario};
+use teamster_testkit::provider::{Reply, Scenario, Stop};
 
-use super::request;
+use crate::{full, request, shell, told, tool_then_text, usage_of};
 
 #[tokio::test]
 async fn an_answer_comes_as_it_was_said() -> Result<()> {
     let text = "Grüße, 世界 👩\u{200d}💻 — \"quoted\"\n\ttabs and \\ backslashes\r\nend";
-    let lab = Lab::gemini(Scenario::new().reply(Reply::new().text(text))).await?;
+    let lab = Lab::gemini(Scenario::new().reply(Reply::new().text(text).usage(told()))).await?;
     let run = lab.run(request(&lab, "Hello?")).await?;
     assert_eq!(run.result.text, text);
+    assert!(run.texts().len() > 3, "it is streamed");
     assert_eq!(run.init()?.model.as_deref(), Some("gemini-2.5-flash"));
+    assert_eq!(run.result.model.as_deref(), Some("gemini-2.5-flash"));
     assert_eq!(run.prompts(0)?, ["Hello?"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn usage_is_what_the_provider_told_cached_tokens_beside_the_others_and_thoughts_in_the_output() -> Result<()> {
+    let reply = Reply::new().thinking("Hm.").text("Done.").usage(told());
+    let scenario = tool_then_text("list_directory", json!({"dir_path": "."})).branch("think", reply);
+    let lab = Lab::gemini(scenario).await?;
+    let run = lab.run(request(&lab, "Think. SCN:think")).await?;
+    assert_eq!(usage_of(&run.result), Some(lab.provider().usage_total()));
+    assert_eq!(run.result.usage.as_ref().and_then(|usage| usage.reasoning_tokens), Some(10));
+    assert_eq!(run.thinking(), "", "thoughts are not shown by this CLI");
+    Ok(())
+}
+
+#[tokio::test]
+async fn usage_of_a_batch_run_is_the_same() -> Result<()> {
+    let lab = Lab::gemini(Reply::new().thinking("Hm.").text("Done.").usage(told())).await?;
+    let mut asked = request(&lab, "Think.");
+    asked.output = OutputMode::Batch;
+    let run = lab.run(asked).await?;
+    assert_eq!(run.result.text, "Done.");
+    assert_eq!(usage_of(&run.result), Some(lab.provider().usage_total()));
+    assert_eq!(run.result.usage.as_ref().and_then(|usage| usage.reasoning_tokens), Some(10));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_message_after_a_tool_is_another_one_and_whole_messages_come_in_one_piece() -> Result<()> {
+    let scenario = Scenario::new()
+        .reply(Reply::new().text("I shall look first.").tool("run_shell_command", shell("echo seen")))
+        .reply(Reply::new().text("I have seen it all."));
+    let lab = Lab::gemini(scenario).await?;
+    let mut asked = full(&lab, "Look.");
+    asked.output = OutputMode::Messages;
+    let run = lab.run(asked).await?;
+    let texts: Vec<_> = run.texts().iter().map(|delta| delta.text.as_str()).collect();
+    assert_eq!(texts, ["I shall look first.", "I have seen it all."]);
+    assert_eq!(run.result.final_text, "I have seen it all.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_said_in_vain_is_taken_back_and_the_run_fails() -> Result<()> {
+    let broken = Reply::new().text("Half of it").stop(Stop::Other(String::new()));
+    let lab = Lab::gemini(broken).await?;
+    let run = lab.run(request(&lab, "Hello?")).await?;
+    assert_eq!(run.result.exit_code, Some(0), "the CLI calls it a success");
+    assert_eq!(run.failure()?.code.as_str(), "PROVIDER");
+    assert_eq!(run.failure()?.retryable, Some(true));
+    assert_eq!(run.result.text, "");
+    assert!(run.requests.len() > 1, "it was asked again");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_long_answer_after_a_tool_loses_nothing_of_its_end() -> Result<()> {
+    let text: String = (0..40_000).map(|number| format!("{number:08}\n")).collect();
+    let lab = Lab::gemini(Reply::new().text_by(360_000, &text)).await?;
+    for _ in 0..3 {
+        let run = lab.run(request(&lab, "Go.")).await?;
+        assert!(!run.result.is_error);
+        assert_eq!(run.result.text.len(), text.len());
+    }
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn of_problem(problem: Option<&Problem>, told: Option<&str>) -> Judge
     let text = text.or(told).unwrap_or("the agent reported an error");
     let api = api_error(text);
     let status = api.as_ref().and_then(|api| api.code);
-    let message = api.and_then(|api| api.message).unwrap_or_else(|| text.to_owned());
+    let message = api.and_then(|api| api.message).unwrap_or_else(|| bare(text));
     let known = of_kind(kind).or_else(|| of_text(text, TEXTS)).or_else(|| of_status(status?));
     let code = known.clone().unwrap_or(ErrorCode::Provider);
     Judged { failure: failure(code, message, status), is_guess: known.is_none() }
@@ -49,7 +49,12 @@ pub(super) fn corrected(guess: &Failure, exit: ExitReport<'_>) -> Option<Failure
 /// Why the CLI exited without a result. `None` when nothing is known of it.
 pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Failure> {
     let exit_code = exit.code.filter(|code| *code != 0)?;
-    let line = exit.stderr.lines().map(without_colors).find(|line| is_reason(line))?;
+    let mut lines = exit.stderr.lines().map(without_colors);
+    let mut line = lines.find(|line| is_reason(line))?;
+    // What it is stands on the next lines (bad_approval_mode).
+    if line.ends_with(':') {
+        line = lines.take_while(|more| !more.is_empty()).fold(line, |line, more| format!("{line} {more}"));
+    }
     let status = http_status(exit_code);
     let code = of_text(&line, EXIT_TEXTS)
         .or_else(|| of_exit_code(exit_code))
@@ -82,6 +87,21 @@ pub(super) fn of_silence(called: bool) -> Failure {
     }
     let text = "the agent ended without asking the model: the conversation does not fit into its context window";
     failure(ErrorCode::ContextWindow, text.to_owned(), None)
+}
+
+/// An end without a result, though the exit code says that all is well: the CLI was stopped, or what the pipe could not take
+/// at once was lost at its exit (trap 3).
+pub(super) fn of_missing_result() -> Failure {
+    Failure::new(ErrorCode::Protocol, "the CLI exited before it gave a result: the end of its output may be lost")
+}
+
+/// A message without the brackets that the CLI puts around it.
+fn bare(text: &str) -> String {
+    let Some(inside) = text.strip_prefix("[API Error: ") else { return text.to_owned() };
+    match inside.split_once("]\n") {
+        Some((message, advice)) => format!("{message}\n{advice}"),
+        None => inside.strip_suffix(']').unwrap_or(inside).to_owned(),
+    }
 }
 
 fn api_error(text: &str) -> Option<ApiError> {
@@ -141,6 +161,7 @@ const TEXTS: Texts = &[
     ("API_KEY_INVALID", ErrorCode::Auth),
     ("exhausted your", ErrorCode::RateLimit), // auto_model_429_day: "your daily quota", without a status
     ("exhausted (e.g. check quota)", ErrorCode::RateLimit),
+    ("is not found for API version", ErrorCode::InvalidRequest), // err_notfound_404: exit 1, without a status
     ("fetch failed", ErrorCode::Connection), // err_conn_refused_max2
     ("API Error: terminated", ErrorCode::Connection), // stream_cut
     ("Reached max session turns", ErrorCode::MaxTurns), // max_turns_json, where the type is missing
@@ -173,6 +194,7 @@ const NOISE: &[&str] = &[
     "(Use `node",
     "Error executing tool",
     "MCP issues detected",
+    "Approval mode overridden",
     "Attempt ",
     "Suggested retry",
     "Usage:",

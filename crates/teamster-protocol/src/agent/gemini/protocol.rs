@@ -37,6 +37,8 @@ pub(super) struct Headless {
     text_told: bool,
     /// The last `error` event.
     told: Option<Told>,
+    /// The caller has asked it to stop.
+    interrupted: bool,
     phase: Phase,
 }
 
@@ -78,6 +80,7 @@ impl Headless {
             denials: Vec::new(),
             text_told: false,
             told: None,
+            interrupted: false,
             phase: Phase::Open,
         }
     }
@@ -326,8 +329,18 @@ impl Headless {
             self.document(&document, actions);
             return self.exited(exit, actions);
         }
-        if let Some(failure) = failure::of_exit(exit) {
-            actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
+        let failure = match exit.code {
+            Some(0) => Some(failure::of_missing_result()),
+            _ => failure::of_exit(exit),
+        };
+        if let Some(failure) = failure {
+            actions.push(Action::Outcome(Box::new(Outcome {
+                failure: Some(failure),
+                interrupted: self.interrupted,
+                stop_reason: self.interrupted.then_some(StopReason::Cancelled),
+                permission_denials: std::mem::take(&mut self.denials),
+                ..Outcome::default()
+            })));
         }
     }
 }
@@ -340,7 +353,10 @@ impl Protocol for Headless {
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => self.read(bytes, actions),
             // It exits with 0 and says nothing more; what its tools started is ended with the tree.
-            Input::Interrupt => actions.push(Action::Interrupt),
+            Input::Interrupt => {
+                self.interrupted = true;
+                actions.push(Action::Interrupt);
+            }
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }

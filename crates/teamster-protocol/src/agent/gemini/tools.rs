@@ -54,7 +54,8 @@ pub(super) fn tool_result(id: &str, name: Option<&str>, line: &mut Line<'_>) -> 
     let failed = line.status.as_deref() == Some("error");
     let output = line.output.take().unwrap_or_default();
     let output = match line.error.as_ref().filter(|_| failed) {
-        Some(error) if output.is_empty() || error.kind == "mcp_tool_error" => error.message.clone(),
+        Some(error) if error.kind == "mcp_tool_error" => mcp_error(&error.message).unwrap_or(output),
+        Some(error) if output.is_empty() => error.message.clone(),
         _ => output,
     };
     let unknown = !failed && name == Some("run_shell_command");
@@ -65,6 +66,19 @@ pub(super) fn tool_result(id: &str, name: Option<&str>, line: &mut Line<'_>) -> 
         content: None,
         parent_tool_id: None,
     }
+}
+
+/// What the tool said, out of `... with response: [{"functionResponse": {"response": ...}}]`.
+fn mcp_error(message: &str) -> Option<String> {
+    let (_, json) = message.split_once(" with response: ")?;
+    let parts: Value = serde_json::from_str(json).ok()?;
+    let response = parts.pointer("/0/functionResponse/response")?;
+    if let Some(text) = response.pointer("/error/message").and_then(Value::as_str) {
+        return Some(text.to_owned());
+    }
+    let blocks = response.get("content")?.as_array()?;
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+    Some(texts.join("\n"))
 }
 
 /// Whether a call failed since the permissions do not allow it.

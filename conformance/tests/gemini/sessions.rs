@@ -1,0 +1,124 @@
+//! Conversations that go on from run to run.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use teamster::RunRequest;
+use teamster::event::{ErrorCode, SessionId};
+use teamster::request::Conversation;
+use teamster_conformance::{Lab, Recording};
+use teamster_testkit::provider::Reply;
+
+use crate::{prompts, request, told, usage_of, user_settings};
+
+/// A model that says how often it has been asked in this conversation.
+async fn lab() -> Result<Lab> {
+    let answer = |request: &_| Reply::new().text(format!("Answer {}.", prompts(request).len())).usage(told());
+    Lab::gemini(Reply::from_fn(answer)).await
+}
+
+fn with(mut request: RunRequest, conversation: Conversation) -> RunRequest {
+    request.conversation = conversation;
+    request
+}
+
+fn session(recording: &Recording) -> Result<SessionId> {
+    recording.result.session_id.clone().context("no session id")
+}
+
+async fn resume(lab: &Lab, id: &SessionId, prompt: &str) -> Result<Recording> {
+    lab.run(with(request(lab, prompt), Conversation::Resume(id.clone()))).await
+}
+
+#[tokio::test]
+async fn a_resumed_conversation_has_its_history_and_its_id() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(request(&lab, "First.")).await?)?;
+    let second = resume(&lab, &id, "Second.").await?;
+    assert_eq!(session(&second)?, id);
+    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
+    assert_eq!(second.result.text, "Answer 2.");
+    assert_eq!(usage_of(&second.result), Some(lab.provider().usage_where(|request| request.number == 2)));
+    Ok(())
+}
+
+/// The CLI's clean-up deletes a session that was resumed in a later minute than it began in, as soon as another one starts.
+#[tokio::test]
+async fn a_session_that_was_resumed_is_still_there_after_other_runs() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(request(&lab, "First.")).await?)?;
+    let chats = lab.home().join(".gemini/tmp/project/chats");
+    for entry in fs::read_dir(&chats)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // `session-2026-11-22T03-15-ID8.jsonl`: as if it had begun long ago.
+        let tail = name.get(name.len() - "12345678.jsonl".len()..).context("a short name")?;
+        fs::rename(entry.path(), chats.join(format!("session-2026-01-01T00-00-{tail}")))?;
+    }
+    resume(&lab, &id, "Second.").await?;
+    lab.run(request(&lab, "Another.")).await?;
+    lab.run(request(&lab, "One more.")).await?;
+    let third = resume(&lab, &id, "Third.").await?;
+    assert_eq!(prompts(&third.requests[0]), ["First.", "Second.", "Third."]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_newest_conversation_goes_on_and_a_first_one_begins() -> Result<()> {
+    let lab = lab().await?;
+    let first = lab.run(with(request(&lab, "First."), Conversation::Continue)).await?;
+    let second = lab.run(with(request(&lab, "Second."), Conversation::Continue)).await?;
+    assert_eq!(session(&second)?, session(&first)?);
+    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_exist_is_an_error_before_the_model_is_asked() -> Result<()> {
+    let lab = lab().await?;
+    let id = SessionId::from("00000000-0000-4000-8000-000000000000");
+    let run = resume(&lab, &id, "Hello?").await?;
+    assert_eq!(run.result.error_code, Some(ErrorCode::SessionNotFound));
+    assert_eq!(run.result.session_id, None);
+    assert!(run.requests.is_empty());
+    for no_id in ["latest", "1", "../x", "a b"] {
+        assert!(lab.start(with(request(&lab, "x"), Conversation::Resume(no_id.into()))).is_err(), "{no_id}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fork_is_refused() -> Result<()> {
+    let lab = lab().await?;
+    assert!(lab.start(with(request(&lab, "x"), Conversation::Fork("a".into()))).is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_users_own_files_are_used_and_stay_as_they_are() -> Result<()> {
+    let lab = lab().await?;
+    let settings = "{\n  // mine\n  \"context\": {\"fileName\": \"NOTES.md\"} /* too */\n}\n";
+    user_settings(&lab, settings)?;
+    fs::write(lab.home().join(".gemini/NOTES.md"), "Mind the notes.")?;
+    let run = lab.run(request(&lab, "First.")).await?;
+    assert!(run.requests[0].system.contains("Mind the notes."));
+    assert_eq!(fs::read_to_string(lab.home().join(".gemini/settings.json"))?, settings);
+    assert_eq!(fs::read_to_string(lab.home().join(".gemini/NOTES.md"))?, "Mind the notes.");
+    let mut names: Vec<_> =
+        fs::read_dir(lab.home().join(".gemini"))?.flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["NOTES.md", "history", "settings.json", "tmp"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn projects_of_the_same_name_keep_their_sessions_apart() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(request(&lab, "First.")).await?)?;
+    let other = lab.directory("other")?.join("project");
+    fs::create_dir(&other)?;
+    let mut elsewhere = with(request(&lab, "Elsewhere."), Conversation::Resume(id.clone()));
+    elsewhere.cwd = Some(other);
+    assert_eq!(lab.run(elsewhere).await?.result.error_code, Some(ErrorCode::SessionNotFound));
+    assert_eq!(session(&resume(&lab, &id, "Second.").await?)?, id);
+    Ok(())
+}
