@@ -8,58 +8,28 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
+use self::agent::Agent;
 use crate::command::{cargo, program, run as run_command};
 use crate::install_clis;
 use crate::tools::Tools;
+
+mod agent;
 
 const PROMPT: &str = "Which system is this, and what is in this folder?";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The agent to watch
-    #[arg(long, value_enum, default_value_t = Agent::Claude)]
-    agent: Agent,
+    /// The agent to watch; all of them, one after the other, if none is named
+    #[arg(long, value_enum)]
+    agent: Option<Agent>,
     /// More arguments for `teamster run`, such as `--output ndjson`
     #[arg(last = true, value_name = "ARG")]
     teamster_args: Vec<String>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Agent {
-    Claude,
-}
-
-impl Agent {
-    /// As `teamster run --agent` and the CLI's own command call it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-        }
-    }
-
-    /// As its makers call it.
-    fn title(self) -> &'static str {
-        match self {
-            Self::Claude => "Claude Code",
-        }
-    }
-
-    /// What sends the CLI to the provider, with a key that nobody issued, and keeps it from calling home.
-    fn environment(self, provider: &str) -> Vec<(&'static str, String)> {
-        match self {
-            Self::Claude => vec![
-                ("ANTHROPIC_BASE_URL", provider.to_owned()),
-                ("ANTHROPIC_API_KEY", "made-up-key".to_owned()),
-                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
-                ("DISABLE_AUTOUPDATER", "1".to_owned()),
-            ],
-        }
-    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -70,25 +40,39 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     // Ctrl-C reaches teamster too, which ends its agent; we stay to clean up.
     ctrlc::set_handler(|| {}).context("cannot watch for Ctrl-C")?;
 
+    let agents = args.agent.map_or_else(|| Agent::value_variants().to_vec(), |agent| vec![agent]);
+    for agent in agents {
+        let status = show(agent, &args.teamster_args)?;
+        if !status.success() {
+            return Ok(status
+                .code()
+                .and_then(|code| u8::try_from(code).ok())
+                .map_or(ExitCode::FAILURE, ExitCode::from));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(agent: Agent, more: &[String]) -> Result<ExitStatus> {
     let place = Place::new()?;
-    let provider = Provider::start()?;
-    let agent = args.agent;
+    let provider = Provider::start(agent)?;
     println!("\nA real {} works under `teamster run`; its model is a script on {}.", agent.title(), provider.url);
     println!("It will say what it is about to do, run a command, read the result and answer, event by event:\n");
 
+    let variables = agent.settle(&place, &provider.url)?;
     let mut teamster = program(built("teamster")?, &["run", "--agent", agent.name(), "--cli-path"]);
     teamster
         .arg(install_clis::bin_dir().join(agent.name()))
-        .args(&args.teamster_args)
+        .args(agent.options())
+        .args(more)
         .arg(PROMPT)
         .env_clear()
-        .envs(agent.environment(&provider.url));
+        .envs(variables);
     place.apply(&mut teamster);
     let status = teamster.status().context("cannot start teamster")?;
     drop(provider);
     place.remove()?;
-
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(status)
 }
 
 /// A home, a project and a folder for temporary files, gone when the demo is over.
@@ -143,8 +127,9 @@ struct Provider {
 }
 
 impl Provider {
-    fn start() -> Result<Self> {
+    fn start(agent: Agent) -> Result<Self> {
         let mut child = Command::new(built("examples/demo_provider")?)
+            .arg(agent.name())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0) // Ctrl-C is for the agent: its model must not vanish meanwhile
