@@ -2,7 +2,15 @@
 
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
+mod ending;
+mod failures;
+mod mcp;
+mod permissions;
+mod prompts;
+mod sessions;
 mod text;
+mod tools;
+mod trust;
 
 use serde_json::{Value, json};
 use teamster::request::PermissionMode;

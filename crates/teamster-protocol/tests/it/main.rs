@@ -9,6 +9,8 @@ mod claude;
 #[cfg(test)]
 mod drive;
 #[cfg(test)]
+mod opencode;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod properties;

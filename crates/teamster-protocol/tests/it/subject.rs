@@ -1,6 +1,6 @@
 //! The agents under test: each with its recorded runs, and the request that such a run stands for.
 
-use teamster_protocol::agent::{Agent, claude::Claude};
+use teamster_protocol::agent::{Agent, claude::Claude, opencode::OpenCode};
 use teamster_protocol::request::{Conversation, McpServer, OutputMode, RunRequest};
 
 use crate::capture::{self, Capture};
@@ -15,7 +15,13 @@ pub(crate) struct Subject {
 }
 
 /// Every agent.
-pub(crate) const SUBJECTS: &[Subject] = &[Subject { agent: &Claude, least: 325, request: claude }];
+pub(crate) const SUBJECTS: &[Subject] = &[
+    Subject { agent: &Claude, least: 325, request: claude },
+    Subject { agent: &OpenCode, least: 195, request: opencode },
+];
+
+/// OpenCode.
+pub(crate) const OPENCODE: &Subject = &SUBJECTS[1];
 
 /// The agent of most tests that need just one.
 pub(crate) const CLAUDE: &Subject = &SUBJECTS[0];
@@ -43,6 +49,23 @@ fn claude(capture: &Capture) -> RunRequest {
     request.schema = schema.and_then(|text| serde_json::from_str(text).ok());
     if let Some(servers) = capture.value(&["--mcp-config"]).and_then(|text| McpServer::parse_map(text).ok()) {
         request.mcp_servers = servers;
+    }
+    request
+}
+
+fn opencode(capture: &Capture) -> RunRequest {
+    let mut request = RunRequest::new("recorded");
+    let session = capture.value(&["--session", "-s"]).filter(|id| !id.is_empty());
+    request.conversation = match session {
+        Some(id) if capture.has(&["--fork"]) => Conversation::Fork(id.into()),
+        Some(id) => Conversation::Resume(id.into()),
+        None if capture.has(&["--continue", "-c"]) => Conversation::Continue,
+        None => Conversation::New,
+    };
+    // The configuration stood in the environment; its server was always the same.
+    if capture.name.starts_with("mcp_") {
+        let server = McpServer::Stdio { command: "tiny".into(), args: Vec::new(), env: [].into() };
+        request.mcp_servers.insert("tiny".to_owned(), server);
     }
     request
 }

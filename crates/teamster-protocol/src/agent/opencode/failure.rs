@@ -47,9 +47,13 @@ pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Failure> {
     let at = stderr.lines().position(|line| of_text(line, EXIT_TEXTS).is_some())?;
     let line = stderr.lines().nth(at).unwrap_or_default();
     let code = of_text(line, EXIT_TEXTS)?;
-    let message = line.trim().trim_start_matches("Error: ").to_owned();
-    // conc_first_run_1: another first run made the tables; the next try finds them.
+    // conc_first_run_1: two first runs at once make the tables; the next try finds them.
     let retryable = line.contains("CREATE TABLE") || line.contains("database is locked");
+    let message = if retryable {
+        "another run was making the agent's database; try again".to_owned()
+    } else {
+        line.trim().trim_start_matches("Error: ").to_owned()
+    };
     Some(Failure { retryable: Some(retryable), ..Failure::new(code, message) })
 }
 

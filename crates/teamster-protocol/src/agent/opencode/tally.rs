@@ -18,7 +18,7 @@ impl Tally {
     pub(super) fn step(&mut self, part: &FinishPart<'_>) -> Option<Event> {
         self.turns += 1;
         if let Some(cost) = part.cost {
-            self.cost = Some(self.cost.unwrap_or(0.0) + cost);
+            self.cost = Some(in_nanos(self.cost.unwrap_or(0.0) + cost));
         }
         let usage = usage(part.tokens.as_ref()?);
         let sum = match &mut self.usage {
@@ -42,6 +42,11 @@ impl Tally {
             ..Outcome::default()
         }
     }
+}
+
+/// A sum of dollars without the dust of binary fractions: no price is finer than that.
+fn in_nanos(dollars: f64) -> f64 {
+    (dollars * 1e9).round() / 1e9
 }
 
 /// `input` is without cached tokens as it stands; `output` is without reasoning.

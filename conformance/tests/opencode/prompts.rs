@@ -1,0 +1,103 @@
+//! Prompts that could be taken for something else, and what goes with them.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use teamster::request::{Attachment, PromptMode};
+use teamster_conformance::{BOUND, Lab};
+use teamster_testkit::provider::Part;
+
+use crate::{numbers, reply};
+
+#[tokio::test]
+async fn a_prompt_reaches_the_model_as_it_is() -> Result<()> {
+    let lab = Lab::opencode(reply().text("Aye.")).await?;
+    fs::write(lab.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
+    for prompt in
+        ["-x", "--help", "\n\nfirst\nlast\n", "it's \"quoted\" `x` $(id) \\", "/init now", "!ls @there.txt {env:HOME}"]
+    {
+        let mut request = lab.request(prompt);
+        request.prompt_mode = PromptMode::Literal;
+        let recording = lab.run(request).await?;
+        assert_eq!(recording.prompts(0)?, [prompt]);
+        assert!(!recording.requests[0].body.to_string().contains("CONTENT-OF-THE-FILE"));
+        assert_eq!(recording.result.text, "Aye.");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
+    let prompt = numbers(100_000);
+    let lab = Lab::opencode(reply().text("Aye.")).await?;
+    let recording = lab.run(lab.request(prompt.as_str())).await?;
+    let texts = recording.prompts(0)?;
+    assert_eq!(texts.len(), 1);
+    assert!(texts[0] == prompt, "{} bytes instead of {}", texts[0].len(), prompt.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_system_prompt_replaces_the_agents_own_and_stands_in_no_argv() -> Result<()> {
+    const PIRATE: &str = "You are a pirate. --model=none {env:HOME}\n\"Quoted\" $& 漢字";
+    let lab = Lab::opencode(reply().text("Aye.").gate_before("end")).await?;
+    let mut request = lab.request("Hello.");
+    request.system_prompt = Some(PIRATE.to_owned());
+    let live = lab.start(request)?;
+    lab.provider().gate("end").wait_reached(BOUND).await?;
+    for process in live.trace().processes() {
+        assert!(!process.command.contains("pirate"), "{process:?}");
+    }
+    lab.provider().gate("end").open();
+    let recording = live.finish().await?;
+    let system = &recording.requests[0].system;
+    assert!(system.contains(PIRATE), "{system}");
+    assert!(system.len() < 2500, "{} bytes", system.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_appended_system_prompt_joins_the_agents_own() -> Result<()> {
+    let lab = Lab::opencode(reply().text("Aye.")).await?;
+    let mut request = lab.request("Hello.");
+    request.append_system_prompt = Some("Speak like a {file:/etc/hostname} parrot.".to_owned());
+    let recording = lab.run(request).await?;
+    let system = &recording.requests[0].system;
+    assert!(system.contains("Speak like a {file:/etc/hostname} parrot."));
+    assert!(system.len() > 4000, "{} bytes", system.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_model_that_is_asked_for_is_asked() -> Result<()> {
+    let lab = Lab::opencode(reply().text("Hello.")).await?;
+    let mut request = lab.request("Hello.");
+    request.model = Some("lab/m2".to_owned());
+    request.effort = Some("high".to_owned());
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.requests[0].model, "m2");
+    Ok(())
+}
+
+#[tokio::test]
+async fn attachments_reach_the_model_beside_the_prompt() -> Result<()> {
+    // One white pixel.
+    const PIXEL: &[u8] = &[
+        0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1,
+        8, 0, 0, 0, 0, 0x3a, 0x7e, 0x9b, 0x55, 0, 0, 0, 10, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x63, 0xf8, 0x0f, 0, 1,
+        1, 1, 0, 0x1b, 0xb6, 0xee, 0x56, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+    ];
+    let lab = Lab::opencode(reply().text("I see.")).await?;
+    let mut request = lab.request("What are these?");
+    request.attachments = vec![
+        Attachment::Data { name: "pixel.png".to_owned(), data: PIXEL.to_vec() },
+        Attachment::Data { name: "--auto notes.txt".to_owned(), data: b"a line of notes".to_vec() },
+    ];
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.result.text, "I see.");
+    let prompt = recording.requests[0].messages.iter().rev().find(|message| message.is_prompt()).context("none")?;
+    assert!(prompt.parts.iter().any(|part| matches!(part, Part::Other(block) if block["type"] == "image_url")));
+    let texts = prompt.texts().collect::<Vec<_>>().join("\n");
+    assert!(texts.contains("What are these?") && texts.contains("a line of notes"), "{texts}");
+    Ok(())
+}
