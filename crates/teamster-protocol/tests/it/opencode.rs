@@ -15,9 +15,13 @@ use teamster_protocol::request::{
 use teamster_protocol::transcript::End;
 
 use crate::drive::{Driver, Step, events};
-use crate::subject::OPENCODE;
+use crate::subject::{SUBJECTS, Subject};
 
 const SESSION: &str = "ses_one";
+
+fn subject() -> &'static Subject {
+    SUBJECTS.iter().find(|subject| subject.agent.name() == "opencode").unwrap()
+}
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
     let mut request = RunRequest::new("x");
@@ -46,7 +50,7 @@ fn error(name: &str, data: Value) -> Value {
 }
 
 fn play(request: &RunRequest, lines: &[Value], exit: ExitReport<'_>) -> Vec<Step> {
-    let mut driver = Driver::start_of(OPENCODE, request);
+    let mut driver = Driver::start_of(subject(), request);
     for line in lines {
         driver.tell(Input::Line(line.to_string().as_bytes()));
     }
@@ -138,7 +142,7 @@ fn an_answer_that_is_asked_for_again_is_told_once() {
 #[test]
 fn an_interrupt_keeps_the_figures_and_a_whole_answer_stands() {
     let end = |lines: &[Value]| {
-        let mut driver = Driver::start_of(OPENCODE, &RunRequest::new("x"));
+        let mut driver = Driver::start_of(subject(), &RunRequest::new("x"));
         for line in lines {
             driver.tell(Input::Line(line.to_string().as_bytes()));
         }

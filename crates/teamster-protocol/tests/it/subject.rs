@@ -20,9 +20,6 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &OpenCode, least: 195, request: opencode },
 ];
 
-/// OpenCode.
-pub(crate) const OPENCODE: &Subject = &SUBJECTS[1];
-
 /// The agent of most tests that need just one.
 pub(crate) const CLAUDE: &Subject = &SUBJECTS[0];
 

@@ -2,5 +2,6 @@
 
 mod client;
 mod faults;
+mod openai_chat;
 mod playing;
 mod record;
