@@ -7,6 +7,8 @@ mod capture;
 #[cfg(test)]
 mod claude;
 #[cfg(test)]
+mod codex;
+#[cfg(test)]
 mod drive;
 #[cfg(test)]
 mod opencode;

@@ -201,7 +201,7 @@ fn words() -> impl Strategy<Value = Vec<String>> {
 }
 
 /// What no other user of the machine may read.
-const SECRET: &str = "SECRET-8f2c";
+pub(crate) const SECRET: &str = "SECRET-8f2c";
 
 fn server() -> impl Strategy<Value = McpServer> {
     prop_oneof![
@@ -219,7 +219,7 @@ fn server() -> impl Strategy<Value = McpServer> {
 
 prop_compose! {
     /// A request with something hostile in any of its fields. `cli_args` are left out: they are the caller's own flags.
-    fn any_request()(
+    pub(crate) fn any_request()(
         (prompt, model, session) in (hostile(), maybe(), maybe()),
         (kind, output) in (0_u8..4, select(vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch])),
         (system_prompt, append_system_prompt) in (maybe(), maybe()),

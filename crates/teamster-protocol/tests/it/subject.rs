@@ -1,6 +1,6 @@
 //! The agents under test: each with its recorded runs, and the request that such a run stands for.
 
-use teamster_protocol::agent::{Agent, claude::Claude, opencode::OpenCode};
+use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, opencode::OpenCode};
 use teamster_protocol::request::{Conversation, McpServer, OutputMode, RunRequest};
 
 use crate::capture::{self, Capture};
@@ -18,6 +18,7 @@ pub(crate) struct Subject {
 pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &Claude, least: 325, request: claude },
     Subject { agent: &OpenCode, least: 195, request: opencode },
+    Subject { agent: &Codex, least: 265, request: crate::codex::request },
 ];
 
 /// The agent of most tests that need just one.

@@ -16,7 +16,9 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::SystemPrompt, Yes("`model_instructions_file`, a private file")),
         (
             Feature::AppendSystemPrompt,
-            Yes("in the private file of the system prompt; without one `developer_instructions`, which stands in argv"),
+            Yes(
+                "with the system prompt in its file; else `developer_instructions` in argv, which a resumed session ignores",
+            ),
         ),
         (Feature::Attachments, Yes("images by private file, texts before the prompt; no PDF")),
         (Feature::Schema, Yes("`--output-schema`, which the vendor enforces; an answer that is no JSON is an error")),

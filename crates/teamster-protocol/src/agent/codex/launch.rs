@@ -89,6 +89,10 @@ fn prompt(launch: &mut Launch, request: &RunRequest) -> Result<String, RequestEr
         }
     }
     text.push_str(&request.prompt);
+    if text.starts_with('\u{feff}') {
+        // The first one is taken for a byte order mark, and is gone.
+        text.insert(0, '\u{feff}');
+    }
     if text.chars().count() > LONGEST_PROMPT {
         let why = format!("it takes {LONGEST_PROMPT} characters at most, texts that are attached included");
         return Err(unsupported("a prompt of this length", why));

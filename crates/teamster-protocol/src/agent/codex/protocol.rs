@@ -25,6 +25,8 @@ pub(super) struct Exec {
     expected: Expected,
     scope: UsageScope,
     schema: Option<Value>,
+    /// What is to be told of an option once the session has begun.
+    ignored: Option<Warning>,
     thread: Option<SessionId>,
     phase: Phase,
     interrupted: bool,
@@ -70,6 +72,7 @@ impl Exec {
             expected,
             scope,
             schema: request.schema.clone(),
+            ignored: notices::ignored_addition(request),
             thread: None,
             phase: Phase::Open,
             interrupted: false,
@@ -116,7 +119,8 @@ impl Exec {
             _ => {
                 self.thread = Some(thread.into()).filter(|_| !thread.is_empty());
                 let init = Init::new("codex", thread.into());
-                return actions.push(Action::Emit(Event::Init(Box::new(init))));
+                actions.push(Action::Emit(Event::Init(Box::new(init))));
+                return actions.extend(self.ignored.take().map(|warning| Action::Emit(warning.into())));
             }
         };
         actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, problem.clone()).into()));
