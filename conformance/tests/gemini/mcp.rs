@@ -81,7 +81,7 @@ async fn a_server_that_does_not_start_is_a_warning() -> Result<()> {
 async fn a_server_that_hangs_does_not_hold_up_the_run_for_ever() -> Result<()> {
     let lab = Lab::gemini(Reply::new().text("Alone.")).await?;
     let mut asked = with(request(&lab, "Go."), stdio(&["--hang-at-start"], &[]));
-    asked.limits.startup = std::time::Duration::from_secs(16);
+    asked.limits.startup = std::time::Duration::from_secs(40);
     let run = lab.run(asked).await?;
     assert_eq!(run.result.text, "Alone.");
     assert_eq!(run.warnings(&WarningCode::McpServerFailed).len(), 1);

@@ -11,6 +11,8 @@ mod codex;
 #[cfg(test)]
 mod drive;
 #[cfg(test)]
+mod gemini;
+#[cfg(test)]
 mod opencode;
 #[cfg(test)]
 mod oracle;

@@ -1,6 +1,6 @@
 //! The agents under test: each with its recorded runs, and the request that such a run stands for.
 
-use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, opencode::OpenCode};
+use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 use teamster_protocol::request::{Conversation, McpServer, OutputMode, RunRequest};
 
 use crate::capture::{self, Capture};
@@ -19,6 +19,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &Claude, least: 325, request: claude },
     Subject { agent: &OpenCode, least: 195, request: opencode },
     Subject { agent: &Codex, least: 265, request: crate::codex::request },
+    Subject { agent: &Gemini, least: 235, request: gemini },
 ];
 
 /// The agent of most tests that need just one.
@@ -65,5 +66,20 @@ fn opencode(capture: &Capture) -> RunRequest {
         let server = McpServer::Stdio { command: "tiny".into(), args: Vec::new(), env: [].into() };
         request.mcp_servers.insert("tiny".to_owned(), server);
     }
+    request
+}
+
+fn gemini(capture: &Capture) -> RunRequest {
+    let mut request = RunRequest::new("recorded");
+    if capture.value(&["--output-format", "-o"]) == Some("json") {
+        request.output = OutputMode::Batch;
+    }
+    request.conversation = match capture.value(&["--resume", "-r"]) {
+        None if !capture.has(&["--resume", "-r"]) => Conversation::New,
+        None | Some("latest") => Conversation::Continue,
+        // A place in a list.
+        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => Conversation::New,
+        Some(id) => Conversation::Resume(id.into()),
+    };
     request
 }

@@ -113,6 +113,16 @@ impl Answer {
         }
     }
 
+    /// What comes, and whether it came to its proper end.
+    pub(crate) async fn text(mut self) -> (String, bool) {
+        let mut text = String::new();
+        while let Some(frame) = self.body.frame().await {
+            let Ok(frame) = frame else { return (text, false) };
+            text.push_str(&String::from_utf8_lossy(&frame.into_data().unwrap_or_default()));
+        }
+        (text, true)
+    }
+
     pub(crate) async fn json(self) -> Result<Value> {
         Ok(serde_json::from_slice(&self.bytes().await?)?)
     }

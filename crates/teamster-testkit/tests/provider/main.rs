@@ -2,6 +2,7 @@
 
 mod client;
 mod faults;
+mod gemini;
 mod openai_chat;
 mod playing;
 mod record;

@@ -162,9 +162,9 @@ const TEXTS: Texts = &[
     ("exhausted your", ErrorCode::RateLimit), // auto_model_429_day: "your daily quota", without a status
     ("exhausted (e.g. check quota)", ErrorCode::RateLimit),
     ("is not found for API version", ErrorCode::InvalidRequest), // err_notfound_404: exit 1, without a status
-    ("fetch failed", ErrorCode::Connection), // err_conn_refused_max2
-    ("API Error: terminated", ErrorCode::Connection), // stream_cut
-    ("Reached max session turns", ErrorCode::MaxTurns), // max_turns_json, where the type is missing
+    ("fetch failed", ErrorCode::Connection),                     // err_conn_refused_max2
+    ("API Error: terminated", ErrorCode::Connection),            // stream_cut
+    ("Reached max session turns", ErrorCode::MaxTurns),          // max_turns_json, where the type is missing
     ("set an Auth method", ErrorCode::Auth),
 ];
 

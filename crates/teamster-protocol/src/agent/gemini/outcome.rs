@@ -14,7 +14,12 @@ pub(super) fn usage(stats: &Stats) -> Option<(Usage, UsageScope)> {
 /// The same from a batch run's document.
 pub(super) fn document_usage(stats: &DocumentStats) -> Option<(Usage, UsageScope)> {
     let sum = |pick: fn(&super::wire::Tokens) -> u64| stats.models.values().map(|model| pick(&model.tokens)).sum();
-    of(sum(|tokens| tokens.prompt), sum(|tokens| tokens.cached), sum(|tokens| tokens.candidates), sum(|tokens| tokens.thoughts))
+    of(
+        sum(|tokens| tokens.prompt),
+        sum(|tokens| tokens.cached),
+        sum(|tokens| tokens.candidates),
+        sum(|tokens| tokens.thoughts),
+    )
 }
 
 fn of(prompt: u64, cached: u64, candidates: u64, reasoning: u64) -> Option<(Usage, UsageScope)> {

@@ -42,7 +42,8 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value, servers: &[String]) -
 
 /// The longest name wins; of a server that the request does not name, the first word is the name.
 fn split_server<'a>(rest: &'a str, servers: &[String]) -> Option<(String, &'a str)> {
-    let known = servers.iter().filter_map(|server| Some((server.clone(), rest.strip_prefix(&**server)?.strip_prefix('_')?)));
+    let known =
+        servers.iter().filter_map(|server| Some((server.clone(), rest.strip_prefix(&**server)?.strip_prefix('_')?)));
     known
         .max_by_key(|(server, _)| server.len())
         .or_else(|| rest.split_once('_').map(|(server, tool)| (server.to_owned(), tool)))
