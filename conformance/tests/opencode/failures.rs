@@ -44,7 +44,7 @@ async fn a_rate_limit_and_a_fault_are_tried_again_until_the_answer_comes() -> Re
 async fn a_vendor_that_wants_an_hour_is_left_by_the_limit_of_silence() -> Result<()> {
     let lab = Lab::opencode(HttpError::rate_limited().retry_after(3600)).await?;
     let mut request = lab.request("Hello?");
-    request.limits.startup = Duration::from_secs(15);
+    request.limits.startup = Duration::from_secs(40);
     let recording = lab.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::WatchdogTimeout));
     assert_eq!(recording.requests.len(), 1);
@@ -58,7 +58,7 @@ async fn a_vendor_that_cannot_be_reached_is_connection_in_the_end() -> Result<()
     // Nobody listens on the discard port.
     let config = r#"{"model":"lab/m1","provider":{"lab":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"http://127.0.0.1:9/v1","apiKey":"x"},"models":{"m1":{}}}}}"#;
     request.env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_owned());
-    request.limits.deadline = Duration::from_secs(120);
+    request.limits.deadline = Duration::from_mins(2);
     let recording = lab.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Connection));
     assert_eq!(recording.failure()?.retryable, Some(true));

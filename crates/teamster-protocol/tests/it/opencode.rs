@@ -29,23 +29,23 @@ fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
     request
 }
 
-fn line(kind: &str, part: Value) -> Value {
+fn line(kind: &str, part: &Value) -> Value {
     json!({"type": kind, "timestamp": 1, "sessionID": SESSION, "part": part})
 }
 
 fn start(message: &str) -> Value {
-    line("step_start", json!({"messageID": message}))
+    line("step_start", &json!({"messageID": message}))
 }
 
 fn text(message: &str, text: &str) -> Value {
-    line("text", json!({"messageID": message, "text": text}))
+    line("text", &json!({"messageID": message, "text": text}))
 }
 
 fn finish(reason: &str) -> Value {
-    line("step_finish", json!({"reason": reason, "cost": 0.5, "tokens": {"input": 1, "output": 2, "reasoning": 3}}))
+    line("step_finish", &json!({"reason": reason, "cost": 0.5, "tokens": {"input": 1, "output": 2, "reasoning": 3}}))
 }
 
-fn error(name: &str, data: Value) -> Value {
+fn error(name: &str, data: &Value) -> Value {
     json!({"type": "error", "sessionID": SESSION, "error": {"name": name, "data": data}})
 }
 
@@ -160,19 +160,19 @@ fn an_interrupt_keeps_the_figures_and_a_whole_answer_stands() {
 fn errors_are_named_by_their_fields_first() {
     let api = |status: u64, body: &str| json!({"message": "m", "statusCode": status, "isRetryable": true, "responseBody": body});
     let table = [
-        (error("APIError", api(401, "")), ErrorCode::Auth, false),
-        (error("APIError", api(402, "")), ErrorCode::Budget, false),
-        (error("APIError", api(429, "")), ErrorCode::RateLimit, true),
-        (error("APIError", api(429, "\"insufficient_quota\"")), ErrorCode::Budget, false),
-        (error("APIError", api(413, "")), ErrorCode::ContextWindow, false),
-        (error("APIError", api(422, "")), ErrorCode::InvalidRequest, false),
-        (error("APIError", api(503, "")), ErrorCode::Provider, true),
-        (error("APIError", api(529, "")), ErrorCode::Overloaded, true),
-        (error("APIError", json!({"message": "m", "metadata": {"code": "ECONNRESET"}})), ErrorCode::Connection, true),
-        (error("ProviderAuthError", json!({"message": "m"})), ErrorCode::Auth, false),
-        (error("ContextOverflowError", json!({"message": "m"})), ErrorCode::ContextWindow, false),
-        (error("ContentFilterError", json!({"message": "m"})), ErrorCode::Provider, false),
-        (error("SomethingNew", json!({})), ErrorCode::Provider, false),
+        (error("APIError", &api(401, "")), ErrorCode::Auth, false),
+        (error("APIError", &api(402, "")), ErrorCode::Budget, false),
+        (error("APIError", &api(429, "")), ErrorCode::RateLimit, true),
+        (error("APIError", &api(429, "\"insufficient_quota\"")), ErrorCode::Budget, false),
+        (error("APIError", &api(413, "")), ErrorCode::ContextWindow, false),
+        (error("APIError", &api(422, "")), ErrorCode::InvalidRequest, false),
+        (error("APIError", &api(503, "")), ErrorCode::Provider, true),
+        (error("APIError", &api(529, "")), ErrorCode::Overloaded, true),
+        (error("APIError", &json!({"message": "m", "metadata": {"code": "ECONNRESET"}})), ErrorCode::Connection, true),
+        (error("ProviderAuthError", &json!({"message": "m"})), ErrorCode::Auth, false),
+        (error("ContextOverflowError", &json!({"message": "m"})), ErrorCode::ContextWindow, false),
+        (error("ContentFilterError", &json!({"message": "m"})), ErrorCode::Provider, false),
+        (error("SomethingNew", &json!({})), ErrorCode::Provider, false),
     ];
     for (line, code, retryable) in table {
         let steps = play(&RunRequest::new("x"), std::slice::from_ref(&line), exit(1));
@@ -187,7 +187,7 @@ fn errors_are_named_by_their_fields_first() {
 
 #[test]
 fn lines_that_nobody_knows_are_nothing_and_broken_ones_a_warning() {
-    let lines = [json!({"type": "tomorrow"}), start("m"), line("text", json!({"no": 1})), finish("stop")];
+    let lines = [json!({"type": "tomorrow"}), start("m"), line("text", &json!({"no": 1})), finish("stop")];
     let steps = play(&RunRequest::new("x"), &lines, exit(0));
     assert!(warned(&steps, &WarningCode::MalformedLine));
     assert!(!result(&steps).is_error);

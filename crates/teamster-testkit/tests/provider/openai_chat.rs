@@ -33,7 +33,7 @@ async fn chunks(answer: Answer) -> Result<(Vec<Value>, bool)> {
 }
 
 fn joined(chunks: &[Value], field: &str) -> String {
-    chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"][field].as_str()).collect()
+    chunks.iter().filter_map(|chunk| chunk.pointer("/choices/0/delta")?.get(field)?.as_str()).collect()
 }
 
 #[tokio::test]

@@ -102,7 +102,7 @@ fn of_status(status: Option<u64>) -> Option<ErrorCode> {
     })
 }
 
-/// An error of the connection has no status, but a code or the URL (err_cut, err_conn_refused, err_hang_header_timeout).
+/// An error of the connection has no status, but a code or the URL (`err_cut`, `err_conn_refused`, `err_hang_header_timeout`).
 fn of_metadata(data: &ErrorData) -> Option<ErrorCode> {
     let metadata = data.metadata.as_ref()?;
     let broken = metadata.contains_key("url")

@@ -2,7 +2,7 @@
 
 use crate::event::{Warning, WarningCode};
 
-/// MCP servers that failed: the agent says so nowhere else (mcp_nostart_exit1), and the run goes on without their tools.
+/// MCP servers that failed: the agent says so nowhere else (`mcp_nostart_exit1`), and the run goes on without their tools.
 pub(super) fn failed_servers(stderr: &str) -> Vec<Warning> {
     let mut names = Vec::new();
     for line in stderr.lines().filter(|line| value(line, "message") == Some("server unavailable")) {

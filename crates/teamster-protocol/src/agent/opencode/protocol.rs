@@ -18,7 +18,7 @@ use crate::request::{Conversation, RunRequest};
 
 type Actions = Vec<Action>;
 
-/// Steps without a reason to end, one after the other, that are enough: the agent would ask again for ever (err_eof).
+/// Steps without a reason to end, one after the other, that are enough: the agent would ask again for ever (`err_eof`).
 const UNFINISHED_STEPS: u32 = 3;
 
 /// One run of OpenCode.

@@ -98,7 +98,7 @@ fn output(state: &ToolState) -> String {
     state.output.clone().or_else(|| state.error.clone()).unwrap_or_default()
 }
 
-/// A command that exits with another code than 0, or runs out of its time (`exit: null`), is `completed` (tool_fail).
+/// A command that exits with another code than 0, or runs out of its time (`exit: null`), is `completed` (`tool_fail`).
 fn failed(state: &ToolState) -> bool {
     let exit = state.metadata.as_ref().and_then(|metadata| metadata.get("exit"));
     state.status == "error" || exit.is_some_and(|code| code.as_i64() != Some(0))
@@ -138,7 +138,7 @@ fn content(attachments: &[Attachment]) -> Option<Vec<Value>> {
 mod tests {
     use super::*;
 
-    fn of(tool: &str, state: Value, servers: &[&str]) -> Call {
+    fn of(tool: &str, state: &Value, servers: &[&str]) -> Call {
         let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
         call(
             serde_json::from_value(json!({"id": "prt", "tool": tool, "callID": "c", "state": state})).unwrap(),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     fn mcp(name: &str, servers: &[&str]) -> (Option<String>, String) {
-        let tool = of(name, json!({"status": "completed", "output": ""}), servers).tool;
+        let tool = of(name, &json!({"status": "completed", "output": ""}), servers).tool;
         (tool.server, tool.tool_name)
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn a_command_that_fails_or_runs_out_of_time_is_an_error_of_the_call() {
         for (exit, error) in [(json!(0), false), (json!(7), true), (Value::Null, true)] {
             let state = json!({"status": "completed", "output": "out", "metadata": {"exit": exit}});
-            assert_eq!(of("bash", state, &[]).result.is_error, Some(error), "{exit}");
+            assert_eq!(of("bash", &state, &[]).result.is_error, Some(error), "{exit}");
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
         for (name, denied) in [("bash", true), ("write", true), ("teleport", false), ("calc_add", true)] {
             let text = format!("The arguments are invalid: Model tried to call unavailable tool '{name}'.");
             let state = json!({"status": "completed", "input": {"tool": name}, "output": text});
-            let call = of("invalid", state, &["calc"]);
+            let call = of("invalid", &state, &["calc"]);
             assert_eq!(call.denial.is_some(), denied, "{name}");
             assert_eq!(call.result.is_error, Some(true));
         }
@@ -183,10 +183,10 @@ mod tests {
         let file =
             json!([{"mime": "image/png", "url": "data:image/png;base64,aGk="}, {"mime": "text/plain", "url": "x"}]);
         let state = json!({"status": "completed", "output": "", "attachments": file});
-        let blocks = of("read", state, &[]).result.content.unwrap();
+        let blocks = of("read", &state, &[]).result.content.unwrap();
         assert_eq!(blocks, [json!({"type": "image", "data": "aGk=", "mimeType": "image/png"})]);
         let todos = json!([{"content": "One", "status": "in_progress", "priority": "high"}, {"no": 1}]);
-        let plan = of("todowrite", json!({"status": "completed", "metadata": {"todos": todos}}), &[]).plan.unwrap();
+        let plan = of("todowrite", &json!({"status": "completed", "metadata": {"todos": todos}}), &[]).plan.unwrap();
         assert_eq!(plan.entries, [PlanEntry { content: "One".into(), status: PlanStatus::InProgress }]);
     }
 }
