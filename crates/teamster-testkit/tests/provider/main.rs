@@ -2,6 +2,7 @@
 
 mod client;
 mod faults;
+mod openai_responses;
 mod gemini;
 mod openai_chat;
 mod playing;

@@ -1,0 +1,167 @@
+//! What the model is told beside the prompt.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use teamster::event::{ErrorCode, WarningCode};
+use teamster::request::{Attachment, Conversation, ProjectTrust};
+use teamster_conformance::Lab;
+use teamster_testkit::provider::Reply;
+
+async fn lab() -> Result<Lab> {
+    Lab::codex(Reply::new().text("Read.")).await
+}
+
+#[tokio::test]
+async fn a_system_prompt_replaces_the_agents_own_and_more_is_added_to_either() -> Result<()> {
+    let lab = lab().await?;
+    let (system, more) = ("You are a \"lab\".\nSecond line.", "Add 'this'\n= \\ too. \u{7f}");
+    for (system, more) in [(Some(system), None), (None, Some(more)), (Some(system), Some(more))] {
+        let mut request = lab.request("Hello.");
+        request.system_prompt = system.map(str::to_owned);
+        request.append_system_prompt = more.map(str::to_owned);
+        let recording = lab.run(request).await?;
+        let told = &recording.requests[0].system;
+        assert_eq!(told.contains("You are Codex"), system.is_none(), "{told}");
+        assert!(system.is_none_or(|text| told.contains(text)), "{told}");
+        assert!(more.is_none_or(|text| told.contains(text)), "{told}");
+        assert_eq!(recording.prompts(0)?, ["Hello."]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_resumed_session_takes_another_system_prompt_and_says_that_it_takes_no_other_addition() -> Result<()> {
+    let lab = lab().await?;
+    let mut request = lab.request("Hello.");
+    request.append_system_prompt = Some("Speak softly.".to_owned());
+    let session = lab.run(request).await?.result.session_id.context("no session id")?;
+    for system in [Some("You are loud."), None] {
+        let mut request = lab.request("Again.");
+        request.conversation = Conversation::Resume(session.clone());
+        request.system_prompt = system.map(str::to_owned);
+        request.append_system_prompt = Some("Shout.".to_owned());
+        let recording = lab.run(request).await?;
+        let told = &recording.requests[0].system;
+        assert!(told.contains("Speak softly."), "{told}");
+        assert_eq!(told.contains("Shout."), system.is_some(), "{told}");
+        assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), usize::from(system.is_none()));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn model_and_effort_reach_the_vendor() -> Result<()> {
+    let lab = lab().await?;
+    let mut request = lab.request("Hello.");
+    request.model = Some("gpt-5.4".to_owned());
+    request.effort = Some("low".to_owned());
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.requests[0].model, "gpt-5.4");
+    assert_eq!(recording.requests[0].body["reasoning"]["effort"], "low");
+    Ok(())
+}
+
+/// A PNG of one pixel.
+const PNG: &[u8] = &[
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
+    0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1f, 0x15, 0xc4, 0x89, 0x00, 0x00, 0x00, 0x0d, 0x49,
+    0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0xf0, 0x1f, 0x00, 0x05, 0x00, 0x01, 0xff, 0x89, 0x99, 0x3d,
+    0x1d, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+];
+
+#[tokio::test]
+async fn attachments_reach_the_model_in_new_and_resumed_sessions() -> Result<()> {
+    let lab = lab().await?;
+    fs::write(lab.project().join("notes.txt"), "the notes")?;
+    fs::write(lab.project().join("dot.png"), PNG)?;
+    let mut session = None;
+    for _ in 0..2 {
+        let mut request = lab.request("Look.");
+        request.attachments = ["notes.txt", "dot.png", "dot.png"].map(|name| Attachment::Path(name.into())).to_vec();
+        request.conversation = session.map_or(Conversation::New, Conversation::Resume);
+        let recording = lab.run(request).await?;
+        let prompts = recording.prompts(0)?;
+        assert!(prompts.contains(&"Attached file notes.txt:\nthe notes\n\nLook."), "{prompts:?}");
+        let body = recording.requests[0].body.to_string();
+        assert!(body.matches("data:image/png;base64,iVBOR").count() >= 2);
+        session = recording.result.session_id;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_by_a_schema_is_a_document() -> Result<()> {
+    let lab = Lab::codex(Reply::new().text("{\"answer\": 42}")).await?;
+    let schema = json!({
+        "type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"],
+        "additionalProperties": false,
+    });
+    let mut request = lab.request("What is it?");
+    request.schema = Some(schema.clone());
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42})));
+    let format = &recording.requests[0].body["text"]["format"];
+    assert_eq!((&format["type"], &format["schema"]), (&json!("json_schema"), &schema));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_follow_the_schema_is_an_error() -> Result<()> {
+    for answer in ["No.", "[42]", "{\"other\": 42}"] {
+        let lab = Lab::codex(Reply::new().text(answer)).await?;
+        let mut request = lab.request("What is it?");
+        request.schema = Some(json!({"type": "object", "required": ["answer"]}));
+        let recording = lab.run(request).await?;
+        assert_eq!(recording.result.error_code, Some(ErrorCode::StructuredOutput), "{answer}");
+        assert_eq!(recording.result.text, answer);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_limit_of_turns_is_not_kept_and_said_so() -> Result<()> {
+    let lab = lab().await?;
+    let mut request = lab.request("Hello.");
+    request.max_turns = std::num::NonZeroU32::new(3);
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), 1);
+    assert!(!recording.result.is_error);
+    Ok(())
+}
+
+/// Everything with which a directory can speak to the agent, and what shows that it did.
+#[tokio::test]
+async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
+    for (trust, used) in [(ProjectTrust::Trusted, true), (ProjectTrust::Untrusted, false)] {
+        let lab = lab().await?;
+        let project = lab.project();
+        let (inner, skill) = (project.join("inner"), project.join(".agents/skills/lure"));
+        for folder in [&inner.join(".codex"), &project.join(".codex"), &project.join(".git"), &skill] {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
+        fs::write(project.join("AGENTS.md"), "SAID-BY-AGENTS-MD")?;
+        fs::write(skill.join("SKILL.md"), "---\nname: lure\ndescription: SAID-BY-A-SKILL\n---\nSAID-IN-A-SKILL\n")?;
+        fs::write(project.join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
+        fs::write(inner.join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
+        // The user has trusted both once.
+        let config = lab.home().join(".codex/config.toml");
+        let mut text = fs::read_to_string(&config)?;
+        for folder in [&project, &inner] {
+            text += &format!("\n[projects.{:?}]\ntrust_level = \"trusted\"\n", folder.canonicalize()?);
+        }
+        fs::write(&config, text)?;
+        let mut request = lab.request("Use $lure.");
+        request.cwd = Some(inner);
+        request.project_trust = trust;
+        let recording = lab.run(request).await?;
+        let body = recording.requests[0].body.to_string();
+        for said in ["SAID-BY-AGENTS-MD", "SAID-BY-A-SKILL", "SAID-IN-A-SKILL", "SAID-BY-ITS-CONFIG"] {
+            assert_eq!(body.contains(said), used, "{said} {trust:?}");
+        }
+        assert_eq!(recording.prompts(0)?, ["Use $lure."]);
+    }
+    Ok(())
+}

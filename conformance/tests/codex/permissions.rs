@@ -1,0 +1,166 @@
+//! What the agent may do, by the caller's word.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use teamster::request::PermissionMode;
+use teamster_conformance::{Lab, Recording};
+
+use crate::{add_file, full, mode, shell_then_text, tool_then_text};
+
+/// The only call failed in the sandbox, and the run went on. The model hears of it; of a command that the sandbox stops, the
+/// agent itself often tells nothing.
+fn assert_refused(recording: &Recording) -> Result<()> {
+    if !recording.tools().is_empty() {
+        let (_, result) = recording.only_tool()?;
+        assert_eq!(result.is_error, Some(true), "{}", result.output);
+    }
+    let told = &recording.requests[1].tool_results()[0].output;
+    let words = ["Read-only file system", "Operation not permitted", "Permission denied"];
+    assert!(words.iter().any(|words| told.contains(words)), "{told}");
+    assert_eq!(recording.result.final_text, "Done.");
+    assert!(!recording.result.is_error);
+    Ok(())
+}
+
+fn assert_passed(recording: &Recording) -> Result<()> {
+    let (_, result) = recording.only_tool()?;
+    assert_eq!(result.is_error, Some(false), "{}", result.output);
+    assert!(recording.result.permission_denials.is_empty());
+    Ok(())
+}
+
+/// A directory that exists and is no temporary one to the sandbox, as those around the lab are.
+const ELSEWHERE: &str = "/var/tmp";
+
+const READING: [PermissionMode; 2] = [PermissionMode::ReadOnly, PermissionMode::Ask];
+
+#[tokio::test]
+async fn reading_and_asking_let_a_command_pass_that_reads() -> Result<()> {
+    for permission in READING {
+        let lab = Lab::codex(shell_then_text("cat there")).await?;
+        fs::write(lab.project().join("there"), "content")?;
+        let recording = lab.run(mode(lab.request("Read it."), permission)).await?;
+        assert_passed(&recording)?;
+        assert_eq!(recording.only_tool()?.1.output, "content");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn reading_and_asking_refuse_a_command_that_writes() -> Result<()> {
+    for permission in READING {
+        let lab = Lab::codex(shell_then_text("touch made")).await?;
+        let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
+        assert_refused(&recording)?;
+        assert!(!lab.project().join("made").exists());
+    }
+    Ok(())
+}
+
+/// A rule that allows a command runs it outside of the sandbox.
+#[tokio::test]
+async fn reading_and_asking_refuse_a_write_even_where_the_user_allows_it() -> Result<()> {
+    for permission in READING {
+        let lab = Lab::codex(shell_then_text("touch made")).await?;
+        fs::create_dir(lab.home().join(".codex/rules"))?;
+        fs::write(
+            lab.home().join(".codex/rules/default.rules"),
+            "prefix_rule(pattern=[\"touch\"], decision=\"allow\")\n",
+        )?;
+        let config = lab.home().join(".codex/config.toml");
+        let trusting = fs::read_to_string(&config)?;
+        fs::write(&config, format!("sandbox_mode = \"danger-full-access\"\n{trusting}"))?;
+        let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
+        assert_refused(&recording)?;
+        assert!(!lab.project().join("made").exists());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn reading_and_asking_refuse_a_patch_and_say_so() -> Result<()> {
+    for permission in READING {
+        let lab = Lab::codex(tool_then_text("apply_patch", add_file("made", "x"))).await?;
+        let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
+        assert!(recording.tools().is_empty(), "the agent tells no call that it refuses");
+        let denial = recording.result.permission_denials.first().context("no denial")?;
+        assert_eq!(denial.tool_name, "file_change");
+        assert_eq!(recording.result.final_text, "Done.");
+        assert!(!lab.project().join("made").exists());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn asking_is_the_default() -> Result<()> {
+    let lab = Lab::codex(shell_then_text("touch made")).await?;
+    assert_refused(&lab.run(lab.request("Make it.")).await?)?;
+    assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn editing_lets_a_patch_pass() -> Result<()> {
+    let lab = Lab::codex(tool_then_text("apply_patch", add_file("made", "written"))).await?;
+    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+    assert_passed(&recording)?;
+    assert_eq!(fs::read_to_string(lab.project().join("made"))?, "written\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
+    // Temporary directories are writable, and so would be anything beside the project.
+    let outside = tempfile::tempdir_in(ELSEWHERE)?;
+    let target = outside.path().join("made");
+    let lab = Lab::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
+    assert_refused(&lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?)?;
+    assert!(!target.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn editing_lets_a_write_pass_in_a_directory_that_was_added() -> Result<()> {
+    let more = tempfile::tempdir_in(ELSEWHERE)?;
+    let target = more.path().join("made");
+    let lab = Lab::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
+    let mut request = mode(lab.request("Make it."), PermissionMode::Edit);
+    request.add_dirs = vec![more.path().to_owned()];
+    assert_passed(&lab.run(request).await?)?;
+    assert!(target.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn editing_has_no_network_and_full_has() -> Result<()> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let command = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr()?.port());
+    let lab = Lab::codex(shell_then_text(&command)).await?;
+    assert_refused(&lab.run(mode(lab.request("Call."), PermissionMode::Edit)).await?)?;
+    assert_passed(&lab.run(full(lab.request("Call."))).await?)
+}
+
+#[tokio::test]
+async fn full_lets_a_command_write_anywhere() -> Result<()> {
+    let lab = Lab::codex(shell_then_text("touch ../home/made")).await?;
+    assert_passed(&lab.run(full(lab.request("Make it."))).await?)?;
+    assert!(lab.home().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn rules_that_nobody_would_keep_are_refused() -> Result<()> {
+    let lab = Lab::codex(shell_then_text("touch made")).await?;
+    let mut denying = lab.request("Make it.");
+    denying.permissions.deny.push("Bash".to_owned());
+    let mut allowing = lab.request("Make it.");
+    allowing.permissions.allow.push("Bash(touch:*)".to_owned());
+    let mut sparing = lab.request("Make it.");
+    sparing.max_budget_usd = Some(1.0);
+    for request in [denying, allowing, sparing] {
+        assert!(lab.start(request).is_err());
+    }
+    assert!(lab.provider().requests().is_empty());
+    Ok(())
+}

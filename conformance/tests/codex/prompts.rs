@@ -1,0 +1,72 @@
+//! Prompts that look like something else.
+
+use std::fs;
+
+use anyhow::Result;
+use teamster::request::PromptMode;
+use teamster_conformance::Lab;
+use teamster_testkit::provider::Reply;
+
+async fn lab() -> Result<Lab> {
+    Lab::codex(Reply::new().text("Read.")).await
+}
+
+#[tokio::test]
+async fn a_prompt_is_never_a_flag_a_subcommand_or_a_shell_word() -> Result<()> {
+    let lab = lab().await?;
+    for prompt in [
+        "--help",
+        "-",
+        "--",
+        "-c model=\"x\"",
+        "resume",
+        "help",
+        "$(touch made) `touch made` ; touch made",
+        "'single' \"double\" \\back",
+        "line one\nline two\r\n\nline four",
+        "/clear",
+        "@/etc/passwd",
+        "!ls",
+        " leading and trailing \n",
+        "\u{feff}x",
+        "a\0b",
+    ] {
+        let recording = lab.run(lab.request(prompt)).await?;
+        assert_eq!(recording.result.text, "Read.", "{prompt:?}");
+        assert_eq!(recording.prompts(0)?, [prompt]);
+    }
+    assert!(!lab.project().join("made").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_megabyte_arrives_whole_and_more_is_refused_before_the_start() -> Result<()> {
+    let lab = lab().await?;
+    let prompt = "0123456789abcde\n".repeat(1 << 16);
+    let recording = lab.run(lab.request(prompt.clone())).await?;
+    assert!(recording.prompts(0)? == [prompt.as_str()], "the prompt is another");
+    assert!(lab.start(lab.request(prompt + "x")).is_err());
+    Ok(())
+}
+
+const SKILL: &str = "---\nname: greet\ndescription: Greets people.\n---\nBODY-OF-THE-SKILL\n";
+
+#[tokio::test]
+async fn a_literal_prompt_brings_in_no_skill_and_an_agents_prompt_does() -> Result<()> {
+    let lab = lab().await?;
+    fs::create_dir_all(lab.home().join(".codex/skills/greet"))?;
+    fs::write(lab.home().join(".codex/skills/greet/SKILL.md"), SKILL)?;
+    for prompt in ["Use $greet now.", "`$greet`", "a$greet: $100, $HOME", "[$greet](greet)"] {
+        for (mode, brought_in) in [(PromptMode::Agent, true), (PromptMode::Literal, false)] {
+            let mut request = lab.request(prompt);
+            request.prompt_mode = mode;
+            let recording = lab.run(request).await?;
+            assert_eq!(recording.prompts(0)?, [prompt]);
+            let body = recording.requests[0].body.to_string();
+            if mode == PromptMode::Literal || prompt.starts_with("Use") {
+                assert_eq!(body.contains("BODY-OF-THE-SKILL"), brought_in, "{prompt:?} {mode:?}");
+            }
+        }
+    }
+    Ok(())
+}

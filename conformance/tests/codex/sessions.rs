@@ -1,0 +1,150 @@
+//! Conversations that go on from run to run.
+
+use anyhow::{Context, Result};
+use teamster::RunRequest;
+use teamster::event::{ErrorCode, SessionId, UsageScope};
+use teamster::request::Conversation;
+use teamster_conformance::{BOUND, Lab, Recording};
+use teamster_testkit::provider::{Message, ModelRequest, Reply};
+
+use crate::usage_of;
+
+/// A model that says how often it has been asked in this conversation.
+async fn lab() -> Result<Lab> {
+    Lab::codex(Reply::from_fn(|request| Reply::new().text(format!("Answer {}.", prompts(request).len())))).await
+}
+
+fn prompts(request: &ModelRequest) -> Vec<&str> {
+    request.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts).collect()
+}
+
+fn with(mut request: RunRequest, conversation: Conversation) -> RunRequest {
+    request.conversation = conversation;
+    request
+}
+
+fn session(recording: &Recording) -> Result<SessionId> {
+    recording.result.session_id.clone().context("no session id")
+}
+
+#[tokio::test]
+async fn a_resumed_conversation_has_its_history_and_its_id() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(lab.request("First.")).await?)?;
+    let second = lab.run(with(lab.request("Second."), Conversation::Resume(id.clone()))).await?;
+    assert_eq!(session(&second)?, id);
+    assert_eq!(second.init()?.session_id, id);
+    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
+    assert_eq!(second.result.text, "Answer 2.");
+    // The agent adds up the whole thread, and says so.
+    assert_eq!(second.result.usage_scope, Some(UsageScope::Session));
+    assert_eq!(usage_of(&second.result), Some(lab.provider().usage_total()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_id_in_capitals_is_the_same_session() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(lab.request("First.")).await?)?;
+    let capitals = SessionId::from(id.as_str().to_uppercase());
+    let second = lab.run(with(lab.request("Second."), Conversation::Resume(capitals))).await?;
+    assert_eq!(session(&second)?, id);
+    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fork_has_the_history_and_an_id_of_its_own() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(lab.request("First.")).await?)?;
+    let fork = lab.run(with(lab.request("Fork."), Conversation::Fork(id.clone()))).await?;
+    assert_ne!(session(&fork)?, id);
+    assert_eq!(prompts(&fork.requests[0]), ["First.", "Fork."]);
+    let original = lab.run(with(lab.request("Second."), Conversation::Resume(id.clone()))).await?;
+    assert_eq!(prompts(&original.requests[0]), ["First.", "Second."]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn continuing_takes_up_the_newest_conversation_of_the_directory() -> Result<()> {
+    let lab = lab().await?;
+    lab.run(lab.request("Old.")).await?;
+    let newest = session(&lab.run(lab.request("Newest.")).await?)?;
+    let mut elsewhere = lab.request("Elsewhere.");
+    elsewhere.cwd = Some(lab.directory("elsewhere")?);
+    lab.run(elsewhere).await?;
+    let recording = lab.run(with(lab.request("Go on."), Conversation::Continue)).await?;
+    assert_eq!(session(&recording)?, newest);
+    assert_eq!(prompts(&recording.requests[0]), ["Newest.", "Go on."]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn continuing_where_there_is_nothing_begins_anew() -> Result<()> {
+    let lab = lab().await?;
+    let recording = lab.run(with(lab.request("Go on."), Conversation::Continue)).await?;
+    assert_eq!(prompts(&recording.requests[0]), ["Go on."]);
+    assert!(!recording.result.is_error);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_exist_is_named_so() -> Result<()> {
+    let lab = lab().await?;
+    let id = || SessionId::from("00000000-0000-4000-8000-000000000000");
+    for conversation in [Conversation::Resume(id()), Conversation::Fork(id())] {
+        let recording = lab.run(with(lab.request("Hello?"), conversation)).await?;
+        assert_eq!(recording.result.error_code, Some(ErrorCode::SessionNotFound));
+        assert_eq!(recording.failure()?.retryable, Some(false));
+        assert!(recording.requests.is_empty(), "the model was asked");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_name_is_refused_before_anything_is_started() -> Result<()> {
+    let lab = lab().await?;
+    for name in ["some name", "00000000000040008000000000000000", "{00000000-0000-4000-8000-000000000000}"] {
+        for conversation in [Conversation::Resume(name.into()), Conversation::Fork(name.into())] {
+            let error = lab.start(with(lab.request("Hello?"), conversation)).err().context("it was started")?;
+            assert!(error.to_string().contains("UUID"), "{error}");
+        }
+    }
+    assert!(lab.provider().requests().is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_in_use_is_refused_and_may_work_later() -> Result<()> {
+    let lab = Lab::codex(Reply::from_fn(|request| match request.number {
+        2 => Reply::new().text("Slowly.").gate_before("slow"),
+        _ => Reply::new().text("At once."),
+    }))
+    .await?;
+    let id = session(&lab.run(lab.request("First.")).await?)?;
+    let slow = lab.start(with(lab.request("Second."), Conversation::Resume(id.clone())))?;
+    lab.provider().gate("slow").wait_reached(BOUND).await?;
+    let refused = lab.run(with(lab.request("Third."), Conversation::Resume(id.clone()))).await?;
+    assert_eq!(refused.result.error_code, Some(ErrorCode::InvalidRequest));
+    assert_eq!(refused.failure()?.retryable, Some(true));
+    lab.provider().gate("slow").open();
+    assert_eq!(slow.finish().await?.result.text, "Slowly.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_runs_at_once_in_one_home_do_not_disturb_each_other() -> Result<()> {
+    let lab = Lab::codex(Reply::from_fn(|request| {
+        Reply::new().text(format!("You said {:?}.", request.prompts())).gate_before("both")
+    }))
+    .await?;
+    let (one, two) = (lab.start(lab.request("One."))?, lab.start(lab.request("Two."))?);
+    lab.provider().wait_until(BOUND, |requests| requests.len() == 2).await?;
+    lab.provider().gate("both").open();
+    let (one, two) = tokio::join!(one.finish(), two.finish());
+    let (one, two) = (one?, two?);
+    assert_eq!(one.result.text, "You said [\"One.\"].");
+    assert_eq!(two.result.text, "You said [\"Two.\"].");
+    assert_ne!(session(&one)?, session(&two)?);
+    Ok(())
+}

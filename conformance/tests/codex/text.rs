@@ -1,0 +1,109 @@
+//! What the model says.
+
+use anyhow::Result;
+use teamster::Event;
+use teamster::event::{ErrorCode, StopReason, UsageScope};
+use teamster::request::OutputMode;
+use teamster_conformance::Lab;
+use teamster_testkit::provider::{Reply, Stop, Usage};
+
+use crate::{numbers, usage_of};
+
+const UNICODE: &str = "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd} e\u{301} \u{202e}rtl \t\"quoted\" back\\slash \u{2028} end";
+
+#[tokio::test]
+async fn an_answer_is_told_whole_and_once_in_every_form_of_output() -> Result<()> {
+    let lab = Lab::codex(Reply::new().text_by(3, "A text of many small deltas.")).await?;
+    for output in [OutputMode::Stream, OutputMode::Messages, OutputMode::Batch] {
+        let mut request = lab.request("Talk.");
+        request.output = output;
+        let recording = lab.run(request).await?;
+        let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
+        assert_eq!(texts, ["A text of many small deltas."]);
+        assert_eq!(recording.result.text, "A text of many small deltas.");
+        assert!(!recording.result.is_error);
+        assert_eq!(recording.result.exit_code, Some(0));
+        assert_eq!(recording.requests.len(), 1);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_agent_says_who_it_is_before_the_model_has_answered() -> Result<()> {
+    let lab = Lab::codex(Reply::new().text("Hello.").gate_before("answer")).await?;
+    let mut live = lab.start(lab.request("Hi."))?;
+    live.until("init", |event| matches!(event, Event::Init(_))).await?;
+    lab.provider().gate("answer").open();
+    let recording = live.finish().await?;
+    let init = recording.init()?;
+    assert_eq!(init.agent, "codex");
+    assert_eq!(Some(&init.session_id), recording.result.session_id.as_ref());
+    assert!(matches!(recording.events.first(), Some(Event::Init(_))));
+    Ok(())
+}
+
+#[tokio::test]
+async fn unicode_survives_both_ways_even_torn_between_deltas() -> Result<()> {
+    let lab = Lab::codex(Reply::new().text_by(1, UNICODE)).await?;
+    let recording = lab.run(lab.request(UNICODE)).await?;
+    assert_eq!(recording.result.text, UNICODE);
+    assert_eq!(recording.prompts(0)?, [UNICODE]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn thinking_is_told_apart_from_text() -> Result<()> {
+    let lab = Lab::codex(Reply::new().thinking("The answer must be even.").text("It is 42.")).await?;
+    let recording = lab.run(lab.request("What is it?")).await?;
+    assert_eq!(recording.thinking(), "The answer must be even.");
+    assert_eq!(recording.result.text, "It is 42.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_result_tells_the_tokens_that_the_provider_told() -> Result<()> {
+    let usage = Usage { input: 1_000, cache_read: 2_000, cache_write: 4_000, output: 8_000 };
+    let lab = Lab::codex(Reply::new().text("Expensive.").usage(usage)).await?;
+    let recording = lab.run(lab.request("Say something.")).await?;
+    assert_eq!(usage_of(&recording.result), Some(usage));
+    assert_eq!(recording.result.usage_scope, Some(UsageScope::Run));
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_messages_are_both_in_the_text_and_the_last_one_is_final() -> Result<()> {
+    let lab = Lab::codex(Reply::new().text("First. ").text("Second.")).await?;
+    let recording = lab.run(lab.request("Talk.")).await?;
+    assert_eq!(recording.result.text, "First. Second.");
+    assert_eq!(recording.result.final_text, "Second.");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_big_answer_is_whole_in_one_line() -> Result<()> {
+    let text = numbers(200_000);
+    let lab = Lab::codex(Reply::new().text_by(10_000, &text)).await?;
+    let recording = lab.run(lab.request("Everything.")).await?;
+    assert!(recording.result.text == text, "the text is another, of {} bytes", recording.result.text.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_what_was_said() -> Result<()> {
+    let lab = Lab::codex(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
+    let recording = lab.run(lab.request("Tell me all.")).await?;
+    assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
+    assert_eq!(recording.failure()?.retryable, Some(false));
+    assert_eq!(recording.result.text, "And then");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_turn_without_a_word_is_no_success() -> Result<()> {
+    let lab = Lab::codex(Reply::new()).await?;
+    let recording = lab.run(lab.request("Talk.")).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
+    assert_eq!(recording.result.exit_code, Some(0), "the agent calls it one");
+    Ok(())
+}
