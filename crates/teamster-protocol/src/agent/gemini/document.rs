@@ -27,7 +27,7 @@ fn whole(bytes: &[u8]) -> Option<Document> {
     line::with_json(bytes, |text| serde_json::from_str(text)).ok()
 }
 
-/// The last document in a text. It is written twice when the limit of turns was reached (max_turns_json).
+/// The last document in a text. It is written twice when the limit of turns was reached (`max_turns_json`).
 pub(super) fn last_in(text: &str) -> Option<Document> {
     let mut found = None;
     let mut lines = Lines::default();

@@ -27,7 +27,7 @@ struct ApiError {
     message: Option<String>,
 }
 
-/// Why a run failed that says so. `told` is the last `error` event, which is all there is for some (stream_empty).
+/// Why a run failed that says so. `told` is the last `error` event, which is all there is for some (`stream_empty`).
 pub(super) fn of_problem(problem: Option<&Problem>, told: Option<&str>) -> Judged {
     let kind = problem.map(|problem| problem.kind.as_str()).unwrap_or_default();
     let text = problem.map(|problem| problem.message.as_str()).filter(|text| !text.is_empty());
@@ -72,7 +72,7 @@ fn failure(code: ErrorCode, message: String, status: Option<u64>) -> Failure {
     Failure { retryable: Some(retryable), ..Failure::new(code, message) }
 }
 
-/// What the CLI says when it stops a model that repeats itself: then the result is called a success (loop_detection).
+/// What the CLI says when it stops a model that repeats itself: then the result is called a success (`loop_detection`).
 pub(super) const LOOP: &str = "Loop detected";
 
 pub(super) fn of_loop(message: &str) -> Failure {
@@ -80,7 +80,7 @@ pub(super) fn of_loop(message: &str) -> Failure {
 }
 
 /// A success without an answer. Without a call of the model it is a conversation that the CLI thinks too long, and does not
-/// send (json_context_overflow).
+/// send (`json_context_overflow`).
 pub(super) fn of_silence(called: bool) -> Failure {
     if called {
         return failure(ErrorCode::Provider, "the agent ended without an answer".to_owned(), None);
@@ -209,7 +209,7 @@ fn is_reason(line: &str) -> bool {
     !line.is_empty() && !NOISE.iter().any(|noise| line.starts_with(noise))
 }
 
-/// A line without ANSI colours, which stand there in spite of NO_COLOR for some.
+/// A line without ANSI colours, which stand there in spite of `NO_COLOR` for some.
 fn without_colors(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();

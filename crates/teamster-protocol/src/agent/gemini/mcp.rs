@@ -58,8 +58,8 @@ pub(super) fn servers(request: &RunRequest) -> Result<Value, RequestError> {
             McpServer::Http { url, headers } => json!({"httpUrl": once(url), "headers": twice_each(headers)}),
             McpServer::Sse { url, headers } => json!({"url": once(url), "type": "sse", "headers": twice_each(headers)}),
         };
-        if !timeout.is_zero() {
-            entry["timeout"] = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).into();
+        if let Some(fields) = entry.as_object_mut().filter(|_| !timeout.is_zero()) {
+            fields.insert("timeout".to_owned(), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).into());
         }
         servers.insert(name.clone(), entry);
     }

@@ -4,7 +4,7 @@ use super::wire::{DocumentStats, Stats};
 use crate::event::{Usage, UsageScope};
 
 /// Sums of this process, which are the run's own. After a failed call everything is zero, whatever was used before
-/// (err_auth_401): then nothing is known.
+/// (`err_auth_401`): then nothing is known.
 pub(super) fn usage(stats: &Stats) -> Option<(Usage, UsageScope)> {
     // Thoughts stand in the total alone.
     let reasoning = stats.total_tokens.saturating_sub(stats.input_tokens + stats.output_tokens);

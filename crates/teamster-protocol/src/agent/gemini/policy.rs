@@ -3,13 +3,11 @@
 //! A policy file is of the user's tier: it wins over the CLI's own rules, over those of the project and over `tools.allowed`
 //! in settings. Between its rules the higher priority wins.
 
-use std::fmt::Write as _;
-
 use super::unsupported;
 use crate::request::{PermissionMode, Permissions, RequestError};
 
 /// Without these a headless run goes into plan mode and out of it by itself, and is then in `yolo` (trap 2,
-/// plan_escalate_from_default).
+/// `plan_escalate_from_default`).
 const ESCALATION: &[&str] = &["enter_plan_mode", "exit_plan_mode"];
 
 /// What changes nothing but the agent's own notes.
@@ -67,12 +65,15 @@ pub(super) fn document(permissions: &Permissions) -> Result<String, RequestError
 }
 
 fn rule(text: &mut String, names: &str, prefix: Option<&str>, decision: &str, priority: u16) {
-    let written = writeln!(text, "[[rule]]\ntoolName = {names}\ndecision = \"{decision}\"\npriority = {priority}");
-    debug_assert!(written.is_ok(), "a string takes everything");
+    text.push_str("[[rule]]\n");
+    let mut line = |key: &str, value: &str| text.extend([key, " = ", value, "\n"]);
+    line("toolName", names);
+    line("decision", &quoted(decision));
+    line("priority", &priority.to_string());
     if let Some(prefix) = prefix {
-        text.push_str(&format!("commandPrefix = {}\n", quoted(prefix)));
+        line("commandPrefix", &quoted(prefix));
     } else if decision == "allow" {
-        text.push_str("allowRedirection = true\n");
+        line("allowRedirection", "true");
     }
 }
 

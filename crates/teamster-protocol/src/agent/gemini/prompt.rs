@@ -9,7 +9,7 @@ use crate::request::{PromptMode, RequestError, RunRequest};
 use super::policy::quoted;
 use super::unsupported;
 
-/// What the CLI reads: the rest is cut off without a word (prompt_9mb_stdin_truncated).
+/// What the CLI reads: the rest is cut off without a word (`prompt_9mb_stdin_truncated`).
 const LONGEST: usize = 8 << 20;
 
 /// The command's file, in the CLI's folder.

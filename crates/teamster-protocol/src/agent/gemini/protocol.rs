@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::document::{self, Lines};
-use super::wire::{Document, Line};
+use super::wire::{Document, Line, Problem};
 use super::{failure, outcome, tools};
 use crate::agent::line;
 use crate::event::{
@@ -45,6 +45,12 @@ pub(super) struct Headless {
 enum Form {
     Lines,
     Document(Lines),
+}
+
+/// What the final word says of the run.
+enum Verdict<'a> {
+    Success,
+    Failed(Option<&'a Problem>),
 }
 
 /// An `error` event, which never ends the stream by itself.
@@ -223,31 +229,26 @@ impl Headless {
         if cancelled {
             outcome.interrupted = true;
         }
-        self.end(outcome, failed.then_some(problem), called, actions);
+        let verdict = if failed { Verdict::Failed(problem) } else { Verdict::Success };
+        self.end(outcome, &verdict, called, actions);
     }
 
-    /// Gives the final word. `problem` is there for a run that says itself that it failed.
-    fn end(
-        &mut self,
-        mut outcome: Outcome,
-        problem: Option<Option<&super::wire::Problem>>,
-        called: bool,
-        actions: &mut Actions,
-    ) {
+    /// Gives the final word.
+    fn end(&mut self, mut outcome: Outcome, verdict: &Verdict<'_>, called: bool, actions: &mut Actions) {
         let mut guess = false;
-        outcome.failure = match (problem, self.told.take()) {
-            (Some(problem), told) => {
+        outcome.failure = match (verdict, self.told.take()) {
+            (Verdict::Failed(problem), told) => {
                 let told = match &told {
                     Some(Told::Error(text) | Told::Loop(text)) => Some(text.as_str()),
                     None => None,
                 };
-                let judged = failure::of_problem(problem, told);
+                let judged = failure::of_problem(*problem, told);
                 guess = judged.is_guess && told.is_none();
                 Some(judged.failure)
             }
-            (None, Some(Told::Error(text))) => Some(failure::of_problem(None, Some(&text)).failure),
-            (None, Some(Told::Loop(text))) => Some(failure::of_loop(&text)),
-            (None, None) => (!self.text_told).then(|| failure::of_silence(called)),
+            (Verdict::Success, Some(Told::Error(text))) => Some(failure::of_problem(None, Some(&text)).failure),
+            (Verdict::Success, Some(Told::Loop(text))) => Some(failure::of_loop(&text)),
+            (Verdict::Success, None) => (!self.text_told).then(|| failure::of_silence(called)),
         };
         outcome.stop_reason = match &outcome.failure {
             Some(Failure { code: ErrorCode::MaxTurns, .. }) => Some(StopReason::MaxTurns),
@@ -281,7 +282,8 @@ impl Headless {
         };
         let called = stats.is_none_or(|stats| stats.models.values().any(|model| model.tokens.total > 0));
         let failed = document.error.is_some() || document.response.is_none();
-        self.end(outcome, failed.then_some(document.error.as_ref()), called, actions);
+        let verdict = if failed { Verdict::Failed(document.error.as_ref()) } else { Verdict::Success };
+        self.end(outcome, &verdict, called, actions);
     }
 
     fn read(&mut self, bytes: &[u8], actions: &mut Actions) {

@@ -3,7 +3,7 @@
 //! The CLI takes MCP servers, the limit of turns, the retention of sessions and folder trust from settings alone. Its folder
 //! in the stand-in holds links to everything else of the user's: login, commands, extensions, sessions.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{mcp, unsupported};
 use crate::launch::{MergedJson, StandIn, StandInEntry};
@@ -54,22 +54,24 @@ pub(super) fn stand_in(
 
 fn settings(request: &RunRequest) -> Result<Value, RequestError> {
     // The clean-up after a resumed session deletes it (trap 1), and one at a concurrent start a new one (trap 4).
-    let mut settings = json!({"general": {"sessionRetention": {"enabled": false}}});
+    let mut settings = Map::new();
+    let mut set = |section: &str, values: Value| settings.insert(section.to_owned(), values);
+    set("general", json!({"sessionRetention": {"enabled": false}}));
     if let Some(turns) = request.max_turns {
-        settings["model"] = json!({"maxSessionTurns": turns});
+        set("model", json!({"maxSessionTurns": turns}));
     }
     if request.project_trust == ProjectTrust::Untrusted {
         // With folder trust on, a headless run in a folder that is not trusted exits with 55; that the folder is not
         // trusted is said by a variable.
-        settings["security"] = json!({"folderTrust": {"enabled": false}});
+        set("security", json!({"folderTrust": {"enabled": false}}));
         // A `.env` file there may hold credentials.
-        settings["advanced"] = json!({"ignoreLocalEnv": true});
+        set("advanced", json!({"ignoreLocalEnv": true}));
     }
     if !request.mcp_servers.is_empty() {
         if request.project_trust == ProjectTrust::Untrusted {
             return Err(unsupported("--mcp-config with --project-trust untrusted", "the CLI starts no server there"));
         }
-        settings["mcpServers"] = mcp::servers(request)?;
+        set("mcpServers", mcp::servers(request)?);
     }
-    Ok(settings)
+    Ok(Value::Object(settings))
 }

@@ -19,7 +19,7 @@ fn kind(name: &str) -> ToolKind {
 }
 
 /// Tools that a mode takes out of the offer: a call all the same is answered as if there were no such tool
-/// (perm_default_shell).
+/// (`perm_default_shell`).
 fn is_withheld(name: &str) -> bool {
     name.starts_with(MCP_PREFIX)
         || matches!(kind(name), ToolKind::Execute | ToolKind::Edit | ToolKind::Fetch | ToolKind::Agent)
@@ -49,8 +49,8 @@ fn split_server<'a>(rest: &'a str, servers: &[String]) -> Option<(String, &'a st
         .or_else(|| rest.split_once('_').map(|(server, tool)| (server.to_owned(), tool)))
 }
 
-/// Its outcome. What an MCP tool said of its failure stands in the error's message alone (mcp_tool_error). A command that
-/// exits with an error is a success here, so nothing is said of one (tool_fail).
+/// Its outcome. What an MCP tool said of its failure stands in the error's message alone (`mcp_tool_error`). A command that
+/// exits with an error is a success here, so nothing is said of one (`tool_fail`).
 pub(super) fn tool_result(id: &str, name: Option<&str>, line: &mut Line<'_>) -> ToolResult {
     let failed = line.status.as_deref() == Some("error");
     let output = line.output.take().unwrap_or_default();
