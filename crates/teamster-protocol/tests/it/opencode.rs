@@ -324,7 +324,11 @@ proptest! {
         prop_assert!(read.as_object().unwrap().keys().all(|key| ["agent", "instructions", "mcp"].contains(&key.as_str())));
         prop_assert!(read["agent"].as_object().unwrap().keys().eq(["teamster"]));
         let rules = &read["agent"]["teamster"]["permission"];
-        prop_assert_eq!(&rules["*"], if request.permissions.mode == PermissionMode::Full { "allow" } else { "deny" });
+let named = request.permissions.allow.iter().chain(&request.permissions.deny);
+        if !named.into_iter().any(|rule| rule.trim().starts_with('*')) {
+            let rest = if request.permissions.mode == PermissionMode::Full { "allow" } else { "deny" };
+            prop_assert_eq!(&rules["*"], rest);
+        }
         if let Some(McpServer::Stdio { command, args, .. }) = request.mcp_servers.get("plain") {
             prop_assert_eq!(&read["mcp"]["plain"]["command"], &json!([command, args[0]]));
         }

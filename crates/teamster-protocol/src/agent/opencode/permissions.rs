@@ -54,6 +54,10 @@ pub(super) fn rules(request: &RunRequest) -> Result<String, RequestError> {
     }
     if mode == PermissionMode::ReadOnly {
         last.set("edit", "*", "deny");
+        // Who allows `*` does not mean these; who means them names them.
+        for tool in ["bash", "task"].into_iter().filter(|tool| !rules.has(tool)) {
+            last.set(tool, "*", "deny");
+        }
     }
     Ok(rules.then(last).json())
 }
@@ -169,7 +173,9 @@ mod tests {
     fn what_is_denied_by_name_comes_last() {
         use PermissionMode::{Ask, Edit, Full, ReadOnly};
         assert_eq!(end(check(Ask, &["bash(git *)"], &[])), r#","bash":{"git *":"allow"}}"#);
-        assert_eq!(end(check(ReadOnly, &["edit", "bash"], &[])), r#","bash":"allow","edit":"deny"}"#);
+        assert_eq!(end(check(ReadOnly, &["edit", "bash"], &[])), r#","bash":"allow","edit":"deny","task":"deny"}"#);
+        let all = check(ReadOnly, &["*"], &[]);
+        assert_eq!(end(all), r#","edit":"deny","bash":"deny","task":"deny"}"#);
         assert_eq!(end(check(Full, &[], &[])), r#"{"*":"allow"}"#);
         assert_eq!(
             end(check(Edit, &["bash"], &["b*", "bash(rm *)"])),
