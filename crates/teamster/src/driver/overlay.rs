@@ -1,16 +1,13 @@
 //! One JSON object laid over another, as text: what both do not share stays as it was written, order and escapes included.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 
 use serde_json::value::RawValue;
 
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
 /// Lays our fields over theirs. Objects on both sides are joined, everything else of ours replaces theirs.
-pub(super) fn overlay(theirs: Option<&OsStr>, ours: &str) -> Result<String, String> {
-    let Some(theirs) = theirs.filter(|text| !text.is_empty()) else { return Ok(ours.to_owned()) };
-    let theirs = theirs.to_str().ok_or("it is not UTF-8")?;
+pub(super) fn overlay(theirs: &str, ours: &str) -> Result<String, String> {
     let fields: Fields<'_> = serde_json::from_str(theirs).map_err(|error| error.to_string())?;
     let over: Fields<'_> = serde_json::from_str(ours).map_err(|error| error.to_string())?;
     Ok(join(fields, over))
@@ -38,13 +35,12 @@ mod tests {
     use super::*;
 
     fn check(theirs: &str, ours: &str) -> String {
-        overlay(Some(OsStr::new(theirs)), ours).unwrap()
+        overlay(theirs, ours).unwrap()
     }
 
     #[test]
     fn ours_lies_over_theirs_field_by_field() {
-        assert_eq!(overlay(None, r#"{"a":1}"#), Ok(r#"{"a":1}"#.to_owned()));
-        assert_eq!(check("", r#"{"a":1}"#), r#"{"a":1}"#);
+        assert_eq!(check("{}", r#"{"a":1}"#), r#"{"a":1}"#);
         assert_eq!(check(r#"{"b": {"x": 1, "y": 2}}"#, r#"{"b":{"x":3},"a":[1]}"#), r#"{"a":[1],"b":{"x":3,"y":2}}"#);
         assert_eq!(check(r#"{"a": {"x": 1}}"#, r#"{"a":[2]}"#), r#"{"a":[2]}"#);
     }
@@ -58,7 +54,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused() {
         for wrong in ["[]", "{", "text", "{'a': 1}"] {
-            assert!(overlay(Some(OsStr::new(wrong)), "{}").is_err(), "{wrong}");
+            assert!(overlay(wrong, "{}").is_err(), "{wrong}");
         }
     }
 }

@@ -45,10 +45,13 @@ pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live,
     }
     for (name, ours) in &launch.json_env {
         let name = OsString::from(name);
-        let value = overlay(environment.get(&name).map(OsString::as_os_str), ours).map_err(|error| {
-            let text = format!("the variable {} must hold a JSON object: {error}", name.display());
+        let wrong = |why: String| {
+            let text = format!("the variable {} must hold a JSON object: {why}", name.display());
             Failure::new(ErrorCode::Config, text)
-        })?;
+        };
+        let theirs = environment.get(&name).filter(|text| !text.is_empty()).map_or(Some("{}"), |text| text.to_str());
+        let theirs = theirs.ok_or_else(|| wrong("it is not UTF-8".to_owned()))?;
+        let value = overlay(theirs, ours).map_err(wrong)?;
         environment.insert(name, value.into());
     }
     let path = environment.get(&OsString::from("PATH"));

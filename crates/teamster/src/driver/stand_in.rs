@@ -8,16 +8,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use jsonc_parser::ParseOptions;
+use serde_json::Value;
 use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{MergedJson, StandIn, StandInEntry};
 
 use super::Host;
+use super::overlay::overlay;
 
 /// Makes it in a private directory, and gives the path of the home.
 pub(super) fn make(stand_in: &StandIn, private: &Path, host: &Host) -> Result<PathBuf, Failure> {
     let variable = |name: &&str| host.environment.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty());
-    let home = stand_in.homes.iter().find_map(|name| variable(name));
+    let home = stand_in.homes.iter().find_map(variable);
     let theirs = home.map(|home| host.cwd.join(home).join(stand_in.folder));
     for folder in stand_in.kept {
         if let Some(theirs) = &theirs {
@@ -75,79 +77,29 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &StandInEntry, host: &Host) 
             bytes.extend(text.as_bytes());
             bytes
         }
-        StandInEntry::Merge(values) => merged(theirs, values, host)?.to_string().into_bytes(),
+        StandInEntry::Merge(values) => merged(theirs, values, host)?.into_bytes(),
     };
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(ours);
     file.and_then(|mut file| file.write_all(&content)).map_err(|error| wrong("write", ours, &error))
 }
 
-fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<Value, Failure> {
-    let mut document = Value::Object(Map::new());
-    if let Some((variable, under)) = &values.under
-        && host.environment.contains_key(std::ffi::OsStr::new(variable))
-    {
-        lay_over(&mut document, under.clone());
+fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<String, Failure> {
+    let under = values.under.as_ref().filter(|(name, _)| host.environment.contains_key(std::ffi::OsStr::new(name)));
+    let mut document = under.map_or_else(|| "{}".to_owned(), |(_, values)| values.to_string());
+    let unusable = |why: String| {
+        let path = theirs.unwrap_or(Path::new("")).display();
+        Failure::new(ErrorCode::Config, format!("cannot use the settings in {path}: {why}"))
+    };
+    if let Some(bytes) = read(theirs)? {
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_start_matches('\u{feff}');
+        // As people write it: with comments and commas at the end.
+        let value: Value = jsonc_parser::parse_to_serde_value(text, &ParseOptions::default())
+            .map_err(|error| unusable(error.to_string()))?;
+        document = overlay(&document, &value.to_string()).map_err(unusable)?;
     }
-    if let Some((path, bytes)) = theirs.zip(read(theirs)?) {
-        let unreadable = |why: String| {
-            Failure::new(ErrorCode::Config, format!("cannot use the settings in {}: {why}", path.display()))
-        };
-        let text = without_comments(&String::from_utf8_lossy(&bytes));
-        let theirs: Value = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
-        if !theirs.is_object() {
-            return Err(unreadable("they are no JSON object".to_owned()));
-        }
-        lay_over(&mut document, theirs);
-    }
-    lay_over(&mut document, values.over.clone());
-    Ok(document)
-}
-
-/// Objects are merged, everything else is replaced.
-fn lay_over(base: &mut Value, over: Value) {
-    match (base, over) {
-        (Value::Object(base), Value::Object(over)) => {
-            for (key, value) in over {
-                lay_over(base.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (base, over) => *base = over,
-    }
-}
-
-/// JSON as people write it in settings: `//` and `/* */` outside strings become spaces.
-fn without_comments(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    let mut in_string = false;
-    while let Some(character) = rest.next() {
-        match (character, rest.peek()) {
-            ('\\', _) if in_string => {
-                out.push(character);
-                out.extend(rest.next());
-                continue;
-            }
-            ('"', _) => in_string = !in_string,
-            ('/', Some('/')) if !in_string => {
-                while rest.next_if(|next| *next != '\n').is_some() {}
-                continue;
-            }
-            ('/', Some('*')) if !in_string => {
-                rest.next();
-                while let Some(inside) = rest.next() {
-                    if inside == '*' && rest.next_if_eq(&'/').is_some() {
-                        break;
-                    }
-                }
-                out.push(' ');
-                continue;
-            }
-            _ => {}
-        }
-        out.push(character);
-    }
-    out.trim_start_matches('\u{feff}').to_owned()
+    overlay(&document, &values.over.to_string()).map_err(unusable)
 }
 
 fn read(path: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
