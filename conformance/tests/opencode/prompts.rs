@@ -9,6 +9,12 @@ use teamster_testkit::provider::Part;
 
 use crate::{numbers, reply};
 
+const PIXEL: [u8; 69] = [
+    137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 144, 119, 83,
+    222, 0, 0, 0, 12, 73, 68, 65, 84, 120, 156, 99, 248, 207, 192, 0, 0, 3, 1, 1, 0, 201, 254, 146, 239, 0, 0, 0, 0,
+    73, 69, 78, 68, 174, 66, 96, 130,
+];
+
 #[tokio::test]
 async fn a_prompt_reaches_the_model_as_it_is() -> Result<()> {
     let lab = Lab::opencode(reply().text("Aye.")).await?;
@@ -81,12 +87,6 @@ async fn the_model_that_is_asked_for_is_asked() -> Result<()> {
 
 #[tokio::test]
 async fn attachments_reach_the_model_beside_the_prompt() -> Result<()> {
-    // One white pixel.
-    const PIXEL: &[u8] = &[
-        0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1,
-        8, 0, 0, 0, 0, 0x3a, 0x7e, 0x9b, 0x55, 0, 0, 0, 10, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x63, 0xf8, 0x0f, 0, 1,
-        1, 1, 0, 0x1b, 0xb6, 0xee, 0x56, 0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xae, 0x42, 0x60, 0x82,
-    ];
     let lab = Lab::opencode(reply().text("I see.")).await?;
     let mut request = lab.request("What are these?");
     request.attachments = vec![

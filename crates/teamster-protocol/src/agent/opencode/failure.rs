@@ -10,7 +10,9 @@ use crate::protocol::ExitReport;
 /// What an `error` line means.
 pub(super) fn of_error(error: &ErrorBody) -> Failure {
     let data = &error.data;
-    let message = data.message.clone().unwrap_or_else(|| format!("the agent reported {}", error.name));
+    // An image that cannot be decoded ends the run with an error without a name (1.18.33).
+    let name = if error.name.is_empty() { "an error that it does not name; its log may" } else { &error.name };
+    let message = data.message.clone().unwrap_or_else(|| format!("the agent reported {name}"));
     let code = of_name(&error.name)
         .or_else(|| of_body(data))
         .or_else(|| of_status(data.status_code))
