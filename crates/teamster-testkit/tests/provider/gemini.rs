@@ -9,7 +9,7 @@ use super::client::{Answer, BOUND, send};
 
 const USAGE: Usage = Usage { input: 20, cache_read: 10, cache_write: 0, output: 8 };
 
-fn body(contents: Value) -> String {
+fn body(contents: &Value) -> String {
     let tools = json!([{"functionDeclarations": [{"name": "run_shell_command"}, {"name": "glob"}]}]);
     let system = json!({"role": "user", "parts": [{"text": "Be brief."}]});
     json!({"contents": contents, "systemInstruction": system, "tools": tools}).to_string()
@@ -20,7 +20,7 @@ fn prompt(text: &str) -> Value {
 }
 
 async fn ask(provider: &Provider, contents: Value) -> Result<Answer> {
-    send(provider, "POST", "/v1beta/models/gemini-x:streamGenerateContent?alt=sse", body(contents)).await
+    send(provider, "POST", "/v1beta/models/gemini-x:streamGenerateContent?alt=sse", body(&contents)).await
 }
 
 /// The chunks of a stream, up to its end or its break.
@@ -127,9 +127,9 @@ async fn a_gate_holds_an_answer_back() -> Result<()> {
 #[tokio::test]
 async fn a_request_that_asks_for_no_stream_gets_one_document_and_a_count_is_no_request() -> Result<()> {
     let provider = Provider::gemini(Reply::new().text("Hello, you.")).start().await?;
-    let whole = send(&provider, "POST", "/v1beta/models/m:generateContent", body(prompt("x"))).await?.json().await?;
+    let whole = send(&provider, "POST", "/v1beta/models/m:generateContent", body(&prompt("x"))).await?.json().await?;
     assert_eq!(whole["candidates"][0]["content"]["parts"][0]["text"], "Hello, you.");
-    let count = send(&provider, "POST", "/v1beta/models/m:countTokens", body(prompt("x"))).await?.json().await?;
+    let count = send(&provider, "POST", "/v1beta/models/m:countTokens", body(&prompt("x"))).await?.json().await?;
     assert!(count["totalTokens"].as_u64() > Some(0));
     let unknown = send(&provider, "POST", "/v1beta/models/m:dream", String::new()).await?;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND);
