@@ -150,7 +150,8 @@ async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
         let config = lab.home().join(".codex/config.toml");
         let mut text = fs::read_to_string(&config)?;
         for folder in [&project, &inner] {
-            text += &format!("\n[projects.{:?}]\ntrust_level = \"trusted\"\n", folder.canonicalize()?);
+            let name = format!("{:?}", folder.canonicalize()?);
+            text.extend(["\n[projects.", &name, "]\ntrust_level = \"trusted\"\n"]);
         }
         fs::write(&config, text)?;
         let mut request = lab.request("Use $lure.");

@@ -91,7 +91,7 @@ async fn a_connection_that_always_breaks_is_a_connection_failure() -> Result<()>
     assert_failed(&recording, ErrorCode::Connection, true)
 }
 
-fn with_config(mut request: RunRequest, entry: String) -> RunRequest {
+fn with_config(mut request: RunRequest, entry: &str) -> RunRequest {
     request.cli_args.push(format!("--config={entry}"));
     request
 }
@@ -104,7 +104,7 @@ async fn a_provider_that_does_not_listen_is_a_connection_failure_in_bounded_time
     let url = format!("http://{}/v1", listener.local_addr()?);
     drop(listener);
     let recording =
-        lab.run(with_config(lab.request("Hello?"), format!("model_providers.lab.base_url=\"{url}\""))).await?;
+        lab.run(with_config(lab.request("Hello?"), &format!("model_providers.lab.base_url=\"{url}\""))).await?;
     assert!(!recording.warnings(&WarningCode::Retrying).is_empty());
     assert_failed(&recording, ErrorCode::Connection, true)
 }
@@ -112,7 +112,7 @@ async fn a_provider_that_does_not_listen_is_a_connection_failure_in_bounded_time
 #[tokio::test]
 async fn a_key_that_is_not_set_is_auth() -> Result<()> {
     let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
-    let request = with_config(lab.request("Hello?"), "model_providers.lab.env_key=\"NO_SUCH_KEY\"".to_owned());
+    let request = with_config(lab.request("Hello?"), "model_providers.lab.env_key=\"NO_SUCH_KEY\"");
     let recording = lab.run(request).await?;
     assert!(recording.requests.is_empty());
     assert_failed(&recording, ErrorCode::Auth, false)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use teamster_protocol::request::{Attachment, RequestError, RunRequest};
+use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
 use tokio_util::task::TaskTracker;
 
 use crate::driver::{self, Host};
@@ -72,7 +72,12 @@ impl Runtime {
     pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
         let agent = self.registry.get(agent)?;
         request.validate()?;
-        let cwd = working_directory(request.cwd.as_deref())?;
+        let mut cwd = working_directory(request.cwd.as_deref())?;
+        if request.project_trust == ProjectTrust::Untrusted {
+            // An agent may have to be told which directory that is: by its own name, however it was reached.
+            cwd = cwd.canonicalize().unwrap_or(cwd);
+            request.cwd = Some(cwd.clone());
+        }
         for dir in &request.add_dirs {
             directory("add_dirs", &cwd.join(dir))?;
         }

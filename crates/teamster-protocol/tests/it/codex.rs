@@ -67,12 +67,12 @@ fn started(thread: &str) -> Value {
     json!({"type": "thread.started", "thread_id": thread})
 }
 
-fn item(item: Value) -> Value {
+fn item(item: &Value) -> Value {
     json!({"type": "item.completed", "item": item})
 }
 
 fn message(text: &str) -> Value {
-    item(json!({"id": "item_9", "type": "agent_message", "text": text}))
+    item(&json!({"id": "item_9", "type": "agent_message", "text": text}))
 }
 
 fn completed() -> Value {
@@ -284,7 +284,7 @@ fn is_one_value(text: &str) -> bool {
             (false, c) if c.is_ascii_alphanumeric() || "=,._".contains(c) => {}
             (false, _) => return false,
         }
-        let over = depth == 0 && !quoted && !text[at..].starts_with(|c: char| c.is_ascii_alphanumeric());
+        let over = depth == 0 && !quoted && !c.is_ascii_alphanumeric();
         if over && at + c.len_utf8() != text.len() {
             return false;
         }
@@ -371,7 +371,7 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
         change(|r| r.permissions.allow = vec!["Bash".into()]),
         change(|r| r.permissions.allow = vec!["mcp__other".into()]),
         change(|r| {
-            r.mcp_servers = [("a".to_owned(), McpServer::Sse { url: "http://x".into(), headers: [].into() })].into()
+            r.mcp_servers = [("a".to_owned(), McpServer::Sse { url: "http://x".into(), headers: [].into() })].into();
         }),
         change(|r| r.mcp_servers = [("a".to_owned(), stdio(&[("path", "/x")]))].into()),
         change(|r| {

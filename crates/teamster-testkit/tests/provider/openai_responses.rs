@@ -6,7 +6,7 @@ use teamster_testkit::provider::{HttpError, Part, Provider, Reply, Scenario, Sto
 
 use crate::client::{Answer, Ending, send};
 
-fn body(input: Value, stream: bool) -> Value {
+fn body(input: &Value, stream: bool) -> Value {
     json!({"model": "gpt-test", "stream": stream, "input": input, "tools": [
         {"type": "function", "name": "exec_command"},
         {"type": "namespace", "name": "mcp__calc", "tools": [{"name": "add"}]},
@@ -15,7 +15,7 @@ fn body(input: Value, stream: bool) -> Value {
 }
 
 async fn ask(provider: &Provider, input: Value, stream: bool) -> Result<Answer> {
-    send(provider, "POST", "/v1/responses", body(input, stream).to_string()).await
+    send(provider, "POST", "/v1/responses", body(&input, stream).to_string()).await
 }
 
 fn user(text: &str) -> Value {

@@ -83,7 +83,7 @@ fn prompt(launch: &mut Launch, request: &RunRequest) -> Result<String, RequestEr
                 launch.flag_file("--image", file, data.clone());
             }
             Some(AttachmentKind::Text) => {
-                text.push_str(&format!("Attached file {name}:\n{}\n\n", String::from_utf8_lossy(data)));
+                text.extend(["Attached file ", name.as_str(), ":\n", &String::from_utf8_lossy(data), "\n\n"]);
             }
             Some(AttachmentKind::Pdf) | None => return wrong(name, "it is no text, PNG, JPEG, GIF or WebP"),
         }

@@ -226,13 +226,10 @@ impl Exec {
             let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
             object && required.filter_map(Value::as_str).all(|name| document.get(name).is_some())
         };
-        match document.filter(follows) {
-            Some(document) => (Some(document), None),
-            None => {
-                let why = "the model gave no output that follows the schema";
-                (None, Some(Failure::new(ErrorCode::StructuredOutput, why)))
-            }
-        }
+        let document = document.filter(follows);
+        let why = "the model gave no output that follows the schema";
+        let failure = document.is_none().then(|| Failure::new(ErrorCode::StructuredOutput, why));
+        (document, failure)
     }
 
     fn turn_failed(&mut self, message: &str, actions: &mut Actions) {
