@@ -39,7 +39,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::Batch, Ignored("it has no single document; events come as they are told")),
         (
             Feature::UntrustedProject,
-            Yes("`OPENCODE_DISABLE_PROJECT_CONFIG`; AGENTS.md and skills of the project go with it"),
+            Yes("`OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE`; AGENTS.md goes with it, and the user's own plugins"),
         ),
         (Feature::LiteralPrompt, Yes("`opencode run` interprets nothing that comes by standard input")),
     ],

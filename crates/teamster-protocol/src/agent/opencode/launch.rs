@@ -93,6 +93,8 @@ fn environment(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestE
         launch.env("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
         launch.env("OPENCODE_DISABLE_CLAUDE_CODE", "1");
         launch.env("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1");
+        // Plugins of `.opencode` run in spite of all that.
+        launch.env("OPENCODE_PURE", "1");
     }
     Ok(())
 }
