@@ -276,7 +276,7 @@ fn is_one_value(text: &str) -> bool {
             (true, _) if escaped => escaped = false,
             (true, '\\') => escaped = true,
             (true, '"') => quoted = false,
-            (true, c) if c.is_control() => return false,
+            (true, '\0'..' ' | '\u{7f}') => return false,
             (true, _) => {}
             (false, '"') => quoted = true,
             (false, '{' | '[') => depth += 1,
