@@ -39,7 +39,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Yes("`mcp_servers`, with values in the environment; a server that does not start fails the run"),
         ),
         (Feature::Messages, Yes("messages always come whole")),
-        (Feature::Batch, Ignored("it has no such form; messages come whole, one by one")),
+        (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
         (
             Feature::UntrustedProject,
             Yes("the directory and those above it are marked untrusted, AGENTS.md and lists of skills are off"),
