@@ -202,12 +202,12 @@ fn what_stands_in_the_log_alone_is_told_at_the_end() {
 }
 
 #[test]
-fn a_schema_is_refused_and_a_batch_is_a_warning() {
+fn a_schema_is_refused_and_a_batch_is_not() {
     let abilities = OpenCode.abilities().unwrap();
     let refused = abilities.check("opencode", &request(|r| r.schema = Some(json!({}))));
     assert!(matches!(refused, Err(RequestError::Unsupported { .. })));
     let batch = request(|r| r.output = teamster_protocol::request::OutputMode::Batch);
-    assert_eq!(abilities.check("opencode", &batch).unwrap().len(), 1);
+    assert_eq!(abilities.check("opencode", &batch), Ok(Vec::new()));
 }
 
 const SECRET: &str = "MADE-UP-SECRET";

@@ -1,7 +1,7 @@
 //! What OpenCode 1.18.33 can do in one-shot runs, and by which means.
 
 use crate::agent::{Abilities, Feature, Support};
-use Support::{Ignored, Refused, Yes};
+use Support::{Refused, Yes};
 
 pub(super) const ABILITIES: Abilities = Abilities {
     program: "opencode",
@@ -36,10 +36,12 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::AddDirs, Yes("permission rule `external_directory`")),
         (Feature::McpServers, Yes("`mcp`, with values from private files; the user's own servers stay")),
         (Feature::Messages, Yes("as always: parts are told when they are whole")),
-        (Feature::Batch, Ignored("it has no single document; events come as they are told")),
+        (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
         (
             Feature::UntrustedProject,
-            Yes("`OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE`; AGENTS.md goes with it, and the user's own plugins"),
+            Yes(
+                "`OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE`; AGENTS.md goes with it, and the user's own plugins",
+            ),
         ),
         (Feature::LiteralPrompt, Yes("`opencode run` interprets nothing that comes by standard input")),
     ],
