@@ -55,10 +55,10 @@ impl Agent {
     /// A call of the agent's shell tool.
     pub(crate) fn shell(&self, command: &str) -> (&'static str, Value) {
         let (tool, argument) = self.shell;
-        let mut input = json!({ argument: command });
-        if self.name != "codex" {
-            input["description"] = "Run a command".into();
-        }
+        let input = match self.name {
+            "codex" => json!({ argument: command }),
+            _ => json!({ argument: command, "description": "Run a command" }),
+        };
         (tool, input)
     }
 

@@ -3,6 +3,7 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
     reason = "the lints take helpers of tests for library code"

@@ -17,9 +17,9 @@ pub(crate) struct Subject {
 /// Every agent.
 pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &Claude, least: 325, request: claude },
+    Subject { agent: &Gemini, least: 235, request: gemini },
     Subject { agent: &OpenCode, least: 195, request: opencode },
     Subject { agent: &Codex, least: 265, request: crate::codex::request },
-    Subject { agent: &Gemini, least: 235, request: gemini },
 ];
 
 /// The agent of most tests that need just one.
@@ -52,6 +52,21 @@ fn claude(capture: &Capture) -> RunRequest {
     request
 }
 
+fn gemini(capture: &Capture) -> RunRequest {
+    let mut request = RunRequest::new("recorded");
+    if capture.value(&["--output-format", "-o"]) == Some("json") {
+        request.output = OutputMode::Batch;
+    }
+    request.conversation = match capture.value(&["--resume", "-r"]) {
+        None if !capture.has(&["--resume", "-r"]) => Conversation::New,
+        None | Some("latest") => Conversation::Continue,
+        // A place in a list.
+        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => Conversation::New,
+        Some(id) => Conversation::Resume(id.into()),
+    };
+    request
+}
+
 fn opencode(capture: &Capture) -> RunRequest {
     let mut request = RunRequest::new("recorded");
     let session = capture.value(&["--session", "-s"]).filter(|id| !id.is_empty());
@@ -66,20 +81,5 @@ fn opencode(capture: &Capture) -> RunRequest {
         let server = McpServer::Stdio { command: "tiny".into(), args: Vec::new(), env: [].into() };
         request.mcp_servers.insert("tiny".to_owned(), server);
     }
-    request
-}
-
-fn gemini(capture: &Capture) -> RunRequest {
-    let mut request = RunRequest::new("recorded");
-    if capture.value(&["--output-format", "-o"]) == Some("json") {
-        request.output = OutputMode::Batch;
-    }
-    request.conversation = match capture.value(&["--resume", "-r"]) {
-        None if !capture.has(&["--resume", "-r"]) => Conversation::New,
-        None | Some("latest") => Conversation::Continue,
-        // A place in a list.
-        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => Conversation::New,
-        Some(id) => Conversation::Resume(id.into()),
-    };
     request
 }

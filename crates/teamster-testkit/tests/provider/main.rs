@@ -2,8 +2,8 @@
 
 mod client;
 mod faults;
-mod openai_responses;
 mod gemini;
 mod openai_chat;
+mod openai_responses;
 mod playing;
 mod record;
