@@ -67,6 +67,34 @@ fn the_tables_of_the_agents_page_are_current() {
     assert!(page == current || std::env::var_os("UPDATE_DOCS").is_some(), "run: {BEGIN}");
 }
 
+/// The text of every test of the workspace.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            text.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_test_that_the_agents_page_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/agents.md")).unwrap();
+    let mut tests = String::new();
+    for folder in ["conformance/tests", "crates/teamster-protocol/tests/it", "crates/teamster-testkit/tests"] {
+        sources(&root.join(folder), &mut tests);
+    }
+    let traps = page.split_once("## Traps").unwrap().1;
+    let rows = traps.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once(" | ")).map(|(_, last)| last);
+    let named: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert!(named.len() > 50, "only {} tests are named", named.len());
+    let missing: Vec<_> = named.iter().filter(|name| !tests.contains(&format!("fn {name}("))).collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
 #[test]
 fn every_agent_says_of_every_option_whether_and_how() {
     for (name, abilities) in agents() {
