@@ -254,7 +254,7 @@ fn only_our_flags(launch: &Launch) -> Result<(), String> {
     };
     for text in texts {
         let known = ALONE.contains(text)
-            || ["--model=", "--sandbox=", "--add-dir=", "--image=", "--output-schema="]
+            || ["--cd=", "--model=", "--sandbox=", "--add-dir=", "--image=", "--output-schema="]
                 .iter()
                 .any(|flag| text.starts_with(flag))
             || *text == "--config=model_instructions_file="

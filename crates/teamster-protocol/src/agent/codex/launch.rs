@@ -31,6 +31,10 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
     let mut launch = Launch::new(program);
     launch.cwd.clone_from(&request.cwd);
     launch.arg("exec").arg("--json");
+    // The process starts there anyway; a relative one would count from there.
+    if let Some(cwd) = request.cwd.as_deref().filter(|cwd| cwd.is_absolute()).and_then(Path::to_str) {
+        launch.flag("--cd", cwd);
+    }
     let prompt = prompt(&mut launch, request)?;
     // `--image` takes as many values as follow: this flag ends them. Any directory may be worked in; what it may decide is
     // said by `project_trust`.
