@@ -38,7 +38,10 @@ pub(super) struct Case {
 }
 
 pub(super) fn case() -> impl Strategy<Value = Case> {
-    let word = prop_oneof![select(HOSTILE).prop_map(str::to_owned), "[ -~]{1,24}", "-{1,2}[a-z]{1,8}(=[a-z]{1,4})?"];
+    // What begins with a dash here is no flag that an agent itself may use: it would be taken for a stranger's.
+    let any = "[ -,.-~][ -~]{0,23}";
+    let flag = "-{1,2}[a-z]{1,8}-of-a-stranger(=[a-z]{1,4})?";
+    let word = prop_oneof![select(HOSTILE).prop_map(str::to_owned), any, flag];
     let modes = select(vec![PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full]);
     let outputs = select(vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch]);
     (proptest::collection::vec(word, 10), modes, outputs, 0_u8..4)
