@@ -35,6 +35,7 @@
 
 mod adapters;
 mod driver;
+mod gate;
 mod inspect;
 mod query;
 mod registry;

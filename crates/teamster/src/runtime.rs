@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
 use tokio_util::task::TaskTracker;
 
 use crate::driver::{self, Host};
+use crate::gate::Gate;
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
 
@@ -20,6 +22,7 @@ pub struct Runtime {
     registry: Registry,
     environment: BTreeMap<OsString, OsString>,
     drivers: TaskTracker,
+    gate: Gate,
 }
 
 /// Why a run was refused. Nothing was started.
@@ -50,7 +53,24 @@ impl Runtime {
 
     /// A runtime whose runs get this environment and nothing else (beside what their requests add).
     pub fn with_environment(registry: Registry, environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self { registry, environment: environment.into_iter().collect(), drivers: TaskTracker::new() }
+        Self {
+            registry,
+            environment: environment.into_iter().collect(),
+            drivers: TaskTracker::new(),
+            gate: Gate::default(),
+        }
+    }
+
+    /// At most this many runs live at once. Further ones wait for their turn, in the order in which they were asked for.
+    ///
+    /// Of a run that waits nothing is started and nothing is written. It can be interrupted, aborted or dropped like
+    /// any other, which ends it at once. Its limits, its deadline too, and its duration count from its turn on: they are
+    /// about what the agent takes, not about how busy the host is. A run gives its place on when nothing of its process
+    /// tree is left, whether or not its events have been read.
+    #[must_use]
+    pub fn limited_to(mut self, runs: NonZeroUsize) -> Self {
+        self.gate = Gate::of(runs);
+        self
     }
 
     /// The agents.
@@ -90,10 +110,11 @@ impl Runtime {
         };
         let plan = agent.plan(&request)?;
         let host = Host { environment: self.environment.clone(), cwd };
-        Ok(Run::start(&self.drivers, |outlet| driver::drive(plan, warnings, host, request.limits, outlet)))
+        let turn = self.gate.queue();
+        Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, plan, warnings, host, request.limits, outlet)))
     }
 
-    /// Waits until every run of this runtime has ended and left nothing behind.
+    /// Waits until every run of this runtime has ended and left nothing behind; those too that wait for their turn.
     ///
     /// Dropping a [`Run`] asks its process tree to end; who leaves the Tokio runtime right after that should wait here,
     /// so that the tree can end politely. (Otherwise it is killed.)

@@ -18,6 +18,7 @@ mod lab;
 mod lines;
 mod many;
 mod private;
+mod queue;
 mod slow;
 mod start;
 mod stdin;

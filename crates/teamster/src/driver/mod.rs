@@ -27,6 +27,7 @@ use teamster_protocol::request::Limits;
 use teamster_protocol::transcript::{Cause, End, Transcript};
 use tokio::time::Instant;
 
+use crate::gate::Turn;
 use crate::run::Outlet;
 use outbox::Outbox;
 
@@ -38,15 +39,28 @@ pub(crate) struct Host {
     pub(crate) cwd: PathBuf,
 }
 
-/// Drives a run from its start to its `done`. What the consumer has not taken by then is left to the run.
-pub(crate) async fn drive(plan: Plan, warnings: Vec<Warning>, host: Host, limits: Limits, outlet: Outlet) {
+/// Drives a run from its turn to its `done`. What the consumer has not taken by then is left to the run.
+pub(crate) async fn drive(
+    mut turn: Turn,
+    plan: Plan,
+    warnings: Vec<Warning>,
+    host: Host,
+    limits: Limits,
+    outlet: Outlet,
+) {
+    let stopped = tokio::select! {
+        biased;
+        () = outlet.aborted.cancelled() => true,
+        () = outlet.interrupted.cancelled() => true,
+        () = turn.come() => false,
+    };
     let started = Instant::now();
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone());
     let mut story = Story::new(plan.protocol, outbox, started);
     for warning in warnings {
         story.say(warning.into());
     }
-    let ended = if outlet.aborted.is_cancelled() {
+    let ended = if stopped {
         live::Ended { cause: Some(Cause::Aborted), ..live::Ended::default() }
     } else {
         match prepare::start(plan.launch, host, &limits) {
