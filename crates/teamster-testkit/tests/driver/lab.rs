@@ -259,6 +259,10 @@ pub(crate) fn is_tool_use(event: &Event) -> bool {
     matches!(event, Event::ToolUse(_))
 }
 
+pub(crate) fn is_warning(event: &Event) -> bool {
+    matches!(event, Event::Warning(_))
+}
+
 /// `0 1 2 ` and so on: what a burst says.
 pub(crate) fn counted(count: u64) -> String {
     use std::fmt::Write as _;

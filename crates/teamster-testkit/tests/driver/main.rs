@@ -12,6 +12,8 @@
 
 mod agents;
 mod dropping;
+mod end_model;
+mod end_orders;
 mod ends;
 mod grandchildren;
 mod lab;

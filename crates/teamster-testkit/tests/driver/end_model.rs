@@ -1,0 +1,145 @@
+//! The end of a run as a model: the steps by which it comes about, their orders, and what is to be told of each.
+
+use std::fmt;
+
+/// What happens while a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The agent prints its result.
+    Result,
+    /// The agent closes its stdout.
+    Close,
+    /// The agent exits, with code 0.
+    Exit,
+    /// A grandchild that holds the agent's stdout ends.
+    LetGo,
+    /// The caller asks the agent to stop.
+    Interrupt,
+    /// The caller ends the run.
+    Abort,
+    /// The caller drops the run.
+    Drop,
+    /// The caller reads no further until the run has ended.
+    StopReading,
+}
+
+/// What is to be told of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Success,
+    Aborted,
+    NoResult,
+}
+
+/// Steps, one after the other.
+#[derive(Clone)]
+pub(crate) struct Order {
+    pub(crate) steps: Vec<Step>,
+    /// Whether a grandchild holds the agent's stdout.
+    pub(crate) held: bool,
+}
+
+/// How far the end has come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// The result was read.
+    pub(crate) answered: bool,
+    closed: bool,
+    /// A grandchild holds stdout.
+    pub(crate) held: bool,
+    interrupted: bool,
+    /// The caller ended the run while the agent lived.
+    pub(crate) forced: bool,
+    pub(crate) exited: bool,
+    /// Nothing of the run is left.
+    pub(crate) ended: bool,
+}
+
+impl Progress {
+    fn begin(held: bool) -> Self {
+        Self { answered: false, closed: false, held, interrupted: false, forced: false, exited: false, ended: false }
+    }
+
+    /// What a step changes. The agent goes on until its own exit, whatever the caller does; the grandchild obeys SIGTERM.
+    pub(crate) fn after(mut self, step: Step) -> Self {
+        match step {
+            Step::Result => self.answered |= !self.closed,
+            Step::Close => self.closed = true,
+            Step::Exit => self.exited = true,
+            Step::LetGo => self.held = false,
+            Step::Interrupt => self.interrupted |= !self.exited,
+            Step::Abort | Step::Drop => {
+                self.forced |= !self.exited;
+                self.held = false;
+            }
+            Step::StopReading => {}
+        }
+        self.ended |= self.exited && !self.held;
+        self
+    }
+
+    /// The rule: a result that was read stands; else it counts whether the caller or the agent ended the run first.
+    fn verdict(self) -> Verdict {
+        match (self.answered, self.interrupted || self.forced) {
+            (true, _) => Verdict::Success,
+            (false, true) => Verdict::Aborted,
+            (false, false) => Verdict::NoResult,
+        }
+    }
+}
+
+impl Order {
+    /// Every order of some of these steps in which the agent exits, with no more than one step after the run's end.
+    pub(crate) fn all(held: bool, steps: &[Step]) -> Vec<Self> {
+        let (mut orders, mut open) = (Vec::new(), vec![Self { steps: Vec::new(), held }]);
+        while let Some(order) = open.pop() {
+            if order.end().exited {
+                orders.push(order.clone());
+            }
+            if !order.is_over() {
+                let next = steps.iter().filter(|&&step| order.allows(step));
+                open.extend(next.map(|&step| Self { steps: [order.steps.as_slice(), &[step]].concat(), held }));
+            }
+        }
+        orders
+    }
+
+    pub(crate) fn begin(&self) -> Progress {
+        Progress::begin(self.held)
+    }
+
+    pub(crate) fn end(&self) -> Progress {
+        self.steps.iter().fold(self.begin(), |progress, &step| progress.after(step))
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        self.end().verdict()
+    }
+
+    pub(crate) fn has(&self, step: Step) -> bool {
+        self.steps.contains(&step)
+    }
+
+    fn allows(&self, step: Step) -> bool {
+        let possible = match step {
+            Step::Result | Step::Close | Step::Exit => !self.end().exited,
+            // A run that is dropped is aborted, and has no reader.
+            Step::Abort | Step::StopReading => !self.has(Step::Drop),
+            _ => true,
+        };
+        possible && !self.has(step)
+    }
+
+    /// Whether the last step came after the end.
+    fn is_over(&self) -> bool {
+        self.steps
+            .split_last()
+            .is_some_and(|(_, before)| before.iter().fold(self.begin(), |progress, &step| progress.after(step)).ended)
+    }
+}
+
+impl fmt::Debug for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}{}", self.steps, if self.held { " with a grandchild" } else { "" })
+    }
+}
