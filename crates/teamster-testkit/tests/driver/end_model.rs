@@ -42,48 +42,65 @@ pub(crate) struct Order {
 /// How far the end has come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    /// The result was read.
-    pub(crate) answered: bool,
-    closed: bool,
+    pub(crate) answer: Answer,
+    pub(crate) stop: Stop,
+    pub(crate) exited: bool,
     /// A grandchild holds stdout.
     pub(crate) held: bool,
-    interrupted: bool,
-    /// The caller ended the run while the agent lived.
-    pub(crate) forced: bool,
-    pub(crate) exited: bool,
-    /// Nothing of the run is left.
-    pub(crate) ended: bool,
+}
+
+/// What became of the agent's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Awaited,
+    Read,
+    /// Stdout was closed first.
+    Lost,
+}
+
+/// What the caller did while the agent lived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stop {
+    No,
+    Asked,
+    Forced,
 }
 
 impl Progress {
-    fn begin(held: bool) -> Self {
-        Self { answered: false, closed: false, held, interrupted: false, forced: false, exited: false, ended: false }
-    }
-
     /// What a step changes. The agent goes on until its own exit, whatever the caller does; the grandchild obeys SIGTERM.
     pub(crate) fn after(mut self, step: Step) -> Self {
         match step {
-            Step::Result => self.answered |= !self.closed,
-            Step::Close => self.closed = true,
+            Step::Result if self.answer == Answer::Awaited => self.answer = Answer::Read,
+            Step::Close if self.answer == Answer::Awaited => self.answer = Answer::Lost,
+            Step::Result | Step::Close | Step::StopReading => {}
             Step::Exit => self.exited = true,
             Step::LetGo => self.held = false,
-            Step::Interrupt => self.interrupted |= !self.exited,
+            Step::Interrupt => self.stopped(Stop::Asked),
             Step::Abort | Step::Drop => {
-                self.forced |= !self.exited;
+                self.stopped(Stop::Forced);
                 self.held = false;
             }
-            Step::StopReading => {}
         }
-        self.ended |= self.exited && !self.held;
         self
+    }
+
+    fn stopped(&mut self, stop: Stop) {
+        if !self.exited {
+            self.stop = self.stop.max(stop);
+        }
+    }
+
+    /// Whether nothing of the run is left.
+    pub(crate) fn is_over(self) -> bool {
+        self.exited && !self.held
     }
 
     /// The rule: a result that was read stands; else it counts whether the caller or the agent ended the run first.
     fn verdict(self) -> Verdict {
-        match (self.answered, self.interrupted || self.forced) {
-            (true, _) => Verdict::Success,
-            (false, true) => Verdict::Aborted,
-            (false, false) => Verdict::NoResult,
+        match (self.answer, self.stop) {
+            (Answer::Read, _) => Verdict::Success,
+            (_, Stop::Asked | Stop::Forced) => Verdict::Aborted,
+            (_, Stop::No) => Verdict::NoResult,
         }
     }
 }
@@ -96,7 +113,7 @@ impl Order {
             if order.end().exited {
                 orders.push(order.clone());
             }
-            if !order.is_over() {
+            if !order.is_beyond_the_end() {
                 let next = steps.iter().filter(|&&step| order.allows(step));
                 open.extend(next.map(|&step| Self { steps: [order.steps.as_slice(), &[step]].concat(), held }));
             }
@@ -105,7 +122,7 @@ impl Order {
     }
 
     pub(crate) fn begin(&self) -> Progress {
-        Progress::begin(self.held)
+        Progress { answer: Answer::Awaited, stop: Stop::No, exited: false, held: self.held }
     }
 
     pub(crate) fn end(&self) -> Progress {
@@ -131,10 +148,10 @@ impl Order {
     }
 
     /// Whether the last step came after the end.
-    fn is_over(&self) -> bool {
-        self.steps
-            .split_last()
-            .is_some_and(|(_, before)| before.iter().fold(self.begin(), |progress, &step| progress.after(step)).ended)
+    fn is_beyond_the_end(&self) -> bool {
+        self.steps.split_last().is_some_and(|(_, before)| {
+            before.iter().fold(self.begin(), |progress, &step| progress.after(step)).is_over()
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use teamster_testkit::fake::{Child, Script, Signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::end_model::{Order, Progress, Step, Verdict};
+use crate::end_model::{Answer, Order, Progress, Step, Stop, Verdict};
 use crate::lab::{INTERRUPT, LONG, Lab, SHORT, bounded, counted, eventually, is_alive, is_warning, rest_after};
 
 /// Orders that are played at the same time: most of what they take is waiting.
@@ -27,7 +27,7 @@ const UNREAD: u64 = 300;
 /// Who takes the events.
 enum Consumer {
     Reads { task: JoinHandle<Run>, stop: oneshot::Sender<()> },
-    Stopped(Run),
+    Stopped(Box<Run>),
     Gone,
 }
 
@@ -50,7 +50,7 @@ impl Stage {
         request.limits.after_result = LONG;
         request.limits.grace = LONG;
         // What ends the wait for others is a step, or nothing but this limit.
-        request.limits.drain = if order.end().ended { LONG } else { SHORT };
+        request.limits.drain = if order.end().is_over() { LONG } else { SHORT };
         let mut run = lab.start(request);
         let control = run.control();
         let told = Arc::<Mutex<Vec<Event>>>::default();
@@ -79,7 +79,8 @@ impl Stage {
             Step::Abort => self.control.abort(),
             Step::Drop => drop(self.stop_reading().await),
             Step::StopReading => {
-                self.consumer = self.stop_reading().await.map_or(Consumer::Gone, Consumer::Stopped);
+                self.consumer =
+                    self.stop_reading().await.map_or(Consumer::Gone, |run| Consumer::Stopped(Box::new(run)));
             }
             Step::LetGo => {
                 self.touch("speak");
@@ -93,6 +94,7 @@ impl Stage {
     async fn see(&mut self, step: Step) {
         let before = self.progress;
         self.progress = before.after(step);
+        let is_free = !before.exited && before.stop != Stop::Forced;
         match step {
             Step::Result | Step::Close => _ = self.lab.pid(&done(step)).await,
             Step::Exit => {
@@ -103,13 +105,11 @@ impl Stage {
             }
             Step::LetGo => self.dies("grandchild").await,
             // After the result nobody is told any more: stdin is closed.
-            Step::Interrupt if !before.exited && !before.forced && !before.answered => {
-                self.lab.pid("interrupted").await;
-            }
-            Step::Abort | Step::Drop if !before.exited && !before.forced => _ = self.lab.pid("terminated").await,
+            Step::Interrupt if is_free && before.answer != Answer::Read => _ = self.lab.pid("interrupted").await,
+            Step::Abort | Step::Drop if is_free => _ = self.lab.pid("terminated").await,
             _ => {}
         }
-        if self.progress.ended {
+        if self.progress.is_over() {
             bounded("the end of the run", self.lab.runtime.shutdown()).await;
         }
     }
@@ -160,7 +160,7 @@ impl Stage {
                 _ = stop.send(());
                 Some(bounded("the reader's end", task).await.unwrap())
             }
-            Consumer::Stopped(run) => Some(run),
+            Consumer::Stopped(run) => Some(*run),
             Consumer::Gone => None,
         }
     }
