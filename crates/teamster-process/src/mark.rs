@@ -6,14 +6,22 @@
 
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use memchr::memmem::Finder;
 use rustix::process::getpid;
 
 use crate::procfs;
 
+/// What the names of marks begin with.
+const PREFIX: &str = "TEAMSTER_TREE_";
+
+/// How often and how long a process is waited for that is about to get its environment.
+const EXEC_LOOKS: usize = 50;
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
+
 /// A variable that only one tree has.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mark {
     name: OsString,
     finder: Finder<'static>,
@@ -25,10 +33,19 @@ impl Mark {
         static TREES: AtomicU64 = AtomicU64::new(0);
         let pid = getpid().as_raw_nonzero().get();
         let start = procfs::start_of(pid).unwrap_or_default();
-        let name = format!("TEAMSTER_TREE_{pid}_{start}_{}", TREES.fetch_add(1, Ordering::Relaxed));
+        Self::of(&format!("{PREFIX}{pid}_{start}_{}", TREES.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// The mark of this name, if it can be one's.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let own = name.strip_prefix(PREFIX)?;
+        let is_own = !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_own.then(|| Self::of(name))
+    }
+
+    fn of(name: &str) -> Self {
         // With its end, so that 1 is not found in 10.
-        let finder = Finder::new(&format!("{name}=")).into_owned();
-        Self { name: name.into(), finder }
+        Self { name: name.into(), finder: Finder::new(&format!("{name}=")).into_owned() }
     }
 
     /// The variable's name; its value says nothing.
@@ -38,8 +55,39 @@ impl Mark {
 
     /// Whether a process bears it. One whose environment may not be read does not.
     pub(crate) fn is_borne_by(&self, pid: i32) -> bool {
-        std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| self.finder.find(&environ).is_some())
+        self.finder.find(&environ(pid)).is_some()
     }
+}
+
+/// The names of all marks that a process bears.
+pub(crate) fn borne_by(pid: i32) -> Vec<String> {
+    let environ = environ(pid);
+    let variables = environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(PREFIX.as_bytes()));
+    let names = variables.filter_map(|variable| variable.split(|&byte| byte == b'=').next());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+/// The environment of a process; nothing if it may not be read.
+fn environ(pid: i32) -> Vec<u8> {
+    for _ in 0..EXEC_LOOKS {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        if !environ.is_empty() || !is_being_executed(pid) {
+            return environ;
+        }
+        std::thread::sleep(EXEC_PAUSE);
+    }
+    Vec::new()
+}
+
+/// Whether a process has a new program already, but that program's environment not yet: the system shows none until
+/// then. (Who started it may go on before.)
+fn is_being_executed(pid: i32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = memchr::memrchr(b')', &stat).and_then(|end| stat.get(end + 1..)).unwrap_or_default();
+    // The address where the environment ends is field 51 in proc(5); the state, behind the name, is field 3.
+    let end = fields.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).nth(48);
+    // Threads of the kernel have no environment either, and no program.
+    end == Some(b"0") && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }
 
 #[cfg(test)]
@@ -51,11 +99,19 @@ mod tests {
         let (mark, other) = (Mark::unique(), Mark::unique());
         let mut child = std::process::Command::new("sleep").arg("30").env(mark.name(), "1").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        // `spawn` returns when the program has been executed, so the environment is its own.
         assert!(mark.is_borne_by(pid));
         assert!(!other.is_borne_by(pid));
+        assert_eq!(borne_by(pid), [mark.name().to_str().unwrap()]);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!mark.is_borne_by(pid));
+    }
+    #[test]
+    fn only_what_can_be_the_name_of_a_mark_is_taken_for_one() {
+        let name = Mark::unique().name().to_str().unwrap().to_owned();
+        assert_eq!(Mark::named(&name).unwrap().name(), Mark::named(&name).unwrap().name());
+        for name in ["", "PATH", "TEAMSTER_TREE_", "TEAMSTER_TREE_1=", "XTEAMSTER_TREE_1", "TEAMSTER_TREE_a b"] {
+            assert!(Mark::named(name).is_none(), "{name:?}");
+        }
     }
 }
