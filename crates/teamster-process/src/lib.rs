@@ -45,6 +45,7 @@
 //! | [`stdin`] | writes input while output is read |
 //! | [`tail`] | the last bytes of a stream |
 //! | [`private`] | files that only this user can read, gone after the run |
+//! | [`ledger`] | live runs on disk, so that what a crash left of them can be ended and removed |
 //! | [`spill`] | a bounded queue on disk, for what waits for a slow consumer |
 //!
 //! # Invariants
@@ -57,7 +58,7 @@
 //! - No prompt and no secret is shown by `Debug` or logged: of arguments, variables and buffers only names and sizes.
 //! - Output is never decoded here, and a buffer never grows past its limit, whatever a program writes.
 //! - Every `async fn` can be dropped at any await point; nothing is written twice, lost, or read twice.
-//! - No environment variable is read, except by [`PrivateDir::default_parent`];
+//! - No environment variable is read, except by [`PrivateDir::default_parent`] and [`Ledger::of_user`];
 //!   no clock runs but while a tree is being ended.
 //! - Nothing is printed, and no signal handler is installed.
 //!
@@ -68,6 +69,7 @@
 compile_error!("teamster-process runs on Linux only: it watches processes through pidfds and /proc");
 
 pub mod diagnostics;
+pub mod ledger;
 pub mod lines;
 pub mod private;
 pub mod program;
@@ -84,6 +86,7 @@ mod pidfd;
 mod procfs;
 
 pub use diagnostics::TailReader;
+pub use ledger::{Ledger, LedgerError, RunDir};
 pub use lines::{Frame, LineFramer, OutputReader};
 pub use private::{PrivateDir, PrivateError};
 pub use program::{FindError, find_program};

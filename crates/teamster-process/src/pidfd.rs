@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     io,
-    os::fd::{BorrowedFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     task::Poll,
     time::{Duration, Instant},
 };
@@ -48,6 +48,16 @@ pub(crate) fn block_on_end(pidfd: BorrowedFd<'_>, limit: Duration) {
         match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
             Err(Errno::INTR) => {}
             _ => return,
+        }
+    }
+}
+
+/// Blocks until all of these have ended, but not longer than `limit`. One that cannot be watched is not waited for.
+pub(crate) fn block_on_ends(alive: &[Stat], limit: Duration) {
+    let deadline = Instant::now() + limit;
+    for stat in alive {
+        if let Ok(Some(pidfd)) = open(stat) {
+            block_on_end(pidfd.as_fd(), deadline.saturating_duration_since(Instant::now()));
         }
     }
 }

@@ -76,10 +76,19 @@ impl PrivateDir {
         if !name_hint.is_empty() {
             check(name_hint)?;
         }
-        let parent = parent.map_or_else(Self::default_parent, Path::to_owned);
+        Self::make(parent.map_or_else(Self::default_parent, Path::to_owned), name_hint, 16)
+    }
+
+    /// Creates a directory with mode 0700 and this very name in a directory that is this user's alone.
+    pub(crate) fn create_named(parent: &Path, name: &str) -> Result<Self, PrivateError> {
+        check(name)?;
+        Self::make(parent.to_owned(), name, 0)
+    }
+
+    fn make(parent: PathBuf, prefix: &str, random_bytes: usize) -> Result<Self, PrivateError> {
         let directory = tempfile::Builder::new()
-            .prefix(name_hint)
-            .rand_bytes(16)
+            .prefix(prefix)
+            .rand_bytes(random_bytes)
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&parent)
             .map_err(|source| PrivateError::Create { parent: parent.clone(), source })?;
@@ -147,7 +156,8 @@ fn check(name: &str) -> Result<(), PrivateError> {
     }
 }
 
-fn is_private(directory: &Path) -> bool {
+/// Whether a directory is this user's alone, and can be written to.
+pub(crate) fn is_private(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(|metadata| {
         metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o777 == 0o700
     }) && access(directory, Access::WRITE_OK).is_ok()

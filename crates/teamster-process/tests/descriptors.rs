@@ -4,7 +4,7 @@
 
 use std::{fs, time::Duration};
 
-use teamster_process::{PrivateDir, ProcessTree, Spawn, Spill, Stdin};
+use teamster_process::{Ledger, PrivateDir, ProcessTree, Spawn, Spill, Stdin};
 
 fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
@@ -37,6 +37,10 @@ async fn nothing_stays_open_after_trees_have_ended() {
         let directory = PrivateDir::create(None, "descriptors-").unwrap();
         directory.write("file", b"x").unwrap();
         Spill::create(directory.path(), 1024).unwrap().push(b"x").unwrap();
+        let ledger = Ledger::in_directory(directory.path().join("ledger"));
+        let run = ledger.register("descriptors").unwrap();
+        run.private_dir().unwrap().write("file", b"x").unwrap();
+        assert_eq!(ledger.sweep().live, 1);
     }
     assert_eq!(open_descriptors(), before);
 }

@@ -8,6 +8,7 @@
 )]
 
 mod ends;
+mod ledger;
 mod output;
 mod start;
 mod trees;

@@ -1,0 +1,155 @@
+//! What the ledger tells of one run, as a file in the run's directory.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::{fd::BorrowedFd, unix::fs::MetadataExt},
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use rustix::{
+    fs::{FileType, Mode, OFlags, fstat, openat},
+    io::Errno,
+    process::getpid,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{mark::Mark, procfs};
+
+const FILE: &str = "entry.json";
+
+/// The format that is written here. Another one is not understood.
+const VERSION: u32 = 1;
+
+/// An entry has a few hundred bytes.
+const MAX_BYTES: u64 = 64 * 1024;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Entry {
+    version: u32,
+    pub(super) here: Here,
+    pub(super) label: String,
+    /// The variable that every descendant inherits.
+    pub(super) mark: String,
+    /// Seconds since 1970.
+    began: u64,
+    /// Who registered the run.
+    pub(super) host: Process,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) leader: Option<Process>,
+}
+
+/// A process: its number alone may pass to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Process {
+    pub(super) pid: i32,
+    /// In clock ticks since the system's start.
+    pub(super) start: u64,
+}
+
+/// Where process numbers mean something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Here {
+    /// Which start of the system this is.
+    pub(super) boot: String,
+    pub(super) pid_namespace: u64,
+}
+
+/// What a run's directory says.
+#[derive(Debug)]
+pub(super) enum Content {
+    /// Nothing: whoever made it did not come so far.
+    Nothing,
+    /// Nothing that can be understood.
+    Damaged,
+    /// An entry of another version.
+    Other(u32),
+    Entry(Box<(Entry, Mark)>),
+}
+
+impl Here {
+    pub(super) fn now() -> io::Result<Self> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
+        let pid_namespace = fs::metadata("/proc/self/ns/pid")?.ino();
+        Ok(Self { boot, pid_namespace })
+    }
+}
+
+impl Process {
+    pub(super) fn own() -> io::Result<Self> {
+        let pid = getpid().as_raw_nonzero().get();
+        Self::of(pid).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this process is not in /proc"))
+    }
+
+    pub(super) fn of(pid: i32) -> Option<Self> {
+        Some(Self { pid, start: procfs::start_of(pid)? })
+    }
+}
+
+impl Entry {
+    pub(super) fn new(label: &str, mark: &Mark) -> io::Result<Self> {
+        Ok(Self {
+            version: VERSION,
+            here: Here::now()?,
+            label: label.to_owned(),
+            mark: mark.name().to_string_lossy().into_owned(),
+            began: SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
+            host: Process::own()?,
+            leader: None,
+        })
+    }
+
+    pub(super) fn began(&self) -> Option<SystemTime> {
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.began))
+    }
+
+    /// Writes it whole, in place of an earlier one.
+    pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.persist(directory.join(FILE))?;
+        Ok(())
+    }
+
+    /// Reads the entry of a run's directory.
+    pub(super) fn read(directory: BorrowedFd<'_>) -> io::Result<Content> {
+        // Neither a link nor a pipe that nobody writes to is waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(directory, FILE, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(Content::Nothing),
+            Err(Errno::LOOP | Errno::NXIO) => return Ok(Content::Damaged),
+            Err(errno) => return Err(errno.into()),
+        };
+        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Ok(Content::Damaged);
+        }
+        let mut bytes = Vec::new();
+        File::from(file).take(MAX_BYTES).read_to_end(&mut bytes)?;
+        Ok(Self::parse(&bytes))
+    }
+
+    fn parse(bytes: &[u8]) -> Content {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        match serde_json::from_slice(bytes) {
+            Ok(Version { version: VERSION }) => {}
+            Ok(Version { version }) => return Content::Other(version),
+            Err(_) => return Content::Damaged,
+        }
+        let Ok(entry) = serde_json::from_slice::<Self>(bytes) else {
+            return Content::Damaged;
+        };
+        // What is in here decides who is killed: a value that was never written here is no entry of ours.
+        let possible = |process: Process| process.pid > 1 && process.start >= entry.host.start;
+        match Mark::named(&entry.mark) {
+            Some(mark) if entry.leader.is_none_or(possible) => Content::Entry(Box::new((entry, mark))),
+            _ => Content::Damaged,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Tells live runs from leftovers, and clears the latter.
+
+use std::{
+    fs, io,
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+    time::Instant,
+};
+
+use rustix::{
+    fs::{FlockOperation, flock, fstat},
+    io::Errno,
+    process::geteuid,
+};
+
+use super::{
+    Cleared, KnownRun, LeftReason,
+    entry::{Content, Entry, Here},
+    lives,
+    orphans::{self, Look, Outcome, Wanted},
+    run_dir::{is_name, names, open_directory, remove},
+};
+use crate::mark::Mark;
+
+/// What a directory is looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Look,
+    Claim,
+}
+
+/// What was found at a path among the runs.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// It went meanwhile.
+    Vanished,
+    Live(KnownRun),
+    Left(LeftReason),
+    Leftover(Box<Claim>),
+}
+
+/// A leftover, and the lock on it: nobody else clears it.
+#[derive(Debug)]
+pub(super) struct Claim {
+    run: KnownRun,
+    lock: OwnedFd,
+    /// Whose processes may be alive.
+    wanted: Option<(Entry, Mark)>,
+}
+
+/// Looks at one entry of a directory of runs.
+pub(super) fn look_at(path: &Path, here: &Here, purpose: Purpose) -> Found {
+    try_look_at(path, here, purpose).unwrap_or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Found::Vanished,
+        _ => Found::Left(LeftReason::Io(error)),
+    })
+}
+
+fn try_look_at(path: &Path, here: &Here, purpose: Purpose) -> io::Result<Found> {
+    if !is_name(path) {
+        return Ok(Found::Left(LeftReason::NoRun));
+    }
+    let lock = match open_directory(path) {
+        Ok(lock) => lock,
+        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Left(LeftReason::NoRun)),
+        Err(errno) => return Err(errno.into()),
+    };
+    if fstat(&lock)?.st_uid != geteuid().as_raw() {
+        return Ok(Found::Left(LeftReason::NoRun));
+    }
+    let operation = match purpose {
+        Purpose::Look => FlockOperation::NonBlockingLockShared,
+        Purpose::Claim => FlockOperation::NonBlockingLockExclusive,
+    };
+    let held = match flock(&lock, operation) {
+        Ok(()) => false,
+        Err(Errno::WOULDBLOCK) => true,
+        Err(errno) => return Err(errno.into()),
+    };
+    // Who had the lock before may have removed it.
+    if !names(path, lock.as_fd()) {
+        return Ok(Found::Vanished);
+    }
+    let content = Entry::read(lock.as_fd())?;
+    let run = known(path, &content);
+    if held {
+        return Ok(Found::Live(run));
+    }
+    let wanted = match content {
+        Content::Nothing | Content::Damaged => None,
+        Content::Other(version) => return Ok(Found::Left(LeftReason::Newer { version })),
+        // Its processes ended with its boot.
+        Content::Entry(whole) if whole.0.here.boot != here.boot => None,
+        Content::Entry(whole) if whole.0.here != *here => return Ok(Found::Left(LeftReason::OtherNamespace)),
+        // A host that closed descriptors which are not its own has lost the lock, but lives.
+        Content::Entry(whole) if lives(whole.0.host) => return Ok(Found::Live(run)),
+        Content::Entry(whole) => Some(*whole),
+    };
+    Ok(Found::Leftover(Box::new(Claim { run, lock, wanted })))
+}
+
+fn known(path: &Path, content: &Content) -> KnownRun {
+    let entry = match content {
+        Content::Entry(whole) => Some(&whole.0),
+        _ => None,
+    };
+    let label = entry.map(|entry| entry.label.clone());
+    KnownRun { path: path.to_owned(), label, began: entry.and_then(Entry::began) }
+}
+
+impl Claim {
+    pub(super) fn run(&self) -> &KnownRun {
+        &self.run
+    }
+
+    /// Whose processes may be alive.
+    pub(super) fn wanted(&self) -> Option<Wanted<'_>> {
+        let (entry, mark) = self.wanted.as_ref()?;
+        Some(Wanted { mark, leader: entry.leader, not_before: entry.host.start })
+    }
+
+    /// Ends the run's processes, and removes its directory if that succeeded.
+    pub(super) fn clear(self, look: &Look, deadline: Instant) -> Result<Cleared, LeftReason> {
+        let outcome = match self.wanted() {
+            Some(wanted) if look.has_any(&wanted) => orphans::end(wanted, deadline)?,
+            _ => Outcome { ended: Vec::new(), alive: Vec::new() },
+        };
+        if !outcome.alive.is_empty() {
+            // The entry leads the next sweep to them; the run's private files need not wait for that.
+            remove_if_there(&self.run.path.join("files"))?;
+            return Err(LeftReason::Alive(outcome.alive));
+        }
+        match remove(&self.run.path, self.lock.as_fd()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(Cleared { run: self.run, ended: outcome.ended }),
+        }
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{super::Ledger, *};
+
+    /// Nothing here can refuse a kill: one that was not waited for stands for it.
+    #[test]
+    fn a_run_with_processes_that_do_not_end_keeps_its_entry_but_not_its_files() {
+        let home = tempfile::tempdir().unwrap();
+        let run = Ledger::in_directory(home.path().join("ledger")).register("claude").unwrap();
+        let files = run.private_dir().unwrap();
+        files.write("secret", b"x").unwrap();
+        let mut member = Command::new("sleep").arg("300").env(run.mark().name(), "1").spawn().unwrap();
+
+        let here = Here::now().unwrap();
+        let content = Entry::read(run.lock()).unwrap();
+        let known = known(run.path(), &content);
+        let Content::Entry(whole) = content else { panic!("{content:?}") };
+        let lock = run.lock().try_clone_to_owned().unwrap();
+        let claim = Claim { run: known, lock, wanted: Some(*whole) };
+        let seen = Look::at(claim.wanted().into_iter()).unwrap();
+        let reason = claim.clear(&seen, Instant::now()).unwrap_err();
+        assert!(matches!(&reason, LeftReason::Alive(alive) if alive.len() == 1), "{reason}");
+        assert!(reason.to_string().contains(&member.id().to_string()), "{reason}");
+        assert!(!files.path().exists());
+        assert!(matches!(Entry::read(run.lock()).unwrap(), Content::Entry(whole) if whole.0.here == here));
+        member.wait().unwrap();
+    }
+}

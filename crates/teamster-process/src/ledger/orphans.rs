@@ -1,0 +1,211 @@
+//! Finds and ends the processes of a run whose host is gone.
+//!
+//! They are halted first: between a look and a signal, one that runs could start others and end, so that nothing leads
+//! to them any more. Invariant: a process is known by number and start time, and only as long as both are its own.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    time::{Duration, Instant},
+};
+
+use rustix::process::getpid;
+
+use super::{LeftReason, entry::Process};
+use crate::{
+    mark::{self, Mark},
+    pidfd,
+    procfs::{self, Stat},
+    signal::Signal,
+    tree::Survivor,
+};
+
+/// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
+const FREEZE_LOOKS: usize = 8;
+
+/// The pause between two looks at those who are slow to die.
+const RESCAN: Duration = Duration::from_millis(2);
+
+/// Whom to find.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) mark: &'a Mark,
+    pub(super) leader: Option<Process>,
+    /// When their host was started: they are not older.
+    pub(super) not_before: u64,
+}
+
+/// What became of them.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) ended: Vec<Survivor>,
+    /// Who could not be ended.
+    pub(super) alive: Vec<Survivor>,
+}
+
+/// One look at all processes, for many runs: most have nobody left.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    marks: HashSet<String>,
+    processes: HashSet<(i32, u64)>,
+}
+
+impl Look {
+    pub(super) fn at<'a>(wanted: impl Iterator<Item = Wanted<'a>>) -> io::Result<Self> {
+        let Some(not_before) = wanted.map(|wanted| wanted.not_before).min() else {
+            return Ok(Self::default());
+        };
+        let mut look = Self::default();
+        for stat in procfs::snapshot()?.iter().filter(|stat| stat.is_alive() && stat.start >= not_before) {
+            look.processes.insert(identity(stat));
+            look.marks.extend(mark::borne_by(stat.pid));
+        }
+        Ok(look)
+    }
+
+    /// Whether anybody of this run may be alive.
+    pub(super) fn has_any(&self, wanted: &Wanted<'_>) -> bool {
+        wanted.leader.is_some_and(|leader| self.processes.contains(&(leader.pid, leader.start)))
+            || wanted.mark.name().to_str().is_some_and(|name| self.marks.contains(name))
+    }
+}
+
+/// Kills everybody who is left of a run, until a look finds nobody or the deadline is over.
+pub(super) fn end(wanted: Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
+    let mut hunt = Hunt { wanted, seen: HashMap::new() };
+    let own = getpid().as_raw_nonzero().get();
+    if hunt.look()?.iter().any(|stat| stat.pid == own) {
+        return Err(LeftReason::OwnTree);
+    }
+    let mut killed = HashSet::new();
+    loop {
+        let alive = hunt.freeze(&killed)?;
+        for stat in alive.iter().filter(|stat| killed.insert(identity(stat))) {
+            pidfd::send(stat, Signal::Kill);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if alive.is_empty() || left.is_zero() {
+            let still: HashSet<_> = alive.iter().map(identity).collect();
+            let ended = hunt.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
+            return Ok(Outcome { ended: told(ended), alive: told(alive) });
+        }
+        pidfd::block_on_ends(&alive, left);
+        // Without a descriptor for one of them, nobody was waited for.
+        std::thread::sleep(RESCAN.min(left));
+    }
+}
+
+/// Who was found so far.
+struct Hunt<'a> {
+    wanted: Wanted<'a>,
+    /// They stay the run's when their parents are gone.
+    seen: HashMap<(i32, u64), Stat>,
+}
+
+impl Hunt<'_> {
+    /// Who is alive.
+    fn look(&mut self) -> io::Result<Vec<Stat>> {
+        let Wanted { mark, leader, not_before } = self.wanted;
+        let is_of_it = |stat: &Stat| {
+            self.seen.contains_key(&identity(stat))
+                || leader.is_some_and(|leader| (leader.pid, leader.start) == identity(stat))
+                || (stat.start >= not_before && mark.is_borne_by(stat.pid))
+        };
+        let is_still = |stat: &Stat| procfs::start_of(stat.pid) == Some(stat.start);
+        let alive = with_descendants(procfs::snapshot()?, is_of_it, is_still);
+        self.seen.extend(alive.iter().map(|stat| (identity(stat), stat.clone())));
+        Ok(alive)
+    }
+
+    /// Stops everybody but the dying, and tells who is alive.
+    fn freeze(&mut self, dying: &HashSet<(i32, u64)>) -> io::Result<Vec<Stat>> {
+        let mut told = dying.clone();
+        let mut alive = Vec::new();
+        for _ in 0..FREEZE_LOOKS {
+            alive = self.look()?;
+            let mut fresh = alive.iter().filter(|stat| told.insert(identity(stat))).peekable();
+            if fresh.peek().is_none() && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat))) {
+                break;
+            }
+            for stat in fresh {
+                pidfd::send(stat, Signal::Stop);
+            }
+        }
+        Ok(alive)
+    }
+}
+
+/// Those of a snapshot who are of the run, with all who descend from them, if they are alive.
+fn with_descendants(
+    snapshot: Vec<Stat>,
+    is_of_it: impl Fn(&Stat) -> bool,
+    is_still: impl Fn(&Stat) -> bool,
+) -> Vec<Stat> {
+    let mut children: HashMap<i32, Vec<usize>> = HashMap::new();
+    for (index, stat) in snapshot.iter().enumerate() {
+        children.entry(stat.parent).or_default().push(index);
+    }
+    let of_it = |(index, stat): (usize, &Stat)| (stat.is_alive() && is_of_it(stat)).then_some(index);
+    let mut waiting: Vec<usize> = snapshot.iter().enumerate().filter_map(of_it).collect();
+    let mut found = HashSet::new();
+    while let Some(index) = waiting.pop() {
+        let Some(stat) = snapshot.get(index).filter(|stat| stat.is_alive() && stat.pid > 1) else {
+            continue;
+        };
+        if !found.insert(index) {
+            continue;
+        }
+        // A snapshot takes time. One that has its number still had it when its children were looked at.
+        if let Some(theirs) = children.get(&stat.pid).filter(|_| is_still(stat)) {
+            waiting.extend(theirs);
+        }
+    }
+    snapshot.into_iter().enumerate().filter(|(index, _)| found.contains(index)).map(|(_, stat)| stat).collect()
+}
+
+fn identity(stat: &Stat) -> (i32, u64) {
+    (stat.pid, stat.start)
+}
+
+fn told(processes: impl IntoIterator<Item = Stat>) -> Vec<Survivor> {
+    let mut told: Vec<_> =
+        processes.into_iter().map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
+    told.sort_by_key(|survivor| survivor.pid);
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32) -> Stat {
+        let start = pid.unsigned_abs().into();
+        Stat { pid, name: "x".into(), state: b'S', parent, group: pid, session: pid, threads: 1, start }
+    }
+
+    fn found(snapshot: &[Stat], of_it: &[i32], gone: &[i32]) -> Vec<i32> {
+        let is_of_it = |stat: &Stat| of_it.contains(&stat.pid);
+        let is_still = |stat: &Stat| !gone.contains(&stat.pid);
+        with_descendants(snapshot.to_vec(), is_of_it, is_still).iter().map(|stat| stat.pid).collect()
+    }
+
+    #[test]
+    fn all_who_descend_from_one_of_them_are_of_the_run_and_nobody_else() {
+        let snapshot = [process(1, 0), process(5, 1), process(10, 5), process(11, 10), process(12, 11), process(13, 5)];
+        assert_eq!(found(&snapshot, &[10], &[]), [10, 11, 12]);
+        assert_eq!(found(&snapshot, &[], &[]), [] as [i32; 0]);
+        assert_eq!(found(&snapshot, &[1], &[]), [] as [i32; 0], "process 1 is never of a run");
+    }
+
+    #[test]
+    fn the_children_of_one_whose_number_passed_on_meanwhile_are_strangers() {
+        let snapshot = [process(10, 5), process(11, 10)];
+        assert_eq!(found(&snapshot, &[10], &[10]), [10]);
+    }
+
+    #[test]
+    fn the_dead_are_nobody() {
+        let dead = Stat { state: b'Z', ..process(10, 5) };
+        assert_eq!(found(&[dead, process(11, 10)], &[10], &[]), [] as [i32; 0]);
+    }
+}

@@ -1,0 +1,236 @@
+//! The directories that hold the ledger: which, and whether they can be trusted.
+
+use std::{
+    ffi::OsString,
+    fs::{self, DirBuilder, Metadata, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use rustix::process::geteuid;
+
+use super::{LedgerError, Refusal, io_error};
+use crate::private::is_private;
+
+/// A directory with the runs of one user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    path: PathBuf,
+}
+
+/// Where new runs go, in order, and where runs may be.
+pub(super) fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> (Vec<Place>, Vec<Place>) {
+    let directory = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(only) = directory("TEAMSTER_LEDGER_DIR") {
+        return (vec![Place::new(only.clone())], vec![Place::new(only)]);
+    }
+    let uid = geteuid().as_raw();
+    let runtime = directory("XDG_RUNTIME_DIR").filter(|path| is_private(path));
+    let temporary = [directory("TMPDIR"), Some(PathBuf::from("/tmp"))];
+    let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
+
+    let mut homes = Vec::new();
+    homes.extend(runtime.map(|path| path.join("teamster")));
+    homes.extend(temporary.into_iter().flatten().map(|path| path.join(format!("teamster-{uid}"))));
+    homes.extend(state.map(|path| path.join("teamster")));
+    let mut homes: Vec<_> = homes.into_iter().map(Place::new).collect();
+    homes.dedup();
+
+    let mut places = homes.clone();
+    // Known without its variable too, which a job of cron does not have.
+    let runtime = Place::new(format!("/run/user/{uid}/teamster").into());
+    if !places.contains(&runtime) {
+        places.push(runtime);
+    }
+    (homes, places)
+}
+
+impl Place {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
+    /// Makes it, if it is not there, and gives the directory for runs. It may vanish again when others leave it empty.
+    pub(super) fn make(&self) -> Result<PathBuf, LedgerError> {
+        if let Some(parent) = self.path.parent() {
+            make_parents(parent)?;
+        }
+        self.check_parent()?;
+        let runs = self.runs();
+        for path in [&self.path, &runs] {
+            make_private(path)?;
+            check(path)?;
+        }
+        Ok(runs)
+    }
+
+    /// What is among the runs. A place that is not there, or somebody else's, has none of ours.
+    pub(super) fn entries(&self) -> Result<Vec<PathBuf>, LedgerError> {
+        let runs = self.runs();
+        let checked = self.check_parent().and_then(|()| check(&self.path)).and_then(|()| check(&runs));
+        match checked {
+            Ok(()) => {}
+            Err(LedgerError::Io { source, .. }) if is_absent(&source) => return Ok(Vec::new()),
+            Err(LedgerError::Refused { path, reason: Refusal::OtherUser | Refusal::NoDirectory }) => {
+                tracing::debug!(path = %path.display(), "not a ledger of this user");
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        }
+        let mut found = Vec::new();
+        let entries = match fs::read_dir(&runs) {
+            Ok(entries) => entries,
+            Err(error) if is_absent(&error) => return Ok(found),
+            Err(error) => return Err(io_error(&runs, error)),
+        };
+        for entry in entries {
+            found.push(entry.map_err(|error| io_error(&runs, error))?.path());
+        }
+        Ok(found)
+    }
+
+    /// Removes it, if it is empty and ours.
+    pub(super) fn prune(&self) {
+        if self.check_parent().is_ok() && check(&self.path).is_ok() {
+            _ = fs::remove_dir(self.runs());
+            _ = fs::remove_dir(&self.path);
+        }
+    }
+
+    /// Nobody else may be able to put another directory in its place.
+    fn check_parent(&self) -> Result<(), LedgerError> {
+        let parent = self.path.parent().unwrap_or(&self.path);
+        let metadata = fs::metadata(parent).map_err(|error| io_error(parent, error))?;
+        let trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
+        let sticky = metadata.mode() & 0o1000 != 0;
+        let open = metadata.mode() & 0o022 != 0;
+        if trusted && (sticky || !open) {
+            return Ok(());
+        }
+        Err(LedgerError::Refused { path: self.path.clone(), reason: Refusal::Parent })
+    }
+}
+
+/// Whether a file is not there, or cannot be, since what leads to it is no directory.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Makes what is missing of `~/.local/state`. Only below a directory that is this user's.
+fn make_parents(parent: &Path) -> Result<(), LedgerError> {
+    let is_own = |metadata: Metadata| metadata.uid() == geteuid().as_raw();
+    let Some(there) = parent.ancestors().find(|path| path.exists()) else {
+        return Ok(());
+    };
+    if there == parent || !fs::metadata(there).is_ok_and(is_own) {
+        return Ok(());
+    }
+    DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(|error| io_error(parent, error))
+}
+
+fn make_private(path: &Path) -> Result<(), LedgerError> {
+    let made = DirBuilder::new().mode(0o700).create(path).and_then(|()| {
+        // The umask may have taken away the owner's own rights.
+        fs::set_permissions(path, Permissions::from_mode(0o700))
+    });
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(io_error(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether this is a directory that only this user can enter. A link to one is none.
+fn check(path: &Path) -> Result<(), LedgerError> {
+    let metadata = fs::symlink_metadata(path).map_err(|error| io_error(path, error))?;
+    let refusal = if !metadata.is_dir() {
+        Refusal::NoDirectory
+    } else if metadata.uid() != geteuid().as_raw() {
+        Refusal::OtherUser
+    } else if metadata.mode() & 0o077 != 0 {
+        Refusal::Open
+    } else {
+        return Ok(());
+    };
+    Err(LedgerError::Refused { path: path.to_owned(), reason: refusal })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(variables: &[(&str, &str)]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let variable = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+        let (homes, places) = of_user(variable);
+        let paths = |places: Vec<Place>| places.into_iter().map(|place| place.path).collect();
+        (paths(homes), paths(places))
+    }
+
+    fn of_uid(path: &str) -> PathBuf {
+        path.replace("UID", &geteuid().as_raw().to_string()).into()
+    }
+
+    #[test]
+    fn a_runtime_directory_comes_before_temporary_files_and_those_before_the_state_of_programs() {
+        let runtime = tempfile::tempdir().unwrap();
+        fs::set_permissions(runtime.path(), Permissions::from_mode(0o700)).unwrap();
+        let path = runtime.path().to_str().unwrap();
+        let variables = [("XDG_RUNTIME_DIR", path), ("TMPDIR", "/scratch"), ("HOME", "/home/dev")];
+        let (homes, places) = named(&variables);
+        let expected = [
+            runtime.path().join("teamster"),
+            of_uid("/scratch/teamster-UID"),
+            of_uid("/tmp/teamster-UID"),
+            "/home/dev/.local/state/teamster".into(),
+        ];
+        assert_eq!(homes, expected);
+        assert_eq!(places, [&expected[..], &[of_uid("/run/user/UID/teamster")]].concat());
+    }
+
+    #[test]
+    fn variables_that_name_no_directory_of_this_user_are_passed_over() {
+        for wrong in ["/usr", "relative", ""] {
+            let (homes, _) = named(&[("XDG_RUNTIME_DIR", wrong), ("TMPDIR", "tmp"), ("HOME", "")]);
+            assert_eq!(homes, [of_uid("/tmp/teamster-UID")]);
+        }
+        let (homes, _) = named(&[("TMPDIR", "/tmp/"), ("XDG_STATE_HOME", "/state"), ("HOME", "/home/dev")]);
+        assert_eq!(homes, [of_uid("/tmp/teamster-UID"), "/state/teamster".into()]);
+    }
+
+    #[test]
+    fn a_directory_that_the_user_has_chosen_is_the_only_one() {
+        let (homes, places) = named(&[("TEAMSTER_LEDGER_DIR", "/only"), ("HOME", "/home/dev")]);
+        assert_eq!(homes, [PathBuf::from("/only")]);
+        assert_eq!(places, homes);
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let theirs = if geteuid().is_root() {
+            std::os::unix::fs::chown(directory.path(), Some(65534), None).unwrap();
+            directory.path()
+        } else {
+            Path::new("/usr")
+        };
+        let refused = check(theirs);
+        assert!(matches!(refused, Err(LedgerError::Refused { reason: Refusal::OtherUser, .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn what_is_missing_of_a_users_own_directories_is_made() {
+        let home = tempfile::tempdir().unwrap();
+        let place = Place::new(home.path().join(".local/state/teamster"));
+        assert!(place.make().unwrap().is_dir());
+        place.prune();
+        assert!(!place.path().exists());
+    }
+}
