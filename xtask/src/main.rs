@@ -9,6 +9,7 @@ mod command;
 mod demo;
 mod fuzz;
 mod install_clis;
+mod load;
 mod test;
 mod tools;
 mod totals;
@@ -41,6 +42,8 @@ enum Command {
     Demo(demo::Args),
     /// Run the benchmarks
     Bench,
+    /// Let hundreds of runs live at once in one process, and measure what they cost it
+    Load(load::Args),
     Fuzz(fuzz::Args),
 }
 
@@ -64,6 +67,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         }
         Command::Demo(args) => return demo::run(args),
         Command::Bench => bench::run()?,
+        Command::Load(args) => load::run(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
     }
     Ok(ExitCode::SUCCESS)

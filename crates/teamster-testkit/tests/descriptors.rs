@@ -1,13 +1,22 @@
-//! A run gives back every descriptor. The test is alone in its process, since it counts all of them.
+//! A run gives back every descriptor, and takes no thread. The test is alone in its process, since it counts all of them.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 
-use std::fs;
+use std::fs::{self, File};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FileType, Mode};
 use serde_json::json;
+use teamster::event::Event;
 use teamster::{RunRequest, Runtime};
 use teamster_testkit::fake::{Child, SCRIPT_ENV, Script, Signal};
+
+/// Runs that live at once.
+const CROWD: usize = 64;
+
+/// What a run may hold: three pipes, a handle of the process, one of its private directory, and one to spare.
+const DESCRIPTORS: usize = 6;
 
 fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
@@ -58,11 +67,45 @@ async fn round(runtime: &Runtime) {
     runtime.shutdown().await;
 }
 
+/// Runs that all live at the same time, and what of this process they hold then.
+async fn crowd(runtime: &Runtime, fifo: &Path) -> (usize, usize) {
+    let script = Script::new()
+        .claude_init()
+        .claude_text("met")
+        .await_writer(fifo)
+        .claude_burst(100)
+        .claude_result("-")
+        .read_to_end();
+    let mut request = request(&script);
+    request.limits.after_result = Duration::from_mins(10);
+    let mut runs: Vec<_> = (0..CROWD).map(|_| runtime.run("claude", request.clone()).unwrap()).collect();
+    for run in &mut runs {
+        while !matches!(run.next().await, Some(Event::Text(_))) {}
+    }
+    let held = (open_descriptors(), threads());
+    // It lets everybody through, as long as it is open.
+    let gate = File::options().read(true).write(true).open(fifo).unwrap();
+    for run in runs {
+        let result = run.result().await;
+        assert!(!result.is_error, "{result:?}");
+    }
+    drop(gate);
+    runtime.shutdown().await;
+    held
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn runs_leave_no_descriptor_and_no_thread_behind() {
+async fn runs_take_few_descriptors_and_no_thread_and_leave_none_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let runtime = Runtime::new();
     round(&runtime).await;
+    crowd(&runtime, &fifo).await;
     let before = (open_descriptors(), threads());
+    let (descriptors, threads_of_a_crowd) = crowd(&runtime, &fifo).await;
+    assert!(descriptors <= before.0 + CROWD * DESCRIPTORS, "{descriptors} descriptors, {} before", before.0);
+    assert_eq!(threads_of_a_crowd, before.1);
     for _ in 0..3 {
         round(&runtime).await;
     }

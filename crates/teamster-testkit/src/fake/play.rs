@@ -67,6 +67,8 @@ impl Player {
                 }
                 Ok(())
             }
+            // The system lets a reader in when there is a writer.
+            Step::AwaitWriter(fifo) => File::open(fifo).map(drop),
             Step::AwaitLine(containing) => {
                 self.find_line(containing);
                 Ok(())

@@ -46,6 +46,8 @@ pub enum Step {
     SleepMs(u64),
     /// Waits until this file exists.
     AwaitFile(PathBuf),
+    /// Waits until somebody opens this FIFO for writing: any number of agents wait for one moment, and use no time for it.
+    AwaitWriter(PathBuf),
     /// Waits for a line on stdin that contains this text; lines before it are passed over. The end of stdin ends the wait.
     AwaitLine(String),
     /// Reads stdin to its end.
@@ -239,6 +241,12 @@ impl Script {
     #[must_use]
     pub fn await_file(self, file: &Path) -> Self {
         self.step(Step::AwaitFile(file.to_owned()))
+    }
+
+    /// Adds [`Step::AwaitWriter`].
+    #[must_use]
+    pub fn await_writer(self, fifo: &Path) -> Self {
+        self.step(Step::AwaitWriter(fifo.to_owned()))
     }
 
     /// Adds [`Step::AwaitLine`].
