@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
 use tokio_util::task::TaskTracker;
 
@@ -38,6 +40,12 @@ pub enum RunError {
     /// The working directory of this process is gone.
     #[error("cannot tell the working directory of this process; name one in the request")]
     NoWorkingDirectory(#[source] std::io::Error),
+    /// The agent's code panicked.
+    #[error("a bug in Teamster or in the agent {agent}: it panicked when it planned the run")]
+    AgentPanicked {
+        /// The agent.
+        agent: String,
+    },
 }
 
 impl Runtime {
@@ -108,7 +116,7 @@ impl Runtime {
             Some(abilities) => abilities.check(agent.name(), &request)?,
             None => Vec::new(),
         };
-        let plan = agent.plan(&request)?;
+        let plan = plan(&*agent, &request)?;
         let host = Host { environment: self.environment.clone(), cwd };
         let turn = self.gate.queue();
         Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, plan, warnings, host, request.limits, outlet)))
@@ -129,6 +137,13 @@ impl Default for Runtime {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Asks the agent how it would run this. A bug in one agent must not take the host down with it.
+pub(crate) fn plan(agent: &dyn Agent, request: &RunRequest) -> Result<Plan, RunError> {
+    catch_unwind(AssertUnwindSafe(|| agent.plan(request)))
+        .map_err(|_| RunError::AgentPanicked { agent: agent.name().to_owned() })?
+        .map_err(RunError::Request)
 }
 
 fn working_directory(asked: Option<&Path>) -> Result<PathBuf, RunError> {

@@ -7,7 +7,7 @@ use teamster::event::{Delta, ErrorCode, Event};
 use teamster::launch::{Launch, ProtocolStream, Stdin};
 use teamster::protocol::{Action, Input, Protocol};
 use teamster::request::RequestError;
-use teamster::{Registry, RunRequest, Runtime};
+use teamster::{Registry, RunError, RunRequest, Runtime};
 use teamster_testkit::fake::{Child, SCRIPT_ENV, Script, Signal};
 
 use crate::lab::{
@@ -21,7 +21,16 @@ struct Parrot {
 }
 
 /// What a parrot makes of a line.
-struct Beak;
+struct Beak {
+    /// What this one cannot stand: `start` or `interrupt`.
+    panics_at: Option<String>,
+}
+
+impl Beak {
+    fn can_stand(&self, what: &str) {
+        assert_ne!(self.panics_at.as_deref(), Some(what));
+    }
+}
 
 impl Agent for Parrot {
     fn name(&self) -> &'static str {
@@ -29,11 +38,12 @@ impl Agent for Parrot {
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        assert_ne!(request.prompt, "panic", "a prompt that this agent cannot stand");
         let mut launch = Launch::new(fake_agent());
         launch.protocol_stream = self.stream;
         launch.stdin = Stdin::Closed;
         launch.env(SCRIPT_ENV, request.prompt.as_str());
-        Ok(Plan { launch, protocol: Box::new(Beak) })
+        Ok(Plan { launch, protocol: Box::new(Beak { panics_at: request.model.clone() }) })
     }
 }
 
@@ -48,7 +58,11 @@ impl Protocol for Beak {
                 message_id: "message".into(),
                 parent_tool_id: None,
             }))),
-            Input::Interrupt => actions.push(Action::Interrupt),
+            Input::Interrupt => {
+                self.can_stand("interrupt");
+                actions.push(Action::Interrupt);
+            }
+            Input::Started => self.can_stand("start"),
             Input::Exited(exit) if exit.code == Some(9) => panic!("an exit that this protocol cannot stand"),
             _ => {}
         }
@@ -114,6 +128,39 @@ async fn a_protocol_that_panics_ends_its_run_and_no_other() {
     File::create(&end).unwrap();
     rest_of(&mut other).await.is_good("Hello");
     bounded("shutdown", lab.runtime.shutdown()).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_panics_when_it_plans_is_an_error_and_its_runtime_goes_on() {
+    let lab = lab(ProtocolStream::Stdout);
+    let error = lab.runtime.run("parrot", RunRequest::new("panic")).unwrap_err();
+    assert!(matches!(&error, RunError::AgentPanicked { agent } if agent == "parrot"), "{error}");
+    parrot(&lab, &Script::new().text("hello\nend\n")).await.is_good("hello");
+}
+
+#[tokio::test]
+async fn a_protocol_that_panics_at_the_start_ends_its_run() {
+    let lab = lab(ProtocolStream::Stdout);
+    let mut request = request(&Script::new().write_pid(&lab.pid_file(), "parrot").hang());
+    request.model = Some("start".to_owned());
+    let told = rest_of(&mut lab.runtime.run("parrot", request).unwrap()).await;
+    assert!(told.failed(&ErrorCode::Protocol).contains("bug"));
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_protocol_that_panics_when_it_is_interrupted_ends_its_run() {
+    let lab = lab(ProtocolStream::Stdout);
+    let mut request = request(&Script::new().write_pid(&lab.pid_file(), "parrot").text("hello\n").hang());
+    request.model = Some("interrupt".to_owned());
+    let mut run = lab.runtime.run("parrot", request).unwrap();
+    let events = read_until(&mut run, is_text).await;
+    run.control().interrupt();
+    let told = rest_after(events, &mut run).await;
+    // The caller was first to end it; nobody waits for the grace period.
+    told.is_aborted();
+    assert_eq!(told.result().signal.as_deref(), Some("SIGTERM"));
+    lab.assert_all_dead();
 }
 
 #[tokio::test]
