@@ -4,6 +4,7 @@
 //! sockets, no tasks; it never fails and never waits. Whatever the agent writes, it makes the best of it: what it cannot
 //! read becomes a warning.
 
+use crate::agent::FailureRow;
 use crate::event::{Event, Failure, PermissionDenial, SessionId, StopReason, Usage, UsageScope};
 use serde_json::Value;
 
@@ -58,6 +59,8 @@ pub enum Action {
 pub struct Outcome {
     /// Why the run failed; `None` is a success.
     pub failure: Option<Failure>,
+    /// The row of the agent's table that says what the failure means, where one does.
+    pub told_by: Option<&'static FailureRow>,
     /// Whether the agent stopped because it was asked to.
     pub interrupted: bool,
     /// The session that holds the conversation.

@@ -3,6 +3,7 @@
 //! An option that an agent cannot honour is an error where the run would not be what was asked for, and a warning where
 //! it still makes sense. Which of the two stands in the agent's table, not in its code.
 
+use super::FailureRow;
 use crate::event::{Warning, WarningCode};
 use crate::request::{Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest};
 
@@ -174,6 +175,8 @@ pub struct Abilities {
     pub features: &'static [(Feature, Support)],
     /// Each type of event that it can give beside `error` and `done`, with how it comes.
     pub events: &'static [(&'static str, &'static str)],
+    /// What its failures mean.
+    pub failures: &'static [FailureRow],
 }
 
 impl Abilities {

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Reads a line as JSON.
@@ -30,6 +32,16 @@ pub(crate) fn each_json(line: &[u8], mut read: impl FnMut(&str) -> serde_json::R
         }
         outcome
     })
+}
+
+/// The value, or the default where it has another form than the one we know.
+pub(crate) fn if_readable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    let value = Value::deserialize(deserializer)?;
+    Ok(T::deserialize(value).unwrap_or_default())
 }
 
 /// The start of a line for a warning: long enough to recognise, short enough to read.
@@ -126,7 +138,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(line: Vec<u8>) {
-            let _ = with_json(&line, |text| serde_json::from_str::<serde_json::Value>(text));
+            let _ = with_json(&line, |text| serde_json::from_str::<Value>(text));
             let _ = excerpt(&line);
         }
 

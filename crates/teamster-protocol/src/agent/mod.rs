@@ -5,11 +5,14 @@
 mod abilities;
 pub mod claude;
 pub mod codex;
+mod failure;
 pub mod gemini;
+mod limit;
 mod line;
 pub mod opencode;
 
 pub use abilities::{Abilities, Feature, Support};
+pub use failure::{FailureRow, Sign, Source};
 
 use crate::launch::Launch;
 use crate::protocol::Protocol;

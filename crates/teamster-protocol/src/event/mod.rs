@@ -348,7 +348,8 @@ pub struct Failure {
     pub message: String,
     /// The stable name.
     pub code: ErrorCode,
-    /// Whether the same request may well work later.
+    /// Whether the same request may well work in a moment: after seconds, at most minutes. A quota that is used up comes
+    /// back later, and is not meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
 }

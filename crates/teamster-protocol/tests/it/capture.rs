@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 /// A recorded run.
+#[derive(Clone)]
 pub(crate) struct Capture {
     pub(crate) name: String,
     pub(crate) argv: Vec<String>,
@@ -15,6 +16,7 @@ pub(crate) struct Capture {
     pub(crate) stderr: String,
 }
 
+#[derive(Clone)]
 pub(crate) enum Exit {
     Code(i32),
     Signal(&'static str),

@@ -144,20 +144,15 @@ fn what_is_on_stderr_explains_an_exit_and_nothing_else() {
             Some(1),
             None,
             "Error: Invalid MCP configuration:\nmcpServers: Invalid input\n",
-            "CONFIG: Error: Invalid MCP configuration: mcpServers: Invalid input",
+            "CONFIG: Invalid MCP configuration: mcpServers: Invalid input",
         ),
         (
             Some(1),
             None,
             "33618 | let x;\nerror: --max-budget-usd must be positive\n  at parse\n\nBun v1.4.0\n",
-            "INVALID_REQUEST: error: --max-budget-usd must be positive",
+            "INVALID_REQUEST: --max-budget-usd must be positive",
         ),
-        (
-            Some(1),
-            None,
-            "Error: Session ID s is already in use.",
-            "INVALID_REQUEST: Error: Session ID s is already in use.",
-        ),
+        (Some(1), None, "Error: Session ID s is already in use.", "INVALID_REQUEST: Session ID s is already in use."),
         (
             Some(1),
             None,

@@ -1,7 +1,7 @@
 //! Drives a protocol as the driver does, without a process.
 
 use teamster_protocol::event::{ErrorCode, Event, Failure};
-use teamster_protocol::protocol::{Action, ExitReport, Input, Protocol};
+use teamster_protocol::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use teamster_protocol::request::RunRequest;
 use teamster_protocol::transcript::{Cause, End, Transcript};
 
@@ -83,6 +83,26 @@ pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
             let code = if error.starts_with("No such file") { ErrorCode::CliNotFound } else { ErrorCode::SpawnFailed };
             End { cause: Some(Cause::Failed(Failure::new(code, error.as_str()))), ..End::default() }
         }
+    })
+}
+
+/// The agent's final word on a recorded run.
+pub(crate) fn last_word(subject: &Subject, capture: &Capture) -> Option<Outcome> {
+    let mut protocol = subject.agent.plan(&(subject.request)(capture)).unwrap().protocol;
+    let mut actions = Vec::new();
+    protocol.handle(Input::Started, &mut actions);
+    for line in capture.lines() {
+        protocol.handle(Input::Line(line), &mut actions);
+    }
+    let (code, signal) = match &capture.exit {
+        Exit::Code(code) => (Some(*code), None),
+        Exit::Signal(name) => (None, Some(*name)),
+        Exit::NotStarted(_) => return None,
+    };
+    protocol.handle(Input::Exited(ExitReport { code, signal, stderr: &capture.stderr }), &mut actions);
+    actions.into_iter().rev().find_map(|action| match action {
+        Action::Outcome(outcome) => Some(*outcome),
+        _ => None,
     })
 }
 

@@ -13,6 +13,8 @@ mod codex;
 #[cfg(test)]
 mod drive;
 #[cfg(test)]
+mod failures;
+#[cfg(test)]
 mod gemini;
 #[cfg(test)]
 mod opencode;

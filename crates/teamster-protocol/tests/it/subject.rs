@@ -16,10 +16,10 @@ pub(crate) struct Subject {
 
 /// Every agent.
 pub(crate) const SUBJECTS: &[Subject] = &[
-    Subject { agent: &Claude, least: 325, request: claude },
-    Subject { agent: &Gemini, least: 235, request: gemini },
-    Subject { agent: &OpenCode, least: 195, request: opencode },
-    Subject { agent: &Codex, least: 265, request: crate::codex::request },
+    Subject { agent: &Claude, least: 339, request: claude },
+    Subject { agent: &Gemini, least: 255, request: gemini },
+    Subject { agent: &OpenCode, least: 212, request: opencode },
+    Subject { agent: &Codex, least: 296, request: crate::codex::request },
 ];
 
 /// The agent of most tests that need just one.

@@ -60,4 +60,5 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ("rate_limit", "`rate_limit_event`, for subscriptions"),
         ("warning", "retries, MCP servers that failed, compaction, another model"),
     ],
+    failures: super::failure::FAILURES,
 };

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::wire::{RateLimitInfo, SystemLine};
+use crate::agent::limit;
 use crate::event::{Event, McpServerState, RateLimit, RateLimitStatus, Warning, WarningCode};
 
 /// A `system/*` line other than init; `None` for what is the CLI's own housekeeping (hooks, tasks, status).
@@ -92,7 +92,7 @@ pub(super) fn rate_limit(info: &RateLimitInfo) -> Event {
     let resets_at = info.resets_at.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     Event::RateLimit(Box::new(RateLimit {
         status,
-        resets_at: resets_at.and_then(|time| time.format(&Rfc3339).ok()),
+        resets_at: resets_at.and_then(limit::time),
         kind: info.rate_limit_type.clone(),
     }))
 }

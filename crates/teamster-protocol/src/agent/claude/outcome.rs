@@ -1,6 +1,7 @@
 //! What a run adds up to: usage, cost, turns, and the outcome made of them.
 
 use super::wire::{ApiUsage, ModelUsage, ResultLine};
+use crate::agent::failure::Judgement;
 use crate::event::{ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
 use crate::protocol::Outcome;
 
@@ -53,7 +54,8 @@ impl Tally {
 
     /// The outcome that a result line gives. Per turn in it: turns, denials, stop reason. Over the whole process: cost,
     /// model usage, API time; a resumed process starts from zero, so these are the run's own.
-    pub(super) fn outcome(&mut self, line: ResultLine, failure: Option<Failure>) -> Outcome {
+    pub(super) fn outcome(&mut self, line: ResultLine, judgement: Option<Judgement>) -> Outcome {
+        let (failure, told_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
         self.denials.extend(line.permission_denials.into_iter().map(|denial| PermissionDenial {
             tool_name: denial.tool_name,
@@ -87,6 +89,7 @@ impl Tally {
         let only_model = models.next().filter(|_| models.next().is_none());
         Outcome {
             failure,
+            told_by: told_by.flatten(),
             interrupted,
             session_id,
             usage: usage(line.model_usage.as_ref(), line.usage.as_ref()).map(|usage| (usage, UsageScope::Run)),

@@ -36,6 +36,8 @@ pub(super) struct Stream {
     /// Calls of tools that the vendor runs itself: their results may never be shown.
     server_tools: Vec<ToolId>,
     api_error: Option<String>,
+    /// The status of the last `rate_limit_event`.
+    rate_limit: Option<String>,
     text_told: bool,
     tally: Tally,
     phase: Phase,
@@ -70,6 +72,7 @@ impl Stream {
             lines: Vec::new(),
             server_tools: Vec::new(),
             api_error: None,
+            rate_limit: None,
             text_told: false,
             tally: Tally::new(request.schema.is_some()),
             phase: Phase::Open,
@@ -93,6 +96,7 @@ impl Stream {
             ("rate_limit_event", _) => {
                 let line: RateLimitLine = serde_json::from_str(text)?;
                 actions.push(Action::Emit(notices::rate_limit(&line.rate_limit_info)));
+                self.rate_limit = Some(line.rate_limit_info.status);
             }
             ("control_request", _) => {
                 let line: ControlRequestLine = serde_json::from_str(text)?;
@@ -324,8 +328,10 @@ impl Stream {
             let id = MessageId::from(line.uuid.as_deref().unwrap_or("result"));
             self.tell(Voice::Text, text, id, None, actions);
         }
-        let failure = failure::of_result(&line, self.api_error.take().as_deref());
-        actions.push(Action::Outcome(Box::new(self.tally.outcome(line, failure))));
+        let api_error = self.api_error.take();
+        let before = failure::Before { api_error: api_error.as_deref(), rate_limit: self.rate_limit.as_deref() };
+        let judgement = failure::of_result(&line, before);
+        actions.push(Action::Outcome(Box::new(self.tally.outcome(line, judgement))));
         if self.opening.is_some() {
             actions.push(Action::CloseStdin);
         }
@@ -362,9 +368,9 @@ impl Protocol for Stream {
 impl Stream {
     fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
         if self.phase == Phase::Open
-            && let Some(failure) = failure::of_exit(exit)
+            && let Some(judgement) = failure::of_exit(exit)
         {
-            actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
+            actions.push(Action::Outcome(Box::new(judgement.into())));
         }
     }
 }

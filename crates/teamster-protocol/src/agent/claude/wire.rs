@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agent::line::Text;
+use crate::agent::line::{Text, if_readable};
 
 /// What every line has, and the whole of a `stream_event` line.
 #[derive(Debug, Deserialize)]
@@ -217,12 +216,6 @@ pub(super) struct ResultLine {
     pub(super) structured_output: Option<Value>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) uuid: Option<String>,
-}
-
-/// The value, or the default where it has another form than the one we know.
-fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(T::deserialize(value).unwrap_or_default())
 }
 
 #[derive(Debug, Default, Deserialize)]

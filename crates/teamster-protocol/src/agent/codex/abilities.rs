@@ -55,4 +55,5 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ("plan", "`todo_list`, where the tool is on"),
         ("warning", "reconnects, notices"),
     ],
+    failures: super::failure::FAILURES,
 };

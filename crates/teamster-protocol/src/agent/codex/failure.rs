@@ -1,26 +1,77 @@
-//! What went wrong, by Codex 0.169.0's own words. `exec` gives nothing but text: what is structured in it (a status, the
-//! vendor's JSON) comes first, exit codes next, words last.
-//!
-//! Each row of the tables was seen in a recorded run (`tests/captures/codex`), named beside it where it is not obvious.
+//! What went wrong, by Codex 0.169.0's own words: `exec` gives nothing but text, with a status or the vendor's JSON in it.
 
 use serde::Deserialize;
 
-use crate::event::{ErrorCode, Failure, PermissionDenial, StopReason};
+use crate::agent::failure::Sign::{ExitCode, Field, Message, Status, Stderr};
+use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
+use crate::event::ErrorCode::{
+    Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit, SessionNotFound,
+    SpawnFailed,
+};
+use crate::event::{PermissionDenial, StopReason};
 use crate::protocol::ExitReport;
 
+#[rustfmt::skip]
+pub(super) const FAILURES: &[FailureRow] = &[
+    lasting(&[Field("error.code", "invalid_api_key")], Auth, &["err_invalid_key_400"]),
+    lasting(&[Status(401, 401)], Auth, &["err_auth_error"]),
+    lasting(&[Status(402, 402)], Budget, &["err_payment_402"]),
+    lasting(&[Status(403, 403)], Auth, &["err_forbidden"]),
+    passing(&[Status(408, 408)], Connection, &["err_timeout_408"]),
+    lasting(&[Status(413, 413)], ContextWindow, &["err_too_large_413"]),
+    passing(&[Status(429, 429)], RateLimit, &["err_rate_limit", "err_rate_limit_retry_after"]),
+    passing(&[Status(503, 503)], Overloaded, &["err_unavailable_503"]),
+    passing(&[Status(529, 529)], Overloaded, &["err_overloaded_529"]),
+    lasting(&[Status(400, 499)], InvalidRequest, &["err_bad_request", "provider_bearer_inline"]),
+    passing(&[Status(500, 599)], Provider, &["err_html_502"]),
+
+    lasting(&[ExitCode(2), Stderr("error: …")], InvalidRequest, &["flag_full_auto", "flag_sandbox_bad_value"]),
+    lasting(&[ExitCode(127), Stderr("/usr/bin/env: …")], SpawnFailed, &["broken_node_missing"])
+        .hint("the CLI's launcher needs that program in PATH"),
+
+    lasting(&[Message("Codex ran out of room in the model's context window…")], ContextWindow, &["err_ctx_400"]),
+    passing(&[Message("Selected model is at capacity…")], Overloaded, &["err_failed_overloaded", "err_default_retries_overloaded_503"]),
+    passing(&[Message("We’re currently experiencing high demand…")], Provider, &["err_server_500_no_retry"]),
+    passing(&[Message("rate limit exceeded: …")], RateLimit, &["err_failed_rate_limit"]),
+    lasting(&[Message("You’ve hit your usage limit…")], RateLimit, &["err_usage_limit", "err_usage_limit_no_time"]),
+    lasting(&[Message("Quota exceeded…")], Budget, &["err_failed_quota"]),
+    lasting(&[Message("To use Codex with your ChatGPT plan…")], Auth, &["err_failed_usage_not_included"]),
+    lasting(&[Message("Missing environment variable: …")], Auth, &["err_no_api_key_env"]),
+    lasting(&[Message("The model `…` does not exist…")], InvalidRequest, &["err_model_404"]),
+    lasting(&[Message("Incomplete response returned, reason: …")], Provider, &["err_incomplete"]),
+    passing(&[Message("Connection failed: …")], Connection, &["err_conn_refused_bounded_zero", "err_dns", "err_tls"]),
+    passing(&[Message("stream disconnected before completion: …")], Connection, &["err_cut", "err_stall_idle_timeout"]),
+    passing(&[Message("Reconnecting... …")], Connection, &["err_conn_refused_sigint"]),
+    lasting(&[Stderr("Error: thread/… failed: no rollout found for thread id …")], SessionNotFound, &["bad_session_unknown", "bad_session_fork_unknown"]),
+    passing(&[Stderr("Error: thread/… already has an active writer…")], InvalidRequest, &["concurrency_same_thread_1"]),
+    lasting(&[Stderr("Error: thread/… required MCP servers failed to initialize: …")], Config, &["mcp_start_fail_required"]),
+    lasting(&[Stderr("Error: thread/… which is no longer configured…")], Config, &["resume_no_provider_flag"]),
+    lasting(&[Stderr("Not inside a trusted directory…")], Config, &["flag_no_git_repo"]),
+    lasting(&[Stderr("Error loading config.toml:…")], Config, &["broken_config_toml", "broken_config_type"]),
+    lasting(&[Stderr("Error finding codex home: …")], Config, &["codex_home_missing_dir"]),
+    lasting(&[Stderr("Error: Model provider `…` not found")], Config, &["provider_unknown"]),
+    lasting(&[Stderr("Error: … is no longer supported; remove this setting")], Config, &["flag_ask_untrusted_c"]),
+    lasting(&[Stderr("Error parsing -c overrides: …")], InvalidRequest, &["flag_bad_c_noeq"]),
+    lasting(&[Stderr("No prompt provided via stdin.")], InvalidRequest, &["stdin_whitespace"]),
+    lasting(&[Stderr("Failed to read prompt from stdin: …")], InvalidRequest, &["stdin_invalid_utf8"]),
+    lasting(&[Stderr("Failed to read output schema file …")], InvalidRequest, &["flag_output_schema_missing"]),
+    lasting(&[Stderr("Error: turn/start: turn/start failed: …input_too_large…")], InvalidRequest, &["stdin_too_large"]),
+];
+
 /// Why a turn failed.
-pub(super) fn of_turn(message: &str) -> Failure {
-    if let Some(failure) = of_vendor(message) {
-        return failure;
-    }
-    let status = status(message).map(of_status);
-    let (code, retryable) = status.or_else(|| of_text(message, TURN_TEXTS)).unwrap_or((ErrorCode::Provider, false));
-    Failure { retryable: Some(retryable), ..Failure::new(code, message) }
+pub(super) fn of_turn(message: &str) -> Judgement {
+    let vendor = vendor(message);
+    // The body of a 400 comes as it is, and alone (`err_bad_request`).
+    let status = if vendor.is_some() { Some(400) } else { status(message) };
+    let vendor = vendor.unwrap_or_default();
+    let evidence = Evidence { status, message: Some(message), ..Evidence::default() };
+    let words = vendor.message.as_deref().unwrap_or(message);
+    evidence.field("error.code", vendor.code.as_deref()).judge(FAILURES, words)
 }
 
 /// Why the model stopped, where the failure tells.
 pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
-    match message.split_once("Incomplete response returned, reason: ")?.1.trim() {
+    match message.strip_prefix("Incomplete response returned, reason: ")?.trim() {
         "max_output_tokens" => Some(StopReason::MaxTokens),
         "content_filter" => Some(StopReason::Refusal),
         _ => None,
@@ -29,22 +80,12 @@ pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
 
 /// Why the CLI exited without the end of a turn: what stands on stderr. `None` when nothing is known of it, and when it did
 /// not exit by itself.
-pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Failure> {
-    let code = exit.code.filter(|code| *code != 0)?;
-    let lines = || exit.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    let found = lines().rev().find_map(|line| Some((of_text(line, STDERR_TEXTS)?, line)));
-    let usage = || {
-        // A wrong command line: "error: unexpected argument '--full-auto' found" (flag_full_auto).
-        let line = lines().find(|line| line.starts_with("error:")).filter(|_| code == 2)?;
-        Some(((ErrorCode::InvalidRequest, false), line))
-    };
-    let ((code, retryable), line) = found.or_else(usage)?;
-    let mut message = line.to_owned();
-    // "Error loading config.toml:" tells what only on its next line (broken_config_toml).
-    if let Some(more) = lines().skip_while(|other| *other != line).nth(1).filter(|_| message.ends_with(':')) {
-        message = format!("{message} {more}");
-    }
-    Some(Failure { retryable: Some(retryable), ..Failure::new(code, message) })
+pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Judgement> {
+    let exit_code = exit.code.filter(|code| *code != 0);
+    exit_code?;
+    let lines = plain_lines(exit.stderr);
+    let stderr = lines.iter().map(String::as_str).collect();
+    Evidence { exit_code, stderr, ..Evidence::default() }.judge_exit(FAILURES)
 }
 
 /// Calls that were refused without an item: only diagnostics tell.
@@ -63,81 +104,24 @@ pub(super) fn denials(stderr: &str) -> Vec<PermissionDenial> {
     stderr.lines().filter_map(refused).collect()
 }
 
-/// The body of a 400 comes as it is (`err_bad_request`).
-fn of_vendor(message: &str) -> Option<Failure> {
+/// What the vendor's JSON says of an error.
+#[derive(Debug, Default, Deserialize)]
+struct VendorError {
+    message: Option<String>,
+    code: Option<String>,
+}
+
+fn vendor(message: &str) -> Option<VendorError> {
     #[derive(Deserialize)]
     struct Body {
-        error: Error,
+        error: VendorError,
     }
-    #[derive(Deserialize)]
-    struct Error {
-        message: Option<String>,
-        code: Option<String>,
-    }
-    let error = serde_json::from_str::<Body>(message).ok()?.error;
-    let code = match error.code.as_deref() {
-        Some("context_length_exceeded") => ErrorCode::ContextWindow,
-        Some("invalid_api_key") => ErrorCode::Auth,
-        _ => ErrorCode::InvalidRequest,
-    };
-    let text = error.message.unwrap_or_else(|| message.to_owned());
-    Some(Failure { retryable: Some(false), ..Failure::new(code, text) })
+    serde_json::from_str::<Body>(message).ok().map(|body| body.error)
 }
 
 /// "unexpected status 401 Unauthorized: ...", "exceeded retry limit, last status: 429 Too Many Requests".
 fn status(message: &str) -> Option<u16> {
-    let at = |before: &str| Some(message.split_once(before)?.1.trim_start());
-    let rest = at("unexpected status ").or_else(|| at("last status: "))?;
+    let before = ["unexpected status ", "exceeded retry limit, last status: "];
+    let rest = before.iter().find_map(|before| message.strip_prefix(before))?;
     rest.get(..3)?.parse().ok()
-}
-
-fn of_status(status: u16) -> (ErrorCode, bool) {
-    match status {
-        401 | 403 => (ErrorCode::Auth, false),
-        402 => (ErrorCode::Budget, false),
-        413 => (ErrorCode::ContextWindow, false),
-        429 => (ErrorCode::RateLimit, true),
-        503 | 529 => (ErrorCode::Overloaded, true),
-        400..=499 => (ErrorCode::InvalidRequest, false),
-        status => (ErrorCode::Provider, status >= 500),
-    }
-}
-
-/// A text, what it means, and whether the same request may well work later.
-type Texts = &'static [(&'static str, ErrorCode, bool)];
-
-const TURN_TEXTS: Texts = &[
-    ("ran out of room in the model's context window", ErrorCode::ContextWindow, false), // err_ctx_400
-    ("Selected model is at capacity", ErrorCode::Overloaded, true),
-    ("experiencing high demand", ErrorCode::Provider, true), // err_server_500_no_retry: stands for any 500
-    ("rate limit exceeded", ErrorCode::RateLimit, true),     // err_failed_rate_limit
-    ("hit your usage limit", ErrorCode::RateLimit, true),
-    ("Quota exceeded", ErrorCode::Budget, false), // err_failed_quota
-    ("To use Codex with your ChatGPT plan", ErrorCode::Auth, false), // err_failed_usage_not_included
-    ("Missing environment variable", ErrorCode::Auth, false), // err_no_api_key_env: the provider's key
-    ("Connection failed", ErrorCode::Connection, true),
-    ("stream disconnected before completion", ErrorCode::Connection, true), // err_cut, err_stall_idle_timeout
-    ("waiting for network", ErrorCode::Connection, true),                   // err_conn_refused, when it is ended
-    ("Incomplete response returned", ErrorCode::Provider, false),
-];
-
-const STDERR_TEXTS: Texts = &[
-    ("no rollout found for thread id", ErrorCode::SessionNotFound, false),
-    ("already has an active writer", ErrorCode::InvalidRequest, true), // concurrency_same_thread_1
-    ("required MCP servers failed to initialize", ErrorCode::Config, false),
-    ("Not inside a trusted directory", ErrorCode::Config, false),
-    ("Error loading config.toml", ErrorCode::Config, false),
-    ("Error parsing -c overrides", ErrorCode::InvalidRequest, false),
-    ("Error finding codex home", ErrorCode::Config, false),
-    ("Error: Model provider", ErrorCode::Config, false), // provider_unknown
-    ("modelProviderNotConfigured", ErrorCode::Config, false),
-    ("is no longer supported; remove this setting", ErrorCode::Config, false), // flag_ask_untrusted_c
-    ("No prompt provided via stdin", ErrorCode::InvalidRequest, false),
-    ("Failed to read prompt from stdin", ErrorCode::InvalidRequest, false),
-    ("Failed to read output schema file", ErrorCode::InvalidRequest, false),
-    ("input_too_large", ErrorCode::InvalidRequest, false),
-];
-
-fn of_text(text: &str, table: Texts) -> Option<(ErrorCode, bool)> {
-    table.iter().find(|(needle, _, _)| text.contains(needle)).map(|(_, code, retryable)| (code.clone(), *retryable))
 }

@@ -35,7 +35,7 @@ pub(super) struct Exec {
     plan: Option<Plan>,
     /// The last message of the model.
     answer: Option<String>,
-    /// The last `error` line, which may be all that is known of a failure.
+    /// The last `error` line that nothing followed, which may be all that is known of a failure.
     error: Option<String>,
     notices: HashSet<String>,
     denials: Vec<PermissionDenial>,
@@ -132,6 +132,7 @@ impl Exec {
     }
 
     fn item_under_way(&mut self, id: &str, item: &Item, actions: &mut Actions) {
+        self.error = None;
         match item.kind.as_str() {
             "todo_list" => self.plan(item.items.as_deref().unwrap_or_default(), actions),
             // What is searched for is known only when it is over.
@@ -146,6 +147,8 @@ impl Exec {
             message_id: id.into(),
             parent_tool_id: None,
         };
+        // The work goes on: what went wrong before is over.
+        self.error.take_if(|_| item.kind != "error");
         match item.kind.as_str() {
             "agent_message" => {
                 self.answer.clone_from(&item.text);
@@ -234,12 +237,11 @@ impl Exec {
 
     fn turn_failed(&mut self, message: &str, actions: &mut Actions) {
         let outcome = Outcome {
-            failure: Some(failure::of_turn(message)),
             interrupted: self.interrupted,
             session_id: self.thread.clone(),
             stop_reason: failure::stop_reason(message),
             permission_denials: self.denials.clone(),
-            ..Outcome::default()
+            ..failure::of_turn(message).into()
         };
         self.end(outcome, actions);
     }
@@ -272,8 +274,8 @@ impl Exec {
             Phase::Open => {
                 let said =
                     || self.error.as_deref().filter(|_| exit.code.is_some_and(|code| code != 0)).map(failure::of_turn);
-                let Some(failure) = failure::of_exit(exit).or_else(said) else { return };
-                Box::new(Outcome { failure: Some(failure), session_id: self.thread.clone(), ..Outcome::default() })
+                let Some(judgement) = failure::of_exit(exit).or_else(said) else { return };
+                Box::new(Outcome { session_id: self.thread.clone(), ..judgement.into() })
             }
         };
         actions.push(Action::Outcome(outcome));

@@ -72,6 +72,8 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ("tool_use", "when the call is complete, before it runs"),
         ("tool_result", "all results of a turn together, after the slowest"),
         ("plan", "calls of `write_todos`"),
+        ("rate_limit", "with the failure, where the vendor said how long to wait"),
         ("warning", "loops, MCP servers that failed (at the end)"),
     ],
+    failures: super::failure::FAILURES,
 };

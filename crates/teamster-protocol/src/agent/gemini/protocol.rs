@@ -6,11 +6,14 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 use super::document::{self, Lines};
+use super::failure::Complaint;
 use super::wire::{Document, Line, Problem};
 use super::{failure, outcome, tools};
-use crate::agent::line;
+use crate::agent::{limit::rejected_until, line};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, PermissionDenial, Retract, SessionId, StopReason, Warning,
     WarningCode,
@@ -35,8 +38,8 @@ pub(super) struct Headless {
     calls: HashMap<String, (String, Value)>,
     denials: Vec<PermissionDenial>,
     text_told: bool,
-    /// The last `error` event.
-    told: Option<Told>,
+    /// The last `error` event that is the end of the run.
+    told: Option<String>,
     /// The caller has asked it to stop.
     interrupted: bool,
     phase: Phase,
@@ -53,21 +56,20 @@ enum Verdict<'a> {
     Failed(Option<&'a Problem>),
 }
 
-/// An `error` event, which never ends the stream by itself.
-enum Told {
-    /// The model's answer could not be had.
-    Error(String),
-    /// The CLI stopped a model that repeats itself.
-    Loop(String),
-}
-
 enum Phase {
     /// No result has been read.
     Open,
-    /// A result has been read; a failure of which only the exit code may tell more.
-    Answered(Option<Box<Outcome>>),
+    /// A result has been read; of a failure the exit code may tell more.
+    Answered(Option<Box<Failed>>),
     /// Another session answered than the one asked for: nothing that it says is meant for the caller.
     Refused,
+}
+
+/// A result that tells of a failure.
+struct Failed {
+    outcome: Outcome,
+    complaint: Complaint,
+    at: Option<OffsetDateTime>,
 }
 
 impl Headless {
@@ -199,11 +201,12 @@ impl Headless {
         if line.severity.as_deref() == Some("error") {
             // The model was asked several times, and each answer was streamed into the same message (trap 6).
             self.withdraw(actions);
-            self.told = Some(Told::Error(message.to_owned()));
+            self.told = Some(message.to_owned());
             return actions.push(Action::Alive);
         }
-        if message.starts_with(failure::LOOP) {
-            self.told = Some(Told::Loop(message.to_owned()));
+        // Then the result is called a success (loop_detection).
+        if message.starts_with("Loop detected") {
+            self.told = Some(message.to_owned());
         }
         actions.push(Action::Emit(Warning::new(WarningCode::Notice, message).into()));
     }
@@ -230,26 +233,28 @@ impl Headless {
             outcome.interrupted = true;
         }
         let verdict = if failed { Verdict::Failed(problem) } else { Verdict::Success };
-        self.end(outcome, &verdict, called, actions);
+        let at = line.timestamp.as_deref().and_then(|text| OffsetDateTime::parse(text, &Rfc3339).ok());
+        self.end(outcome, &verdict, called, at, actions);
     }
 
     /// Gives the final word.
-    fn end(&mut self, mut outcome: Outcome, verdict: &Verdict<'_>, called: bool, actions: &mut Actions) {
-        let mut guess = false;
-        outcome.failure = match (verdict, self.told.take()) {
-            (Verdict::Failed(problem), told) => {
-                let told = match &told {
-                    Some(Told::Error(text) | Told::Loop(text)) => Some(text.as_str()),
-                    None => None,
-                };
-                let judged = failure::of_problem(*problem, told);
-                guess = judged.is_guess && told.is_none();
-                Some(judged.failure)
-            }
-            (Verdict::Success, Some(Told::Error(text))) => Some(failure::of_problem(None, Some(&text)).failure),
-            (Verdict::Success, Some(Told::Loop(text))) => Some(failure::of_loop(&text)),
-            (Verdict::Success, None) => (!self.text_told).then(|| failure::of_silence(called)),
+    fn end(
+        &mut self,
+        mut outcome: Outcome,
+        verdict: &Verdict<'_>,
+        called: bool,
+        at: Option<OffsetDateTime>,
+        actions: &mut Actions,
+    ) {
+        let complaint = match (verdict, self.told.take()) {
+            (Verdict::Failed(problem), told) => Some(Complaint::new(*problem, told.as_deref())),
+            (Verdict::Success, Some(told)) => Some(Complaint::new(None, Some(&told))),
+            (Verdict::Success, None) => None,
         };
+        match &complaint {
+            Some(complaint) => complaint.judge(None).decide(&mut outcome),
+            None => outcome.failure = (!self.text_told).then(|| failure::of_silence(called)),
+        }
         outcome.stop_reason = match &outcome.failure {
             Some(Failure { code: ErrorCode::MaxTurns, .. }) => Some(StopReason::MaxTurns),
             _ if outcome.interrupted => Some(StopReason::Cancelled),
@@ -257,7 +262,8 @@ impl Headless {
             _ => None,
         };
         outcome.permission_denials = std::mem::take(&mut self.denials);
-        self.phase = Phase::Answered(guess.then(|| Box::new(outcome.clone())));
+        let failed = complaint.map(|complaint| Box::new(Failed { outcome: outcome.clone(), complaint, at }));
+        self.phase = Phase::Answered(failed);
         actions.push(Action::Outcome(Box::new(outcome)));
     }
 
@@ -283,7 +289,7 @@ impl Headless {
         let called = stats.is_none_or(|stats| stats.models.values().any(|model| model.tokens.total > 0));
         let failed = document.error.is_some() || document.response.is_none();
         let verdict = if failed { Verdict::Failed(document.error.as_ref()) } else { Verdict::Success };
-        self.end(outcome, &verdict, called, actions);
+        self.end(outcome, &verdict, called, None, actions);
     }
 
     fn read(&mut self, bytes: &[u8], actions: &mut Actions) {
@@ -314,12 +320,13 @@ impl Headless {
         self.flush(actions);
         match &mut self.phase {
             Phase::Refused | Phase::Answered(None) => {}
-            Phase::Answered(Some(outcome)) => {
-                let corrected = outcome.failure.as_ref().and_then(|guess| failure::corrected(guess, exit));
-                if corrected.is_some() {
-                    outcome.failure = corrected;
-                    actions.push(Action::Outcome(outcome.clone()));
+            Phase::Answered(Some(failed)) => {
+                failed.complaint.judge(exit.code).decide(&mut failed.outcome);
+                if failed.outcome.failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::RateLimit) {
+                    let until = failed.at.and_then(|at| failed.complaint.resets_at(at));
+                    actions.extend(until.map(|until| Action::Emit(rejected_until(until))));
                 }
+                actions.push(Action::Outcome(Box::new(failed.outcome.clone())));
             }
             Phase::Open => self.ended_early(exit, actions),
         }
@@ -331,17 +338,16 @@ impl Headless {
             self.document(&document, actions);
             return self.exited(exit, actions);
         }
-        let failure = match exit.code {
-            Some(0) => Some(failure::of_missing_result()),
-            _ => failure::of_exit(exit),
+        let told = match exit.code {
+            Some(0) => Some(Outcome { failure: Some(failure::of_missing_result()), ..Outcome::default() }),
+            _ => failure::of_exit(exit).map(Outcome::from),
         };
-        if let Some(failure) = failure {
+        if let Some(told) = told {
             actions.push(Action::Outcome(Box::new(Outcome {
-                failure: Some(failure),
                 interrupted: self.interrupted,
                 stop_reason: self.interrupted.then_some(StopReason::Cancelled),
                 permission_denials: std::mem::take(&mut self.denials),
-                ..Outcome::default()
+                ..told
             })));
         }
     }

@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::agent::line::Text;
+use crate::agent::line::{Text, if_readable};
 
 /// A line. Which fields are there depends on `kind`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) timestamp: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) session_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -42,13 +43,15 @@ pub(super) struct Line<'a> {
     pub(super) stats: Option<Stats>,
 }
 
-/// What went wrong with a tool or a run. `code` stands in documents alone.
+/// What went wrong with a tool or a run. `code` stands in documents alone: the vendor's status or the exit code.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Problem {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) message: String,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) code: Option<u64>,
 }
 
 /// Sums over the calls of this process. Cached tokens are part of `input_tokens`, thoughts are in the total alone.
@@ -104,12 +107,6 @@ pub(super) struct Tokens {
     pub(super) cached: u64,
     pub(super) thoughts: u64,
     pub(super) total: u64,
-}
-
-/// The value, or the default where it has another form than the one we know.
-fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    Ok(T::deserialize(value).unwrap_or_default())
 }
 
 /// A string as it is, anything else as JSON.

@@ -54,6 +54,8 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ("tool_result", "in order of completion"),
         ("plan", "from `todowrite`"),
         ("usage", "after each call of the model; subagents' calls are not told"),
+        ("rate_limit", "with the failure, where the vendor's answer had `retry-after`"),
         ("warning", "compaction; an answer that is asked for again; MCP servers that failed, at the end"),
     ],
+    failures: super::failure::FAILURES,
 };

@@ -1,147 +1,126 @@
-//! What went wrong, by OpenCode 1.18.33's own words: structured fields first, exit codes next, texts last.
-//!
-//! Each row was seen in a recorded run (`tests/captures/opencode`), named beside it where it is not obvious.
+//! What went wrong, by OpenCode 1.18.33's own words: the `error` line, its log, and standard error.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::Value;
+use time::format_description::well_known::Rfc2822;
+use time::{Duration, OffsetDateTime};
 
 use super::logs;
 use super::wire::{ErrorBody, ErrorData};
-use crate::event::{ErrorCode, Failure};
+use crate::agent::failure::Sign::{Field, Message, Status, Stderr};
+use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
+use crate::event::ErrorCode::{
+    Auth, Budget, CliExit, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit,
+    SessionNotFound,
+};
 use crate::protocol::ExitReport;
 
-/// What an `error` line means.
-pub(super) fn of_error(error: &ErrorBody) -> Failure {
+/// An error of the connection has no status, but a code or the URL. `log.error` is what the log says under the reference that
+/// the `error` line gives.
+#[rustfmt::skip]
+pub(super) const FAILURES: &[FailureRow] = &[
+    lasting(&[Field("name", "ContextOverflowError")], ContextWindow, &["err_context_no_autocompact", "err_too_large413"]),
+    lasting(&[Field("name", "ContentFilterError")], Provider, &["finish_content_filter"]),
+    lasting(&[Field("log.error", "ProviderModelNotFoundError: …")], InvalidRequest, &["err_unknown_model_logs", "err_unknown_provider_logs"]),
+    lasting(&[Field("responseBody.error.code", "insufficient_quota")], Budget, &["err_quota429"]),
+    lasting(&[Status(400, 400), Message("Your credit balance is too low…")], Budget, &["err_credit400_anthropic"]),
+    lasting(&[Status(401, 401)], Auth, &["err_auth_error"]),
+    lasting(&[Status(402, 402)], Budget, &["err_payment402"]),
+    lasting(&[Status(403, 403)], Auth, &["err_forbidden"]),
+    passing(&[Status(408, 408)], Connection, &["err_timeout408"]),
+    passing(&[Status(429, 429)], RateLimit, &["err_rate_limit", "err_rate_limit_after"]),
+    passing(&[Status(503, 503)], Overloaded, &["err_overloaded503"]),
+    passing(&[Status(529, 529)], Overloaded, &["err_overloaded529"]),
+    lasting(&[Status(400, 499)], InvalidRequest, &["err_bad_request", "err_not_found"]),
+    passing(&[Status(500, 599)], Provider, &["err_server_500_html"]),
+    passing(&[Field("metadata.code", "ECONNRESET")], Connection, &["err_cut"]),
+    passing(&[Field("metadata.code", "ProviderHeaderTimeoutError")], Connection, &["err_hang_header_timeout"]),
+    passing(&[Field("metadata.code", "ProviderResponseStreamError")], Connection, &["err_silent_mid_chunk_timeout"]),
+    passing(&[Field("metadata.url", "…")], Connection, &["err_conn_refused", "err_dns", "err_tls"]),
+    passing(&[Field("message.code", "overloaded")], Overloaded, &["err_stream_error"]),
+
+    passing(&[Message("The operation timed out.")], Connection, &["err_hang_timeout_opt"]),
+    lasting(&[Message("Failed to initialize provider: …")], Config, &["err_provider_package_logs"]),
+    lasting(&[Stderr("Error: Session not found")], SessionNotFound, &["bad_session_unknown", "bad_session_uuid"]),
+    passing(&[Stderr("Error: Unexpected error"), Stderr("CREATE TABLE …")], CliExit, &["conc_first_run_1", "conc_first_run_3"])
+        .hint("another run was making the agent's database"),
+    lasting(&[Stderr("file is not a database")], Config, &["cfg_db_corrupt"]),
+    lasting(&[Stderr("Error: Config file at …is not valid JSON(C):…")], Config, &["cfg_user_corrupt", "cfg_content_invalid_json"]),
+    lasting(&[Stderr("Error: Configuration is invalid at …")], Config, &["cfg_content_bad_type"]),
+    lasting(&[Stderr("Error: File not found: …")], InvalidRequest, &["flag_file_missing"]),
+    lasting(&[Stderr("Error: Failed to change directory to …")], InvalidRequest, &["flag_dir_missing"]),
+    lasting(&[Stderr("Error: You must provide a message…")], InvalidRequest, &["prompt_empty"]),
+    lasting(&[Stderr("opencode run [message..]")], InvalidRequest, &["flag_format_bad", "prompt_dash"])
+        .hint("the CLI printed its usage: it does not know an argument"),
+];
+
+/// What an `error` line means, with what the log says of it (`log`).
+pub(super) fn of_error(error: &ErrorBody, stderr: &str) -> Judgement {
     let data = &error.data;
-    // An image that cannot be decoded ends the run with an error without a name (1.18.33).
-    let name = if error.name.is_empty() { "an error that it does not name; its log may" } else { &error.name };
-    let message = data.message.clone().unwrap_or_else(|| format!("the agent reported {name}"));
-    let code = of_name(&error.name)
-        .or_else(|| of_body(data))
-        .or_else(|| of_status(data.status_code))
-        .or_else(|| of_metadata(data))
-        .or_else(|| of_text(&message, ERROR_TEXTS))
-        .unwrap_or(ErrorCode::Provider);
-    let retryable = match code {
-        // Transient only where the agent itself tried again, or the vendor failed.
-        ErrorCode::Provider => data.is_retryable == Some(true) || data.status_code >= Some(500),
-        _ => code.is_transient(),
+    let body = data.response_body.as_deref().and_then(vendor_code);
+    // JSON in the message of an `UnknownError` (err_stream_error).
+    let told = data.message.as_deref().and_then(|message| serde_json::from_str::<VendorError>(message).ok());
+    let log = data.reference.as_deref().and_then(|reference| logs::error(stderr, reference));
+    let metadata = |name: &str| data.metadata.as_ref()?.get(name).and_then(Value::as_str);
+    let evidence = Evidence {
+        status: data.status_code.and_then(|status| u16::try_from(status).ok()),
+        message: data.message.as_deref(),
+        ..Evidence::default()
     };
-    Failure { retryable: Some(retryable), ..Failure::new(code, message) }
+    let evidence = evidence
+        .field("name", Some(&error.name))
+        .field("log.error", log)
+        .field("responseBody.error.code", body.as_deref())
+        .field("metadata.code", metadata("code"))
+        .field("metadata.url", metadata("url"))
+        .field("message.code", told.as_ref().and_then(|told| told.code.as_deref()));
+    evidence.judge(FAILURES, words(error, log))
 }
 
-/// `Unexpected server error. Check server logs for details.`: the log names the error, under the reference.
-pub(super) fn explained(failure: Failure, reference: &str, stderr: &str) -> Failure {
-    let entry = stderr.lines().find(|line| line.contains(reference) && line.contains("level=ERROR"));
-    let Some(reason) = entry.and_then(reason) else { return failure };
-    let code = of_text(entry.unwrap_or_default(), LOG_TEXTS).unwrap_or(failure.code);
-    Failure { retryable: Some(false), ..Failure::new(code, reason) }
+fn words<'a>(error: &'a ErrorBody, log: Option<&'a str>) -> Cow<'a, str> {
+    match (log, &error.data.message) {
+        // `Unexpected server error. Check server logs for details.` says nothing.
+        (Some(log), _) => log.into(),
+        (None, Some(message)) => message.into(),
+        // An image that cannot be decoded ends the run with an error without a name (1.18.33).
+        (None, None) if error.name.is_empty() => {
+            "the agent reported an error that it does not name; its log may".into()
+        }
+        (None, None) => format!("the agent reported {}", error.name).into(),
+    }
 }
 
-fn reason(entry: &str) -> Option<String> {
-    let cause = ["cause", "error", "stack"].into_iter().find_map(|field| logs::value(entry, field))?;
-    Some(cause.split("\\n").next().unwrap_or(cause).chars().take(500).collect())
+/// When the vendor takes requests again, where the `retry-after` of its answer says so; `at` is when it came.
+pub(super) fn resets_at(data: &ErrorData, at: OffsetDateTime) -> Option<OffsetDateTime> {
+    let headers = data.response_headers.as_ref()?;
+    let after = headers.get("retry-after")?.as_str()?;
+    match after.parse::<u32>() {
+        Ok(seconds) => at.checked_add(Duration::seconds(seconds.into())),
+        Err(_) => OffsetDateTime::parse(after, &Rfc2822).ok(),
+    }
 }
 
 /// Why the CLI exited without an answer: what stands on stderr. `None` when nothing is known of it.
-pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Failure> {
-    if exit.code.is_none_or(|code| code == 0) {
-        return None;
+pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Judgement> {
+    let exit_code = exit.code.filter(|code| *code != 0);
+    exit_code?;
+    let lines = plain_lines(exit.stderr);
+    let stderr = lines.iter().map(String::as_str).collect();
+    Evidence { exit_code, stderr, ..Evidence::default() }.judge_exit(FAILURES)
+}
+
+#[derive(Debug, Deserialize)]
+struct VendorError {
+    code: Option<String>,
+}
+
+/// The vendor's name for what went wrong.
+fn vendor_code(body: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Body {
+        error: VendorError,
     }
-    let stderr = plain(exit.stderr);
-    let at = stderr.lines().position(|line| of_text(line, EXIT_TEXTS).is_some())?;
-    let line = stderr.lines().nth(at).unwrap_or_default();
-    let code = of_text(line, EXIT_TEXTS)?;
-    // conc_first_run_1: two first runs at once make the tables; the next try finds them.
-    let retryable = line.contains("CREATE TABLE") || line.contains("database is locked");
-    let message = if retryable {
-        "another run was making the agent's database; try again".to_owned()
-    } else {
-        line.trim().trim_start_matches("Error: ").to_owned()
-    };
-    Some(Failure { retryable: Some(retryable), ..Failure::new(code, message) })
-}
-
-/// The text without the colours of a terminal.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\u{1b}[") {
-        out.push_str(before);
-        rest = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        rest = rest.strip_prefix('m').unwrap_or(rest);
-    }
-    out.push_str(rest);
-    out
-}
-
-fn of_name(name: &str) -> Option<ErrorCode> {
-    Some(match name {
-        "ContextOverflowError" => ErrorCode::ContextWindow,
-        "ProviderAuthError" => ErrorCode::Auth,
-        "ContentFilterError" | "MessageOutputLengthError" => ErrorCode::Provider,
-        "MessageAbortedError" => ErrorCode::Aborted,
-        "StructuredOutputError" => ErrorCode::StructuredOutput,
-        // `APIError` and `UnknownError` cover everything else.
-        _ => return None,
-    })
-}
-
-/// The vendor's word for an empty account, which comes with 429 or 400.
-fn of_body(data: &ErrorData) -> Option<ErrorCode> {
-    let body = data.response_body.as_deref()?;
-    let empty = ["insufficient_quota", "credit balance is too low"].iter().any(|word| body.contains(word));
-    empty.then_some(ErrorCode::Budget)
-}
-
-fn of_status(status: Option<u64>) -> Option<ErrorCode> {
-    Some(match status? {
-        401 | 403 => ErrorCode::Auth,
-        402 => ErrorCode::Budget,
-        413 => ErrorCode::ContextWindow,
-        429 => ErrorCode::RateLimit,
-        529 => ErrorCode::Overloaded,
-        400..=499 => ErrorCode::InvalidRequest,
-        500.. => ErrorCode::Provider,
-        _ => return None,
-    })
-}
-
-/// An error of the connection has no status, but a code or the URL (`err_cut`, `err_conn_refused`, `err_hang_header_timeout`).
-fn of_metadata(data: &ErrorData) -> Option<ErrorCode> {
-    let metadata = data.metadata.as_ref()?;
-    let broken = metadata.contains_key("url")
-        || metadata.get("code").and_then(serde_json::Value::as_str).is_some_and(|code| {
-            code.starts_with('E') || ["ProviderHeaderTimeoutError", "ProviderResponseStreamError"].contains(&code)
-        });
-    broken.then_some(ErrorCode::Connection)
-}
-
-type Texts = &'static [(&'static str, ErrorCode)];
-
-const ERROR_TEXTS: Texts = &[
-    ("\"code\":\"overloaded\"", ErrorCode::Overloaded), // err_stream_error: JSON in the message of an UnknownError
-    ("The operation timed out", ErrorCode::Connection), // err_hang_timeout_opt
-];
-
-const LOG_TEXTS: Texts = &[
-    ("ModelNotFound", ErrorCode::InvalidRequest), // err_unknown_model, err_unknown_provider
-    ("Model not found", ErrorCode::InvalidRequest),
-    ("Command not found", ErrorCode::InvalidRequest),
-    ("ProviderInit", ErrorCode::Config),
-];
-
-const EXIT_TEXTS: Texts = &[
-    ("Session not found", ErrorCode::SessionNotFound),
-    ("CREATE TABLE", ErrorCode::CliExit),
-    ("database is locked", ErrorCode::CliExit),
-    ("file is not a database", ErrorCode::Config),
-    ("JSONC Input", ErrorCode::Config),              // cfg_user_corrupt
-    ("is not valid JSON", ErrorCode::Config),        // cfg_content_invalid_json
-    ("Configuration is invalid", ErrorCode::Config), // cfg_content_bad_type
-    ("Expected object", ErrorCode::Config),
-    ("File not found", ErrorCode::InvalidRequest),
-    ("Failed to change directory", ErrorCode::InvalidRequest),
-    ("You must provide a message", ErrorCode::InvalidRequest),
-];
-
-fn of_text(text: &str, table: Texts) -> Option<ErrorCode> {
-    table.iter().find(|(needle, _)| text.contains(needle)).map(|(_, code)| code.clone())
+    serde_json::from_str::<Body>(body).ok()?.error.code
 }

@@ -18,6 +18,14 @@ pub(super) fn failed_servers(stderr: &str) -> Vec<Warning> {
     names.into_iter().map(warning).collect()
 }
 
+/// What the log says of the error that has this reference.
+pub(super) fn error<'a>(stderr: &'a str, reference: &str) -> Option<&'a str> {
+    let mut lines = stderr.lines().filter(|line| value(line, "level") == Some("ERROR"));
+    let entry = lines.find(|line| value(line, "ref") == Some(reference))?;
+    let cause = ["error", "cause", "stack"].into_iter().find_map(|field| value(entry, field))?;
+    cause.split("\\n").next()
+}
+
 /// The value of a field of a line of the log, without its quotes.
 pub(super) fn value<'a>(line: &'a str, field: &str) -> Option<&'a str> {
     let start = format!("{field}=");

@@ -5,11 +5,13 @@
 //! we cannot read is a warning.
 
 use serde_json::value::RawValue;
+use time::OffsetDateTime;
 
 use super::tally::Tally;
 use super::wire::{ErrorBody, FinishPart, Line, StepPart, TextPart, ToolPart};
 use super::{failure, logs, tools};
-use crate::agent::line;
+use crate::agent::failure::Judgement;
+use crate::agent::{limit::rejected_until, line};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, Retract, SessionId, StopReason, Warning, WarningCode,
 };
@@ -34,8 +36,8 @@ pub(super) struct Stream {
     message: Option<(MessageId, bool)>,
     /// Steps in a row that ended without a reason.
     unfinished: u32,
-    /// The last error, with the reference under which the log tells more.
-    error: Option<(Failure, Option<String>)>,
+    /// The last error, with the time when it was told.
+    error: Option<(ErrorBody, Option<OffsetDateTime>)>,
     interrupted: bool,
     /// We have given the last word and ended the process: nothing that it still says counts.
     closed: bool,
@@ -100,7 +102,9 @@ impl Stream {
             "step_finish" => self.step_finish(&serde_json::from_str(part)?, actions),
             "error" => {
                 let error: ErrorBody = serde_json::from_str(line.error.map_or("{}", RawValue::get))?;
-                self.error = Some((failure::of_error(&error), error.data.reference));
+                let nanoseconds = line.timestamp.map(|milliseconds| i128::from(milliseconds) * 1_000_000);
+                let at = nanoseconds.and_then(|at| OffsetDateTime::from_unix_timestamp_nanos(at).ok());
+                self.error = Some((error, at));
                 actions.push(Action::Alive);
             }
             _ => actions.push(Action::Alive),
@@ -153,9 +157,7 @@ impl Stream {
         self.retract(actions);
         let text = "the agent shortened its conversation";
         actions.push(Action::Emit(Warning::new(WarningCode::Compacted, text).into()));
-        if self.error.as_ref().is_some_and(|(failure, _)| failure.code == ErrorCode::ContextWindow) {
-            self.error = None;
-        }
+        self.error.take_if(|(error, _)| failure::of_error(error, "").failure.code == ErrorCode::ContextWindow);
         self.step = Step::None;
         self.message = None;
     }
@@ -230,8 +232,13 @@ impl Stream {
             let outcome = Outcome { interrupted: true, ..self.tally.outcome(Some(StopReason::Cancelled)) };
             return actions.push(Action::Outcome(Box::new(outcome)));
         }
-        let failure = if answered { None } else { Some(self.failure(exit)) };
-        let outcome = Outcome { failure, ..self.tally.outcome(self.stop_reason()) };
+        let mut outcome = self.tally.outcome(self.stop_reason());
+        if !answered {
+            match self.judgement(exit, actions) {
+                Some(judgement) => judgement.decide(&mut outcome),
+                None => outcome.failure = Some(self.unexplained(exit)),
+            }
+        }
         actions.push(Action::Outcome(Box::new(outcome)));
     }
 
@@ -241,16 +248,17 @@ impl Stream {
             if !["tool-calls", "unknown", "error", "content-filter"].contains(&reason.as_str()))
     }
 
-    fn failure(&mut self, exit: ExitReport<'_>) -> Failure {
-        if let Some((failure, reference)) = self.error.take() {
-            return match reference {
-                Some(reference) => failure::explained(failure, &reference, exit.stderr),
-                None => failure,
-            };
+    fn judgement(&self, exit: ExitReport<'_>, actions: &mut Actions) -> Option<Judgement> {
+        let Some((error, at)) = &self.error else { return failure::of_exit(exit) };
+        let judgement = failure::of_error(error, exit.stderr);
+        if judgement.failure.code == ErrorCode::RateLimit {
+            let until = at.and_then(|at| failure::resets_at(&error.data, at));
+            actions.extend(until.map(|until| Action::Emit(rejected_until(until))));
         }
-        if let Some(failure) = failure::of_exit(exit) {
-            return failure;
-        }
+        Some(judgement)
+    }
+
+    fn unexplained(&self, exit: ExitReport<'_>) -> Failure {
         let message = match (exit.signal, exit.code, &self.step) {
             (Some(signal), _, _) => {
                 let message = format!("{signal} ended the CLI before it gave a result");

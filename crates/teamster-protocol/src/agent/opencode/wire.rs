@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agent::line::Text;
+use crate::agent::line::{Text, if_readable};
 
 /// A line: `{type, timestamp, sessionID, part | error}`.
 #[derive(Debug, Deserialize)]
@@ -15,6 +15,9 @@ pub(super) struct Line<'a> {
     pub(super) kind: Text<'a>,
     #[serde(rename = "sessionID", borrow, default)]
     pub(super) session_id: Option<Text<'a>>,
+    /// Milliseconds since 1970.
+    #[serde(default, deserialize_with = "if_readable")]
+    pub(super) timestamp: Option<i64>,
     #[serde(borrow, default)]
     pub(super) part: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -117,8 +120,8 @@ pub(super) struct ErrorData {
     pub(super) message: Option<String>,
     #[serde(rename = "statusCode")]
     pub(super) status_code: Option<u64>,
-    #[serde(rename = "isRetryable")]
-    pub(super) is_retryable: Option<bool>,
+    #[serde(rename = "responseHeaders")]
+    pub(super) response_headers: Option<BTreeMap<String, Value>>,
     #[serde(rename = "responseBody")]
     pub(super) response_body: Option<String>,
     pub(super) metadata: Option<BTreeMap<String, Value>>,
