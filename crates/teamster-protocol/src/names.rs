@@ -65,12 +65,12 @@ macro_rules! id {
 
 /// An enum of names that others may extend; unknown ones are kept in `Other`.
 macro_rules! open_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $variant_doc:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
-            $($(#[$variant_doc])* $variant,)+
+            $($(#[doc = $variant_doc])* $variant,)+
             /// A name that this version does not know, as it was written.
             Other(String),
         }
@@ -85,6 +85,15 @@ macro_rules! open_enum {
                     $(Self::$variant => $text,)+
                     Self::Other(text) => text,
                 }
+            }
+
+            /// What it means, as it stands in this documentation; empty for a name that this version does not know.
+            pub fn meaning(&self) -> &'static str {
+                let text = match self {
+                    $(Self::$variant => concat!($($variant_doc),*),)+
+                    Self::Other(_) => "",
+                };
+                text.trim_start()
             }
         }
         impl From<&str> for $name {

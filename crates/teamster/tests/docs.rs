@@ -1,13 +1,19 @@
-//! `docs/agents.md` says what the code says: its tables are made from the agents' own.
+//! `docs/agents.md` and `docs/errors.md` say what the code says: their tables are made from the agents' own.
 
-#![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the lints take helpers of tests for library code"
+)]
 
 use std::fmt::Write as _;
 
 use std::path::Path;
 
 use teamster::Registry;
-use teamster::agent::{Abilities, Feature, Support};
+use teamster::agent::{Abilities, Feature, Sign, Support};
+use teamster::event::ErrorCode;
 
 const BEGIN: &str = "<!-- made from the code: UPDATE_DOCS=1 cargo test -p teamster --test docs -->";
 const END: &str = "<!-- end -->";
@@ -54,13 +60,59 @@ fn tables() -> String {
     text
 }
 
+/// What each code means, and by which signs of each agent it is told.
+fn failures() -> String {
+    let mut text = String::from("## Codes\n\n| code | what it means, and what to do |\n|---|---|\n");
+    for code in ErrorCode::KNOWN {
+        writeln!(text, "| `{code}` | {} |", code.meaning()).unwrap();
+    }
+    for (name, abilities) in agents() {
+        writeln!(text, "\n## {name} {}\n", abilities.tested_version).unwrap();
+        text.push_str("| sign | code | retryable | seen in |\n|---|---|---|---|\n");
+        for row in abilities.failures {
+            let signs: Vec<String> = row.signs.iter().map(sign).collect();
+            let seen: Vec<String> = row.seen.iter().map(|run| format!("`{run}`")).collect();
+            let retryable = if row.retryable { "yes" } else { "no" };
+            writeln!(text, "| {} | `{}` | {retryable} | {} |", signs.join(" and "), row.code, seen.join(", ")).unwrap();
+        }
+    }
+    text
+}
+
+fn sign(sign: &Sign) -> String {
+    match sign {
+        Sign::Field(name, "…") => format!("`{name}` is there"),
+        Sign::Field(name, value) => format!("`{name}` is {}", quoted(value)),
+        Sign::Status(from, to) if from == to => format!("status {from}"),
+        Sign::Status(from, to) => format!("status {from} to {to}"),
+        Sign::ExitCode(code) => format!("exit code {code}"),
+        Sign::Message(text) => format!("message {}", quoted(text)),
+        Sign::Stderr(text) => format!("stderr {}", quoted(text)),
+        other => panic!("{other:?} has no words yet"),
+    }
+}
+
+/// As code, which may hold backticks itself.
+fn quoted(text: &str) -> String {
+    if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
+}
+
 #[test]
 fn the_tables_of_the_agents_page_are_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md");
+    assert_current("agents.md", &tables());
+}
+
+#[test]
+fn the_tables_of_the_errors_page_are_current() {
+    assert_current("errors.md", &failures());
+}
+
+fn assert_current(page: &str, tables: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the tables");
     let (_, after) = rest.split_once(END).expect("the page has an end of the tables");
-    let current = format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables());
+    let current = format!("{before}{BEGIN}\n\n{tables}\n{END}{after}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &current).unwrap();
     }

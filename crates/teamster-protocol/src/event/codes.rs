@@ -3,53 +3,68 @@
 use crate::names::open_enum;
 
 open_enum! {
-    /// Why a run failed. The names are stable: programs match on them.
+    /// Why a run failed. The names are stable: programs match on them. Each says what to do about it.
     ErrorCode {
-        /// The caller ended the run.
+        /// The caller ended the run. There is nothing to mend: it was asked for.
         Aborted = "ABORTED",
-        /// The agent was silent for longer than the limit of its phase.
+        /// The agent was silent for longer than the limit of its phase. Look at its last tool call; where such a
+        /// silence belongs to the work, raise the limit (start, silence, tool in flight).
         WatchdogTimeout = "WATCHDOG_TIMEOUT",
-        /// The whole run took longer than its deadline.
+        /// The whole run took longer than its deadline. Give it more time, or less to do.
         DeadlineExceeded = "DEADLINE_EXCEEDED",
-        /// No such CLI on this machine.
+        /// No such CLI on this machine. Install it (`teamster doctor` says how), or give its path.
         CliNotFound = "CLI_NOT_FOUND",
-        /// The CLI is there, but could not be started.
+        /// The CLI is there, but could not be started. Check that it is a program for this machine, that it may be
+        /// executed, and that what it is interpreted by is in `PATH`.
         SpawnFailed = "SPAWN_FAILED",
-        /// The CLI exited with an error before it gave a result.
+        /// The CLI exited with an error before it gave a result. The message and the tail of standard error have
+        /// its last words; where these do not say enough, start the CLI by hand.
         CliExit = "CLI_EXIT",
-        /// A signal ended the CLI before it gave a result.
+        /// A signal ended the CLI before it gave a result. Find out who sent it: SIGKILL comes from the kernel
+        /// where memory is short.
         CliSignaled = "CLI_SIGNALED",
-        /// The vendor refused the credentials, or there are none.
+        /// The vendor refused the credentials, or there are none. Log in with the agent's own CLI, or set its key;
+        /// `teamster doctor` shows what it has.
         Auth = "AUTH",
-        /// The vendor limits us: too many requests, or the plan's quota is used up.
+        /// The vendor limits us: too many requests, or the plan's quota is used up. Try again in a moment where it
+        /// is retryable; a quota comes back when a `rate_limit` event or the message says.
         RateLimit = "RATE_LIMIT",
-        /// The vendor has too much to do.
+        /// The vendor has too much to do. Try again in a moment, or take another model.
         Overloaded = "OVERLOADED",
-        /// The vendor failed in another way, or its model refused.
+        /// The vendor failed in another way, or its model refused. Try again where it is retryable; else the
+        /// message has the vendor's words.
         Provider = "PROVIDER",
-        /// The vendor could not be reached, or the connection broke.
+        /// The vendor could not be reached, or the connection broke. Try again; where it lasts, check the network,
+        /// the proxy, and the vendor's URL and certificate.
         Connection = "CONNECTION",
-        /// The conversation is longer than the model takes.
+        /// The conversation is longer than the model takes. Begin a new session, send less, or take a model that
+        /// takes more.
         ContextWindow = "CONTEXT_WINDOW",
-        /// The session to resume does not exist here.
+        /// The session to resume does not exist here. Begin a new one; the same id is never found later. Most
+        /// agents keep a session for the user and the directory that it began in.
         SessionNotFound = "SESSION_NOT_FOUND",
-        /// The limit of turns was reached.
+        /// The limit of turns was reached. Resume the session to go on, or raise the limit.
         MaxTurns = "MAX_TURNS",
-        /// The limit of cost was reached: the run's, or that of the vendor's account.
+        /// The limit of cost was reached: the run's, or that of the vendor's account. Raise the one, or pay for the
+        /// other.
         Budget = "BUDGET",
-        /// The model did not give the structured output that was asked for.
+        /// The model did not give the structured output that was asked for. Say in the prompt what is wanted, or
+        /// make the schema simpler.
         StructuredOutput = "STRUCTURED_OUTPUT",
-        /// The agent or its vendor refused the request as wrong.
+        /// The agent or its vendor refused the request as wrong. The message names what: a model, an argument, a
+        /// file. The same request fails again.
         InvalidRequest = "INVALID_REQUEST",
-        /// The agent's configuration is broken or forbids the run.
+        /// The agent's configuration is broken or forbids the run. Mend the file or the setting that the message
+        /// names.
         Config = "CONFIG",
         /// The agent did not keep to its protocol: it ended without a result, or answered from another session.
+        /// Compare its version with the tested one (`teamster doctor`).
         Protocol = "PROTOCOL",
     }
 }
 
 impl ErrorCode {
-    /// Whether the same request may well work later. An event may know better and says so itself.
+    /// Whether the same request may well work in a moment. An event may know better and says so itself.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimit | Self::Overloaded | Self::Provider | Self::Connection)
     }
