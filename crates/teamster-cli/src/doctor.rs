@@ -1,4 +1,4 @@
-//! `teamster doctor`: which agents can be run here, and what to do about those that cannot.
+//! `teamster doctor`: which agents can be run here, what to do about those that cannot, and what crashes left.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,12 +8,15 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Registry, Runtime, VersionStatus};
 
 use crate::args::values;
-use crate::exit;
+use crate::{exit, leftovers};
 
 /// Look which agents can be run here
 ///
 /// For each: its program, version and credentials (names of what is set, never values), and what it can do. No model
 /// is called. The exit code is 1 if the chosen agent cannot run.
+///
+/// Then the runs of this user: how many live, and how many were left by crashes. --sweep does only that part, and ends
+/// and removes those; the exit code is 1 if something is left then.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
     /// The agent that must run; all are looked at
@@ -25,6 +28,10 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) cli_path: Option<PathBuf>,
 
+    /// End what crashed runs left: their processes, and their private files
+    #[arg(long, conflicts_with_all = ["agent", "cli_path"])]
+    pub(crate) sweep: bool,
+
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -32,17 +39,40 @@ pub(crate) struct DoctorArgs {
 
 /// Carries out the command and tells its exit code.
 pub(crate) fn main(args: &DoctorArgs) -> u8 {
-    let found = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|tokio| {
-        let runtime = Runtime::new();
-        tokio.block_on(inspect_all(&runtime, args))
-    });
-    let Ok(found) = found else { return exit::FAILURE };
+    let runtime = Runtime::new();
+    if args.sweep { sweep(&runtime, args) } else { inspect(&runtime, args) }
+}
+
+fn sweep(runtime: &Runtime, args: &DoctorArgs) -> u8 {
+    let sweep = runtime.ledger().sweep();
     let mut stdout = anstream::stdout();
-    let shown = if args.json { write_json(&mut stdout, &found) } else { write_text(&mut stdout, &found) };
+    let shown = if args.json {
+        write_document(&mut stdout, &json!({ "sweep": leftovers::sweep_document(&sweep) }))
+    } else {
+        leftovers::write_sweep(&mut stdout, &sweep)
+    };
+    code(&shown, sweep.is_clean())
+}
+
+fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let Ok(found) = tokio.map(|tokio| tokio.block_on(inspect_all(runtime, args))) else { return exit::FAILURE };
+    let survey = runtime.ledger().survey();
+    let mut stdout = anstream::stdout();
+    let shown = if args.json {
+        let agents: Vec<Value> = found.iter().map(document).collect();
+        write_document(&mut stdout, &json!({ "agents": agents, "runs": leftovers::survey_document(&survey) }))
+    } else {
+        write_text(&mut stdout, &found).and_then(|()| leftovers::write_survey(&mut stdout, &survey))
+    };
     let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(&args.agent));
+    code(&shown, chosen.is_some_and(Inspection::can_run))
+}
+
+fn code(shown: &io::Result<()>, is_well: bool) -> u8 {
     match shown {
         Err(_) => exit::NO_READER,
-        Ok(()) if chosen.is_some_and(Inspection::can_run) => exit::SUCCESS,
+        Ok(()) if is_well => exit::SUCCESS,
         Ok(()) => exit::FAILURE,
     }
 }
@@ -110,9 +140,8 @@ fn cannot(agent: &str, refused: bool) -> Vec<&'static str> {
     features(agent).into_iter().filter(|(_, support)| is_it(*support)).map(|(feature, _)| feature.name()).collect()
 }
 
-fn write_json(out: &mut impl Write, found: &[Inspection]) -> io::Result<()> {
-    let agents: Vec<Value> = found.iter().map(document).collect();
-    serde_json::to_writer_pretty(&mut *out, &json!({ "agents": agents }))?;
+fn write_document(out: &mut impl Write, document: &Value) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
     writeln!(out)
 }
 

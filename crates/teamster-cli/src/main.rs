@@ -12,6 +12,7 @@ mod args;
 mod doctor;
 mod exit;
 mod job;
+mod leftovers;
 mod render;
 mod run;
 mod signals;

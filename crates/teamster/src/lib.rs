@@ -20,6 +20,7 @@
 //!
 //! - [`Runtime`] starts runs; [`Registry`] knows the agents by name.
 //! - [`Run`] is the stream of one run; [`Control`] interrupts or aborts it from elsewhere.
+//! - [`Ledger`] knows the live runs on disk; what a crash left is swept with the first run of a [`Runtime`].
 //! - [`event`] and [`request`] are the vocabulary, [`agent`] the trait for agents of your own.
 //!
 //! What is promised of every run, whatever the CLI does:
@@ -48,6 +49,7 @@ pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, Run};
 pub use runtime::{RunError, Runtime};
+pub use teamster_process::ledger::{self, Ledger};
 pub use teamster_protocol::agent::{self, Agent};
 pub use teamster_protocol::event::{self, Event, RunResult};
 pub use teamster_protocol::request::{self, RunRequest};

@@ -5,7 +5,10 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use teamster_process::Ledger;
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
 use tokio_util::task::TaskTracker;
@@ -25,6 +28,8 @@ pub struct Runtime {
     environment: BTreeMap<OsString, OsString>,
     drivers: TaskTracker,
     gate: Gate,
+    ledger: Arc<Ledger>,
+    swept: AtomicBool,
 }
 
 /// Why a run was refused. Nothing was started.
@@ -66,7 +71,17 @@ impl Runtime {
             environment: environment.into_iter().collect(),
             drivers: TaskTracker::new(),
             gate: Gate::default(),
+            ledger: Arc::new(Ledger::of_user()),
+            swept: AtomicBool::new(false),
         }
+    }
+
+    /// Uses this ledger instead of the user's own: runs are known there while they live, and what crashes left there is
+    /// swept with the first run.
+    #[must_use]
+    pub fn known_in(mut self, ledger: Ledger) -> Self {
+        self.ledger = Arc::new(ledger);
+        self
     }
 
     /// At most this many runs live at once. Further ones wait for their turn, in the order in which they were asked for.
@@ -84,6 +99,11 @@ impl Runtime {
     /// The agents.
     pub fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    /// Where runs are known while they live.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     pub(crate) fn environment(&self) -> &BTreeMap<OsString, OsString> {
@@ -118,8 +138,26 @@ impl Runtime {
         };
         let plan = plan(&*agent, &request)?;
         let host = Host { environment: self.environment.clone(), cwd };
+        self.sweep_once();
         let turn = self.gate.queue();
         Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, plan, warnings, host, request.limits, outlet)))
+    }
+
+    /// Ends and removes what crashes left, beside the first run: no run waits for it.
+    fn sweep_once(&self) {
+        if self.swept.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let ledger = Arc::clone(&self.ledger);
+        self.drivers.spawn_blocking(move || {
+            let sweep = ledger.sweep();
+            for left in sweep.left {
+                tracing::warn!(path = %left.path.display(), reason = %left.reason, "a crashed run was not swept");
+            }
+            for problem in sweep.problems {
+                tracing::warn!(%problem, "the ledger of runs could not be swept");
+            }
+        });
     }
 
     /// Waits until every run of this runtime has ended and left nothing behind; those too that wait for their turn.

@@ -1,10 +1,12 @@
 //! What `teamster doctor` tells.
 
-use std::process::Command;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::process::{Child, Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::command::{Ended, ended};
+use crate::command::{Ended, Running, ended};
 
 /// `teamster doctor` where the agent's CLI is this script.
 fn doctor(script: &str, args: &[&str]) -> Command {
@@ -60,4 +62,116 @@ fn a_program_that_is_no_agent_is_told() {
         assert_eq!(ended.code, Some(1));
         assert!(ended.out.contains(told), "{}", ended.out);
     }
+}
+
+/// A ledger of its own with a run whose host is gone, and the mark of that run's processes.
+struct Crashed {
+    home: tempfile::TempDir,
+    mark: String,
+}
+
+fn crashed() -> Crashed {
+    let home = tempfile::tempdir().unwrap();
+    let mark = format!("TEAMSTER_TREE_doctor_{}", std::process::id());
+    let run = home.path().join("ledger/runs/abcdefghijklmnop");
+    DirBuilder::new().recursive(true).mode(0o700).create(&run).unwrap();
+    let entry = json!({
+        "version": 1,
+        "here": {
+            "boot": fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim(),
+            "pidNamespace": fs::metadata("/proc/self/ns/pid").unwrap().ino(),
+        },
+        "label": "claude",
+        "mark": mark,
+        "began": 1_790_000_000,
+        // No process can have this number.
+        "host": { "pid": i32::MAX, "start": 1 },
+    });
+    fs::write(run.join("entry.json"), entry.to_string()).unwrap();
+    Crashed { home, mark }
+}
+
+impl Crashed {
+    fn doctor(&self, args: &[&str]) -> Command {
+        let mut command = doctor("echo '2.1.197 (Claude Code)'", args);
+        command.env("TEAMSTER_LEDGER_DIR", self.home.path().join("ledger"));
+        command
+    }
+
+    /// A process of the run that is alive.
+    fn member(&self) -> Child {
+        Command::new("sleep").arg("300").env(&self.mark, "1").spawn().unwrap()
+    }
+
+    fn is_empty(&self) -> bool {
+        fs::read_dir(self.home.path()).unwrap().next().is_none()
+    }
+}
+
+#[test]
+fn live_runs_and_leftovers_are_counted() {
+    let crashed = crashed();
+    let told = ended(crashed.doctor(&[]));
+    assert_eq!(told.code, Some(0));
+    assert!(told.out.contains("runs: 0 live, 1 left by crashes; `teamster doctor --sweep`"), "{}", told.out);
+    let told: Value = serde_json::from_str(&ended(crashed.doctor(&["--json"])).out).unwrap();
+    assert_eq!(told["runs"]["leftovers"][0]["agent"], "claude");
+    assert_eq!(told["runs"]["leftovers"][0]["began"], "2026-09-21T14:13:20Z");
+    assert!(!crashed.is_empty());
+}
+
+#[test]
+fn a_sweep_ends_what_a_crash_left_and_tells_it() {
+    let crashed = crashed();
+    let mut member = crashed.member();
+    let told = ended(crashed.doctor(&["--sweep"]));
+    assert_eq!(told.code, Some(0), "{}", told.out);
+    let ended_it = format!("/abcdefghijklmnop (claude since 2026-09-21T14:13:20Z); ended {} (sleep)", member.id());
+    assert!(told.out.contains(&ended_it), "{}", told.out);
+    assert!(told.out.ends_with("runs: 0 live, 1 swept; nothing is left by crashes\n"), "{}", told.out);
+    assert!(!told.out.contains("claude:"), "no agent is looked at");
+    assert_eq!(member.wait().unwrap().code(), None);
+    assert!(crashed.is_empty());
+
+    let told = ended(crashed.doctor(&["--sweep", "--json"]));
+    assert_eq!(told.code, Some(0));
+    let told: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told, json!({ "sweep": { "clean": true, "live": 0, "removed": [], "left": [], "problems": [] } }));
+}
+
+#[test]
+fn a_sweep_from_inside_of_the_crashed_run_leaves_it_and_says_so_with_code_1() {
+    let crashed = crashed();
+    let mut member = crashed.member();
+    let mut doctor = crashed.doctor(&["--sweep"]);
+    doctor.env(&crashed.mark, "1");
+    let told = ended(doctor);
+    assert_eq!(told.code, Some(1));
+    assert!(told.out.contains("sweep from outside of it"), "{}", told.out);
+    assert!(member.try_wait().unwrap().is_none());
+    assert_eq!(ended(crashed.doctor(&["--sweep"])).code, Some(0));
+    member.wait().unwrap();
+}
+
+#[test]
+fn sweeps_of_several_processes_at_once_are_all_well() {
+    let crashed = crashed();
+    let mut members: Vec<_> = (0..3).map(|_| crashed.member()).collect();
+    let sweeps: Vec<_> = (0..4).map(|_| Running::start(&mut crashed.doctor(&["--sweep", "--json"]))).collect();
+    let told: Vec<_> = sweeps.into_iter().map(Running::end).collect();
+    let removed = told.iter().map(|told| {
+        let told: Value = serde_json::from_str(&told.out).unwrap();
+        told["sweep"]["removed"].as_array().unwrap().len()
+    });
+    assert_eq!(removed.sum::<usize>(), 1);
+    assert!(told.iter().all(|told| told.code == Some(0)));
+    assert!(members.iter_mut().all(|member| member.wait().unwrap().code().is_none()));
+    assert!(crashed.is_empty());
+}
+
+#[test]
+fn a_sweep_looks_at_no_agent() {
+    let told = ended(doctor("", &["--sweep", "--agent", "codex"]));
+    assert_eq!(told.code, Some(2));
+    assert!(told.err.contains("cannot be used with"), "{}", told.err);
 }

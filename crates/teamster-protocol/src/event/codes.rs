@@ -93,6 +93,8 @@ open_enum! {
         ModelFallback = "MODEL_FALLBACK",
         /// The agent did not exit after its final result and was ended.
         ExitForced = "EXIT_FORCED",
+        /// The run is not known on disk: if this program is killed with all its helpers, nobody will clear up after it.
+        LedgerUnavailable = "LEDGER_UNAVAILABLE",
         /// What the agent says of itself for people to read.
         Notice = "NOTICE",
     }

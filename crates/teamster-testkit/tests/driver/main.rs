@@ -25,4 +25,5 @@ mod slow;
 mod start;
 mod stdin;
 mod stopping;
+mod sweeping;
 mod watchdog;
