@@ -120,6 +120,7 @@ impl Runtime {
     pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
         let agent = self.registry.get(agent)?;
         request.validate()?;
+        request.limits = request.limits.capped();
         let mut cwd = working_directory(request.cwd.as_deref())?;
         if request.project_trust == ProjectTrust::Untrusted {
             // An agent may have to be told which directory that is: by its own name, however it was reached.

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Limits of one run. A limit of zero is off; a grace or drain period of zero is none.
+use super::RequestError;
+
+/// Limits of one run. A limit of zero is off; a grace or drain period of zero is none. What is longer than ten years is
+/// ten years.
 ///
 /// In JSON durations are whole milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,10 +43,45 @@ pub struct Limits {
     #[serde(rename = "drainMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub drain: Duration,
-    /// Bytes of one line of output; a longer line is skipped with a warning. Default 64 MiB.
+    /// Bytes of one line of output; a longer line is skipped with a warning. Default 64 MiB. Not zero.
     pub max_line_bytes: usize,
-    /// Bytes of diagnostics that are kept. Default 64 KiB.
+    /// Bytes of diagnostics that are kept. Default 64 KiB; with zero none are.
     pub stderr_bytes: usize,
+    /// Bytes of events that wait in memory for a consumer that is slow, roughly. Default 4 MiB; with zero one event does.
+    pub backlog_bytes: usize,
+    /// Bytes of events that wait on disk when memory is used up. When this is used up too, no more is read, and the agent
+    /// waits. Default 1 GiB; with zero nothing waits on disk.
+    pub backlog_disk_bytes: u64,
+}
+
+/// Whatever is longer, nobody waits for; and it can be added to any time of day.
+const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
+
+impl Limits {
+    /// The same, with no duration so long that it cannot be reckoned with.
+    #[must_use]
+    pub fn capped(mut self) -> Self {
+        let durations = [
+            &mut self.startup,
+            &mut self.silence,
+            &mut self.tool,
+            &mut self.after_result,
+            &mut self.deadline,
+            &mut self.grace,
+            &mut self.drain,
+        ];
+        for duration in durations {
+            *duration = LONGEST.min(*duration);
+        }
+        self
+    }
+
+    pub(super) fn validate(&self) -> Result<(), RequestError> {
+        if self.max_line_bytes == 0 {
+            return Err(RequestError::Zero { field: "max_line_bytes", why: "every line would be too long" });
+        }
+        Ok(())
+    }
 }
 
 impl Default for Limits {
@@ -58,6 +96,8 @@ impl Default for Limits {
             drain: Duration::from_millis(500),
             max_line_bytes: 64 << 20,
             stderr_bytes: 64 << 10,
+            backlog_bytes: 4 << 20,
+            backlog_disk_bytes: 1 << 30,
         }
     }
 }
@@ -73,5 +113,21 @@ mod millis {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_duration_is_too_long_to_be_reckoned_with_and_usual_ones_stay() {
+        let usual = Limits::default();
+        assert_eq!(usual.clone().capped(), usual);
+        let mut endless = usual;
+        endless.deadline = Duration::MAX;
+        endless.grace = Duration::MAX;
+        let capped = endless.capped();
+        assert_eq!((capped.deadline, capped.grace), (LONGEST, LONGEST));
     }
 }

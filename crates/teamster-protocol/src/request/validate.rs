@@ -71,6 +71,14 @@ pub enum RequestError {
     /// A budget that is no amount.
     #[error("max_budget_usd must be a positive amount")]
     Budget,
+    /// A limit that would let nothing through.
+    #[error("{field} must not be zero: {why}")]
+    Zero {
+        /// The field of the request.
+        field: &'static str,
+        /// What it would do.
+        why: &'static str,
+    },
     /// Two options that exclude each other.
     #[error("{first} and {second} exclude each other: {why}")]
     Contradiction {
@@ -104,6 +112,7 @@ impl RunRequest {
         }
         self.validate_names()?;
         self.validate_environment()?;
+        self.limits.validate()?;
         for (name, server) in &self.mcp_servers {
             server.validate(name)?;
         }

@@ -32,7 +32,7 @@ fn http(url: &str, headers: &[(&str, &str)]) -> McpServer {
 fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
     let server = |name: &str, server: McpServer| request(|r| r.mcp_servers = [(name.to_owned(), server)].into());
     let env = |name: &str, value: &str| request(|r| r.env = [(name.to_owned(), value.to_owned())].into());
-    let table = [
+    let table = vec![
         RunRequest::new(""),
         RunRequest::new(" \n\t"),
         request(|r| r.model = Some(String::new())),
@@ -60,12 +60,14 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
         request(|r| r.schema = Some(json!("object"))),
         request(|r| r.max_budget_usd = Some(0.0)),
         request(|r| r.max_budget_usd = Some(f64::NAN)),
+        request(|r| r.limits.max_line_bytes = 0),
         request(|r| {
             r.output = OutputMode::Batch;
             r.attachments = vec![Attachment::Path("a.png".into())];
         }),
     ];
-    let texts = table.map(|request| request.validate().unwrap_err().to_string()).join("\n");
+    let texts: Vec<_> = table.iter().map(|request| request.validate().unwrap_err().to_string()).collect();
+    let texts = texts.join("\n");
     insta::assert_snapshot!(texts, @r#"
     the prompt is empty: say what the agent is to do
     the prompt is empty: say what the agent is to do
@@ -94,6 +96,7 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
     the schema must be a JSON object
     max_budget_usd must be a positive amount
     max_budget_usd must be a positive amount
+    max_line_bytes must not be zero: every line would be too long
     batch output and attachments exclude each other: they go to the agent as a stream
     "#);
 }

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 
-use teamster::event::WarningCode;
+use teamster::event::{ErrorCode, WarningCode};
 use teamster_testkit::fake::Script;
 
 use crate::lab::{
-    INTERRUPT, Lab, SHORT, agent, block_until, bounded, counted, eventually, good_end, is_alive, is_text, read_until,
-    rest_after, rest_of, state,
+    INTERRUPT, LONG, Lab, SHORT, agent, block_until, bounded, counted, eventually, good_end, is_alive, is_text,
+    read_until, rest_after, rest_of, state,
 };
 
 const DELTAS: u64 = 200_000;
@@ -39,6 +39,58 @@ async fn a_slow_consumer_does_not_wake_the_watchdog() {
     let events = read_until(&mut run, is_text).await;
     tokio::time::sleep(SHORT * 15).await;
     rest_after(events, &mut run).await.is_good(&counted(20_000));
+}
+
+/// Hours of it, as far as the watchdog is concerned: many times its limits.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_that_stops_reading_for_long_holds_the_agent_up_and_loses_nothing() {
+    let lab = Lab::new();
+    let script =
+        agent(&lab).claude_burst(30_000).write_pid(&lab.pid_file(), "written").claude_result("all of it").read_to_end();
+    let mut request = lab.request(&script);
+    request.limits.backlog_bytes = 100_000;
+    request.limits.backlog_disk_bytes = 400_000;
+    request.limits.silence = SHORT * 4;
+    request.limits.after_result = LONG;
+    let mut run = lab.start(request);
+    let events = read_until(&mut run, is_text).await;
+    tokio::time::sleep(SHORT * 8).await;
+    // Memory and disk are used up, and nothing more is read: the agent stands still, and nobody blames it.
+    assert_eq!(lab.pids().len(), 1);
+    let told = rest_after(events, &mut run).await;
+    told.is_good(&counted(30_000));
+    assert_eq!(told.warnings(&WarningCode::Spilled).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_that_stops_reading_where_nothing_may_wait_on_disk_loses_nothing() {
+    let lab = Lab::new();
+    let script = agent(&lab).claude_burst(20_000).claude_result("all of it").read_to_end();
+    let mut request = lab.request(&script);
+    request.limits.backlog_bytes = 0;
+    request.limits.backlog_disk_bytes = 0;
+    request.limits.silence = SHORT * 4;
+    request.limits.after_result = LONG;
+    let mut run = lab.start(request);
+    let events = read_until(&mut run, is_text).await;
+    tokio::time::sleep(SHORT * 8).await;
+    let told = rest_after(events, &mut run).await;
+    told.is_good(&counted(20_000));
+    assert!(told.warnings(&WarningCode::Spilled).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadline_does_not_wait_for_a_consumer_that_does_not_read() {
+    let lab = Lab::new();
+    let mut request = lab.request(&agent(&lab).claude_burst(u64::MAX));
+    request.limits.backlog_bytes = 0;
+    request.limits.backlog_disk_bytes = 0;
+    request.limits.deadline = SHORT * 5;
+    request.limits.grace = SHORT;
+    let mut run = lab.start(request);
+    let agent = lab.pid("agent").await;
+    eventually("the agent is gone", || !is_alive(agent)).await;
+    rest_of(&mut run).await.failed(&ErrorCode::DeadlineExceeded);
 }
 
 /// The test blocks the thread that the drivers need too. When they go on, the limit has long passed, but the agents'

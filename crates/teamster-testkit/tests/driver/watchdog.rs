@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::Limits;
-use teamster_testkit::fake::Script;
+use teamster_testkit::fake::{Child, Script};
 
 use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end};
 
@@ -148,6 +148,46 @@ async fn an_agent_that_is_ended_by_a_limit_is_asked_politely_first() {
     let told = told.await;
     barked(&told, &["limit: silence"]);
     assert_eq!(told.result().exit_code, Some(0));
+}
+
+#[tokio::test]
+async fn what_an_agent_says_on_stderr_does_not_feed_the_watchdog() {
+    let lab = Lab::new();
+    let script = (0..1000).fold(agent(&lab), |script, _| script.stderr("still here\n").sleep(SHORT / 10));
+    barked(&play(&lab, &script, |limits| limits.silence = SHORT * 2).await, &["limit: silence"]);
+}
+
+#[tokio::test]
+async fn a_tool_that_is_only_said_to_run_still_is_ended_by_its_limit() {
+    let lab = Lab::new();
+    // What Claude Code prints every now and then in some environments (`knob_tool_progress`).
+    let progress = json!({
+        "type": "tool_progress", "tool_use_id": "bash-progress-0", "parent_tool_use_id": "toolu_1",
+        "tool_name": "Bash", "elapsed_time_seconds": 3,
+    });
+    let script = agent(&lab).claude_tool("toolu_1", "Bash", &json!({"command": "make"}));
+    let script = (0..1000).fold(script, |script, _| script.line(progress.clone()).sleep(SHORT / 10));
+    barked(&play(&lab, &script, |limits| limits.tool = SHORT * 2).await, &["limit: tool", "Bash"]);
+}
+
+#[tokio::test]
+async fn limits_without_end_are_limits_that_are_never_reached() {
+    let lab = Lab::new();
+    let script = agent(&lab)
+        .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
+        .claude_tool_result("toolu_1", "made")
+        .spawn(Child::new(Script::new().ready().sleep(SHORT)))
+        .then(good_end("Hello"));
+    let told = play(&lab, &script, |limits| {
+        limits.startup = Duration::MAX;
+        limits.silence = Duration::MAX;
+        limits.tool = Duration::MAX;
+        limits.after_result = Duration::MAX;
+        limits.deadline = Duration::MAX;
+        limits.grace = Duration::MAX;
+        limits.drain = Duration::MAX;
+    });
+    told.await.is_good("Hello");
 }
 
 #[tokio::test]

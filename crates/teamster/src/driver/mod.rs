@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::gate::Turn;
 use crate::run::Outlet;
-use outbox::Outbox;
+use outbox::{Bounds, Outbox};
 
 /// What the host gives to a run.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) async fn drive(
         () = turn.come() => false,
     };
     let started = Instant::now();
-    let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone());
+    let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
     let mut story = Story::new(plan.protocol, outbox, started);
     for warning in warnings {
         story.say(warning.into());

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use teamster_process::Spill;
 use teamster_protocol::event::{Event, Warning, WarningCode};
+use teamster_protocol::request::Limits;
 use tokio::sync::mpsc;
 
 /// How much may wait.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bounds {
     /// Bytes of events in memory, roughly.
     memory: usize,
@@ -19,9 +20,9 @@ pub(crate) struct Bounds {
     disk: u64,
 }
 
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { memory: 4 << 20, disk: 1 << 30 }
+impl Bounds {
+    pub(super) fn of(limits: &Limits) -> Self {
+        Self { memory: limits.backlog_bytes, disk: limits.backlog_disk_bytes }
     }
 }
 
@@ -54,8 +55,8 @@ pub(crate) struct Backlog {
 }
 
 impl Outbox {
-    pub(super) fn new(consumer: mpsc::Sender<Event>, estate: Estate) -> Self {
-        Self { consumer, backlog: Backlog::default(), estate }
+    pub(super) fn new(consumer: mpsc::Sender<Event>, estate: Estate, bounds: Bounds) -> Self {
+        Self { consumer, backlog: Backlog { bounds, ..Backlog::default() }, estate }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -77,7 +78,7 @@ impl Outbox {
     pub(super) async fn deliver(&mut self) {
         let consumer = self.consumer.clone();
         let Ok(mut permit) = consumer.reserve().await else {
-            // The consumer is gone, and the run is being ended.
+            // The consumer is gone, and the run is being ended: `push` keeps nothing any more.
             self.backlog = Backlog::default();
             return;
         };
@@ -116,7 +117,7 @@ impl Backlog {
         let is_last = matches!(event, Event::Error(_) | Event::Done(_));
         if self.is_full() {
             self.overflow.push_back(event);
-        } else if self.spilled() > 0 || (self.front_bytes >= self.bounds.memory && !is_last) {
+        } else if self.spilled() > 0 || (self.is_memory_used_up() && !is_last) {
             self.push_to_disk(event);
         } else {
             self.push_to_memory(event);
@@ -144,12 +145,19 @@ impl Backlog {
         !self.overflow.is_empty()
     }
 
+    fn is_memory_used_up(&self) -> bool {
+        !self.front.is_empty() && self.front_bytes >= self.bounds.memory
+    }
+
     fn push_to_memory(&mut self, event: Event) {
         self.front_bytes += weight(&event);
         self.front.push_back(event);
     }
 
     fn push_to_disk(&mut self, event: Event) {
+        if self.bounds.disk == 0 {
+            return self.overflow.push_back(event);
+        }
         if self.spill.is_none() {
             match Spill::create(&std::env::temp_dir(), self.bounds.disk) {
                 Ok(spill) => self.spill = Some(spill),
@@ -256,6 +264,19 @@ mod tests {
     }
 
     #[test]
+    fn with_bounds_of_zero_one_event_waits_before_reading_stops() {
+        let mut backlog = Backlog::default();
+        backlog.push(text(0));
+        assert!(!backlog.is_full());
+        backlog.push(text(1));
+        backlog.push(text(2));
+        assert!(backlog.is_full());
+        let events = all(&mut backlog);
+        assert_eq!(numbers(&events), [0, 1, 2]);
+        assert!(!backlog.is_full() && !events.iter().any(is_spilled));
+    }
+
+    #[test]
     fn nothing_comes_between_an_error_and_its_done() {
         let last = || {
             let failure = Failure::new(ErrorCode::Protocol, "");
@@ -271,7 +292,7 @@ mod tests {
     #[tokio::test]
     async fn a_consumer_that_is_gone_holds_nothing_up() {
         let (sender, consumer) = mpsc::channel(1);
-        let mut outbox = Outbox::new(sender, Estate::default());
+        let mut outbox = Outbox::new(sender, Estate::default(), Bounds::of(&Limits::default()));
         outbox.push(text(1));
         drop(consumer);
         outbox.push(text(2));
@@ -283,7 +304,7 @@ mod tests {
     async fn what_is_not_delivered_is_left_to_the_run() {
         let (sender, mut consumer) = mpsc::channel(2);
         let estate = Estate::default();
-        let mut outbox = Outbox::new(sender, estate.clone());
+        let mut outbox = Outbox::new(sender, estate.clone(), Bounds::of(&Limits::default()));
         (0..5).map(text).for_each(|event| outbox.push(event));
         outbox.deliver().await;
         drop(outbox);

@@ -102,8 +102,8 @@ impl Stream {
                 let line: ControlRequestLine = serde_json::from_str(text)?;
                 actions.push(Action::Write(control::refuse(&line.request_id, &line.request.subtype)));
             }
-            // A heartbeat says nothing about the agent's work.
-            ("keep_alive", _) => {}
+            // Heartbeats say nothing about the agent's work: the second counts the seconds of a tool, be it stuck or not.
+            ("keep_alive" | "tool_progress", _) => {}
             _ => actions.push(Action::Alive),
         }
         Ok(())
