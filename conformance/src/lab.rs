@@ -54,6 +54,7 @@ pub struct Lab {
     folder: TempDir,
     agent: &'static str,
     provider: Provider,
+    environment: Vec<(OsString, OsString)>,
     runtime: Runtime,
     cli: PathBuf,
     runs: AtomicU32,
@@ -140,8 +141,9 @@ impl Lab {
             (OsString::from("LANG"), OsString::from("C.UTF-8")),
         ];
         let variables = variables.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let runtime = Runtime::with_environment(Registry::default(), environment.into_iter().chain(variables));
-        Ok(Self { folder, agent, provider, runtime, cli, runs: AtomicU32::new(0) })
+        let environment: Vec<_> = environment.into_iter().chain(variables).collect();
+        let runtime = Runtime::with_environment(Registry::default(), environment.clone());
+        Ok(Self { folder, agent, provider, environment, runtime, cli, runs: AtomicU32::new(0) })
     }
 
     /// The agent's home directory.
@@ -164,6 +166,11 @@ impl Lab {
     /// The model's side.
     pub fn provider(&self) -> &Provider {
         &self.provider
+    }
+
+    /// All that the agents of this lab know of their surroundings.
+    pub fn environment(&self) -> &[(OsString, OsString)] {
+        &self.environment
     }
 
     /// What the runs of this lab are started by.

@@ -1,6 +1,7 @@
 //! A laboratory for real agent CLIs: each runs in a HOME of its own, in a clean environment, against a model provider that
 //! plays a scenario.
 //!
+//! - [`Agent`]: one of the four, and what a scenario calls by another name on it.
 //! - [`Lab`]: the home, the project, the provider, and a runtime to drive the agent with.
 //! - [`Live`]: a run under way; [`Recording`]: what it said and what the model was asked.
 //! - [`Trace`]: the processes of a run, found by a variable in their environment, wherever they have moved to.
@@ -8,11 +9,13 @@
 //! Every run that ends is checked here: its stream keeps the rules, in memory and as NDJSON, and no process outlives it.
 //! What it said is printed, which test runners show when the test fails.
 
+mod agents;
 mod lab;
 mod live;
 mod recording;
 mod trace;
 
+pub use agents::{AGENTS, Agent};
 pub use lab::Lab;
 pub use live::Live;
 pub use recording::Recording;

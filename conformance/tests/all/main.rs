@@ -4,17 +4,11 @@
 //! usage against the provider's own numbers. Left out are the events that are about circumstances (`usage`, `warning`,
 //! `rate_limit`, `plan`) and how often a text was cut.
 
-#![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
-
-mod agents;
-
 use anyhow::Result;
 use teamster::event::{ErrorCode, Event};
 use teamster::request::{Conversation, PermissionMode};
-use teamster_conformance::Recording;
+use teamster_conformance::{AGENTS, Agent, Recording};
 use teamster_testkit::provider::{HttpError, Reply, Scenario, Turn};
-
-use agents::{AGENTS, Agent};
 
 const UNICODE: &str =
     "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd} e\u{301} \t\"quoted\" back\\slash\n\n```rust\nfn main() {}\n```\nend.";
@@ -43,7 +37,7 @@ async fn on_each(scenario: impl Fn(&Agent) -> Scenario, look: impl Fn(&Agent, &R
         request.permissions.mode = PermissionMode::Full;
         let recording = lab.run(request).await?;
         if !recording.result.is_error {
-            agent.check_usage(&lab, &recording);
+            agent.check_usage(&lab, &recording)?;
         }
         look(agent, &recording);
     }

@@ -237,6 +237,11 @@ impl Gate {
         self.change(|gate| *gate = GateState::default());
     }
 
+    /// Whether an answer has come to the gate.
+    pub fn is_reached(&self) -> bool {
+        self.stage.gates().borrow().get(&self.name).is_some_and(|gate| gate.reached)
+    }
+
     /// Waits until an answer has come to the gate.
     pub async fn wait_reached(&self, bound: Duration) -> Result<(), WaitError> {
         let mut gates = self.stage.gates().subscribe();
