@@ -10,6 +10,7 @@ mod demo;
 mod fuzz;
 mod install_clis;
 mod load;
+mod soak;
 mod test;
 mod tools;
 mod totals;
@@ -45,6 +46,7 @@ enum Command {
     /// Let hundreds of runs live at once in one process, and measure what they cost it
     Load(load::Args),
     Fuzz(fuzz::Args),
+    Soak(soak::Args),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +71,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Bench => bench::run()?,
         Command::Load(args) => load::run(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
+        Command::Soak(args) => soak::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -84,6 +84,9 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         check("examples in the docs", Action::Count(cargo(&["test", "--doc", "--workspace", "--all-features"]))),
         check("docs", Action::Run(docs)),
     ];
+    if !tools.nextest {
+        checks.push(check("survival", Action::Count(survival(tools, Column::Fake))));
+    }
     if scope != Scope::Quick {
         checks.push(check("agent CLIs", Action::InstallClis));
         checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
@@ -106,6 +109,17 @@ enum Part {
     Conformance,
 }
 
+/// Who plays the CLI in the survival suite.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    Fake,
+    /// The fake agent and all real CLIs.
+    Every,
+}
+
+/// The part of the survival suite that needs no Node.
+const FAKE_SURVIVAL: &str = "binary(survival) & test(/^(fake|table)::/)";
+
 fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
     if !tools.nextest {
         return match part {
@@ -120,17 +134,37 @@ fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
                 "--tests",
             ]),
             Part::Conformance => {
-                cargo(&["test", "--package", "teamster-conformance", "--all-features", "--", "--test-threads=2"])
+                let mut command = cargo(&["test", "--package", "teamster-conformance", "--all-features", "--"]);
+                command.args(["--test-threads=2", "--skip", "fake::", "--skip", "table::"]);
+                command
             }
         };
     }
     let filter = match part {
-        Part::Ordinary => "not package(teamster-conformance)",
-        Part::Conformance => "package(teamster-conformance)", // bounded by its group in .config/nextest.toml
+        Part::Ordinary => format!("not package(teamster-conformance) | ({FAKE_SURVIVAL})"),
+        // Bounded by its group in .config/nextest.toml.
+        Part::Conformance => format!("package(teamster-conformance) & not ({FAKE_SURVIVAL})"),
     };
-    let mut command = cargo(&["nextest", "run", "--workspace", "--all-features", "--filterset", filter]);
+    let mut command = cargo(&["nextest", "run", "--workspace", "--all-features", "--filterset", &filter]);
     if scope == Scope::Ci {
         command.args(["--profile", "ci"]);
+    }
+    command
+}
+
+/// The survival suite alone.
+pub(crate) fn survival(tools: &Tools, column: Column) -> Command {
+    if tools.nextest {
+        let filter = match column {
+            Column::Fake => FAKE_SURVIVAL,
+            Column::Every => "binary(survival)",
+        };
+        return cargo(&["nextest", "run", "--workspace", "--all-features", "--filterset", filter]);
+    }
+    let mut command = cargo(&["test", "--package", "teamster-conformance", "--all-features", "--test", "survival"]);
+    command.args(["--", "--test-threads=2"]);
+    if column == Column::Fake {
+        command.args(["--skip", "claude::", "--skip", "codex::", "--skip", "gemini::", "--skip", "opencode::"]);
     }
     command
 }

@@ -1,0 +1,152 @@
+//! Who lives, and which files are there.
+//!
+//! A process belongs to a cell if the cell's mark is in its environment or its token in its arguments, if it descends from
+//! the cell's host, or if it was seen to do so earlier. So a daemon is found that left its session, lost its parents and threw
+//! its environment away.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable in the environment of everybody in a cell.
+pub(crate) const MARK: &str = "TEAMSTER_SURVIVAL";
+
+/// Counts the processes of a cell.
+#[derive(Debug)]
+pub(crate) struct Census {
+    token: String,
+    host: Mutex<Option<u32>>,
+    /// Everybody who was ever found, by number and start.
+    seen: Mutex<BTreeSet<(u32, u64)>>,
+}
+
+/// A process that lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    pub(crate) state: char,
+    parent: u32,
+    started: u64,
+    pub(crate) command: String,
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let command: String = self.command.chars().take(160).collect();
+        write!(formatter, "{} ({}, child of {}) `{command}`", self.pid, self.state, self.parent)
+    }
+}
+
+impl Census {
+    pub(crate) fn new(token: &str) -> Self {
+        Self { token: token.to_owned(), host: Mutex::default(), seen: Mutex::default() }
+    }
+
+    /// From now on the descendants of this process belong to the cell, but not the process itself.
+    pub(crate) fn set_host(&self, pid: u32) {
+        *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(pid);
+    }
+
+    /// The cell's processes that live now, without the host.
+    pub(crate) fn living(&self) -> Vec<Process> {
+        let host = *self.host.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = processes();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for process in all.values() {
+            if self.bears_mark(process) || host.is_some_and(|host| descends(process, host, &all)) {
+                seen.insert((process.pid, process.started));
+            }
+        }
+        let lives = |process: &Process| {
+            host != Some(process.pid) && seen.contains(&(process.pid, process.started)) && is_alive(process)
+        };
+        all.into_values().filter(lives).collect()
+    }
+
+    /// Ends everybody who is left, so that a failure of one cell is no fault of the next.
+    pub(crate) fn kill_all(&self) {
+        for process in self.living() {
+            signal(process.pid, Signal::KILL);
+        }
+    }
+
+    fn bears_mark(&self, process: &Process) -> bool {
+        if process.command.contains(&self.token) {
+            return true;
+        }
+        let mark = format!("{MARK}={}", self.token);
+        let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
+    }
+}
+
+/// Sends a signal; that the process is gone is no failure.
+pub(crate) fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        _ = kill_process(pid, signal);
+    }
+}
+
+/// The state of a process; `None` if there is none.
+pub(crate) fn state(pid: u32) -> Option<char> {
+    read(pid).map(|process| process.state)
+}
+
+/// Everything in a directory but the directories that are made once and kept.
+pub(crate) fn files(directory: &Path, kept: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let is_kept = is_directory && kept.iter().any(|kept| path.ends_with(kept));
+        if is_directory {
+            found.extend(files(&path, kept));
+        }
+        if !is_kept {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn is_alive(process: &Process) -> bool {
+    !matches!(process.state, 'Z' | 'X')
+}
+
+fn descends(process: &Process, host: u32, all: &BTreeMap<u32, Process>) -> bool {
+    let mut parent = process.parent;
+    // As many steps as there are processes: what is read piece by piece may go round in circles.
+    for _ in 0..all.len() {
+        if parent == host {
+            return true;
+        }
+        match all.get(&parent) {
+            Some(next) => parent = next.parent,
+            None => return false,
+        }
+    }
+    false
+}
+
+fn processes() -> BTreeMap<u32, Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, read(pid)?))).collect()
+}
+
+fn read(pid: u32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in parentheses, may contain anything.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let command = String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " ");
+    Some(Process { pid, state, parent, started, command })
+}

@@ -1,0 +1,76 @@
+//! The survival suite: every fault, on the fake agent and on each real CLI where it can be made.
+//!
+//! A cell of the table in `docs/survival.md` is a test, `COLUMN::ROW`; what the table says is what the test asserts. The
+//! column `fake` needs no CLI and no Node. `UPDATE_DOCS=1 cargo test -p teamster-conformance --test survival table::` writes the
+//! table anew.
+//!
+//! - `row`, `rows`: the table as data. - `fault`: how a fault is made, step by step. - `place`: where a cell happens.
+//! - `host`: the program that holds the run, and is killed in some rows; `caller`: its other end. - `census`: who lives,
+//!   and which files are there. - `cell`: plays a cell and compares. - `table`: the page.
+//!
+//! This program plays three parts: the tests, the host, and (with a script in its environment) the fake agent.
+
+mod caller;
+mod cell;
+mod census;
+mod fault;
+mod host;
+mod place;
+mod row;
+mod rows;
+mod table;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use libtest_mimic::{Arguments, Failed, Trial};
+use teamster_testkit::fake::{SCRIPT_ENV, play, read_script};
+
+use row::{Column, Row};
+
+fn main() -> ExitCode {
+    if let Ok(script) = std::env::var(SCRIPT_ENV) {
+        return or_report(read_script(&script).and_then(|script| play(&script)).map_err(Into::into));
+    }
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let [_, part, spec] = arguments.as_slice()
+        && part == host::PART
+    {
+        return or_report(host::main(Path::new(spec)));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials()).exit_code()
+}
+
+fn trials() -> Vec<Trial> {
+    let mut trials = vec![Trial::test("table::is_current", || table::is_current().map_err(|error| failed(&error)))];
+    for row in rows::all() {
+        let row = Arc::new(row);
+        for column in Column::all() {
+            if let Some(expected) = row.expected(column) {
+                let row: Arc<Row> = Arc::clone(&row);
+                let name = format!("{}::{}", column.name(), row.id);
+                trials.push(Trial::test(name, move || {
+                    cell::play(&row, column, expected).map_err(|error| failed(&error))
+                }));
+            }
+        }
+    }
+    trials
+}
+
+fn failed(error: &anyhow::Error) -> Failed {
+    format!("{error:#}").into()
+}
+
+#[expect(clippy::print_stderr, reason = "a program of its own, whose diagnostics these are")]
+fn or_report(result: Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

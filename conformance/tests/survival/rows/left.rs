@@ -1,0 +1,44 @@
+//! Processes that the CLI leaves behind.
+
+use crate::fault::{Fault, Moment, Step};
+use crate::place::Place;
+use crate::row::{Column, Row, success};
+
+use super::SHORT;
+
+pub(super) fn rows() -> Vec<Row> {
+    vec![
+        Row::new("grandchild_keeps_stdout", "a grandchild keeps stdout open", |place| {
+            place.answers().after_shell("sleep $T &").asking(|request| request.limits.drain = SHORT).then(said())
+        })
+        .fake(success(5))
+        .real(success(10)),
+        Row::new("daemon", "a daemon: a session of its own, its parents end at once", |place| {
+            daemon(place, "setsid sleep")
+        })
+        .fake(success(5))
+        .real(success(10)),
+        Row::new("stubborn_daemon", "a daemon that ignores SIGTERM and SIGHUP and holds stdout and stderr", |place| {
+            place.answers().after_shell("(trap '' TERM HUP; setsid sleep $T &)").asking(|request| {
+                request.limits.drain = SHORT;
+                request.limits.grace = SHORT;
+            })
+        })
+        .fake(success(5))
+        .elsewhere("alike"),
+    ]
+}
+
+fn said() -> [Step; 1] {
+    [Step::Await(Moment::Said)]
+}
+
+/// The fake agent finds it in its surroundings; a real CLI starts it by its shell tool.
+fn daemon(place: &Place, program: &str) -> Fault {
+    let start = |seconds: &str| format!("({program} {seconds} </dev/null >/dev/null 2>&1 &)");
+    let fault = match place.column {
+        Column::Fake => place.answers().after_shell(&start("$T")),
+        Column::Real(_) => place.runs(&start(&place.token)),
+    };
+    fault.then(said())
+}

@@ -1,0 +1,35 @@
+//! The rows, by what goes wrong.
+
+mod caller;
+mod end;
+mod left;
+mod output;
+mod start;
+mod surroundings;
+
+use std::time::Duration;
+
+use crate::row::Row;
+
+/// A limit that is to be reached.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// A limit that nothing waits for.
+const LONG: Duration = Duration::from_mins(10);
+
+/// The rows under their headings.
+pub(crate) fn groups() -> [(&'static str, Vec<Row>); 6] {
+    [
+        ("Processes that the CLI leaves behind", left::rows()),
+        ("How the CLI ends, or does not", end::rows()),
+        ("What the CLI writes", output::rows()),
+        ("A CLI that cannot be started", start::rows()),
+        ("Surroundings that break", surroundings::rows()),
+        ("What the caller does", caller::rows()),
+    ]
+}
+
+/// All rows.
+pub(crate) fn all() -> impl Iterator<Item = Row> {
+    groups().into_iter().flat_map(|(_, rows)| rows)
+}

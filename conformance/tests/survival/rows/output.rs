@@ -1,0 +1,75 @@
+//! What the CLI writes instead of its protocol, or around it.
+
+use teamster_testkit::fake::Script;
+
+use crate::fault::{Cli, Fault};
+use crate::place::{SAID, begun, good_end};
+use crate::row::{Column, Row, success};
+
+/// The longest line that is read by default, and one byte.
+const TOO_LONG: u64 = (64 << 20) + 1;
+
+const STDERR_LINES: u64 = 250_000;
+
+pub(super) fn rows() -> Vec<Row> {
+    vec![
+        Row::new("a_line_of_64_mb", "64 MB on one line, before the answer", |_| {
+            noise(Script::new().long_line(TOO_LONG))
+        })
+        .fake(success(20))
+        .elsewhere("scripted"),
+        Row::new("stderr_flood", "25 MB of stderr first", |place| match place.column {
+            Column::Fake => {
+                let line = "e".repeat(100);
+                scripted(Script::new().stderr_lines(STDERR_LINES, line).then(begun()).then(good_end()))
+            }
+            Column::Real(_) => place.answers().after_shell("head -c 25000000 /dev/zero | tr '\\0' e >&2"),
+        })
+        .fake(success(20))
+        .on("claude", success(30))
+        .on("codex", success(30))
+        .elsewhere("alike"),
+        Row::new("noise", "noise: text, invalid UTF-8, NUL bytes, half a document, empty lines, CRLF", |place| {
+            place.answers().after_shell(
+                "printf 'Warning: \\303\\251\\n\\377\\376\\200 noise\\n\\000\\000\\n{\"type\":\\n42\\r\\n\\n\\r\\n'",
+            )
+        })
+        .fake(success(10))
+        .real(success(30)),
+        Row::new("crlf", "every line ends with CRLF", |place| {
+            place.answers().launched_by("\"$CLI\" \"$@\" | sed -u 's/$/\\r/'")
+        })
+        .fake(success(10))
+        .on("claude", success(30))
+        .on("codex", success(30))
+        .elsewhere("alike"),
+        Row::new("no_final_newline", "the result has no newline at its end", |place| match place.column {
+            Column::Fake => scripted(begun().claude_text(SAID).claude_result_unterminated(SAID).exit(0)),
+            // Each line is ended when the next one begins.
+            Column::Real(_) => place
+                .answers()
+                .launched_by("\"$CLI\" \"$@\" | awk '{ printf \"%s%s\", before, $0; before = \"\\n\"; fflush() }'"),
+        })
+        .fake(success(10))
+        .on("codex", success(30))
+        .elsewhere("alike"),
+        Row::new("all_at_once", "all output is written at once and the CLI is gone", |_| {
+            scripted(begun().claude_burst(4000).claude_result(SAID).exit(0)).saying(counted(4000))
+        })
+        .fake(success(20))
+        .elsewhere("scripted"),
+    ]
+}
+
+fn scripted(script: Script) -> Fault {
+    Fault::new(Cli::Fake(script), SAID)
+}
+
+fn noise(noise: Script) -> Fault {
+    scripted(begun().then(noise).then(good_end()))
+}
+
+/// `0 1 2 ` and so on: what a burst says.
+pub(super) fn counted(count: u64) -> String {
+    (0..count).flat_map(|number| [number.to_string(), " ".to_owned()]).collect()
+}

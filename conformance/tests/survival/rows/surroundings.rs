@@ -1,0 +1,64 @@
+//! Surroundings that break.
+
+use teamster_testkit::provider::Scenario;
+
+use crate::fault::{Cli, Fault, Moment, Step};
+use crate::place::{Place, SAID, begun};
+use crate::row::{Column, Row, error, success};
+
+/// A directory in which nobody can make a file, root neither.
+const READ_ONLY: &str = "/proc";
+
+pub(super) fn rows() -> Vec<Row> {
+    vec![
+        Row::new("directory_removed", "the working directory is removed while it works", directory_removed)
+            .fake(success(5))
+            .real(success(20)),
+        Row::new("home_not_writable", "HOME is not writable", home_not_writable)
+            .fake(success(5))
+            .real(success(20))
+            .on("codex", error("CLI_EXIT", 20))
+            .on("gemini", error("SPAWN_FAILED", 20))
+            .on("opencode", error("CLI_EXIT", 20)),
+        Row::new("no_space", "no space for private files (no file may grow)", |place| {
+            place.answers().host_after("trap '' XFSZ; ulimit -f 0").saying("")
+        })
+        .fake(error("SPAWN_FAILED", 5))
+        .real(error("SPAWN_FAILED", 20)),
+    ]
+}
+
+fn home_not_writable(place: &Place) -> Fault {
+    let fault = place
+        .answers()
+        .host_after(&format!("export HOME={READ_ONLY} XDG_STATE_HOME={READ_ONLY}"))
+        .asking(|request| _ = request.env.insert("HOME".to_owned(), READ_ONLY.to_owned()));
+    // Most give up before they say anything.
+    if ["fake", "claude"].contains(&place.column.name()) { fault } else { fault.saying("") }
+}
+
+/// A real CLI removes it by its shell tool, and uses it once more.
+fn directory_removed(place: &Place) -> Fault {
+    match place.column {
+        Column::Fake => {
+            let script = begun().claude_text(SAID).await_file(&place.path("go")).claude_result(SAID).read_to_end();
+            Fault::new(Cli::Fake(script), SAID).then([
+                Step::Await(Moment::Said),
+                Step::RemoveProject,
+                Step::Touch("go"),
+            ])
+        }
+        Column::Real(agent) => {
+            let call = |command| {
+                let (tool, input) = agent.shell(command);
+                agent.reply().tool(tool, input)
+            };
+            let (tool, input) = agent.shell("rm -rf \"$PWD\"");
+            let scenario = Scenario::new()
+                .reply(agent.reply().text(SAID).tool(tool, input))
+                .reply(call("pwd"))
+                .reply(agent.reply().text("Done."));
+            Fault::new(Cli::Real(scenario), SAID).then([Step::Await(Moment::Said)])
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The page: `docs/survival.md`, written from the rows.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::row::{Column, End, Expected, Row};
+use crate::rows;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/survival.md");
+
+const HEAD: &str = "\
+# What a run survives
+
+This page is written by the tests that prove it: each cell is a test of its own, and says what that test asserts.
+
+    cargo nextest run -p teamster-conformance -E 'binary(survival)'                      # every cell
+    cargo nextest run -p teamster-conformance -E 'binary(survival) & test(/^fake::/)'    # without Node and the CLIs
+    cargo xtask soak --times 50                                                          # again and again, on a busy machine
+
+A cell reads: **ended within** · **`done` events** · **error code** · **processes left** · **files left** · **bytes lost**.
+
+- *Ended within* is counted from the moment of the fault, on two busy cores. It is a bound, not a measurement: the limits
+  of the run that matter (grace period, silence) are set short.
+- *Processes left* counts everybody who descends from the run when its `done` is read, whatever session or parent it has now and
+  whatever became of its environment.
+- *Files left* counts what is then in the directories for private and temporary files.
+- *Bytes lost* counts what the CLI had said before the fault and the stream does not tell.
+- `✓` in place of a code: the run went well in spite of the fault. `–`: nobody is there to read a `done`, or nothing can be read.
+
+In the column of the fake agent a script plays the CLI. In the others it is the real CLI, with a scripted model: the fault is made by a
+shell script around the CLI, by a tool call, by signals, or by its surroundings.
+";
+
+/// The page says what the tests assert.
+pub(crate) fn is_current() -> Result<()> {
+    let page = page();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        return fs::write(PAGE, page).context("cannot write the page");
+    }
+    let there = fs::read_to_string(PAGE).context("no docs/survival.md")?;
+    ensure!(
+        there == page,
+        "docs/survival.md is not what the tests assert: write it anew with \
+         `UPDATE_DOCS=1 cargo test -p teamster-conformance --test survival table::`"
+    );
+    Ok(())
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for (title, rows) in rows::groups() {
+        _ = write!(page, "\n## {title}\n\n| fault |");
+        for column in Column::all() {
+            _ = write!(page, " {} |", column.title());
+        }
+        page.push_str("\n|---|---|---|---|---|---|\n");
+        for row in &rows {
+            line(&mut page, row);
+        }
+    }
+    page
+}
+
+fn line(page: &mut String, row: &Row) {
+    _ = write!(page, "| {} |", row.fault);
+    for column in Column::all() {
+        match row.expected(column) {
+            Some(expected) => _ = write!(page, " {} |", cell(expected)),
+            None => _ = write!(page, " – {} |", row.reason()),
+        }
+    }
+    page.push('\n');
+}
+
+fn cell(expected: Expected) -> String {
+    let seconds = expected.within.as_secs();
+    match expected.end {
+        End::Success => format!("{seconds} s · 1 · ✓ · 0 · 0 · 0"),
+        End::Error(code) => format!("{seconds} s · 1 · `{code}` · 0 · 0 · 0"),
+        End::Either(code) => format!("{seconds} s · 1 · ✓ or `{code}` · 0 · 0 · 0"),
+        End::Unread => format!("{seconds} s · – · – · 0 · 0 · –"),
+    }
+}
