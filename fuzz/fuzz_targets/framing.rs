@@ -1,8 +1,12 @@
-//! The driver's framing with random chunking: the same frames as a plain split, and bounded memory.
+//! The driver's framing with random chunking: the same frames as a plain split, in memory and through a pipe.
 #![no_main]
 
+use std::io::Write as _;
+
 use bytes::BufMut as _;
-use teamster_process::{Frame, LineFramer};
+use teamster_process::{Frame, LineFramer, OutputReader};
+use tokio::net::unix::pipe::Receiver;
+use tokio::runtime::{Builder, Runtime};
 
 const MAX_LINE: usize = 64;
 
@@ -36,17 +40,23 @@ fn split(bytes: &[u8]) -> Vec<Expected> {
     whole.chain(rest).collect()
 }
 
-libfuzzer_sys::fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
-    let (bytes, sizes) = input;
+/// The bytes, in pieces of these sizes, over and over.
+fn pieces<'a>(bytes: &'a [u8], sizes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = bytes;
+    let mut sizes = sizes.iter().cycle();
+    std::iter::from_fn(move || {
+        let size = usize::from(*sizes.next().unwrap_or(&255)).clamp(1, rest.len().max(1));
+        let (piece, more) = rest.split_at_checked(size)?;
+        rest = more;
+        Some(piece)
+    })
+}
+
+fn framed<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Expected> {
     let mut framer = LineFramer::new(MAX_LINE);
     let mut frames = Vec::new();
-    let mut rest = bytes.as_slice();
-    let mut sizes = sizes.iter().cycle();
-    while !rest.is_empty() {
-        let size = usize::from(*sizes.next().unwrap_or(&255)).clamp(1, rest.len());
-        let (chunk, more) = rest.split_at(size);
-        framer.space().put_slice(chunk);
-        rest = more;
+    for piece in pieces {
+        framer.space().put_slice(piece);
         while let Some(frame) = framer.next() {
             frames.push(owned(frame));
         }
@@ -54,5 +64,45 @@ libfuzzer_sys::fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
     while let Some(frame) = framer.finish() {
         frames.push(owned(frame));
     }
-    assert_eq!(frames, split(&bytes));
+    frames
+}
+
+/// The same through a pipe, as the driver reads it: now by waiting, now by looking.
+async fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Expected> {
+    let (ours, mut theirs) = std::io::pipe().expect("a pipe");
+    let pipe = Receiver::from_owned_fd(ours.into()).expect("a reader");
+    let mut reader = OutputReader::new(pipe, MAX_LINE);
+    let mut frames = Vec::new();
+    for (number, piece) in pieces.enumerate() {
+        theirs.write_all(piece).expect("room in the pipe");
+        if number % 2 == 0 {
+            reader.fill().await.expect("output");
+        }
+        loop {
+            while let Some(frame) = reader.next() {
+                frames.push(owned(frame));
+            }
+            if reader.fill_now().expect("output").is_none() {
+                break;
+            }
+        }
+    }
+    drop(theirs);
+    assert_eq!(reader.fill().await.expect("the end"), 0);
+    while let Some(frame) = reader.finish() {
+        frames.push(owned(frame));
+    }
+    frames
+}
+
+thread_local! {
+    static RUNTIME: Runtime = Builder::new_current_thread().enable_io().build().expect("a runtime");
+}
+
+libfuzzer_sys::fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
+    let (bytes, sizes) = input;
+    let expected = split(&bytes);
+    assert_eq!(framed(pieces(&bytes, &sizes)), expected);
+    let through_a_pipe = RUNTIME.with(|runtime| runtime.block_on(read(pieces(&bytes, &sizes))));
+    assert_eq!(through_a_pipe, expected);
 });

@@ -1,5 +1,7 @@
-//! What every protocol is fuzzed for: any bytes as its lines, and the rules of the stream at the end.
+//! What every protocol is fuzzed for: any bytes as its output, in pieces of any size, and the rules of the stream at the end.
 
+use bytes::BufMut as _;
+use teamster_process::{Frame, LineFramer};
 use teamster_protocol::agent::Agent;
 use teamster_protocol::event::Event;
 use teamster_protocol::protocol::{Action, ExitReport, Input};
@@ -7,7 +9,11 @@ use teamster_protocol::request::{OutputMode, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
-/// Feeds the bytes to the agent's protocol, line by line. The first byte chooses the mode and where an interrupt falls.
+/// Longer lines are skipped, as the driver skips those that are longer than its limit.
+const MAX_LINE: usize = 8 << 10;
+
+/// Feeds the bytes to the agent's protocol, as the driver does. The first byte chooses the mode, where an interrupt falls,
+/// and how large the pieces are that are read.
 pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
     let mut request = RunRequest::new("fuzz");
@@ -27,11 +33,25 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
         }
     };
     tell(Input::Started);
-    for (number, line) in lines.split(|byte| *byte == b'\n').enumerate() {
+    let mut number = 0;
+    let mut frame = |frame: Frame<'_>| {
         if number == usize::from(choice >> 1) {
             tell(Input::Interrupt);
         }
-        tell(Input::Line(line));
+        number += 1;
+        if let Frame::Line(line) | Frame::Unterminated(line) = frame {
+            tell(Input::Line(line));
+        }
+    };
+    let mut framer = LineFramer::new(MAX_LINE);
+    for piece in lines.chunks(usize::from(choice) * usize::from(choice) + 1) {
+        framer.space().put_slice(piece);
+        while let Some(next) = framer.next() {
+            frame(next);
+        }
+    }
+    while let Some(last) = framer.finish() {
+        frame(last);
     }
     let exit = ExitReport { code: Some(i32::from(choice & 1)), signal: None, stderr: "" };
     tell(Input::Exited(exit));
