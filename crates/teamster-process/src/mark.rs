@@ -36,13 +36,6 @@ impl Mark {
         Self::of(&format!("{PREFIX}{pid}_{start}_{}", TREES.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// The mark of this name, if it can be one's.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let own = name.strip_prefix(PREFIX)?;
-        let is_own = !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        is_own.then(|| Self::of(name))
-    }
-
     fn of(name: &str) -> Self {
         // With its end, so that 1 is not found in 10.
         Self { name: name.into(), finder: Finder::new(&format!("{name}=")).into_owned() }
@@ -59,12 +52,18 @@ impl Mark {
     }
 }
 
-/// The names of all marks that a process bears.
-pub(crate) fn borne_by(pid: i32) -> Vec<String> {
+/// Whether this can be the name of a mark.
+pub(crate) fn is_name(name: &str) -> bool {
+    let own = name.strip_prefix(PREFIX).unwrap_or_default();
+    !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The names of all marks that a process bears; `None` if it has no environment, or none that may be read.
+pub(crate) fn borne_by(pid: i32) -> Option<Vec<String>> {
     let environ = environ(pid);
     let variables = environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(PREFIX.as_bytes()));
     let names = variables.filter_map(|variable| variable.split(|&byte| byte == b'=').next());
-    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    (!environ.is_empty()).then(|| names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
 /// The environment of a process; nothing if it may not be read.
@@ -101,17 +100,16 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         assert!(mark.is_borne_by(pid));
         assert!(!other.is_borne_by(pid));
-        assert_eq!(borne_by(pid), [mark.name().to_str().unwrap()]);
+        assert_eq!(borne_by(pid).unwrap(), [mark.name().to_str().unwrap()]);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!mark.is_borne_by(pid));
     }
     #[test]
     fn only_what_can_be_the_name_of_a_mark_is_taken_for_one() {
-        let name = Mark::unique().name().to_str().unwrap().to_owned();
-        assert_eq!(Mark::named(&name).unwrap().name(), Mark::named(&name).unwrap().name());
+        assert!(is_name(Mark::unique().name().to_str().unwrap()));
         for name in ["", "PATH", "TEAMSTER_TREE_", "TEAMSTER_TREE_1=", "XTEAMSTER_TREE_1", "TEAMSTER_TREE_a b"] {
-            assert!(Mark::named(name).is_none(), "{name:?}");
+            assert!(!is_name(name), "{name:?}");
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::{io, os::fd::OwnedFd};
 
-use rustix::fs::{Mode, OFlags, open, openat, readlinkat};
+use rustix::fs::{Mode, OFlags, open, openat};
 
 /// One process, as `/proc/PID/stat` describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,21 +35,21 @@ impl Stat {
 /// All processes that this user can see.
 pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
     let root = open("/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    // One that has ended meanwhile is no error.
+    Ok(numbers()?.into_iter().filter_map(|pid| read(&root, &format!("{pid}/stat"))).collect())
+}
+
+/// The numbers of all processes that this user can see.
+pub(crate) fn numbers() -> io::Result<Vec<i32>> {
     // A /proc of another namespace has other processes under our numbers.
-    let own = readlinkat(&root, "self", Vec::new())?;
-    if own.to_str().ok().and_then(|own| own.parse().ok()) != Some(std::process::id()) {
+    if std::fs::read_link("/proc/self")?.to_str().and_then(|own| own.parse().ok()) != Some(std::process::id()) {
         return Err(io::Error::new(io::ErrorKind::NotFound, "/proc belongs to another namespace"));
     }
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
-        // One that has ended meanwhile is no error.
-        found.extend(read(&root, &format!("{pid}/stat")));
-    }
-    Ok(found)
+    let number = |entry: io::Result<std::fs::DirEntry>| match entry {
+        Ok(entry) => entry.file_name().to_str()?.parse().ok().map(Ok),
+        Err(error) => Some(Err(error)),
+    };
+    std::fs::read_dir("/proc")?.filter_map(number).collect()
 }
 
 /// The process with this number, if there is one.

@@ -15,7 +15,10 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{mark::Mark, procfs};
+use crate::{
+    mark::{self, Mark},
+    procfs,
+};
 
 const FILE: &str = "entry.json";
 
@@ -67,7 +70,7 @@ pub(super) enum Content {
     Damaged,
     /// An entry of another version.
     Other(u32),
-    Entry(Box<(Entry, Mark)>),
+    Entry(Box<Entry>),
 }
 
 impl Here {
@@ -147,9 +150,10 @@ impl Entry {
         };
         // What is in here decides who is killed: a value that was never written here is no entry of ours.
         let possible = |process: Process| process.pid > 1 && process.start >= entry.host.start;
-        match Mark::named(&entry.mark) {
-            Some(mark) if entry.leader.is_none_or(possible) => Content::Entry(Box::new((entry, mark))),
-            _ => Content::Damaged,
+        if mark::is_name(&entry.mark) && entry.leader.is_none_or(possible) {
+            Content::Entry(Box::new(entry))
+        } else {
+            Content::Damaged
         }
     }
 }

@@ -20,7 +20,6 @@ use super::{
     orphans::{self, Look, Outcome, Wanted},
     run_dir::{is_name, names, open_directory, remove},
 };
-use crate::mark::Mark;
 
 /// What a directory is looked at for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +44,7 @@ pub(super) struct Claim {
     run: KnownRun,
     lock: OwnedFd,
     /// Whose processes may be alive.
-    wanted: Option<(Entry, Mark)>,
+    wanted: Option<Entry>,
 }
 
 /// Looks at one entry of a directory of runs.
@@ -90,22 +89,22 @@ fn try_look_at(path: &Path, here: &Here, purpose: Purpose) -> io::Result<Found> 
         Content::Nothing | Content::Damaged => None,
         Content::Other(version) => return Ok(Found::Left(LeftReason::Newer { version })),
         // Its processes ended with its boot.
-        Content::Entry(whole) if whole.0.here.boot != here.boot => None,
-        Content::Entry(whole) if whole.0.here != *here => return Ok(Found::Left(LeftReason::OtherNamespace)),
+        Content::Entry(entry) if entry.here.boot != here.boot => None,
+        Content::Entry(entry) if entry.here != *here => return Ok(Found::Left(LeftReason::OtherNamespace)),
         // A host that closed descriptors which are not its own has lost the lock, but lives.
-        Content::Entry(whole) if lives(whole.0.host) => return Ok(Found::Live(run)),
-        Content::Entry(whole) => Some(*whole),
+        Content::Entry(entry) if lives(entry.host) => return Ok(Found::Live(run)),
+        Content::Entry(entry) => Some(*entry),
     };
     Ok(Found::Leftover(Box::new(Claim { run, lock, wanted })))
 }
 
 fn known(path: &Path, content: &Content) -> KnownRun {
     let entry = match content {
-        Content::Entry(whole) => Some(&whole.0),
+        Content::Entry(entry) => Some(entry),
         _ => None,
     };
     let label = entry.map(|entry| entry.label.clone());
-    KnownRun { path: path.to_owned(), label, began: entry.and_then(Entry::began) }
+    KnownRun { path: path.to_owned(), label, began: entry.and_then(|entry| entry.began()) }
 }
 
 impl Claim {
@@ -115,8 +114,8 @@ impl Claim {
 
     /// Whose processes may be alive.
     pub(super) fn wanted(&self) -> Option<Wanted<'_>> {
-        let (entry, mark) = self.wanted.as_ref()?;
-        Some(Wanted { mark, leader: entry.leader, not_before: entry.host.start })
+        let entry = self.wanted.as_ref()?;
+        Some(Wanted { mark: &entry.mark, leader: entry.leader, not_before: entry.host.start })
     }
 
     /// Ends the run's processes, and removes its directory if that succeeded.
@@ -162,15 +161,15 @@ mod tests {
         let here = Here::now().unwrap();
         let content = Entry::read(run.lock()).unwrap();
         let known = known(run.path(), &content);
-        let Content::Entry(whole) = content else { panic!("{content:?}") };
+        let Content::Entry(entry) = content else { panic!("{content:?}") };
         let lock = run.lock().try_clone_to_owned().unwrap();
-        let claim = Claim { run: known, lock, wanted: Some(*whole) };
+        let claim = Claim { run: known, lock, wanted: Some(*entry) };
         let seen = Look::at(claim.wanted().into_iter()).unwrap();
         let reason = claim.clear(&seen, Instant::now()).unwrap_err();
         assert!(matches!(&reason, LeftReason::Alive(alive) if alive.len() == 1), "{reason}");
         assert!(reason.to_string().contains(&member.id().to_string()), "{reason}");
         assert!(!files.path().exists());
-        assert!(matches!(Entry::read(run.lock()).unwrap(), Content::Entry(whole) if whole.0.here == here));
+        assert!(matches!(Entry::read(run.lock()).unwrap(), Content::Entry(entry) if entry.here == here));
         member.wait().unwrap();
     }
 }

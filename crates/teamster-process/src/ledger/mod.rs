@@ -12,6 +12,7 @@
 //! namespace: it bears the run's mark, or is its leader by number and start time, or descends from one of them. No
 //! directory is removed while its lock is held. No link is followed. What is not understood is left alone and told.
 
+mod census;
 mod entry;
 mod leftover;
 mod orphans;

@@ -11,9 +11,8 @@ use std::{
 
 use rustix::process::getpid;
 
-use super::{LeftReason, entry::Process};
+use super::{LeftReason, census::Census, entry::Process};
 use crate::{
-    mark::{self, Mark},
     pidfd,
     procfs::{self, Stat},
     signal::Signal,
@@ -29,7 +28,7 @@ const RESCAN: Duration = Duration::from_millis(2);
 /// Whom to find.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'a> {
-    pub(super) mark: &'a Mark,
+    pub(super) mark: &'a str,
     pub(super) leader: Option<Process>,
     /// When their host was started: they are not older.
     pub(super) not_before: u64,
@@ -51,30 +50,31 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub(super) fn at<'a>(wanted: impl Iterator<Item = Wanted<'a>>) -> io::Result<Self> {
-        let Some(not_before) = wanted.map(|wanted| wanted.not_before).min() else {
-            return Ok(Self::default());
-        };
+    /// Looks for those who are wanted, if there are any.
+    pub(super) fn at<'a>(mut wanted: impl Iterator<Item = Wanted<'a>>) -> io::Result<Self> {
         let mut look = Self::default();
-        for stat in procfs::snapshot()?.iter().filter(|stat| stat.is_alive() && stat.start >= not_before) {
-            look.processes.insert(identity(stat));
-            look.marks.extend(mark::borne_by(stat.pid));
+        if wanted.next().is_none() {
+            return Ok(look);
         }
+        Census::default().take(|stat, marks| {
+            look.processes.insert(identity(stat));
+            look.marks.extend(marks.iter().cloned());
+        })?;
         Ok(look)
     }
 
     /// Whether anybody of this run may be alive.
     pub(super) fn has_any(&self, wanted: &Wanted<'_>) -> bool {
         wanted.leader.is_some_and(|leader| self.processes.contains(&(leader.pid, leader.start)))
-            || wanted.mark.name().to_str().is_some_and(|name| self.marks.contains(name))
+            || self.marks.contains(wanted.mark)
     }
 }
 
 /// Kills everybody who is left of a run, until a look finds nobody or the deadline is over.
 pub(super) fn end(wanted: Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
-    let mut hunt = Hunt { wanted, seen: HashMap::new() };
+    let mut hunt = Hunt { wanted, census: Census::default(), seen: HashMap::new() };
     let own = getpid().as_raw_nonzero().get();
-    if hunt.look()?.iter().any(|stat| stat.pid == own) {
+    if hunt.look(|_| ())?.iter().any(|stat| stat.pid == own) {
         return Err(LeftReason::OwnTree);
     }
     let mut killed = HashSet::new();
@@ -98,21 +98,27 @@ pub(super) fn end(wanted: Wanted<'_>, deadline: Instant) -> Result<Outcome, Left
 /// Who was found so far.
 struct Hunt<'a> {
     wanted: Wanted<'a>,
+    census: Census,
     /// They stay the run's when their parents are gone.
     seen: HashMap<(i32, u64), Stat>,
 }
 
 impl Hunt<'_> {
-    /// Who is alive.
-    fn look(&mut self) -> io::Result<Vec<Stat>> {
+    /// Who is alive. Who bears the mark is shown at once.
+    fn look(&mut self, mut met: impl FnMut(&Stat)) -> io::Result<Vec<Stat>> {
         let Wanted { mark, leader, not_before } = self.wanted;
+        let everybody = self.census.take(|stat, marks| {
+            if stat.start >= not_before && marks.iter().any(|one| one == mark) {
+                met(stat);
+            }
+        })?;
         let is_of_it = |stat: &Stat| {
             self.seen.contains_key(&identity(stat))
                 || leader.is_some_and(|leader| (leader.pid, leader.start) == identity(stat))
-                || (stat.start >= not_before && mark.is_borne_by(stat.pid))
+                || (stat.start >= not_before && self.census.bears(stat, mark))
         };
         let is_still = |stat: &Stat| procfs::start_of(stat.pid) == Some(stat.start);
-        let alive = with_descendants(procfs::snapshot()?, is_of_it, is_still);
+        let alive = with_descendants(everybody, is_of_it, is_still);
         self.seen.extend(alive.iter().map(|stat| (identity(stat), stat.clone())));
         Ok(alive)
     }
@@ -122,13 +128,17 @@ impl Hunt<'_> {
         let mut told = dying.clone();
         let mut alive = Vec::new();
         for _ in 0..FREEZE_LOOKS {
-            alive = self.look()?;
-            let mut fresh = alive.iter().filter(|stat| told.insert(identity(stat))).peekable();
-            if fresh.peek().is_none() && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat))) {
+            let before = told.len();
+            let mut stop = |stat: &Stat| {
+                if told.insert(identity(stat)) {
+                    pidfd::send(stat, Signal::Stop);
+                }
+            };
+            // Those who do not live long are stopped as soon as they are seen.
+            alive = self.look(&mut stop)?;
+            alive.iter().for_each(stop);
+            if told.len() == before && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat))) {
                 break;
-            }
-            for stat in fresh {
-                pidfd::send(stat, Signal::Stop);
             }
         }
         Ok(alive)
