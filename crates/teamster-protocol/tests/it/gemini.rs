@@ -219,3 +219,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_line_of_json_that_is_no_document_does_not_fail_a_batch() {
+    let mut request = RunRequest::new("x");
+    request.output = OutputMode::Batch;
+    let document = r#"{"session_id":"s","response":"All is well."}"#;
+    let events = run_as(&request, &[r#"{"status":429,"message":"Not logged in"}"#, document]);
+    assert_eq!((failure(&events).as_str(), result(&events).text.as_str()), ("", "All is well."));
+}

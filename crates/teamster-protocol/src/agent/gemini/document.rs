@@ -23,8 +23,10 @@ impl Lines {
     }
 }
 
+/// Other JSON on a line of its own is no document: the CLI prints what a slash command shows, too (`/memory show`).
 fn whole(bytes: &[u8]) -> Option<Document> {
-    line::with_json(bytes, |text| serde_json::from_str(text)).ok()
+    let read = line::with_json(bytes, |text| serde_json::from_str::<Document>(text)).ok();
+    read.filter(|document| document.response.is_some() || document.error.is_some())
 }
 
 /// The last document in a text. It is written twice when the limit of turns was reached (`max_turns_json`).
