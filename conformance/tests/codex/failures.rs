@@ -44,6 +44,13 @@ async fn an_account_without_credit_is_a_budget() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_plan_that_is_used_up_is_a_rate_limit_that_does_not_pass() -> Result<()> {
+    let body = r#"{"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}}"#;
+    let (_, recording) = failing(HttpError::raw(429, "application/json", body)).await?;
+    assert_failed(&recording, ErrorCode::RateLimit, false)
+}
+
+#[tokio::test]
 async fn a_fault_of_the_provider_may_pass() -> Result<()> {
     let (_, recording) = failing(HttpError::internal()).await?;
     assert!(recording.requests.len() > 1, "it was tried again");

@@ -42,6 +42,16 @@ async fn a_limit_of_the_vendors_is_worth_another_try() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_days_quota_that_is_used_up_is_not_worth_another_try() -> Result<()> {
+    let body = r#"{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.", "details": [
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+         "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}"#;
+    let run = fails(HttpError::raw(429, "application/json", body)).await?;
+    assert_eq!(code(&run)?, ("RATE_LIMIT", Some(false)));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_fault_of_the_vendors_is_worth_another_try() -> Result<()> {
     assert_eq!(code(&fails(HttpError::internal()).await?)?, ("PROVIDER", Some(true)));
     assert_eq!(code(&fails(HttpError::overloaded()).await?)?, ("OVERLOADED", Some(true)));
