@@ -7,6 +7,8 @@ use std::fmt;
 pub(crate) enum Step {
     /// The agent prints its result.
     Result,
+    /// The agent prints a result that says that it failed.
+    Fail,
     /// The agent closes its stdout.
     Close,
     /// The agent exits, with code 0.
@@ -23,10 +25,17 @@ pub(crate) enum Step {
     StopReading,
 }
 
+impl Step {
+    fn is_the_agents(self) -> bool {
+        matches!(self, Self::Result | Self::Fail | Self::Close | Self::Exit)
+    }
+}
+
 /// What is to be told of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Success,
+    Failed,
     Aborted,
     NoResult,
 }
@@ -54,6 +63,8 @@ pub(crate) struct Progress {
 pub(crate) enum Answer {
     Awaited,
     Read,
+    /// It was read, and says that the agent failed.
+    Failed,
     /// Stdout was closed first.
     Lost,
 }
@@ -71,8 +82,9 @@ impl Progress {
     pub(crate) fn after(mut self, step: Step) -> Self {
         match step {
             Step::Result if self.answer == Answer::Awaited => self.answer = Answer::Read,
+            Step::Fail if self.answer == Answer::Awaited => self.answer = Answer::Failed,
             Step::Close if self.answer == Answer::Awaited => self.answer = Answer::Lost,
-            Step::Result | Step::Close | Step::StopReading => {}
+            Step::Result | Step::Fail | Step::Close | Step::StopReading => {}
             Step::Exit => self.exited = true,
             Step::LetGo => self.held = false,
             Step::Interrupt => self.stopped(Stop::Asked),
@@ -95,11 +107,13 @@ impl Progress {
         self.exited && !self.held
     }
 
-    /// The rule: a result that was read stands; else it counts whether the caller or the agent ended the run first.
+    /// The rule: a success that was read stands; else it counts whether the caller ended the run before the agent had
+    /// exited; else what the agent said.
     fn verdict(self) -> Verdict {
         match (self.answer, self.stop) {
             (Answer::Read, _) => Verdict::Success,
             (_, Stop::Asked | Stop::Forced) => Verdict::Aborted,
+            (Answer::Failed, Stop::No) => Verdict::Failed,
             (_, Stop::No) => Verdict::NoResult,
         }
     }
@@ -137,9 +151,18 @@ impl Order {
         self.steps.contains(&step)
     }
 
+    /// Whether these steps, taken at once, may be taken in that order: all of them, or all that came before the end.
+    pub(crate) fn may_end_as(&self, other: &Self) -> bool {
+        let is_in_time = |step| other.has(step) || (other.end().is_over() && !step.is_the_agents());
+        self.held == other.held
+            && other.steps.iter().all(|&step| self.has(step))
+            && self.steps.iter().all(|&step| is_in_time(step))
+    }
+
     fn allows(&self, step: Step) -> bool {
         let possible = match step {
-            Step::Result | Step::Close | Step::Exit => !self.end().exited,
+            Step::Result | Step::Fail => !self.end().exited && self.end().answer != Answer::Failed,
+            Step::Close | Step::Exit => !self.end().exited,
             // A run that is dropped is aborted, and has no reader.
             Step::Abort | Step::StopReading => !self.has(Step::Drop),
             _ => true,

@@ -151,6 +151,16 @@ async fn an_agent_that_is_ended_by_a_limit_is_asked_politely_first() {
 }
 
 #[tokio::test]
+async fn noise_does_not_feed_the_watchdog() {
+    let lab = Lab::new();
+    let noise = || (0..1000).fold(Script::new(), |script, _| script.text("still here\n").sleep(SHORT / 10));
+    let told = play(&lab, &agent(&lab).then(noise()), |limits| limits.silence = SHORT * 2).await;
+    barked(&told, &["limit: silence"]);
+    assert!(!told.warnings(&WarningCode::MalformedLine).is_empty());
+    barked(&play(&lab, &noise(), |limits| limits.startup = SHORT * 2).await, &["limit: startup"]);
+}
+
+#[tokio::test]
 async fn what_an_agent_says_on_stderr_does_not_feed_the_watchdog() {
     let lab = Lab::new();
     let script = (0..1000).fold(agent(&lab), |script, _| script.stderr("still here\n").sleep(SHORT / 10));

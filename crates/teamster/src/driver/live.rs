@@ -216,10 +216,12 @@ impl Reins<'_> {
     fn act(&mut self, action: Action) {
         match action {
             Action::Emit(event) => {
-                match event {
+                match &event {
                     Event::Init(_) | Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) => {
                         self.watchdog.activity(Instant::now());
                     }
+                    // Noise, maybe of others who hold the agent's stdout, says nothing about the agent's work.
+                    Event::Warning(warning) if warning.code == WarningCode::MalformedLine => {}
                     _ => self.watchdog.alive(Instant::now()),
                 }
                 self.story.say(event);
