@@ -146,6 +146,13 @@ impl Lab {
         Ok(Self { folder, agent, provider, environment, runtime, cli, runs: AtomicU32::new(0) })
     }
 
+    /// The lab with more variables in the environment of its host.
+    pub fn with_variables<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        self.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        self.runtime = Runtime::with_environment(Registry::default(), self.environment.clone());
+        self
+    }
+
     /// The agent's home directory.
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")

@@ -1,6 +1,5 @@
 //! Starts runs.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +12,7 @@ use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
 use tokio_util::task::TaskTracker;
 
+use crate::driver::environment::{Environment, inherited};
 use crate::driver::{self, Host};
 use crate::gate::Gate;
 use crate::registry::{Registry, UnknownAgent};
@@ -22,10 +22,9 @@ use crate::run::Run;
 const MAX_ATTACHMENT_BYTES: u64 = 32 << 20;
 
 /// Starts runs. Holds no state of a run, and is shared freely between threads.
-#[derive(Debug)]
 pub struct Runtime {
     registry: Registry,
-    environment: BTreeMap<OsString, OsString>,
+    environment: Environment,
     drivers: TaskTracker,
     gate: Gate,
     ledger: Arc<Ledger>,
@@ -106,7 +105,7 @@ impl Runtime {
         &self.ledger
     }
 
-    pub(crate) fn environment(&self) -> &BTreeMap<OsString, OsString> {
+    pub(crate) fn environment(&self) -> &Environment {
         &self.environment
     }
 
@@ -138,7 +137,8 @@ impl Runtime {
             None => Vec::new(),
         };
         let plan = plan(&*agent, &request)?;
-        let host = Host { environment: self.environment.clone(), cwd };
+        let environment = inherited(&self.environment, &request, agent.abilities(), &self.registry);
+        let host = Host { environment, cwd };
         self.sweep_once();
         let turn = self.gate.queue();
         Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, plan, warnings, host, request.limits, outlet)))
@@ -169,6 +169,17 @@ impl Runtime {
         self.drivers.close();
         self.drivers.wait().await;
         self.drivers.reopen();
+    }
+}
+
+impl std::fmt::Debug for Runtime {
+    /// Shows no variable's value: many are secrets.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Runtime")
+            .field("registry", &self.registry)
+            .field("environment", &self.environment.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -193,6 +193,25 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable)]
     pub(crate) env: Vec<(String, String)>,
 
+    /// Let the CLI inherit these variables only (repeatable)
+    ///
+    /// Names, or patterns such as AWS_*, with commas between them. PATH, HOME and what else no agent can run without are
+    /// inherited too, but not the agent's key: name it, unless the agent has logged in. --env is always there.
+    #[arg(long, value_name = "NAME,...", help_heading = CLI, value_delimiter = ',', hide_short_help = true)]
+    #[arg(conflicts_with = "withhold_keys")]
+    pub(crate) env_only: Option<Vec<String>>,
+
+    /// Withhold keys that are not the agent's own
+    ///
+    /// Those of other vendors, of clouds and code hosts, that stand in variables.
+    #[arg(long, help_heading = CLI, hide_short_help = true)]
+    pub(crate) withhold_keys: bool,
+
+    /// With --withhold-keys: let these through (repeatable)
+    #[arg(long, value_name = "NAME,...", help_heading = CLI, value_delimiter = ',', hide_short_help = true)]
+    #[arg(requires = "withhold_keys")]
+    pub(crate) keep_key: Vec<String>,
+
     /// pretty (default), text, ndjson or json
     ///
     ///   pretty  for people: the answer and what the agent does, as it happens

@@ -59,6 +59,8 @@ fn what_excludes_each_other_is_refused() {
         &["--append-system-prompt", "a", "--append-system-prompt-file", "b", "hi"],
         &["--batch", "--whole-messages", "hi"],
         &["--batch", "--attach", "a", "hi"],
+        &["--env-only", "A", "--withhold-keys", "hi"],
+        &["--keep-key", "A", "hi"],
         &["hi", "--", "ho"],
     ];
     let lines: Vec<String> = cases.iter().map(|argv| first_line(argv)).collect();
@@ -69,6 +71,8 @@ fn what_excludes_each_other_is_refused() {
     error: the argument '--append-system-prompt <TEXT>' cannot be used with '--append-system-prompt-file <FILE>'
     error: the argument '--batch' cannot be used with '--whole-messages'
     error: the argument '--batch' cannot be used with '--attach <FILE>'
+    error: the argument '--env-only <NAME,...>' cannot be used with '--withhold-keys'
+    error: the following required arguments were not provided:   --withhold-keys
     error: the argument '[PROMPT]' cannot be used with '[WORD AFTER --]...'
     ");
 }

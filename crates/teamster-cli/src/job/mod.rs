@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use teamster::request::{
-    Attachment, Conversation, McpServer, OutputMode, PermissionMode, Permissions, ProjectTrust, PromptMode,
+    Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, Permissions, ProjectTrust, PromptMode,
     RequestError, RunRequest,
 };
 
@@ -80,6 +80,11 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     request.cli_path = args.cli_path.map(|path| program(&here, path));
     request.cli_args = args.cli_arg;
     request.env = args.env.into_iter().collect();
+    request.inherit = match (args.env_only, args.withhold_keys) {
+        (Some(names), _) => Inherit::Only(names),
+        (None, true) => Inherit::WithholdKeys { keep: args.keep_key },
+        (None, false) => Inherit::All,
+    };
     request.output = match (args.batch, args.whole_messages) {
         (true, _) => OutputMode::Batch,
         (false, true) => OutputMode::Messages,

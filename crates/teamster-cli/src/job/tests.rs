@@ -72,6 +72,15 @@ fn each_option_becomes_its_part_of_the_request() {
         (&["--effort", "high", "hi"], json!({"prompt": "hi", "effort": "high"})),
         (&["--project-trust", "untrusted", "hi"], json!({"prompt": "hi", "projectTrust": "untrusted"})),
         (&["--prompt-mode=literal", "/hi"], json!({"prompt": "/hi", "promptMode": "literal"})),
+        (
+            &["--env-only", "A,B_*", "--env-only=C", "hi"],
+            json!({"prompt": "hi", "inherit": {"only": ["A", "B_*", "C"]}}),
+        ),
+        (&["--withhold-keys", "hi"], json!({"prompt": "hi", "inherit": {"withholdKeys": {}}})),
+        (
+            &["--withhold-keys", "--keep-key", "A,B", "--keep-key", "C", "hi"],
+            json!({"prompt": "hi", "inherit": {"withholdKeys": {"keep": ["A", "B", "C"]}}}),
+        ),
         (&["-C", "sub", "hi"], json!({"prompt": "hi", "cwd": "/here/sub"})),
         (&["-C", "/else", "hi"], json!({"prompt": "hi", "cwd": "/else"})),
         (&["-r", "id", "hi"], json!({"prompt": "hi", "conversation": {"resume": "id"}})),

@@ -3,7 +3,7 @@
 //! An option that an agent cannot honour is an error where the run would not be what was asked for, and a warning where
 //! it still makes sense. Which of the two stands in the agent's table, not in its code.
 
-use super::FailureRow;
+use super::{FailureRow, OwnKeys};
 use crate::event::{Warning, WarningCode};
 use crate::request::{Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest};
 
@@ -169,6 +169,10 @@ pub struct Abilities {
     pub package: &'static str,
     /// Variables that hold credentials: any one of them will do.
     pub credential_variables: &'static [&'static str],
+    /// Variables that carry the agent's own credentials, and when they do: all others can be withheld from it.
+    pub own_keys: &'static [OwnKeys],
+    /// Variables that say where its home and its configuration are: inherited in any case.
+    pub home_variables: &'static [&'static str],
     /// Files under the user's home that hold credentials after a login.
     pub credential_files: &'static [&'static str],
     /// Each feature, in the order of [`Feature::ALL`]; what is not listed is refused.
@@ -191,6 +195,7 @@ impl Abilities {
     /// # Errors
     /// For the first option that cannot be honoured and without which the run would not be what was asked for.
     pub fn check(&self, agent: &str, request: &RunRequest) -> Result<Vec<Warning>, RequestError> {
+        self.check_keys(agent, request)?;
         let mut warnings = Vec::new();
         for feature in Feature::ALL.iter().filter(|feature| feature.is_asked_by(request)) {
             match self.support(*feature) {

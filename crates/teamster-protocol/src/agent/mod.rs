@@ -7,12 +7,14 @@ pub mod claude;
 pub mod codex;
 mod failure;
 pub mod gemini;
+mod keys;
 mod limit;
 mod line;
 pub mod opencode;
 
 pub use abilities::{Abilities, Feature, Support};
 pub use failure::{FailureRow, Sign, Source};
+pub use keys::{OwnKeys, WITHHELD_KEYS};
 
 use crate::launch::Launch;
 use crate::protocol::Protocol;

@@ -1,6 +1,7 @@
 //! What a caller asks for: one prompt with everything around it, checked before anything is started.
 
 mod attachment;
+mod environment;
 mod limits;
 mod mcp;
 mod validate;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use attachment::{Attachment, AttachmentKind};
+pub use environment::{BASE_VARIABLES, Inherit, is_named};
 pub use limits::Limits;
 pub use mcp::McpServer;
 pub use validate::RequestError;
@@ -77,6 +79,8 @@ pub struct RunRequest {
     /// Variables added to the CLI's environment. Values are secrets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// What the CLI inherits of the host's environment.
+    pub inherit: Inherit,
     /// The CLI's program, where the agent's usual name is not the right one: a name or a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cli_path: Option<PathBuf>,
@@ -113,6 +117,7 @@ impl std::fmt::Debug for RunRequest {
             .field("permissions", &self.permissions)
             .field("mcp_servers", &self.mcp_servers)
             .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("inherit", &self.inherit)
             .field("cli_path", &self.cli_path)
             .field("project_trust", &self.project_trust)
             .field("prompt_mode", &self.prompt_mode)

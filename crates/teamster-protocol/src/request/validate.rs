@@ -43,6 +43,12 @@ pub enum RequestError {
         /// The name.
         name: String,
     },
+    /// Not the name of an inherited variable, nor a pattern of such names.
+    #[error("{name:?} cannot name inherited variables: write a name, or one with one '*', such as AWS_*")]
+    EnvPattern {
+        /// The name.
+        name: String,
+    },
     /// The directory is not there.
     #[error("{field} {path:?} is not a directory")]
     NotADirectory {
@@ -184,7 +190,7 @@ impl RunRequest {
             }
             no_nul("a value in env", value)?;
         }
-        Ok(())
+        self.inherit.validate()
     }
 }
 

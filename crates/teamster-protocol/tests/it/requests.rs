@@ -9,7 +9,8 @@ use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest,
+    Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
+    RunRequest,
 };
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
@@ -51,6 +52,10 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
         env("", "x"),
         env("A=B", "x"),
         env("A", "x\0"),
+        request(|r| r.inherit = Inherit::Only(vec!["A=B".into()])),
+        request(|r| r.inherit = Inherit::Only(vec!["A".into(), "*_A_*".into()])),
+        request(|r| r.inherit = Inherit::WithholdKeys { keep: vec![String::new()] }),
+        request(|r| r.inherit = Inherit::WithholdKeys { keep: vec!["A\0".into()] }),
         server("a b", stdio("x", &[])),
         server("--x", stdio("", &[])),
         server("a", stdio("x", &[("A=B", "x")])),
@@ -87,6 +92,10 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
     "" cannot name an environment variable: a name is not empty and holds neither '=' nor NUL
     "A=B" cannot name an environment variable: a name is not empty and holds neither '=' nor NUL
     a value in env holds a NUL byte
+    "A=B" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
+    "*_A_*" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
+    "" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
+    "A\0" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
     MCP configuration: server "a b": a name is made of letters, digits, '-', '_' and '.'
     MCP configuration: server "--x": "command" is empty
     MCP configuration: server "a": "A=B" cannot name an environment variable

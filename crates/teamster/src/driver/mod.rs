@@ -7,6 +7,7 @@
 //! Order at the end: the leader exits; what it wrote is read; whoever is left of the tree is ended; the leader is reaped;
 //! the protocol hears of the exit; the transcript closes the stream.
 
+pub(crate) mod environment;
 mod live;
 pub(crate) mod outbox;
 mod overlay;
@@ -14,8 +15,6 @@ mod prepare;
 mod stand_in;
 mod watchdog;
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -29,12 +28,13 @@ use tokio::time::Instant;
 
 use crate::gate::Turn;
 use crate::run::Outlet;
+use environment::Environment;
 use outbox::{Bounds, Outbox};
 
 /// What the host gives to a run.
-#[derive(Debug)]
 pub(crate) struct Host {
-    pub(crate) environment: BTreeMap<OsString, OsString>,
+    /// What the CLI inherits.
+    pub(crate) environment: Environment,
     /// Absolute, and a directory a moment ago.
     pub(crate) cwd: PathBuf,
 }
@@ -85,8 +85,8 @@ struct Story {
 
 impl Story {
     fn new(protocol: Box<dyn Protocol>, outbox: Outbox, started: Instant) -> Self {
-        let (actions, events) = (Vec::new(), Vec::new());
-        Self { protocol, transcript: Transcript::new(), outbox, actions, events, panicked: false, started }
+        let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
+        Self { protocol, transcript, outbox, actions, events, panicked: false, started }
     }
 
     /// Tells the protocol what happened; what it wants done stands in `actions` then.

@@ -14,8 +14,7 @@ use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_protocol::request::Limits;
 
-use super::overlay::overlay;
-use super::{Host, stand_in};
+use super::{Host, environment, stand_in};
 
 /// A process with everything that belongs to it.
 #[derive(Debug)]
@@ -34,26 +33,7 @@ pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live,
     let paths: BTreeMap<&str, &PathBuf> =
         files.iter().flat_map(|(_, paths)| paths).map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
-    let mut environment = host.environment;
-    // What a shell's `cd` does: some CLIs trust PWD more than the kernel.
-    environment.insert("PWD".into(), host.cwd.clone().into());
-    for (name, value) in &launch.env {
-        match value {
-            Some(value) => environment.insert(name.into(), resolve(value)?),
-            None => environment.remove(&OsString::from(name)),
-        };
-    }
-    for (name, ours) in &launch.json_env {
-        let name = OsString::from(name);
-        let wrong = |why: String| {
-            let text = format!("the variable {} must hold a JSON object: {why}", name.display());
-            Failure::new(ErrorCode::Config, text)
-        };
-        let theirs = environment.get(&name).filter(|text| !text.is_empty()).map_or(Some("{}"), |text| text.to_str());
-        let theirs = theirs.ok_or_else(|| wrong("it is not UTF-8".to_owned()))?;
-        let value = overlay(theirs, ours).map_err(wrong)?;
-        environment.insert(name, value.into());
-    }
+    let environment = environment::of_process(host.environment, &launch, &host.cwd, resolve)?;
     let path = environment.get(&OsString::from("PATH"));
     let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
         .map_err(|error| not_found(&launch.program, &error))?;

@@ -1,6 +1,6 @@
 //! What Codex 0.169.0 can do in `exec`, and by which means.
 
-use crate::agent::{Abilities, Feature, Support};
+use crate::agent::{Abilities, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
 
 pub(super) const ABILITIES: Abilities = Abilities {
@@ -9,6 +9,9 @@ pub(super) const ABILITIES: Abilities = Abilities {
     package: "@openai/codex",
     // OPENAI_API_KEY alone is not used.
     credential_variables: &["CODEX_API_KEY"],
+    // The vendor's usual key is for providers of the user's configuration.
+    own_keys: &[OwnKeys::Always(&["CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY"])],
+    home_variables: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     credential_files: &[".codex/auth.json"],
     features: &[
         (Feature::Model, Yes("`--model`; names are not checked before the vendor sees them")),

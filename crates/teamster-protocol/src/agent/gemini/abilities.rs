@@ -1,6 +1,6 @@
 //! What Gemini CLI 0.61.0 can do, and by which means.
 
-use crate::agent::{Abilities, Feature, Support};
+use crate::agent::{Abilities, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
 
 pub(super) const ABILITIES: Abilities = Abilities {
@@ -8,6 +8,14 @@ pub(super) const ABILITIES: Abilities = Abilities {
     tested_version: "0.61.0",
     package: "@google/gemini-cli",
     credential_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"],
+    own_keys: &[OwnKeys::Always(&[
+        "GEMINI_API_KEY",
+        "GEMINI_CLI_CUSTOM_HEADERS",
+        "GOOGLE_API_KEY",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_CLOUD_ACCESS_TOKEN",
+    ])],
+    home_variables: &["GEMINI_CLI_HOME"],
     credential_files: &[".gemini/oauth_creds.json"],
     features: &[
         (Feature::Model, Yes("`--model`; names are not checked before the vendor sees them")),

@@ -1,6 +1,6 @@
 //! What OpenCode 1.18.33 can do in one-shot runs, and by which means.
 
-use crate::agent::{Abilities, Feature, Support};
+use crate::agent::{Abilities, Feature, OwnKeys, Support};
 use Support::{Refused, Yes};
 
 pub(super) const ABILITIES: Abilities = Abilities {
@@ -14,6 +14,30 @@ pub(super) const ABILITIES: Abilities = Abilities {
         "OPENCODE_API_KEY",
         "OPENCODE_AUTH_CONTENT",
     ],
+    own_keys: &[
+        // The configuration often holds keys.
+        OwnKeys::Always(&[
+            "OPENCODE_API_KEY",
+            "OPENCODE_AUTH_CONTENT",
+            "OPENCODE_CONFIG_CONTENT",
+            "OPENCODE_CONSOLE_TOKEN",
+            "OPENCODE_SERVER_PASSWORD",
+        ]),
+        OwnKeys::OfProvider(&[
+            ("alibaba", "DASHSCOPE_API_KEY"),
+            ("amazon", "AWS_*"),
+            ("google", "GEMINI_API_KEY"),
+            ("huggingface", "HF_TOKEN"),
+            ("moonshotai", "MOONSHOT_API_KEY"),
+            ("sap", "AICORE_SERVICE_KEY"),
+            ("togetherai", "TOGETHER_API_KEY"),
+            ("vercel", "AI_GATEWAY_API_KEY"),
+            ("volcengine", "ARK_*"),
+            ("zai", "ZHIPU_API_KEY"),
+            ("zhipuai", "ZHIPU_API_KEY"),
+        ]),
+    ],
+    home_variables: &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
     credential_files: &[".local/share/opencode/auth.json"],
     features: &[
         (Feature::Model, Yes("`--model=PROVIDER/MODEL`")),
