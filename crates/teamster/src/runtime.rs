@@ -13,6 +13,7 @@ use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequ
 use tokio_util::task::TaskTracker;
 
 use crate::driver::environment::{Environment, inherited};
+use crate::driver::redact::Redactor;
 use crate::driver::{self, Host};
 use crate::gate::Gate;
 use crate::registry::{Registry, UnknownAgent};
@@ -138,10 +139,12 @@ impl Runtime {
         };
         let plan = plan(&*agent, &request)?;
         let environment = inherited(&self.environment, &request, agent.abilities(), &self.registry);
+        let redactor = Redactor::new(&environment, &plan.launch, &request);
         let host = Host { environment, cwd };
         self.sweep_once();
         let turn = self.gate.queue();
-        Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, plan, warnings, host, request.limits, outlet)))
+        let drive = |outlet| driver::drive(turn, plan, warnings, host, redactor, request.limits, outlet);
+        Ok(Run::start(&self.drivers, drive))
     }
 
     /// Ends and removes what crashes left, beside the first run: no run waits for it.
@@ -179,6 +182,7 @@ impl std::fmt::Debug for Runtime {
             .debug_struct("Runtime")
             .field("registry", &self.registry)
             .field("environment", &self.environment.len())
+            .field("gate", &self.gate)
             .finish_non_exhaustive()
     }
 }

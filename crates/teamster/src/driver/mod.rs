@@ -12,6 +12,7 @@ mod live;
 pub(crate) mod outbox;
 mod overlay;
 mod prepare;
+pub(crate) mod redact;
 mod stand_in;
 mod watchdog;
 
@@ -30,6 +31,7 @@ use crate::gate::Turn;
 use crate::run::Outlet;
 use environment::Environment;
 use outbox::{Bounds, Outbox};
+use redact::Redactor;
 
 /// What the host gives to a run.
 pub(crate) struct Host {
@@ -45,6 +47,7 @@ pub(crate) async fn drive(
     plan: Plan,
     warnings: Vec<Warning>,
     host: Host,
+    redactor: Redactor,
     limits: Limits,
     outlet: Outlet,
 ) {
@@ -56,7 +59,7 @@ pub(crate) async fn drive(
     };
     let started = Instant::now();
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
-    let mut story = Story::new(plan.protocol, outbox, started);
+    let mut story = Story::new(plan.protocol, redactor, outbox, started);
     for warning in warnings {
         story.say(warning.into());
     }
@@ -75,6 +78,7 @@ pub(crate) async fn drive(
 struct Story {
     protocol: Box<dyn Protocol>,
     transcript: Transcript,
+    redactor: Redactor,
     outbox: Outbox,
     actions: Vec<Action>,
     events: Vec<Event>,
@@ -84,9 +88,9 @@ struct Story {
 }
 
 impl Story {
-    fn new(protocol: Box<dyn Protocol>, outbox: Outbox, started: Instant) -> Self {
+    fn new(protocol: Box<dyn Protocol>, redactor: Redactor, outbox: Outbox, started: Instant) -> Self {
         let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
-        Self { protocol, transcript, outbox, actions, events, panicked: false, started }
+        Self { protocol, transcript, redactor, outbox, actions, events, panicked: false, started }
     }
 
     /// Tells the protocol what happened; what it wants done stands in `actions` then.
@@ -108,13 +112,16 @@ impl Story {
     }
 
     fn pass_on(&mut self) {
-        for event in self.events.drain(..) {
+        for mut event in self.events.drain(..) {
+            self.redactor.event(&mut event);
             self.outbox.push(event);
         }
     }
 
     fn end(&mut self, ended: live::Ended) {
         let live::Ended { cause, exit, stderr } = ended;
+        // Before anybody takes a piece of it.
+        let stderr = self.redactor.text(&stderr).into_owned();
         let signal = exit.and_then(Exit::signal_name);
         let report = exit.map(|exit| ExitReport { code: exit.code, signal: signal.as_deref(), stderr: &stderr });
         if let Some(report) = report {
