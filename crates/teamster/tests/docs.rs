@@ -1,19 +1,16 @@
-//! `docs/agents.md` and `docs/errors.md` say what the code says: their tables are made from the agents' own.
+//! The pages in `docs/` say what the code says: their tables are made from the agents' own, and the tests that they name
+//! exist.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "the lints take helpers of tests for library code"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "the lints take helpers of tests for library code")]
 
 use std::fmt::Write as _;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use teamster::Registry;
-use teamster::agent::{Abilities, Feature, Sign, Support};
+use teamster::agent::{Abilities, Feature, OwnKeys, Sign, Support, WITHHELD_KEYS};
 use teamster::event::ErrorCode;
+use teamster::request::BASE_VARIABLES;
 
 const BEGIN: &str = "<!-- made from the code: UPDATE_DOCS=1 cargo test -p teamster --test docs -->";
 const END: &str = "<!-- end -->";
@@ -97,29 +94,71 @@ fn quoted(text: &str) -> String {
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
 }
 
-#[test]
-fn the_tables_of_the_agents_page_are_current() {
-    assert_current("agents.md", &tables());
+/// Names as code, with commas between them.
+fn listed(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
-#[test]
-fn the_tables_of_the_errors_page_are_current() {
-    assert_current("errors.md", &failures());
+fn keys(own: &OwnKeys) -> String {
+    match own {
+        OwnKeys::Always(names) => listed(names),
+        OwnKeys::Switched(by, names) => format!("with `{by}` also {}", listed(names)),
+        OwnKeys::OfProvider(others) => {
+            let others: Vec<_> = others.iter().map(|(word, name)| format!("`{name}` of {word}")).collect();
+            let rule =
+                "those of the model's provider: they begin with its first word (`ANTHROPIC_...` for `anthropic/...`)";
+            format!("{rule}; or {}", others.join(", "))
+        }
+    }
 }
 
-fn assert_current(page: &str, tables: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the tables");
-    let (_, after) = rest.split_once(END).expect("the page has an end of the tables");
+fn variables() -> String {
+    let (base, withheld) = (listed(BASE_VARIABLES), listed(WITHHELD_KEYS));
+    let mut text = format!("With `--env-only` these are inherited too, and the last column of the table: {base}.\n\n");
+    writeln!(text, "`--withhold-keys` withholds these, and the agents' own from all others: {withheld}.").unwrap();
+    text.push_str("\n| agent | its own keys | its home and configuration |\n|---|---|---|\n");
+    for (name, abilities) in agents() {
+        let own: Vec<String> = abilities.own_keys.iter().map(keys).collect();
+        writeln!(text, "| {name} | {} | {} |", own.join("; "), listed(abilities.home_variables)).unwrap();
+    }
+    text
+}
+
+fn page(name: &str) -> (PathBuf, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    (path, text)
+}
+
+/// Asserts that what stands between the marks of a page is this text, or writes it there.
+fn check_tables(name: &str, tables: &str) {
+    let (path, page) = page(name);
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
     let current = format!("{before}{BEGIN}\n\n{tables}\n{END}{after}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &current).unwrap();
     }
-    assert!(page == current || std::env::var_os("UPDATE_DOCS").is_some(), "run: {BEGIN}");
+    assert!(page == current || std::env::var_os("UPDATE_DOCS").is_some(), "{name}: run: {BEGIN}");
 }
 
-/// The text of every test of the workspace.
+#[test]
+fn the_tables_of_the_agents_page_are_current() {
+    check_tables("agents.md", &tables());
+}
+
+#[test]
+fn the_tables_of_the_errors_page_are_current() {
+    check_tables("errors.md", &failures());
+}
+
+#[test]
+fn the_variables_of_the_security_page_are_current() {
+    check_tables("security.md", &variables());
+}
+
+/// The text of every source file in a folder.
 fn sources(folder: &Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -131,20 +170,28 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
+/// The names in the last column of the tables of a chapter.
+fn named_tests<'p>(page: &'p str, chapter: &str) -> Vec<&'p str> {
+    let (_, chapter) = page.split_once(chapter).unwrap();
+    let chapter = chapter.split("\n## ").next().unwrap_or_default();
+    let rows = chapter.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once(" | ")).map(|(_, last)| last);
+    rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()
+}
+
 #[test]
-fn every_test_that_the_agents_page_names_exists() {
+fn every_test_that_a_page_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/agents.md")).unwrap();
     let mut tests = String::new();
-    for folder in ["conformance/tests", "crates/teamster-protocol/tests/it", "crates/teamster-testkit/tests"] {
+    for folder in ["conformance/tests", "crates"] {
         sources(&root.join(folder), &mut tests);
     }
-    let traps = page.split_once("## Traps").unwrap().1;
-    let rows = traps.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once(" | ")).map(|(_, last)| last);
-    let named: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-    assert!(named.len() > 50, "only {} tests are named", named.len());
-    let missing: Vec<_> = named.iter().filter(|name| !tests.contains(&format!("fn {name}("))).collect();
-    assert!(missing.is_empty(), "{missing:#?}");
+    for (name, chapter, least) in [("agents.md", "## Traps", 50), ("security.md", "## What is promised", 40)] {
+        let (_, page) = page(name);
+        let named = named_tests(&page, chapter);
+        assert!(named.len() >= least, "{name} names only {} tests", named.len());
+        let missing: Vec<_> = named.iter().filter(|test| !tests.contains(&format!("fn {test}("))).collect();
+        assert!(missing.is_empty(), "{name}: {missing:#?}");
+    }
 }
 
 #[test]

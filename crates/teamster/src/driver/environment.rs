@@ -14,8 +14,9 @@ use crate::registry::Registry;
 
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
-/// The marks of the trees that this program itself runs in: by them their ends find what we leave behind.
-const MARKS: &str = "TEAMSTER_TREE_*";
+/// The marks of the trees that this program itself runs in, by which their ends find what we leave behind; and the place
+/// of the ledger, where the agent starts Teamster in its turn.
+const OURS: &[&str] = &["TEAMSTER_TREE_*", "TEAMSTER_LEDGER_DIR"];
 
 /// What a request lets an agent inherit of the host's environment.
 pub(crate) fn inherited(
@@ -33,7 +34,7 @@ pub(crate) fn inherited(
         // A name that is no text is none of those that can be asked for.
         Inherit::Only(names) => name.to_str().is_some_and(|name| {
             let home = agent.map_or(&[][..], |agent| agent.home_variables);
-            is_any(BASE_VARIABLES, name) || is_any(home, name) || is_named(MARKS, name) || is_any(names, name)
+            is_any(BASE_VARIABLES, name) || is_any(home, name) || is_any(OURS, name) || is_any(names, name)
         }),
         _ => true,
     };

@@ -3,6 +3,15 @@
 use crate::agent::{Abilities, Feature, OwnKeys, Support};
 use Support::Yes;
 
+const AWS_KEYS: &[&str] = &[
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_*",
+];
+
 pub(super) const ABILITIES: Abilities = Abilities {
     program: "claude",
     tested_version: "2.1.197",
@@ -16,7 +25,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
     ],
     own_keys: &[
         OwnKeys::Always(&[
-            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_*API_KEY",
             "ANTHROPIC_AUTH_TOKEN",
             "ANTHROPIC_CUSTOM_HEADERS",
             "ANTHROPIC_IDENTITY_TOKEN",
@@ -24,28 +33,13 @@ pub(super) const ABILITIES: Abilities = Abilities {
             "CLAUDE_CODE_OAUTH_TOKEN",
             "CLAUDE_CODE_OAUTH_REFRESH_TOKEN",
         ]),
-        OwnKeys::Switched(
-            "CLAUDE_CODE_USE_BEDROCK",
-            &[
-                "AWS_ACCESS_KEY_ID",
-                "AWS_SECRET_ACCESS_KEY",
-                "AWS_SESSION_TOKEN",
-                "AWS_BEARER_TOKEN_BEDROCK",
-                "AWS_WEB_IDENTITY_TOKEN_FILE",
-                "AWS_CONTAINER_*",
-            ],
-        ),
-        OwnKeys::Switched("CLAUDE_CODE_USE_MANTLE", &["ANTHROPIC_BEDROCK_MANTLE_API_KEY"]),
-        OwnKeys::Switched("CLAUDE_CODE_USE_ANTHROPIC_AWS", &["ANTHROPIC_AWS_API_KEY"]),
+        OwnKeys::Switched("CLAUDE_CODE_USE_BEDROCK", AWS_KEYS),
+        OwnKeys::Switched("CLAUDE_CODE_USE_MANTLE", AWS_KEYS),
+        OwnKeys::Switched("CLAUDE_CODE_USE_ANTHROPIC_AWS", AWS_KEYS),
         OwnKeys::Switched("CLAUDE_CODE_USE_VERTEX", &["GOOGLE_APPLICATION_CREDENTIALS"]),
         OwnKeys::Switched(
             "CLAUDE_CODE_USE_FOUNDRY",
-            &[
-                "ANTHROPIC_FOUNDRY_API_KEY",
-                "AZURE_CLIENT_SECRET",
-                "AZURE_CLIENT_CERTIFICATE_*",
-                "AZURE_FEDERATED_TOKEN_FILE",
-            ],
+            &["AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_*", "AZURE_FEDERATED_TOKEN_FILE"],
         ),
     ],
     home_variables: &["CLAUDE_CONFIG_DIR"],
