@@ -105,12 +105,13 @@ async fn runs_take_few_descriptors_and_no_thread_and_leave_none_behind() {
     let before = (open_descriptors(), threads());
     let (descriptors, threads_of_a_crowd) = crowd(&runtime, &fifo).await;
     assert!(descriptors <= before.0 + CROWD * DESCRIPTORS, "{descriptors} descriptors, {} before", before.0);
-    assert_eq!(threads_of_a_crowd, before.1);
+    assert!(threads_of_a_crowd <= before.1, "{threads_of_a_crowd} threads, {} before", before.1);
     for _ in 0..3 {
         round(&runtime).await;
     }
     let began = Instant::now();
-    while (open_descriptors(), threads()) != before {
+    // Threads that were idle may have gone.
+    while open_descriptors() != before.0 || threads() > before.1 {
         let now = (open_descriptors(), threads());
         assert!(began.elapsed() < Duration::from_secs(30), "before {before:?}, after {now:?}");
         tokio::time::sleep(Duration::from_millis(5)).await;
