@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::{ffi::OsString, path::Path, time::Duration};
-//! use teamster_process::{Frame, OutputReader, ProcessTree, Spawn, Stdin, find_program};
+//! use teamster_process::{Frame, OutputReader, ProcessTree, Spawn, Stdin, Supervisor, find_program};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,7 +18,8 @@
 //!     cwd: "/".into(),
 //!     stdin: Stdin::Null,
 //! };
-//! let (tree, pipes) = ProcessTree::spawn(&spawn)?;
+//! let supervisor = Supervisor::new();
+//! let (tree, pipes) = ProcessTree::spawn(&supervisor, &spawn, None).await?;
 //!
 //! let mut stdout = OutputReader::new(pipes.stdout, 1024 * 1024);
 //! while stdout.fill().await? > 0 {
@@ -29,7 +30,6 @@
 //!
 //! assert_eq!(tree.exited().await.code, Some(3));
 //! tree.terminate(Duration::from_millis(1500)).await; // whoever outlived the leader
-//! tree.reap().await;
 //! # Ok(())
 //! # }
 //! ```
@@ -39,6 +39,7 @@
 //! | [`program`] | finds an executable by name |
 //! | [`spawn`] | what to start, as plain data, and why a start failed |
 //! | [`tree`] | [`ProcessTree`]: the running tree, its signals, its end |
+//! | [`supervise`] | [`Supervisor`]: the processes of ours that see to it |
 //! | [`signal`] | the signals that are sent, and how a process ended |
 //! | [`lines`] | splits output into lines of bounded length |
 //! | [`diagnostics`] | reads what a program says beside its output, and keeps the end of it |
@@ -50,19 +51,20 @@
 //!
 //! # Invariants
 //!
-//! - A [`ProcessTree`] never ends with members alive: [`ProcessTree::reap`] and dropping both kill what is left, daemons
-//!   included. (One that threw its environment away before anybody saw it is not found.)
-//! - No signal is ever sent to a process that was not seen as a member of the tree, nor to one that got the number of
-//!   a dead member.
-//! - The group of a tree is never signalled after its leader was reaped, when its number may belong to others.
+//! - A [`ProcessTree`] never ends with members alive: [`ProcessTree::terminate`] and dropping it end whoever descends from
+//!   its leader, whatever they did to hide, and so does the death of this program, within two seconds.
+//! - No signal is ever sent to a process that does not descend from the leader, nor to one that got the number of a dead
+//!   member.
 //! - No prompt and no secret is shown by `Debug` or logged: of arguments, variables and buffers only names and sizes.
 //! - Output is never decoded here, and a buffer never grows past its limit, whatever a program writes.
 //! - Every `async fn` can be dropped at any await point; nothing is written twice, lost, or read twice.
-//! - No environment variable is read, except by [`PrivateDir::default_parent`] and [`Ledger::of_user`];
-//!   no clock runs but while a tree is being ended.
-//! - Nothing is printed, and no signal handler is installed.
+//! - No environment variable is read, except by [`PrivateDir::default_parent`] and [`Ledger::of_user`], and for the
+//!   supervisor; no clock runs but while a tree is being started or ended.
+//! - Nothing is printed, and no signal handler is installed in this program.
 //!
-//! It needs Linux 5.4 or later (pidfds) and a Tokio runtime with I/O and time enabled. The host must leave `SIGPIPE`
+//! Linking it adds a few instructions before `main`, by which the supervisor, which is this program's file executed anew,
+//! knows what it is: see [`supervise`]. It needs Linux 5.4 or later (pidfds) and a
+//! Tokio runtime with I/O and time enabled. The host must leave `SIGPIPE`
 //! ignored, as Rust programs do: with the default action, a program that closes its stdin would end the host.
 
 #[cfg(not(target_os = "linux"))]
@@ -77,10 +79,11 @@ pub mod signal;
 pub mod spawn;
 pub mod spill;
 pub mod stdin;
+pub mod supervise;
 pub mod tail;
 pub mod tree;
 
-mod family;
+mod kin;
 mod mark;
 mod pidfd;
 mod procfs;
@@ -94,5 +97,6 @@ pub use signal::{Exit, Signal};
 pub use spawn::{Pipes, Spawn, SpawnError, Stdin};
 pub use spill::{Spill, SpillError};
 pub use stdin::{StdinClosed, StdinWriter};
+pub use supervise::{Supervisor, SupervisorError};
 pub use tail::Tail;
 pub use tree::{ProcessTree, Survivor};

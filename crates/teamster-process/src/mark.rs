@@ -8,7 +8,6 @@ use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use memchr::memmem::Finder;
 use rustix::process::getpid;
 
 use crate::procfs;
@@ -24,7 +23,6 @@ const EXEC_PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     name: OsString,
-    finder: Finder<'static>,
 }
 
 impl Mark {
@@ -33,22 +31,13 @@ impl Mark {
         static TREES: AtomicU64 = AtomicU64::new(0);
         let pid = getpid().as_raw_nonzero().get();
         let start = procfs::start_of(pid).unwrap_or_default();
-        Self::of(&format!("{PREFIX}{pid}_{start}_{}", TREES.fetch_add(1, Ordering::Relaxed)))
-    }
-
-    fn of(name: &str) -> Self {
-        // With its end, so that 1 is not found in 10.
-        Self { name: name.into(), finder: Finder::new(&format!("{name}=")).into_owned() }
+        let name = format!("{PREFIX}{pid}_{start}_{}", TREES.fetch_add(1, Ordering::Relaxed));
+        Self { name: name.into() }
     }
 
     /// The variable's name; its value says nothing.
     pub(crate) fn name(&self) -> &OsStr {
         &self.name
-    }
-
-    /// Whether a process bears it. One whose environment may not be read does not.
-    pub(crate) fn is_borne_by(&self, pid: i32) -> bool {
-        self.finder.find(&environ(pid)).is_some()
     }
 }
 
@@ -95,16 +84,16 @@ mod tests {
 
     #[test]
     fn a_process_bears_the_mark_that_it_was_started_with_and_no_other() {
-        let (mark, other) = (Mark::unique(), Mark::unique());
+        let mark = Mark::unique();
+        assert_ne!(mark.name(), Mark::unique().name());
         let mut child = std::process::Command::new("sleep").arg("30").env(mark.name(), "1").spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        assert!(mark.is_borne_by(pid));
-        assert!(!other.is_borne_by(pid));
         assert_eq!(borne_by(pid).unwrap(), [mark.name().to_str().unwrap()]);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(!mark.is_borne_by(pid));
+        assert_eq!(borne_by(pid), None);
     }
+
     #[test]
     fn only_what_can_be_the_name_of_a_mark_is_taken_for_one() {
         assert!(is_name(Mark::unique().name().to_str().unwrap()));

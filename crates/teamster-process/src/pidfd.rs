@@ -1,10 +1,7 @@
 //! Handles of processes: they name one process for good, while its number may pass to another.
 
 use std::{
-    future::poll_fn,
-    io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -15,17 +12,11 @@ use rustix::{
         Pid, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus, kill_process, pidfd_open, pidfd_send_signal, waitid,
     },
 };
-use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::{
     procfs::{self, Stat},
     signal::Signal,
 };
-
-/// A handle of a child that was not reaped yet, readable when the child has ended.
-pub(crate) fn of_child(pid: Pid) -> io::Result<AsyncFd<OwnedFd>> {
-    watch(pidfd_open(pid, PidfdFlags::empty())?)
-}
 
 /// Asks for the end of a child, without waiting for it unless `options` say so.
 pub(crate) fn wait(pidfd: BorrowedFd<'_>, options: WaitIdOptions) -> rustix::io::Result<Option<WaitIdStatus>> {
@@ -77,23 +68,6 @@ pub(crate) fn send(stat: &Stat, signal: Signal) {
     }
 }
 
-/// Waits until all of these have ended; for ever if one of them cannot be watched.
-pub(crate) async fn all_ended(alive: &[Stat]) {
-    let mut watched = Vec::new();
-    let mut all = true;
-    for stat in alive {
-        match open(stat).map_err(io::Error::from).and_then(|pidfd| pidfd.map(watch).transpose()) {
-            Ok(pidfd) => watched.extend(pidfd),
-            Err(_) => all = false,
-        }
-    }
-    poll_fn(|context| {
-        watched.retain(|pidfd| pidfd.poll_read_ready(context).is_pending());
-        if all && watched.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-}
-
 /// `None` if the process is gone.
 fn open(stat: &Stat) -> rustix::io::Result<Option<OwnedFd>> {
     let Some(pid) = Pid::from_raw(stat.pid) else {
@@ -113,11 +87,4 @@ fn kill_if_same(stat: &Stat, signal: Signal) -> rustix::io::Result<()> {
         Some(pid) if procfs::start_of(stat.pid) == Some(stat.start) => kill_process(pid, signal.raw()),
         _ => Ok(()),
     }
-}
-
-#[expect(unsafe_code, reason = "tokio leaves it to the caller that the descriptor stays open while it is watched")]
-fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: the descriptor is owned by the `AsyncFd` and closed only with it, and an `OwnedFd` always gives the same
-    // one.
-    Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
 }

@@ -14,8 +14,6 @@ pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) state: u8,
     pub(crate) parent: i32,
-    pub(crate) group: i32,
-    pub(crate) session: i32,
     pub(crate) threads: i64,
     /// In clock ticks since the system's start.
     pub(crate) start: u64,
@@ -25,6 +23,11 @@ impl Stat {
     pub(crate) fn is_alive(&self) -> bool {
         // A zombie with threads is a process whose first thread ended before the others.
         !matches!(self.state, b'Z' | b'X' | b'x') || self.threads > 1
+    }
+
+    /// Whether the number is this process's still.
+    pub(crate) fn is_still(&self) -> bool {
+        start_of(self.pid) == Some(self.start)
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -78,14 +81,12 @@ fn parse(line: &[u8]) -> Option<Stat> {
     let pid = std::str::from_utf8(line.get(..open)?).ok()?.trim().parse().ok()?;
     let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
     let mut rest = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace();
-    // Counted from the state, which is field 3 in proc(5): 4 to 6, 20 and 22 follow.
+    // Counted from the state, which is field 3 in proc(5): 4, 20 and 22 follow.
     let state = rest.next()?.bytes().next()?;
     let parent = rest.next()?.parse().ok()?;
-    let group = rest.next()?.parse().ok()?;
-    let session = rest.next()?.parse().ok()?;
-    let threads = rest.nth(13)?.parse().ok()?;
+    let threads = rest.nth(15)?.parse().ok()?;
     let start = rest.nth(1)?.parse().ok()?;
-    Some(Stat { pid, name, state, parent, group, session, threads, start })
+    Some(Stat { pid, name, state, parent, threads, start })
 }
 
 #[cfg(test)]
@@ -98,16 +99,7 @@ mod tests {
         let stat = parse(line).unwrap();
         assert_eq!(
             stat,
-            Stat {
-                pid: 42,
-                name: "a ) R 1 (b)".into(),
-                state: b'S',
-                parent: 7,
-                group: 8,
-                session: 9,
-                threads: 11,
-                start: 98765
-            }
+            Stat { pid: 42, name: "a ) R 1 (b)".into(), state: b'S', parent: 7, threads: 11, start: 98765 }
         );
     }
 

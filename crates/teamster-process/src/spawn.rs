@@ -5,12 +5,8 @@ use std::{
     ffi::{OsStr, OsString},
     fmt,
     io::{self, Read},
-    os::{
-        fd::OwnedFd,
-        unix::{ffi::OsStrExt, process::CommandExt},
-    },
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
 };
 
 use rustix::{
@@ -19,7 +15,10 @@ use rustix::{
 };
 use tokio::net::unix::pipe;
 
-use crate::mark::Mark;
+use crate::{
+    mark::Mark,
+    supervise::{SupervisorError, wire::Start},
+};
 
 /// How much a program can write before somebody reads it. Agents that end while the pipe is full lose what it did not
 /// take, so it is as large as an unprivileged user may ask for.
@@ -136,12 +135,9 @@ pub enum SpawnError {
         /// The program.
         program: PathBuf,
     },
-    /// The system has no pidfds, or refuses them.
-    #[error("cannot watch the process; Linux 5.4 or later is needed")]
-    Watch {
-        /// What the system said.
-        source: io::Error,
-    },
+    /// There is nobody to look after the process.
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
     /// Anything else.
     #[error("cannot start {program:?}")]
     Other {
@@ -156,34 +152,47 @@ fn named(interpreter: Option<&Path>) -> String {
     interpreter.map_or_else(|| "its dynamic loader".into(), |path| path.display().to_string())
 }
 
-/// Starts the program as the leader of a new process group.
-pub(crate) fn start(spawn: &Spawn, mark: &Mark) -> Result<(Child, Pipes), SpawnError> {
+/// Makes the pipes: our ends, and those of the program, in the order of their numbers.
+pub(crate) fn pipes(spawn: &Spawn) -> Result<(Pipes, Vec<OwnedFd>), SpawnError> {
     let failed = |source: io::Error| explain(spawn, source);
-
-    let (stdout, stdout_theirs) = output_pipe().map_err(failed)?;
-    let (stderr, stderr_theirs) = output_pipe().map_err(failed)?;
-    let (stdin, stdin_theirs) = match spawn.stdin {
-        Stdin::Null => (None, Stdio::null()),
+    let mut theirs = Vec::with_capacity(3);
+    let stdin = match spawn.stdin {
+        Stdin::Null => None,
         Stdin::Pipe => {
-            let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
-            (Some(pipe::Sender::from_owned_fd(ours).map_err(failed)?), Stdio::from(theirs))
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
+            theirs.push(read);
+            Some(pipe::Sender::from_owned_fd(write).map_err(failed)?)
         }
     };
+    let mut output = || {
+        let (ours, write) = output_pipe().map_err(failed)?;
+        theirs.push(write);
+        Ok::<_, SpawnError>(ours)
+    };
+    Ok((Pipes { stdin, stdout: output()?, stderr: output()? }, theirs))
+}
 
-    // The command holds their ends of the pipes: it must go before anybody waits for an end of file.
-    let child = Command::new(spawn.cwd.join(&spawn.program))
-        .args(&spawn.args)
-        .env_clear()
-        .envs(&spawn.env)
-        .env(mark.name(), "1")
-        .current_dir(&spawn.cwd)
-        .process_group(0)
-        .stdin(stdin_theirs)
-        .stdout(stdout_theirs)
-        .stderr(stderr_theirs)
-        .spawn()
-        .map_err(failed)?;
-    Ok((child, Pipes { stdin, stdout, stderr }))
+/// What the keeper is told to start.
+pub(crate) fn start(spawn: &Spawn, mark: &Mark, directory: Option<&Path>) -> Result<Start, SpawnError> {
+    let program = spawn.cwd.join(&spawn.program);
+    let strings = spawn.args.iter().chain(spawn.env.iter().flat_map(|(name, value)| [name, value]));
+    if strings.map(OsString::as_os_str).chain([program.as_os_str()]).any(has_nul) {
+        return Err(SpawnError::Nul { program: spawn.program.clone() });
+    }
+    let mut env: Vec<_> = spawn.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    env.push((mark.name().to_owned(), "1".into()));
+    Ok(Start {
+        program: program.into(),
+        args: spawn.args.clone(),
+        env,
+        cwd: spawn.cwd.clone().into(),
+        has_stdin: spawn.stdin == Stdin::Pipe,
+        directory: directory.map(Into::into),
+    })
+}
+
+fn has_nul(string: &OsStr) -> bool {
+    memchr::memchr(0, string.as_bytes()).is_some()
 }
 
 fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
@@ -197,11 +206,8 @@ fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
 }
 
 /// Finds the cause of a failed start: the error number alone does not tell which of the files it is about.
-fn explain(spawn: &Spawn, source: io::Error) -> SpawnError {
+pub(crate) fn explain(spawn: &Spawn, source: io::Error) -> SpawnError {
     let program = spawn.program.clone();
-    if source.kind() == io::ErrorKind::InvalidInput {
-        return SpawnError::Nul { program };
-    }
     match Errno::from_io_error(&source) {
         Some(Errno::NOENT | Errno::ACCESS | Errno::NOTDIR | Errno::LOOP) => explain_path(spawn, source),
         Some(Errno::NOEXEC) => SpawnError::Format { program },

@@ -1,64 +1,57 @@
 //! A running process tree: its leader, everybody who descends from it, and their end.
 //!
-//! The leader has a process group of its own. Descendants that left the group (agents start their tools in sessions of
-//! their own) are found through `/proc`, and remembered from one look to the next: see [`ProcessTree::observe`]. When the
-//! tree ends, those too are found that nobody ever saw, by a variable in their environment.
-//! Invariant: the leader is reaped last, since until then its number, which is the group's, cannot pass to others.
+//! The work is done by the tree's keeper, a process of ours between this program and the leader (see
+//! [`supervise`](crate::supervise)): it knows everybody who descends from the leader, whatever they did to hide, and ends
+//! them when this program does. Here is the connection to it.
 
 use std::{
-    collections::HashSet,
-    os::fd::{AsFd, OwnedFd},
-    process::Child,
+    os::fd::{AsFd, BorrowedFd},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, WaitIdOptions, WaitIdStatus, getpid, kill_process_group, pidfd_send_signal};
-use tokio::{
-    io::unix::AsyncFd,
-    time::{Instant, timeout},
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{RecvFlags, SendFlags},
 };
+use serde::{Deserialize, Serialize};
+use tokio::{io::Interest, net::UnixStream, sync::Notify, time::timeout};
 
 use crate::{
-    family::{Family, Host},
+    kin::with_descendants,
+    ledger::RunDir,
     mark::Mark,
-    pidfd,
     procfs::{self, Stat},
     signal::{Exit, Signal},
     spawn::{self, Pipes, Spawn, SpawnError},
+    supervise::{
+        Supervisor, ending,
+        wire::{self, Inbox, Order, Report},
+    },
 };
 
-/// How long [`ProcessTree::terminate`] waits for the system to take down what it has killed.
-pub const KILL_SETTLE: Duration = Duration::from_secs(2);
+/// How long [`ProcessTree::terminate`] waits for the system to take down what was killed.
+pub const KILL_SETTLE: Duration = ending::KILL_SETTLE;
 
-/// How long dropping a tree waits for its leader's end, so that it can be reaped at once.
+/// How long dropping a tree waits for its end.
 pub const DROP_SETTLE: Duration = Duration::from_millis(100);
 
-/// Looks for new descendants while a tree ends: the first pause between two, doubled up to the last.
-const FIRST_RESCAN: Duration = Duration::from_millis(25);
-const LAST_RESCAN: Duration = Duration::from_millis(400);
+/// How long the system may take to load a program, from a network that does not answer perhaps.
+const START_LIMIT: Duration = Duration::from_mins(1);
 
-/// How often killing starts over for descendants that were born meanwhile.
-const SWEEPS: usize = 16;
-
-/// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
-const FREEZE_LOOKS: usize = 8;
-
-/// The number and start time of a process.
-type Identity = (i32, u64);
+/// How much longer than it should a keeper may take to answer, on a machine that is busy with other things.
+const KEEPER_SLACK: Duration = Duration::from_secs(30);
 
 /// A process tree. Dropping it kills all of it.
 #[derive(Debug)]
 pub struct ProcessTree {
-    leader: Pid,
-    pidfd: AsyncFd<OwnedFd>,
-    family: Mutex<Family>,
-    mark: Mark,
-    reaped: bool,
+    leader: i32,
+    keeper: i32,
+    connection: Connection,
 }
 
 /// A member of a tree that is alive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
     /// Its process number.
     pub pid: u32,
@@ -66,284 +59,239 @@ pub struct Survivor {
     pub name: String,
 }
 
+#[derive(Debug)]
+struct Connection {
+    socket: UnixStream,
+    told: Mutex<Told>,
+    /// Wakes those who wait when another of them has read what they wait for.
+    changed: Notify,
+}
+
+/// What the keeper has told so far.
+#[derive(Debug, Default)]
+struct Told {
+    inbox: Inbox,
+    started: Option<Result<(i32, i32), Option<i32>>>,
+    exit: Option<Exit>,
+    gone: Option<Vec<Survivor>>,
+    /// The connection is at its end.
+    lost: bool,
+}
+
 impl ProcessTree {
-    /// Starts a program as the leader of a new tree. Call it inside a Tokio runtime.
-    pub fn spawn(spawn: &Spawn) -> Result<(Self, Pipes), SpawnError> {
-        let mark = Mark::unique();
-        let (child, pipes) = spawn::start(spawn, &mark)?;
-        let leader = Pid::from_child(&child);
-        let own = getpid().as_raw_nonzero().get();
-        let host = Host { pid: own, session: procfs::stat_of(own).map_or(0, |stat| stat.session) };
-        match pidfd::of_child(leader) {
-            Ok(pidfd) => {
-                let pid = leader.as_raw_nonzero().get();
-                let family = Mutex::new(Family::new(pid, procfs::start_of(pid).unwrap_or_default(), host));
-                Ok((Self { leader, pidfd, family, mark, reaped: false }, pipes))
-            }
-            Err(source) => {
-                discard(child);
-                Err(SpawnError::Watch { source })
-            }
+    /// Starts a program as the leader of a new tree. Call it inside a Tokio runtime with I/O and time enabled.
+    ///
+    /// The tree's keeper holds the lock of the run's directory for as long as it lives, and removes the directory if this
+    /// program dies before the tree. When the future is dropped before it is ready, nothing is left of what was started.
+    pub async fn spawn(
+        supervisor: &Supervisor,
+        spawn: &Spawn,
+        run: Option<&RunDir>,
+    ) -> Result<(Self, Pipes), SpawnError> {
+        let failed = |source| SpawnError::Other { program: spawn.program.clone(), source };
+        let socket = supervisor.keeper()?;
+        socket.set_nonblocking(true).map_err(failed)?;
+        let connection = Connection {
+            socket: UnixStream::from_std(socket).map_err(failed)?,
+            told: Mutex::default(),
+            changed: Notify::new(),
+        };
+        let (pipes, theirs) = spawn::pipes(spawn)?;
+        let mark = run.map_or_else(Mark::unique, |run| run.mark().clone());
+        let start = spawn::start(spawn, &mark, run.map(RunDir::path))?;
+        let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
+        connection.send(&wire::encode(&Order::Start(Box::new(start))), &descriptors).await.map_err(failed)?;
+        drop(theirs);
+        let started = timeout(START_LIMIT, connection.wait_for(|told| told.started)).await;
+        match started.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))? {
+            Some(Ok((leader, keeper))) => Ok((Self { leader, keeper, connection }, pipes)),
+            Some(Err(Some(errno))) => Err(spawn::explain(spawn, std::io::Error::from_raw_os_error(errno))),
+            Some(Err(None)) | None => Err(failed(std::io::Error::other("its supervisor was killed"))),
         }
     }
 
     /// The leader's process number.
     pub fn pid(&self) -> u32 {
-        self.leader.as_raw_nonzero().get().unsigned_abs()
+        self.leader.unsigned_abs()
     }
 
-    /// Waits for the leader's end, and tells how it ended. The leader stays a zombie until [`reap`](Self::reap), and
-    /// others of the tree may still run and hold its pipes.
+    /// Waits for the leader's end, and tells how it ended: in an unknown way if its keeper was killed, or if it was given
+    /// up since nothing could end it. Others of the tree may still run and hold its pipes.
     ///
     /// Can be dropped and called again at any time.
     pub async fn exited(&self) -> Exit {
-        loop {
-            // Fails only when the runtime shuts down; its tasks are dropped then.
-            let Ok(mut ready) = self.pidfd.readable().await else { std::future::pending().await };
-            match self.wait_leader(WaitIdOptions::NOWAIT) {
-                Ok(Some(status)) => return exit_of(&status),
-                Ok(None) => ready.clear_ready(),
-                // Reaped by somebody else in this process, or the host ignores SIGCHLD.
-                Err(_) => return Exit::default(),
-            }
-        }
+        let end = |told: &Told| told.exit.or_else(|| told.gone.as_ref().map(|_| Exit::default()));
+        self.connection.wait_for(end).await.unwrap_or_default()
     }
 
-    /// Looks who belongs to the tree, to know them later when their parents are gone. Call it from time to time, and
-    /// before the leader is asked to end by other means than a signal of this type: a member that left the group, was
-    /// orphaned, and was never looked at is not found any more.
-    ///
-    /// It reads `/proc`, which takes about a millisecond on a machine with 150 processes.
-    pub fn observe(&self) {
-        self.members();
-    }
-
-    /// Sends a signal to every member, once.
+    /// Sends a signal to the leader alone, if it lives.
     pub fn signal(&self, signal: Signal) {
-        let members = self.members();
-        self.deliver(signal, &members);
+        self.connection.order(&Order::Signal(signal.raw().as_raw()));
     }
 
-    /// Sends a signal to the leader alone. Its descendants are looked at first, as by [`observe`](Self::observe), since
-    /// it may end and leave them without a parent.
-    pub fn signal_leader(&self, signal: Signal) {
-        self.observe();
-        if let Err(errno) = pidfd_send_signal(&self.pidfd, signal.raw()) {
-            tracing::debug!(pid = self.pid(), ?signal, %errno, "the leader took no signal");
-        }
-    }
-
-    /// Who of the tree is alive. A leader that has ended, but was not reaped, is not.
+    /// Who of the tree is alive, as `/proc` shows it. It takes about a millisecond on a machine with 150 processes.
     pub fn alive(&self) -> Vec<Survivor> {
-        self.living().into_iter().map(survivor).collect()
+        let snapshot = procfs::snapshot().unwrap_or_default();
+        let members = with_descendants(snapshot, |stat| stat.parent == self.keeper, Stat::is_still);
+        members.iter().map(Survivor::from).collect()
     }
 
     /// Ends the tree: `SIGTERM` to every member, then `SIGKILL` to those that are left after `grace`. The tree is halted
-    /// (`SIGSTOP`) for the moment that it takes to find and reach all of them. Returns as soon as nobody is left; otherwise, [`KILL_SETTLE`] after the kill, who could not be ended (a process of another
-    /// user, or one that hangs in the kernel).
+    /// (`SIGSTOP`) for the moment that it takes to find and reach all of them. Returns as soon as nobody is left;
+    /// otherwise, [`KILL_SETTLE`] after the kill, who could not be ended (a process of another user, or one that hangs in
+    /// the kernel).
     ///
-    /// The tree's output should be read meanwhile. Can be dropped and called again at any time.
+    /// The tree's output should be read meanwhile. Can be dropped and called again at any time; of several grace periods,
+    /// the one that ends first counts.
     pub async fn terminate(&self, grace: Duration) -> Vec<Survivor> {
-        self.ask_to_end();
-        if self.gone_within(grace, Self::living).await {
-            return Vec::new();
-        }
-        if self.gone_within(KILL_SETTLE, Self::kill).await {
-            return Vec::new();
-        }
-        let survivors = self.alive();
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        self.connection.order(&Order::End { grace_ms });
+        self.gone(grace).await
+    }
+
+    /// Leaves those who are alive to themselves, and tells who they are. The tree is over with this.
+    pub async fn leave(self) -> Vec<Survivor> {
+        self.connection.order(&Order::Leave);
+        self.gone(Duration::ZERO).await
+    }
+
+    async fn gone(&self, grace: Duration) -> Vec<Survivor> {
+        let answer = self.connection.wait_for(|told| told.gone.clone());
+        let bound = grace.saturating_add(KILL_SETTLE).saturating_add(KEEPER_SLACK);
+        let survivors = match timeout(bound, answer).await {
+            // Its supervisor has ended what a keeper left that was killed.
+            Ok(told) => told.unwrap_or_default(),
+            Err(_) => self.alive(),
+        };
         if !survivors.is_empty() {
-            tracing::warn!(leader = self.pid(), ?survivors, "processes could not be ended");
+            tracing::warn!(leader = self.leader, ?survivors, "processes are left");
         }
         survivors
     }
+}
 
-    /// Waits for the leader's end, kills whoever is left of the tree, and lets the system forget the leader.
-    pub async fn reap(mut self) -> Exit {
-        let exit = self.exited().await;
-        self.kill();
-        // It has ended: this does not block. An error means that it was reaped by others.
-        _ = self.wait_leader(WaitIdOptions::empty());
-        self.reaped = true;
-        exit
+impl Connection {
+    /// Writes all of it, and the descriptors with its beginning.
+    async fn send(&self, mut bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+        let mut descriptors = descriptors;
+        while !bytes.is_empty() {
+            let write = || wire::send(&self.socket, bytes, descriptors, SendFlags::DONTWAIT);
+            let count = self.socket.async_io(Interest::WRITABLE, write).await?;
+            bytes = bytes.get(count..).unwrap_or_default();
+            descriptors = &[];
+        }
+        Ok(())
     }
 
-    fn ask_to_end(&self) {
-        let members = self.freeze(&HashSet::new());
-        self.deliver(Signal::Terminate, &members);
-        // Also for those whom somebody else has stopped: they act on SIGTERM only when they go on.
-        self.deliver(Signal::Continue, &members);
+    /// Writes an order, which is small: a keeper reads all that comes, so that there is room for it.
+    fn order(&self, order: &Order) {
+        if let Err(error) = wire::send(&self.socket, &wire::encode(order), &[], SendFlags::DONTWAIT) {
+            tracing::debug!(%error, ?order, "the keeper took no order");
+        }
     }
 
-    /// Waits until nobody is alive, as `look` sees it, but not longer than `limit`.
-    async fn gone_within(&self, limit: Duration, look: fn(&Self) -> Vec<Stat>) -> bool {
-        let deadline = Instant::now() + limit;
-        let mut pause = FIRST_RESCAN;
+    /// Waits until something was told; `None` if the keeper was killed first.
+    async fn wait_for<T>(&self, what: impl Fn(&Told) -> Option<T>) -> Option<T> {
         loop {
-            let alive = look(self);
-            if alive.is_empty() {
-                return true;
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            // A new descendant is only seen by another look; ends of known ones wake us at once.
-            _ = timeout(pause.min(left), pidfd::all_ended(&alive)).await;
-            pause = (pause * 2).min(LAST_RESCAN);
-        }
-    }
-
-    /// Kills every member until a look finds nobody new, and returns those that were alive at the last look.
-    fn kill(&self) -> Vec<Stat> {
-        let mut killed = HashSet::new();
-        let mut alive = Vec::new();
-        for _ in 0..SWEEPS {
-            alive = self.freeze(&killed);
-            let fresh = without(&alive, &killed);
-            if fresh.is_empty() {
-                break;
-            }
-            self.deliver(Signal::Kill, &fresh);
-            killed.extend(fresh.iter().map(identity));
-        }
-        alive
-    }
-
-    /// Stops every member but the `dying`, and returns all that are alive. Between a look and a signal, one that runs
-    /// could start others and end, so that nothing leads to them any more, or leave the group and miss its signal.
-    fn freeze(&self, dying: &HashSet<Identity>) -> Vec<Stat> {
-        let mut told = dying.clone();
-        let mut alive = Vec::new();
-        for _ in 0..FREEZE_LOOKS {
-            alive = self.living();
-            let fresh = without(&alive, &told);
-            if fresh.is_empty() && without(&alive, dying).iter().all(Stat::is_stopped) {
-                break;
-            }
-            if !fresh.is_empty() {
-                self.deliver(Signal::Stop, &fresh);
-                told.extend(fresh.iter().map(identity));
-            }
-        }
-        alive
-    }
-
-    /// Who is alive, as far as the tree's mark and kinship tell. It reads the environment of strangers too, which costs
-    /// more than a look: it is for the end of a tree.
-    fn living(&self) -> Vec<Stat> {
-        let mut members = self.look(|family, snapshot| {
-            // First the kin, whom nobody needs to be asked about.
-            family.update(snapshot.to_vec());
-            family.adopt(snapshot, |stat| self.mark.is_borne_by(stat.pid));
-        });
-        members.retain(Stat::is_alive);
-        members
-    }
-
-    /// Who belongs to the tree, as far as kinship tells.
-    fn members(&self) -> Vec<Stat> {
-        self.look(|_, _| ())
-    }
-
-    fn look(&self, learn: impl FnOnce(&mut Family, &[Stat])) -> Vec<Stat> {
-        match procfs::snapshot() {
-            Ok(snapshot) => {
-                let mut family = self.family();
-                if !self.holds_group() {
-                    family.lose_leader();
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // Before the look: what another one reads after it is not missed.
+            changed.as_mut().enable();
+            {
+                let told = self.listen();
+                if let Some(told) = what(&told) {
+                    return Some(told);
                 }
-                learn(&mut family, &snapshot);
-                family.update(snapshot)
+                if told.lost {
+                    return None;
+                }
             }
-            Err(error) => {
-                tracing::debug!(%error, "no /proc: only the process group is known");
-                Vec::from_iter(self.leader_alone())
+            tokio::select! {
+                ready = self.socket.readable() => if ready.is_err() {
+                    // Fails only when the runtime shuts down; its tasks are dropped then.
+                    std::future::pending::<()>().await;
+                },
+                () = changed => {}
             }
         }
     }
 
-    /// What is known of the leader without `/proc`.
-    fn leader_alone(&self) -> Option<Stat> {
-        let pid = self.leader.as_raw_nonzero().get();
-        matches!(self.wait_leader(WaitIdOptions::NOWAIT), Ok(None)).then(|| Stat {
-            pid,
-            name: String::new(),
-            state: b'R',
-            parent: 0,
-            group: pid,
-            session: 0,
-            threads: 1,
-            start: 0,
-        })
-    }
-
-    /// Sends a signal to the group at once, and to each of `members` that is outside of it.
-    fn deliver(&self, signal: Signal, members: &[Stat]) {
-        if self.holds_group() {
-            // Nobody in the group may be left, which is no error.
-            _ = kill_process_group(self.leader, signal.raw());
+    /// Reads what the keeper has told by now.
+    fn listen(&self) -> MutexGuard<'_, Told> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut news = false;
+        // First past the runtime, which may not have noticed yet what is there; then as it wants it, to be woken by more.
+        while told.read(self.socket.as_fd()) {
+            news = true;
         }
-        for stat in members.iter().filter(|stat| stat.is_alive() && !self.is_in_group(stat)) {
-            pidfd::send(stat, signal);
+        while self.socket.try_io(Interest::READABLE, || told.try_read(self.socket.as_fd())).is_ok() && !told.lost {
+            news = true;
         }
-    }
-
-    fn is_in_group(&self, stat: &Stat) -> bool {
-        stat.group == self.leader.as_raw_nonzero().get()
-    }
-
-    /// Whether the leader is still a child of ours, alive or not, so that its group is the tree's.
-    fn holds_group(&self) -> bool {
-        !self.reaped && self.wait_leader(WaitIdOptions::NOWAIT).is_ok()
-    }
-
-    fn wait_leader(&self, options: WaitIdOptions) -> rustix::io::Result<Option<WaitIdStatus>> {
-        pidfd::wait(self.pidfd.as_fd(), options | WaitIdOptions::NOHANG)
-    }
-
-    fn family(&self) -> MutexGuard<'_, Family> {
-        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+        if news {
+            self.changed.notify_waiters();
+        }
+        told
     }
 }
 
-/// The emergency path: everybody is killed, and the leader reaped as soon as it has ended.
+impl Told {
+    /// Reads once; whether there may be more.
+    fn read(&mut self, socket: BorrowedFd<'_>) -> bool {
+        !self.lost && self.try_read(socket).is_ok()
+    }
+
+    /// Reads once, without waiting.
+    fn try_read(&mut self, socket: BorrowedFd<'_>) -> std::io::Result<()> {
+        match self.inbox.receive(socket, RecvFlags::DONTWAIT) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(error),
+            Ok(true) => {}
+            Ok(false) | Err(_) => self.lost = true,
+        }
+        loop {
+            match self.inbox.next() {
+                Ok(Some(report)) => self.note(report),
+                Ok(None) => return Ok(()),
+                Err(_) => self.lost = true,
+            }
+            if self.lost {
+                return Ok(());
+            }
+        }
+    }
+
+    fn note(&mut self, report: Report) {
+        match report {
+            Report::Started { leader, keeper } => self.started = Some(Ok((leader, keeper))),
+            Report::NotStarted { errno } => self.started = Some(Err(errno)),
+            Report::Exited { code, signal } => self.exit = Some(Exit { code, signal }),
+            Report::Gone { survivors } => self.gone = Some(survivors),
+        }
+    }
+}
+
+/// The emergency path: the keeper kills everybody, and would do so too if it were not told.
 impl Drop for ProcessTree {
     fn drop(&mut self) {
-        if self.reaped {
+        let is_over = |told: &Told| told.gone.is_some() || told.lost;
+        if is_over(&self.connection.listen()) {
             return;
         }
-        self.kill();
-        pidfd::block_on_end(self.pidfd.as_fd(), DROP_SETTLE);
-        if !matches!(self.wait_leader(WaitIdOptions::empty()), Ok(None)) {
-            return;
-        }
-        // The system takes its time, for a process with much memory perhaps: nobody else would reap it.
-        if let Ok(pidfd) = self.pidfd.get_ref().try_clone() {
-            let reaper = move || _ = pidfd::wait(pidfd.as_fd(), WaitIdOptions::empty());
-            _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(reaper);
+        self.connection.order(&Order::End { grace_ms: 0 });
+        let deadline = Instant::now() + DROP_SETTLE;
+        let socket = self.connection.socket.as_fd();
+        let mut told = self.connection.told.lock().unwrap_or_else(PoisonError::into_inner);
+        while !is_over(&told) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(wait) = Timespec::try_from(left) else { return };
+            if left.is_zero() || poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&wait)).is_err() {
+                return;
+            }
+            told.read(socket);
         }
     }
 }
 
-fn discard(mut child: Child) {
-    // It was started a moment ago and is ours: both calls can only fail when it has already ended.
-    _ = child.kill();
-    _ = child.wait();
-}
-
-fn exit_of(status: &WaitIdStatus) -> Exit {
-    Exit { code: status.exit_status(), signal: status.terminating_signal() }
-}
-
-fn identity(stat: &Stat) -> Identity {
-    (stat.pid, stat.start)
-}
-
-fn without(members: &[Stat], some: &HashSet<Identity>) -> Vec<Stat> {
-    members.iter().filter(|stat| !some.contains(&identity(stat))).cloned().collect()
-}
-
-fn survivor(stat: Stat) -> Survivor {
-    Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }
+impl From<&Stat> for Survivor {
+    fn from(stat: &Stat) -> Self {
+        Self { pid: stat.pid.unsigned_abs(), name: stat.name.clone() }
+    }
 }

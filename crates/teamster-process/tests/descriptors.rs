@@ -4,13 +4,13 @@
 
 use std::{fs, time::Duration};
 
-use teamster_process::{Ledger, PrivateDir, ProcessTree, Spawn, Spill, Stdin};
+use teamster_process::{Ledger, PrivateDir, ProcessTree, Spawn, Spill, Stdin, Supervisor};
 
 fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-fn run(script: &str) -> ProcessTree {
+async fn run(supervisor: &Supervisor, script: &str) -> ProcessTree {
     let spawn = Spawn {
         program: "/bin/sh".into(),
         args: vec!["-c".into(), script.into()],
@@ -18,28 +18,29 @@ fn run(script: &str) -> ProcessTree {
         cwd: "/".into(),
         stdin: Stdin::Pipe,
     };
-    let (tree, _pipes) = ProcessTree::spawn(&spawn).unwrap();
+    let (tree, _pipes) = ProcessTree::spawn(supervisor, &spawn, None).await.unwrap();
     let missing = Spawn { program: "/nowhere".into(), ..spawn };
-    assert!(ProcessTree::spawn(&missing).is_err());
+    assert!(ProcessTree::spawn(supervisor, &missing, None).await.is_err());
     tree
 }
 
 #[tokio::test]
 async fn nothing_stays_open_after_trees_have_ended() {
-    run("exit 0").reap().await;
+    let supervisor = Supervisor::new();
+    run(&supervisor, "exit 0").await.terminate(Duration::ZERO).await;
     let before = open_descriptors();
     for _ in 0..50 {
-        run("exit 0").reap().await;
-        let tree = run("setsid sleep 300 & wait");
-        tree.terminate(Duration::from_mins(1)).await;
-        tree.reap().await;
-        drop(run("sleep 300"));
+        let tree = run(&supervisor, "exit 0").await;
+        tree.exited().await;
+        tree.terminate(Duration::ZERO).await;
+        run(&supervisor, "setsid sleep 300 & wait").await.terminate(Duration::from_mins(1)).await;
+        drop(run(&supervisor, "sleep 300").await);
         let directory = PrivateDir::create(None, "descriptors-").unwrap();
         directory.write("file", b"x").unwrap();
         Spill::create(directory.path(), 1024).unwrap().push(b"x").unwrap();
         let ledger = Ledger::in_directory(directory.path().join("ledger"));
-        let run = ledger.register("descriptors").unwrap();
-        run.private_dir().unwrap().write("file", b"x").unwrap();
+        let registered = ledger.register("descriptors").unwrap();
+        registered.private_dir().unwrap().write("file", b"x").unwrap();
         assert_eq!(ledger.sweep().live, 1);
     }
     assert_eq!(open_descriptors(), before);

@@ -120,11 +120,12 @@ impl Runtime {
         let mut env = self.environment().clone();
         env.insert("HOME".into(), home.path().into());
         let spawn = Spawn { program: found, args: vec!["--version".into()], env, cwd, stdin: Stdin::Null };
-        let (tree, pipes) = ProcessTree::spawn(&spawn).map_err(|error| error.to_string())?;
+        let (tree, pipes) =
+            ProcessTree::spawn(self.supervisor(), &spawn, None).await.map_err(|error| error.to_string())?;
         let mut output = OutputReader::new(pipes.stdout, 64 << 10);
         let said = timeout(VERSION_LIMIT, first_line(&mut output)).await;
         tree.terminate(Duration::from_millis(500)).await;
-        let exit = tree.reap().await;
+        let exit = tree.exited().await;
         match said {
             Ok(Some(line)) => number(&line).ok_or_else(|| format!("its --version says {line:?}, which is no version")),
             Ok(None) => Err(format!("its --version says nothing and ends with {exit}")),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use teamster_process::Ledger;
+use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
 use tokio_util::task::TaskTracker;
@@ -26,6 +26,7 @@ const MAX_ATTACHMENT_BYTES: u64 = 32 << 20;
 pub struct Runtime {
     registry: Registry,
     environment: Environment,
+    supervisor: Arc<Supervisor>,
     drivers: TaskTracker,
     gate: Gate,
     ledger: Arc<Ledger>,
@@ -69,6 +70,7 @@ impl Runtime {
         Self {
             registry,
             environment: environment.into_iter().collect(),
+            supervisor: Arc::default(),
             drivers: TaskTracker::new(),
             gate: Gate::default(),
             ledger: Arc::new(Ledger::of_user()),
@@ -96,6 +98,13 @@ impl Runtime {
         self
     }
 
+    /// Has processes supervised by this instead of by the file of this program, executed anew.
+    #[must_use]
+    pub fn supervised_by(mut self, supervisor: Supervisor) -> Self {
+        self.supervisor = Arc::new(supervisor);
+        self
+    }
+
     /// The agents.
     pub fn registry(&self) -> &Registry {
         &self.registry
@@ -104,6 +113,10 @@ impl Runtime {
     /// Where runs are known while they live.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    pub(crate) fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
     }
 
     pub(crate) fn environment(&self) -> &Environment {
@@ -140,7 +153,13 @@ impl Runtime {
         let plan = plan(&*agent, &request)?;
         let environment = inherited(&self.environment, &request, agent.abilities(), &self.registry);
         let redactor = Redactor::new(&environment, &plan.launch, &request);
-        let host = Host { environment, cwd };
+        let host = Host {
+            environment,
+            supervisor: Arc::clone(&self.supervisor),
+            ledger: Arc::clone(&self.ledger),
+            agent: agent.name().to_owned(),
+            cwd,
+        };
         self.sweep_once();
         let turn = self.gate.queue();
         let drive = |outlet| driver::drive(turn, plan, warnings, host, redactor, request.limits, outlet);

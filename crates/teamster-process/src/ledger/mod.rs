@@ -224,8 +224,7 @@ impl Ledger {
 
     /// Makes a run known, before anything of it is started. `label` says what runs, for people.
     ///
-    /// It blocks for a few calls of the file system. (So does the end of a run: on ext4, a busy disk takes some
-    /// milliseconds to remove a directory.)
+    /// A few blocking calls, which take less than a millisecond together.
     pub fn register(&self, label: &str) -> Result<RunDir, LedgerError> {
         let mut tried = Vec::new();
         for place in &self.homes {

@@ -12,12 +12,7 @@ use std::{
 use rustix::process::getpid;
 
 use super::{LeftReason, census::Census, entry::Process};
-use crate::{
-    pidfd,
-    procfs::{self, Stat},
-    signal::Signal,
-    tree::Survivor,
-};
+use crate::{kin::with_descendants, pidfd, procfs::Stat, signal::Signal, tree::Survivor};
 
 /// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
 const FREEZE_LOOKS: usize = 8;
@@ -117,8 +112,7 @@ impl Hunt<'_> {
                 || leader.is_some_and(|leader| (leader.pid, leader.start) == identity(stat))
                 || (stat.start >= not_before && self.census.bears(stat, mark))
         };
-        let is_still = |stat: &Stat| procfs::start_of(stat.pid) == Some(stat.start);
-        let alive = with_descendants(everybody, is_of_it, is_still);
+        let alive = with_descendants(everybody, is_of_it, Stat::is_still);
         self.seen.extend(alive.iter().map(|stat| (identity(stat), stat.clone())));
         Ok(alive)
     }
@@ -145,34 +139,6 @@ impl Hunt<'_> {
     }
 }
 
-/// Those of a snapshot who are of the run, with all who descend from them, if they are alive.
-fn with_descendants(
-    snapshot: Vec<Stat>,
-    is_of_it: impl Fn(&Stat) -> bool,
-    is_still: impl Fn(&Stat) -> bool,
-) -> Vec<Stat> {
-    let mut children: HashMap<i32, Vec<usize>> = HashMap::new();
-    for (index, stat) in snapshot.iter().enumerate() {
-        children.entry(stat.parent).or_default().push(index);
-    }
-    let of_it = |(index, stat): (usize, &Stat)| (stat.is_alive() && is_of_it(stat)).then_some(index);
-    let mut waiting: Vec<usize> = snapshot.iter().enumerate().filter_map(of_it).collect();
-    let mut found = HashSet::new();
-    while let Some(index) = waiting.pop() {
-        let Some(stat) = snapshot.get(index).filter(|stat| stat.is_alive() && stat.pid > 1) else {
-            continue;
-        };
-        if !found.insert(index) {
-            continue;
-        }
-        // A snapshot takes time. One that has its number still had it when its children were looked at.
-        if let Some(theirs) = children.get(&stat.pid).filter(|_| is_still(stat)) {
-            waiting.extend(theirs);
-        }
-    }
-    snapshot.into_iter().enumerate().filter(|(index, _)| found.contains(index)).map(|(_, stat)| stat).collect()
-}
-
 fn identity(stat: &Stat) -> (i32, u64) {
     (stat.pid, stat.start)
 }
@@ -182,40 +148,4 @@ fn told(processes: impl IntoIterator<Item = Stat>) -> Vec<Survivor> {
         processes.into_iter().map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
     told.sort_by_key(|survivor| survivor.pid);
     told
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn process(pid: i32, parent: i32) -> Stat {
-        let start = pid.unsigned_abs().into();
-        Stat { pid, name: "x".into(), state: b'S', parent, group: pid, session: pid, threads: 1, start }
-    }
-
-    fn found(snapshot: &[Stat], of_it: &[i32], gone: &[i32]) -> Vec<i32> {
-        let is_of_it = |stat: &Stat| of_it.contains(&stat.pid);
-        let is_still = |stat: &Stat| !gone.contains(&stat.pid);
-        with_descendants(snapshot.to_vec(), is_of_it, is_still).iter().map(|stat| stat.pid).collect()
-    }
-
-    #[test]
-    fn all_who_descend_from_one_of_them_are_of_the_run_and_nobody_else() {
-        let snapshot = [process(1, 0), process(5, 1), process(10, 5), process(11, 10), process(12, 11), process(13, 5)];
-        assert_eq!(found(&snapshot, &[10], &[]), [10, 11, 12]);
-        assert_eq!(found(&snapshot, &[], &[]), [] as [i32; 0]);
-        assert_eq!(found(&snapshot, &[1], &[]), [] as [i32; 0], "process 1 is never of a run");
-    }
-
-    #[test]
-    fn the_children_of_one_whose_number_passed_on_meanwhile_are_strangers() {
-        let snapshot = [process(10, 5), process(11, 10)];
-        assert_eq!(found(&snapshot, &[10], &[10]), [10]);
-    }
-
-    #[test]
-    fn the_dead_are_nobody() {
-        let dead = Stat { state: b'Z', ..process(10, 5) };
-        assert_eq!(found(&[dead, process(11, 10)], &[10], &[]), [] as [i32; 0]);
-    }
 }

@@ -83,7 +83,6 @@ impl RunDir {
     }
 
     /// What the run's processes have in their environment.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the start of a tree does not use it yet"))]
     pub(crate) fn mark(&self) -> &Mark {
         &self.mark
     }

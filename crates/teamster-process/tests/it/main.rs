@@ -11,16 +11,20 @@ mod ends;
 mod ledger;
 mod output;
 mod start;
+mod supervision;
 mod trees;
 
 use std::{
     ffi::OsString,
     fs,
     path::PathBuf,
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
-use teamster_process::{Frame, OutputReader, Pipes, ProcessTree, Spawn, Stdin};
+use teamster_process::{Exit, Frame, OutputReader, Pipes, ProcessTree, Spawn, SpawnError, Stdin, Supervisor};
+
+static SUPERVISOR: LazyLock<Supervisor> = LazyLock::new(Supervisor::new);
 
 /// Longer than any test waits: a wait that ends by its own, not by a promise kept, takes this long.
 const LONG: Duration = Duration::from_mins(1);
@@ -38,14 +42,25 @@ fn sh(script: &str) -> Spawn {
     }
 }
 
-fn start(script: &str) -> (ProcessTree, Pipes) {
-    ProcessTree::spawn(&sh(script)).unwrap()
+async fn spawn(spawn: &Spawn) -> Result<(ProcessTree, Pipes), SpawnError> {
+    ProcessTree::spawn(&SUPERVISOR, spawn, None).await
+}
+
+async fn start(script: &str) -> (ProcessTree, Pipes) {
+    spawn(&sh(script)).await.unwrap()
+}
+
+/// Waits for the leader's end, and ends whoever is left.
+async fn reap(tree: ProcessTree) -> Exit {
+    let exit = tree.exited().await;
+    assert_eq!(tree.terminate(Duration::ZERO).await, []);
+    exit
 }
 
 /// A started script, and the process numbers that it prints: as many as are asked for.
 async fn start_and_read(script: &str, count: usize) -> (ProcessTree, OutputReader, Vec<u32>) {
     // Nobody reads stderr here; the shell itself writes to it when its children are killed.
-    let (tree, pipes) = start(&format!("exec 2>/dev/null; {script}"));
+    let (tree, pipes) = start(&format!("exec 2>/dev/null; {script}")).await;
     let mut stdout = OutputReader::new(pipes.stdout, 1024);
     let pids = numbers(&mut stdout, count).await;
     (tree, stdout, pids)
@@ -79,19 +94,13 @@ fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, ..)| state != "Z" && state != "X")
 }
 
-fn is_our_child(pid: u32) -> bool {
-    stat(pid).is_some_and(|(_, parent, ..)| parent == std::process::id())
-}
-
 /// The living processes that were started with this variable in their environment.
 fn alive_with(variable: &str) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let has_variable = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|&byte| byte == 0).any(|one| one == variable.as_bytes())
     };
-    pids.filter(has_variable).filter(|&pid| is_alive(pid)).collect()
+    processes().filter(has_variable).filter(|&pid| is_alive(pid)).collect()
 }
 
 async fn eventually(what: &str, condition: impl Fn() -> bool) {
@@ -100,6 +109,22 @@ async fn eventually(what: &str, condition: impl Fn() -> bool) {
         assert!(began.elapsed() < BOUND, "never: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+fn block_until(what: &str, condition: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < BOUND, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn children_of(parent: u32) -> Vec<u32> {
+    processes().filter(|&pid| stat(pid).is_some_and(|(_, its, ..)| its == parent)).collect()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 async fn all_die(pids: &[u32]) {

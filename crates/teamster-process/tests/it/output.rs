@@ -5,8 +5,8 @@ use teamster_process::{Frame, OutputReader, Pipes, ProcessTree, Spawn, Stdin, St
 
 use crate::{BOUND, sh};
 
-fn start_with_stdin(script: &str) -> (ProcessTree, StdinWriter, OutputReader) {
-    let (tree, Pipes { stdin, stdout, .. }) = ProcessTree::spawn(&Spawn { stdin: Stdin::Pipe, ..sh(script) }).unwrap();
+async fn start_with_stdin(script: &str) -> (ProcessTree, StdinWriter, OutputReader) {
+    let (tree, Pipes { stdin, stdout, .. }) = crate::spawn(&Spawn { stdin: Stdin::Pipe, ..sh(script) }).await.unwrap();
     (tree, StdinWriter::new(stdin), OutputReader::new(stdout, 16 * 1024 * 1024))
 }
 
@@ -17,7 +17,7 @@ fn long_input() -> Vec<u8> {
 
 #[tokio::test]
 async fn a_long_input_and_output_pass_each_other_byte_for_byte() {
-    let (tree, mut stdin, mut stdout) = start_with_stdin("cat");
+    let (tree, mut stdin, mut stdout) = start_with_stdin("cat").await;
     let input = Bytes::from(long_input());
     for chunk in input.chunks(1_000_003) {
         stdin.push(input.slice_ref(chunk));
@@ -48,7 +48,7 @@ async fn a_long_input_and_output_pass_each_other_byte_for_byte() {
 
 #[tokio::test]
 async fn a_program_that_ends_without_reading_closes_its_input_and_nothing_else() {
-    let (tree, mut stdin, mut stdout) = start_with_stdin("echo done");
+    let (tree, mut stdin, mut stdout) = start_with_stdin("echo done").await;
     stdin.push(Bytes::from(long_input()));
     stdin.push(Bytes::from_static(b"more"));
     let closed = tokio::time::timeout(BOUND, stdin.flush()).await.unwrap().unwrap_err();
@@ -65,7 +65,7 @@ async fn a_program_that_ends_without_reading_closes_its_input_and_nothing_else()
 
 #[tokio::test]
 async fn an_input_that_is_closed_without_a_word_is_an_end_of_file() {
-    let (tree, mut stdin, _stdout) = start_with_stdin("cat; exit 5");
+    let (tree, mut stdin, _stdout) = start_with_stdin("cat; exit 5").await;
     stdin.close_when_written();
     assert!(stdin.is_closed());
     assert_eq!(tokio::time::timeout(BOUND, tree.exited()).await.unwrap().code, Some(5));
@@ -73,14 +73,14 @@ async fn an_input_that_is_closed_without_a_word_is_an_end_of_file() {
 
 #[tokio::test]
 async fn a_program_can_write_a_megabyte_that_nobody_reads_yet() {
-    let (tree, pipes) = crate::start("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2");
+    let (tree, pipes) = crate::start("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2").await;
     assert!(tokio::time::timeout(BOUND, tree.exited()).await.unwrap().success());
     drop(pipes);
 }
 
 #[tokio::test]
 async fn all_that_the_leader_wrote_is_there_after_its_end_though_others_hold_the_pipe() {
-    let (tree, pipes) = crate::start("sleep 300 & head -c 500000 /dev/zero; echo; printf last");
+    let (tree, pipes) = crate::start("sleep 300 & head -c 500000 /dev/zero; echo; printf last").await;
     let mut stdout = OutputReader::new(pipes.stdout, 1024 * 1024);
     tree.exited().await;
     let mut lines = 0;
@@ -97,7 +97,7 @@ async fn all_that_the_leader_wrote_is_there_after_its_end_though_others_hold_the
 
 #[tokio::test]
 async fn the_end_of_the_output_is_told_by_both_ways_of_reading() {
-    let (tree, pipes) = crate::start("exit 0");
+    let (tree, pipes) = crate::start("exit 0").await;
     let mut stdout = OutputReader::new(pipes.stdout, 1024);
     tree.exited().await;
     assert_eq!(stdout.fill_now().unwrap(), Some(0));

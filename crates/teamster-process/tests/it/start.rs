@@ -2,12 +2,12 @@
 
 use std::{ffi::OsString, fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
-use teamster_process::{Frame, OutputReader, ProcessTree, Spawn, SpawnError};
+use teamster_process::{Frame, OutputReader, Spawn, SpawnError};
 
 use crate::{sh, stat};
 
 async fn output_of(spawn: &Spawn) -> Vec<String> {
-    let (_tree, pipes) = ProcessTree::spawn(spawn).unwrap();
+    let (_tree, pipes) = crate::spawn(spawn).await.unwrap();
     let mut stdout = OutputReader::new(pipes.stdout, 1024 * 1024);
     let mut lines = Vec::new();
     while stdout.fill().await.unwrap() > 0 {
@@ -32,7 +32,7 @@ async fn the_program_gets_exactly_these_arguments_variables_and_directory() {
 
 #[tokio::test]
 async fn the_program_gets_no_descriptors_but_its_three() {
-    let (_other, _pipes) = crate::start("sleep 300");
+    let (_other, _pipes) = crate::start("sleep 300").await;
     assert_eq!(
         output_of(&sh("cd /proc/self/fd; echo [0-9]*; exec 3</dev/null; ls -d /proc/$$/fd/[4-9]*")).await.len(),
         1
@@ -41,7 +41,7 @@ async fn the_program_gets_no_descriptors_but_its_three() {
 
 #[tokio::test]
 async fn the_program_leads_a_process_group_of_its_own() {
-    let (tree, _pipes) = crate::start("sleep 300");
+    let (tree, _pipes) = crate::start("sleep 300").await;
     assert_eq!(stat(tree.pid()).unwrap().2, tree.pid());
 }
 
@@ -52,7 +52,7 @@ async fn a_relative_program_is_one_of_the_working_directory() {
     spawn.cwd = "/bin".into();
     assert_eq!(output_of(&spawn).await, ["here"]);
     spawn.cwd = "/".into();
-    assert!(matches!(ProcessTree::spawn(&spawn), Err(SpawnError::NotFound { .. })));
+    assert!(matches!(crate::spawn(&spawn).await, Err(SpawnError::NotFound { .. })));
 }
 
 /// Starts a new file. Another test's child may hold it open for writing between its fork and its exec: try again then.
@@ -61,7 +61,7 @@ async fn start_file(path: &Path, content: &str, mode: u32) -> Result<(), SpawnEr
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let spawn = Spawn { program: path.to_owned(), args: Vec::new(), ..sh("") };
     for _ in 0..100 {
-        match ProcessTree::spawn(&spawn) {
+        match crate::spawn(&spawn).await {
             Err(SpawnError::Busy { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
             result => return result.map(|_| ()),
         }
@@ -96,15 +96,15 @@ async fn a_file_that_cannot_run_is_told_by_its_cause() {
 async fn a_missing_program_is_told_from_a_missing_directory() {
     let mut spawn = sh("");
     spawn.program = "/nowhere/agent".into();
-    assert!(matches!(ProcessTree::spawn(&spawn), Err(SpawnError::NotFound { .. })));
+    assert!(matches!(crate::spawn(&spawn).await, Err(SpawnError::NotFound { .. })));
 
     let mut spawn = sh("");
     spawn.cwd = "/nowhere".into();
-    let error = ProcessTree::spawn(&spawn).unwrap_err();
+    let error = crate::spawn(&spawn).await.unwrap_err();
     assert!(matches!(&error, SpawnError::WorkingDirectory { cwd, .. } if cwd == Path::new("/nowhere")), "{error:?}");
 
     spawn.cwd = "/etc/passwd".into();
-    let error = ProcessTree::spawn(&spawn).unwrap_err();
+    let error = crate::spawn(&spawn).await.unwrap_err();
     assert!(matches!(error, SpawnError::WorkingDirectory { .. }), "{error:?}");
 }
 
@@ -112,7 +112,7 @@ async fn a_missing_program_is_told_from_a_missing_directory() {
 async fn arguments_that_are_too_large_are_told_with_their_sizes() {
     let mut spawn = sh("");
     spawn.args = vec!["x".repeat(131_072).into(), "y".into()];
-    let error = ProcessTree::spawn(&spawn).unwrap_err();
+    let error = crate::spawn(&spawn).await.unwrap_err();
     assert!(matches!(error, SpawnError::TooLong { largest: 131_072, .. }), "{error:?}");
     assert!(error.to_string().ends_with("pass long text on stdin or in a file"));
 }
@@ -121,7 +121,7 @@ async fn arguments_that_are_too_large_are_told_with_their_sizes() {
 async fn an_argument_with_a_nul_byte_is_refused() {
     let mut spawn = sh("");
     spawn.args.push("a\0b".into());
-    assert!(matches!(ProcessTree::spawn(&spawn), Err(SpawnError::Nul { .. })));
+    assert!(matches!(crate::spawn(&spawn).await, Err(SpawnError::Nul { .. })));
 }
 
 #[test]

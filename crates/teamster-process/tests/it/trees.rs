@@ -29,35 +29,13 @@ async fn the_living_members_are_named() {
 }
 
 #[tokio::test]
-async fn a_signal_reaches_members_in_sessions_of_their_own() {
-    let (tree, pids) = with_a_session().await;
-    tree.signal(Signal::Terminate);
-    all_die(&pids).await;
-    assert_eq!(tree.exited().await.signal, Some(15));
-}
-
-#[tokio::test]
 async fn a_signal_to_the_leader_reaches_nobody_else() {
     let (tree, pids) = with_a_session().await;
-    tree.signal_leader(Signal::Terminate);
+    tree.signal(Signal::Terminate);
     assert_eq!(tree.exited().await.signal, Some(15));
     assert!(pids.iter().all(|&pid| is_alive(pid)));
     drop(tree);
     all_die(&pids).await;
-}
-
-#[tokio::test]
-async fn each_member_gets_a_signal_once() {
-    let member = r#"trap "echo 1" HUP; trap "echo 2; exit" TERM; echo $$; while :; do sleep 0.01; done"#;
-    let script = format!("sh -c '{member}' & setsid sh -c '{member}' & trap '' HUP; wait");
-    let (tree, mut stdout, pids) = start_and_read(&script, 2).await;
-    let sessions = pids.iter().filter(|&&pid| stat(pid).unwrap().3 == pid).count();
-    assert_eq!(sessions, 1);
-
-    tree.signal(Signal::Hangup);
-    let told = numbers(&mut stdout, 2).await;
-    tree.signal(Signal::Terminate);
-    assert_eq!([told, numbers(&mut stdout, 2).await].concat(), [1, 1, 2, 2]);
 }
 
 #[tokio::test]
@@ -67,7 +45,7 @@ async fn a_tree_that_obeys_ends_long_before_the_grace_period() {
     assert!(tree.terminate(LONG).await.is_empty());
     assert!(began.elapsed() < LONG / 2);
     assert!(!pids.iter().any(|&pid| is_alive(pid)));
-    assert_eq!(tree.reap().await.signal, Some(15));
+    assert_eq!(crate::reap(tree).await.signal, Some(15));
 }
 
 #[tokio::test]
@@ -110,7 +88,7 @@ async fn what_the_leader_writes_when_it_is_asked_to_end_can_be_read() {
     assert!(tree.terminate(LONG).await.is_empty());
     assert!(stdout.fill_now().unwrap().is_some());
     assert!(stdout.next().is_some());
-    assert_eq!(tree.reap().await.code, Some(7));
+    assert_eq!(crate::reap(tree).await.code, Some(7));
 }
 
 #[tokio::test]
@@ -129,45 +107,10 @@ async fn dropping_kills_members_in_sessions_of_their_own() {
     all_die(&pids).await;
 }
 
-/// A daemon in a session of its own whose parent is gone: nothing but an earlier look leads to it.
-async fn with_an_orphan() -> (ProcessTree, u32) {
-    let script = "sh -c 'setsid sleep 300 & echo $!; exec sleep 300' & echo $!; wait";
-    let (tree, _stdout, pids) = start_and_read(script, 2).await;
-    let (daemon, parent) = match stat(pids[0]).unwrap().1 {
-        parent if parent == tree.pid() => (pids[1], pids[0]),
-        _ => (pids[0], pids[1]),
-    };
-    leads_a_session(daemon).await;
-    tree.observe();
-    kill_process(Pid::from_raw(parent.cast_signed()).unwrap(), rustix::process::Signal::KILL).unwrap();
-    eventually("the daemon is an orphan", || stat(daemon).unwrap().1 != parent).await;
-    (tree, daemon)
-}
-
-#[tokio::test]
-async fn a_daemon_that_was_seen_before_it_was_orphaned_gets_signals() {
-    let (tree, daemon) = with_an_orphan().await;
-    tree.signal(Signal::Kill);
-    all_die(&[daemon]).await;
-}
-
-#[tokio::test]
-async fn a_daemon_that_was_seen_before_it_was_orphaned_is_terminated() {
-    let (tree, daemon) = with_an_orphan().await;
-    assert!(tree.terminate(LONG).await.is_empty());
-    assert!(!is_alive(daemon));
-}
-
-#[tokio::test]
-async fn a_daemon_that_was_seen_before_it_was_orphaned_dies_with_a_dropped_tree() {
-    let (tree, daemon) = with_an_orphan().await;
-    drop(tree);
-    all_die(&[daemon]).await;
-}
-
-/// A daemon whose parents ended before anybody looked, and the tree's leader with them.
+/// A daemon without an environment, whose parents ended before anybody looked, and the tree's leader with them.
 async fn with_a_daemon_that_nobody_saw() -> (ProcessTree, u32) {
-    let daemon = "setsid sh -c 'setsid sleep 300 >/dev/null 2>&1 & echo $!'";
+    let daemon =
+        "setsid env -i /bin/sh -c 'PATH=/usr/bin:/bin; exec setsid env -i /bin/sleep 300 >/dev/null 2>&1 & echo $!'";
     let (tree, _stdout, pids) = start_and_read(daemon, 1).await;
     tree.exited().await;
     leads_a_session(pids[0]).await;
@@ -190,10 +133,16 @@ async fn a_daemon_that_nobody_saw_dies_with_a_dropped_tree() {
     all_die(&[daemon]).await;
 }
 
+fn stop(pids: &[u32], tree: &ProcessTree) {
+    for pid in pids.iter().copied().chain([tree.pid()]) {
+        kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), rustix::process::Signal::STOP).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_stopped_tree_obeys_sigterm() {
     let (tree, pids) = with_a_session().await;
-    tree.signal(Signal::Stop);
+    stop(&pids, &tree);
     let stopped = |pid| stat(pid).is_some_and(|(state, ..)| state == "T");
     eventually("all are stopped", || pids.iter().all(|&pid| stopped(pid)) && stopped(tree.pid())).await;
     assert!(tree.terminate(LONG).await.is_empty());
@@ -203,15 +152,15 @@ async fn a_stopped_tree_obeys_sigterm() {
 #[tokio::test]
 async fn a_stopped_tree_dies_when_it_is_dropped() {
     let (tree, pids) = with_a_session().await;
-    tree.signal(Signal::Stop);
+    stop(&pids, &tree);
     drop(tree);
     all_die(&pids).await;
 }
 
 /// A tree that is about to put a process into a session of its own, and its mark.
-fn just_started(number: usize) -> (ProcessTree, String) {
+async fn just_started(number: usize) -> (ProcessTree, String) {
     let mark = format!("TREE={}-{number}", std::process::id());
-    let (tree, _pipes) = start(&format!("export {mark}; exec >/dev/null 2>&1; setsid sleep 300 & wait"));
+    let (tree, _pipes) = start(&format!("export {mark}; exec >/dev/null 2>&1; setsid sleep 300 & wait")).await;
     // From the very start to a few milliseconds after it.
     std::thread::sleep(Duration::from_micros(150) * u32::try_from(number % 30).unwrap());
     (tree, mark)
@@ -221,7 +170,7 @@ fn just_started(number: usize) -> (ProcessTree, String) {
 async fn a_tree_that_is_terminated_while_it_grows_leaves_nobody() {
     let began = Instant::now();
     for number in 0..60 {
-        let (tree, mark) = just_started(number);
+        let (tree, mark) = just_started(number).await;
         assert!(tree.terminate(LONG).await.is_empty());
         assert!(alive_with(&mark).is_empty());
     }
@@ -231,7 +180,7 @@ async fn a_tree_that_is_terminated_while_it_grows_leaves_nobody() {
 #[tokio::test]
 async fn a_tree_that_is_dropped_while_it_grows_leaves_nobody() {
     for number in 100..160 {
-        let (tree, mark) = just_started(number);
+        let (tree, mark) = just_started(number).await;
         drop(tree);
         eventually("nobody is left", || alive_with(&mark).is_empty()).await;
     }

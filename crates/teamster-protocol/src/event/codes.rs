@@ -95,6 +95,8 @@ open_enum! {
         ExitForced = "EXIT_FORCED",
         /// The run is not known on disk: if this program is killed with all its helpers, nobody will clear up after it.
         LedgerUnavailable = "LEDGER_UNAVAILABLE",
+        /// Processes of the run could not be ended: another user's, or such as hang in the kernel (`data`: processes).
+        ProcessesLeft = "PROCESSES_LEFT",
         /// What the agent says of itself for people to read.
         Notice = "NOTICE",
     }

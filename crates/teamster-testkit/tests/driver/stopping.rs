@@ -7,8 +7,8 @@ use teamster::event::StopReason;
 use teamster_testkit::fake::{Child, Script, Signal};
 
 use crate::lab::{
-    INTERRUPT, LONG, Lab, SHORT, agent, bounded, eventually, good_end, is_init, is_text, is_tool_use, read_until,
-    rest_after, rest_of, state,
+    INTERRUPT, LONG, Lab, SHORT, agent, bounded, eventually, good_end, is_alive, is_init, is_text, is_tool_use,
+    read_until, rest_after, rest_of, state,
 };
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn an_abort_ends_the_wait_for_the_output_of_others() {
     let mut run = lab.start(request);
     let events = read_until(&mut run, is_text).await;
     let agent = lab.pid("agent").await;
-    eventually("the agent has exited", || state(agent) == Some('Z')).await;
+    eventually("the agent has exited", || !is_alive(agent)).await;
     run.control().abort();
     rest_after(events, &mut run).await.is_good("Hello");
     lab.assert_all_dead();

@@ -1,7 +1,6 @@
 //! The life of a process: from its start to the moment when nothing of it is left.
 
 use std::pin::Pin;
-use std::time::Duration;
 
 use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
@@ -38,9 +37,6 @@ enum Ending {
     Forced(Instant),
 }
 
-/// How often the tree is looked at while the agent speaks. A look takes about a millisecond.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
 type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
 
 /// The driver's hands on a living process.
@@ -50,8 +46,6 @@ struct Reins<'a> {
     story: &'a mut Story,
     limits: &'a Limits,
     watchdog: Watchdog,
-    /// When the tree was looked at.
-    looked: Instant,
     ending: Ending,
     terminate: Option<Terminate<'a>>,
     cause: Option<Cause>,
@@ -67,10 +61,9 @@ struct Streams {
 
 /// Lives through a process, from its first moment to its last.
 pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
-    let Live { _files, tree, output, diagnostics, mut stdin } = live;
+    let Live { _belongings, tree, output, diagnostics, mut stdin, .. } = live;
     let mut streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
-    // When all of this is dropped, the tree goes first: a CLI that sees its pipes close may exit and leave others behind
-    // without a parent to find them by. The files go last.
+    // When all of this is dropped, the tree goes first, and the files last.
     let tree = tree;
     let mut reins = Reins {
         tree: &tree,
@@ -78,7 +71,6 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
         story,
         limits,
         watchdog: Watchdog::new(started),
-        looked: started,
         ending: Ending::No,
         terminate: None,
         cause: None,
@@ -92,11 +84,12 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
         _ => limits.grace,
     };
     drop(reins);
-    let exit = delivering(&mut story.outbox, async {
-        tree.terminate(grace).await;
-        tree.reap().await
-    });
-    Ended { cause, exit: Some(exit.await), stderr: streams.diagnostics.text() }
+    let end = delivering(&mut story.outbox, async { (tree.terminate(grace).await, tree.exited().await) });
+    let (survivors, exit) = end.await;
+    if !survivors.is_empty() {
+        story.say(left(&survivors).into());
+    }
+    Ended { cause, exit: Some(exit), stderr: streams.diagnostics.text() }
 }
 
 impl Reins<'_> {
@@ -113,13 +106,10 @@ impl Reins<'_> {
             listening = listen;
             let alarm = self.alarm(deadline, listening);
             tokio::select! {
-                _ = self.tree.exited() => return,
+                _ = self.tree.exited() => return self.note_stop(outlet),
                 read = streams.output.fill(), if streams.output_open && listening => {
                     streams.output_open = is_more(&read);
                     self.frames(&mut streams.output);
-                    if self.looked.elapsed() >= LOOK_EVERY {
-                        self.look();
-                    }
                 }
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
@@ -136,7 +126,7 @@ impl Reins<'_> {
                 () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => {
                     // The host may have been busy elsewhere: what happened meanwhile came before the alarm.
                     if has_exited(self.tree).await {
-                        return;
+                        return self.note_stop(outlet);
                     }
                     if listening && let Ok(Some(1..)) = streams.output.fill_now() {
                         self.frames(&mut streams.output);
@@ -232,10 +222,8 @@ impl Reins<'_> {
             Action::Outcome(outcome) => {
                 self.watchdog.final_word(Instant::now());
                 self.story.transcript.set_outcome(*outcome);
-                // The CLI is about to exit: the last moment to see whom it would leave behind.
-                self.look();
             }
-            Action::Interrupt => self.tree.signal_leader(Signal::Interrupt),
+            Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),
             _ => {}
         }
@@ -248,14 +236,14 @@ impl Reins<'_> {
         }
         self.cause.get_or_insert(cause);
         self.ending = Ending::Asked(Instant::now() + self.limits.grace);
-        self.look();
         self.tell(Input::Interrupt);
     }
 
-    /// Looks who belongs to the tree, which is known best while the parents live.
-    fn look(&mut self) {
-        self.tree.observe();
-        self.looked = Instant::now();
+    /// The agent has exited. A stop that was asked for before this was noticed came first.
+    fn note_stop(&mut self, outlet: &Outlet) {
+        if outlet.aborted.is_cancelled() || outlet.interrupted.is_cancelled() {
+            self.cause.get_or_insert(Cause::Aborted);
+        }
     }
 
     fn is_forced(&self) -> bool {
@@ -310,6 +298,14 @@ impl Reins<'_> {
             }
         }
     }
+}
+
+/// Says who could not be ended.
+fn left(survivors: &[Survivor]) -> Warning {
+    let names = survivors.iter().map(|survivor| format!("{} ({})", survivor.name, survivor.pid)).collect::<Vec<_>>();
+    let pids = survivors.iter().map(|survivor| survivor.pid).collect::<Vec<_>>();
+    let text = format!("processes of the run could not be ended: {}", names.join(", "));
+    Warning::new(WarningCode::ProcessesLeft, text).with("processes", pids)
 }
 
 /// Waits for something while the consumer gets what it has not got yet.

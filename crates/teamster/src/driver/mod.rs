@@ -18,14 +18,15 @@ mod watchdog;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use teamster_process::Exit;
+use teamster_process::{Exit, Ledger, Supervisor};
 use teamster_protocol::agent::Plan;
 use teamster_protocol::event::{ErrorCode, Event, Failure, Warning};
 use teamster_protocol::protocol::{Action, ExitReport, Input, Protocol};
 use teamster_protocol::request::Limits;
 use teamster_protocol::transcript::{Cause, End, Transcript};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::gate::Turn;
 use crate::run::Outlet;
@@ -37,6 +38,10 @@ use redact::Redactor;
 pub(crate) struct Host {
     /// What the CLI inherits.
     pub(crate) environment: Environment,
+    pub(crate) supervisor: Arc<Supervisor>,
+    pub(crate) ledger: Arc<Ledger>,
+    /// The agent's name.
+    pub(crate) agent: String,
     /// Absolute, and a directory a moment ago.
     pub(crate) cwd: PathBuf,
 }
@@ -63,15 +68,36 @@ pub(crate) async fn drive(
     for warning in warnings {
         story.say(warning.into());
     }
-    let ended = if stopped {
-        live::Ended { cause: Some(Cause::Aborted), ..live::Ended::default() }
+    let start = if stopped {
+        Err(Cause::Aborted)
     } else {
-        match prepare::start(plan.launch, host, &limits) {
-            Ok(live) => live::run(live, &mut story, &limits, &outlet, started).await,
-            Err(failure) => live::Ended { cause: Some(Cause::Failed(failure)), ..live::Ended::default() },
+        start(prepare::start(plan.launch, host, &limits), &limits, &outlet).await
+    };
+    let ended = match start {
+        Ok(mut live) => {
+            if let Some(warning) = live.warning.take() {
+                story.say(warning.into());
+            }
+            live::run(live, &mut story, &limits, &outlet, started).await
         }
+        Err(cause) => live::Ended { cause: Some(cause), ..live::Ended::default() },
     };
     story.end(ended);
+}
+
+/// Waits for the start. An abort does not cut it short at once: what was started is ended where its end can be told.
+async fn start(
+    start: impl Future<Output = Result<prepare::Live, Failure>>,
+    limits: &Limits,
+    outlet: &Outlet,
+) -> Result<prepare::Live, Cause> {
+    let mut start = std::pin::pin!(start);
+    let started = tokio::select! {
+        biased;
+        started = &mut start => started,
+        () = outlet.aborted.cancelled() => timeout(limits.grace, start).await.map_err(|_| Cause::Aborted)?,
+    };
+    started.map_err(Cause::Failed)
 }
 
 /// What has been said so far, and who understands it.

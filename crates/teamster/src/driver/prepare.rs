@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use teamster_process::{
-    FindError, OutputReader, PrivateDir, ProcessTree, Spawn, SpawnError, StdinWriter, TailReader, find_program,
+    FindError, OutputReader, PrivateDir, ProcessTree, RunDir, Spawn, SpawnError, StdinWriter, TailReader, find_program,
 };
-use teamster_protocol::event::{ErrorCode, Failure};
+use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_protocol::request::Limits;
 
@@ -24,14 +24,28 @@ pub(super) struct Live {
     pub(super) diagnostics: TailReader,
     pub(super) stdin: StdinWriter,
     /// Removed when the process is gone.
-    pub(super) _files: Option<PrivateDir>,
+    pub(super) _belongings: Belongings,
+    /// What went wrong, and did not keep the run from being started.
+    pub(super) warning: Option<Warning>,
+}
+
+/// What a run has on disk.
+#[derive(Debug)]
+pub(super) struct Belongings {
+    files: Option<PrivateDir>,
+    /// Where the ledger knows the run, and its files are.
+    run: Option<RunDir>,
 }
 
 /// Writes the private files, finds the program and starts it.
-pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live, Failure> {
-    let files = private_files(&launch, &host)?;
-    let paths: BTreeMap<&str, &PathBuf> =
-        files.iter().flat_map(|(_, paths)| paths).map(|(name, path)| (&**name, path)).collect();
+pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live, Failure> {
+    let (run, warning) = match host.ledger.register(&host.agent) {
+        Ok(run) => (Some(run), None),
+        Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, chain(&error)))),
+    };
+    let mut belongings = Belongings { files: None, run };
+    let files = private_files(&launch, &host, &mut belongings)?;
+    let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
     let environment = environment::of_process(host.environment, &launch, &host.cwd, resolve)?;
     let path = environment.get(&OsString::from("PATH"));
@@ -43,7 +57,15 @@ pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live,
         Stdin::Write(_) | Stdin::Open => teamster_process::Stdin::Pipe,
     };
     let spawn = Spawn { program, args, env: environment, cwd: host.cwd, stdin };
-    let (tree, pipes) = ProcessTree::spawn(&spawn).map_err(|error| not_spawned(&error))?;
+    let (tree, pipes) = ProcessTree::spawn(&host.supervisor, &spawn, belongings.run.as_ref())
+        .await
+        .map_err(|error| not_spawned(&error))?;
+    if let Some(run) = &mut belongings.run
+        && let Err(error) = run.set_leader(tree.pid())
+    {
+        // It is found by its environment, unless it throws that away.
+        tracing::debug!(%error, "the ledger does not know the leader");
+    }
     let (output, diagnostics) = match launch.protocol_stream {
         ProtocolStream::Stdout => (pipes.stdout, pipes.stderr),
         ProtocolStream::Stderr => (pipes.stderr, pipes.stdout),
@@ -58,24 +80,29 @@ pub(super) fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live,
         output: OutputReader::new(output, limits.max_line_bytes),
         diagnostics: TailReader::new(diagnostics, limits.stderr_bytes),
         stdin,
-        _files: files.map(|(directory, _)| directory),
+        _belongings: belongings,
+        warning,
     })
 }
 
-type Files = (PrivateDir, Vec<(Cow<'static, str>, PathBuf)>);
+type Files = Vec<(Cow<'static, str>, PathBuf)>;
 
-fn private_files(launch: &Launch, host: &Host) -> Result<Option<Files>, Failure> {
+fn private_files(launch: &Launch, host: &Host, belongings: &mut Belongings) -> Result<Files, Failure> {
     if launch.files.is_empty() && launch.stand_in.is_none() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let wrong = |error: &teamster_process::PrivateError| Failure::new(ErrorCode::SpawnFailed, chain(error));
-    let directory = PrivateDir::create(None, "run").map_err(|error| wrong(&error))?;
+    let directory = match &belongings.run {
+        Some(run) => run.private_dir(),
+        None => PrivateDir::create(None, "run"),
+    };
+    let directory = belongings.files.insert(directory.map_err(|error| wrong(&error))?);
     let write = |file: &PrivateFile| Ok((file.name.clone(), directory.write(&file.name, &file.content)?));
     let mut paths: Vec<_> = launch.files.iter().map(write).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
     if let Some(home) = &launch.stand_in {
         paths.push((home.name.into(), stand_in::make(home, directory.path(), host)?));
     }
-    Ok(Some((directory, paths)))
+    Ok(paths)
 }
 
 fn resolve(arg: &Arg, paths: &BTreeMap<&str, &PathBuf>) -> Result<OsString, Failure> {

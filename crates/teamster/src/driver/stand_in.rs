@@ -132,7 +132,13 @@ mod tests {
 
     fn made(home: &Path, stand_in: &StandIn) -> Result<(PrivateDir, PathBuf), Failure> {
         let environment = [("HOME".into(), home.into()), ("URL".into(), "x".into())].into();
-        let host = Host { environment, cwd: home.to_owned() };
+        let host = Host {
+            environment,
+            supervisor: std::sync::Arc::default(),
+            ledger: teamster_process::Ledger::in_directory(home.join("ledger")).into(),
+            agent: "agent".to_owned(),
+            cwd: home.to_owned(),
+        };
         let private = PrivateDir::create(Some(home), "run").unwrap();
         let made = make(stand_in, private.path(), &host)?;
         Ok((private, made.join(".agent")))

@@ -1,0 +1,75 @@
+//! Who descends from whom. Pure: a snapshot of `/proc` comes in, members go out.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::procfs::Stat;
+
+/// Those of a snapshot who are wanted, with all who descend from them, if they are alive.
+///
+/// A snapshot takes time, and a number passes on: `is_still` tells whether a process is the one it was. One that has its
+/// number still had it when its children were looked at.
+pub(crate) fn with_descendants(
+    snapshot: Vec<Stat>,
+    is_wanted: impl Fn(&Stat) -> bool,
+    is_still: impl Fn(&Stat) -> bool,
+) -> Vec<Stat> {
+    let mut children: HashMap<i32, Vec<usize>> = HashMap::new();
+    for (index, stat) in snapshot.iter().enumerate() {
+        children.entry(stat.parent).or_default().push(index);
+    }
+    let wanted = |(index, stat): (usize, &Stat)| (stat.is_alive() && is_wanted(stat)).then_some(index);
+    let mut waiting: Vec<usize> = snapshot.iter().enumerate().filter_map(wanted).collect();
+    let mut found = HashSet::new();
+    while let Some(index) = waiting.pop() {
+        let Some(stat) = snapshot.get(index).filter(|stat| stat.is_alive() && stat.pid > 1) else {
+            continue;
+        };
+        if !found.insert(index) {
+            continue;
+        }
+        if let Some(theirs) = children.get(&stat.pid).filter(|_| is_still(stat)) {
+            waiting.extend(theirs);
+        }
+    }
+    snapshot.into_iter().enumerate().filter(|(index, _)| found.contains(index)).map(|(_, stat)| stat).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: i32, parent: i32) -> Stat {
+        Stat { pid, name: "x".into(), state: b'S', parent, threads: 1, start: pid.unsigned_abs().into() }
+    }
+
+    fn found(snapshot: &[Stat], wanted: &[i32], gone: &[i32]) -> Vec<i32> {
+        let is_wanted = |stat: &Stat| wanted.contains(&stat.pid);
+        let is_still = |stat: &Stat| !gone.contains(&stat.pid);
+        with_descendants(snapshot.to_vec(), is_wanted, is_still).iter().map(|stat| stat.pid).collect()
+    }
+
+    #[test]
+    fn all_who_descend_from_one_who_is_wanted_are_found_and_nobody_else() {
+        let snapshot = [process(1, 0), process(5, 1), process(10, 5), process(11, 10), process(12, 11), process(13, 5)];
+        assert_eq!(found(&snapshot, &[10], &[]), [10, 11, 12]);
+        assert_eq!(found(&snapshot, &[], &[]), [] as [i32; 0]);
+        assert_eq!(found(&snapshot, &[1], &[]), [] as [i32; 0], "process 1 is never found");
+    }
+
+    #[test]
+    fn the_children_of_one_whose_number_passed_on_meanwhile_are_strangers() {
+        let snapshot = [process(10, 5), process(11, 10)];
+        assert_eq!(found(&snapshot, &[10], &[10]), [10]);
+    }
+
+    #[test]
+    fn the_dead_are_nobody() {
+        let dead = Stat { state: b'Z', ..process(10, 5) };
+        assert_eq!(found(&[dead, process(11, 10)], &[10], &[]), [] as [i32; 0]);
+    }
+
+    #[test]
+    fn a_circle_which_two_moments_in_one_snapshot_can_show_has_an_end() {
+        assert_eq!(found(&[process(11, 10), process(12, 11), process(11, 12)], &[12], &[]), [12, 11]);
+    }
+}

@@ -1,0 +1,116 @@
+//! What a supervisor or keeper waits for: its sockets, the ends of its children, the time.
+
+use std::{
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, WaitOptions, WaitStatus},
+};
+use signal_hook::{SigId, consts::signal, flag, low_level};
+
+/// Signals that neither a supervisor nor a keeper obeys: they end when this program lets go of them. They are caught and
+/// not ignored, since what is ignored stays so in the programs that are started.
+const DEAF_TO: [i32; 14] = [
+    signal::SIGHUP,
+    signal::SIGINT,
+    signal::SIGQUIT,
+    signal::SIGTERM,
+    signal::SIGPIPE,
+    signal::SIGUSR1,
+    signal::SIGUSR2,
+    signal::SIGALRM,
+    signal::SIGTSTP,
+    signal::SIGTTIN,
+    signal::SIGTTOU,
+    signal::SIGVTALRM,
+    signal::SIGPROF,
+    signal::SIGWINCH,
+];
+
+/// Makes the process deaf to whatever would end or halt it, but SIGKILL, SIGSTOP and its own faults.
+pub(super) fn turn_deaf() -> io::Result<()> {
+    for signal in DEAF_TO {
+        flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    Ok(())
+}
+
+/// Tells that a child has ended.
+#[derive(Debug)]
+pub(super) struct Children {
+    told: UnixStream,
+    handler: SigId,
+}
+
+impl Children {
+    pub(super) fn watch() -> io::Result<Self> {
+        let (told, teller) = UnixStream::pair()?;
+        told.set_nonblocking(true)?;
+        Ok(Self { told, handler: low_level::pipe::register(signal::SIGCHLD, teller)? })
+    }
+
+    fn forget(&mut self) {
+        let mut buffer = [0; 64];
+        while matches!(self.told.read(&mut buffer), Ok(1..)) {}
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        low_level::unregister(self.handler);
+    }
+}
+
+/// What looking for ended children gave.
+#[derive(Debug)]
+pub(super) enum Reaped {
+    /// This one had ended.
+    One(Pid, WaitStatus),
+    /// There are children, and all of them live.
+    NoneYet,
+    /// There are none: whoever ever descended from this process has ended.
+    Childless,
+}
+
+/// Reaps the next child that has ended.
+pub(super) fn reap() -> Reaped {
+    loop {
+        return match rustix::process::wait(WaitOptions::NOHANG) {
+            Err(Errno::INTR) => continue,
+            Ok(Some((pid, status))) => Reaped::One(pid, status),
+            Ok(None) => Reaped::NoneYet,
+            Err(_) => Reaped::Childless,
+        };
+    }
+}
+
+/// Waits until one of the sockets can be read, a child has ended, or it is time. Tells which sockets can be read.
+pub(super) fn wait<const N: usize>(
+    sockets: [Option<BorrowedFd<'_>>; N],
+    children: &mut Children,
+    until: Option<Instant>,
+) -> io::Result<[bool; N]> {
+    let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let told = children.told.as_fd();
+    let mut waited: Vec<_> = sockets.iter().flatten().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+    waited.push(PollFd::new(&told, PollFlags::IN));
+    match poll(&mut waited, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let mut seen = waited.iter().map(|polled| !polled.revents().is_empty());
+    let readable = sockets.map(|socket| socket.is_some() && seen.next().unwrap_or(false));
+    drop(waited);
+    children.forget();
+    Ok(readable)
+}

@@ -1,0 +1,134 @@
+//! This program's hand on its supervisor.
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+    process::Child,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use rustix::{
+    net::SendFlags,
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+
+use super::{entry, wire};
+use crate::pidfd;
+
+/// How long the supervisor may take to take an order. It takes microseconds, unless somebody has halted it.
+const TAKEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long dropping a supervisor waits for its end, so that it can be reaped at once.
+const DROP_SETTLE: Duration = Duration::from_millis(100);
+
+/// Starts process trees, and sees to it that none of them outlives this program, however it ends.
+///
+/// The process behind it is started with the first tree, and again if it was killed. It ends when this is dropped and the
+/// last tree has ended. Making one starts nothing.
+#[derive(Debug, Default)]
+pub struct Supervisor {
+    program: Option<PathBuf>,
+    process: Mutex<Option<Process>>,
+}
+
+/// Why there is no supervisor.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SupervisorError {
+    /// This program cannot be its own supervisor.
+    #[error(
+        "this program loads Teamster as a library at run time, so that its own file cannot supervise processes; name a \
+         program that can, such as the command teamster"
+    )]
+    NotInProgram,
+    /// The supervisor could not be started, or does not answer.
+    #[error("cannot start {program:?} as the supervisor of processes")]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+#[derive(Debug)]
+struct Process {
+    control: UnixStream,
+    child: Child,
+}
+
+impl Supervisor {
+    /// The file of this very program, executed anew.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another program that links this crate, such as the command `teamster`: for libraries that a program which is not
+    /// written in Rust loads at run time. A program that does not link this crate is started and does what it always does.
+    pub fn program(program: impl Into<PathBuf>) -> Self {
+        Self { program: Some(program.into()), process: Mutex::default() }
+    }
+
+    /// A connection to a new keeper.
+    pub(crate) fn keeper(&self) -> Result<UnixStream, SupervisorError> {
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => entry::own_program().ok_or(SupervisorError::NotInProgram)?.into(),
+        };
+        let connected = UnixStream::pair().and_then(|(ours, theirs)| {
+            self.pass_on(&program, &theirs.into())?;
+            Ok(ours)
+        });
+        connected.map_err(|source| SupervisorError::Start { program, source })
+    }
+
+    /// Gives a keeper's end of its connection to the supervisor, which is started for this if it must be.
+    fn pass_on(&self, program: &Path, keeper: &OwnedFd) -> io::Result<()> {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = &mut *process
+            && running.is_alive()
+            && running.take(keeper).is_ok()
+        {
+            return Ok(());
+        }
+        *process = None;
+        process.insert(Process::start(program)?).take(keeper)
+    }
+}
+
+impl Process {
+    fn start(program: &Path) -> io::Result<Self> {
+        let (control, theirs) = UnixStream::pair()?;
+        control.set_write_timeout(Some(TAKEN_WITHIN))?;
+        Ok(Self { child: entry::start(program, theirs)?, control })
+    }
+
+    fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn take(&self, keeper: &OwnedFd) -> io::Result<()> {
+        wire::send(&self.control, b"k", &[keeper.as_fd()], SendFlags::empty()).map(|_| ())
+    }
+}
+
+/// Lets it go: it ends after the last tree. It is our child, so somebody has to reap it.
+impl Drop for Process {
+    fn drop(&mut self) {
+        _ = self.control.shutdown(std::net::Shutdown::Both);
+        if self.is_alive()
+            && let Ok(pidfd) = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())
+        {
+            pidfd::block_on_end(pidfd.as_fd(), DROP_SETTLE);
+            if self.is_alive() {
+                let reaper = move || _ = pidfd::wait(pidfd.as_fd(), rustix::process::WaitIdOptions::empty());
+                _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(reaper);
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What this program and a keeper say to each other: JSON lines over a socket, and descriptors beside them.
+
+use std::{
+    ffi::OsString,
+    io::{self, IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+        recvmsg, sendmsg,
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Survivor;
+
+/// The most descriptors that come together: stdin, stdout, stderr, a lock.
+const MAX_DESCRIPTORS: usize = 4;
+
+/// What a keeper is told.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// Start the leader. The first order, and once; the descriptors that it speaks of come with it.
+    Start(Box<Start>),
+    /// Send this signal to the leader.
+    Signal(i32),
+    /// End the tree: SIGTERM, and SIGKILL after so many milliseconds.
+    End { grace_ms: u64 },
+    /// Look after the tree no longer, whoever is left of it.
+    Leave,
+}
+
+/// What to start. The variables are the whole environment.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Start {
+    pub(crate) program: OsString,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) cwd: OsString,
+    /// A descriptor for stdin comes first; otherwise it is `/dev/null`.
+    pub(crate) has_stdin: bool,
+    /// What to remove if this program dies before the tree.
+    pub(crate) directory: Option<OsString>,
+}
+
+/// What a keeper tells.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// The leader runs.
+    Started { leader: i32, keeper: i32 },
+    /// It could not be started: what the system said, if it was the system.
+    NotStarted { errno: Option<i32> },
+    /// The leader has ended.
+    Exited { code: Option<i32>, signal: Option<i32> },
+    /// Nobody is left, but for those who could not be ended. The last report.
+    Gone { survivors: Vec<Survivor> },
+}
+
+pub(crate) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
+    // Strings, numbers and lists of them: nothing that JSON has no words for.
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// Puts messages together from the pieces in which they arrive.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    bytes: Vec<u8>,
+    /// How many of them are known to hold no end of a line.
+    searched: usize,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+impl Inbox {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next message that is whole; an error if it is none of ours.
+    pub(crate) fn next<T: for<'a> Deserialize<'a>>(&mut self) -> io::Result<Option<T>> {
+        let rest = self.bytes.get(self.searched..).unwrap_or_default();
+        let Some(end) = memchr::memchr(b'\n', rest).map(|end| self.searched + end) else {
+            self.searched = self.bytes.len();
+            return Ok(None);
+        };
+        let message = serde_json::from_slice(self.bytes.get(..end).unwrap_or_default())?;
+        self.bytes.drain(..=end);
+        self.searched = 0;
+        Ok(Some(message))
+    }
+
+    /// Reads once; `false` at the end of the connection.
+    pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<bool> {
+        let mut buffer = [0; 4096];
+        let (count, descriptors) = receive(socket, &mut buffer, flags)?;
+        self.feed(buffer.get(..count).unwrap_or_default());
+        self.descriptors.extend(descriptors);
+        Ok(count > 0)
+    }
+}
+
+/// Reads bytes, and the descriptors that came with them.
+pub(crate) fn receive(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    flags: RecvFlags,
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    loop {
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags | RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+            Ok(message) => {
+                let mut descriptors = Vec::new();
+                for message in control.drain() {
+                    if let RecvAncillaryMessage::ScmRights(rights) = message {
+                        descriptors.extend(rights);
+                    }
+                }
+                return Ok((message.bytes, descriptors));
+            }
+        }
+    }
+}
+
+/// Writes some of these bytes, and with them all of these descriptors. Returns how many bytes were taken.
+pub(crate) fn send(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    loop {
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::Error::other("too many descriptors for one message"));
+        }
+        match sendmsg(&socket, &[IoSlice::new(bytes)], &mut control, flags | SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+/// Writes all of these bytes to a socket that blocks.
+pub(crate) fn send_all(socket: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = send(&socket, bytes, &[], SendFlags::empty())?;
+        bytes = bytes.get(count..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn messages_come_out_whole_however_they_are_cut() {
+        let start = Start {
+            program: OsString::from_vec(b"/bin/\xff".to_vec()),
+            args: vec!["a\nb".into(), "".into()],
+            env: vec![("A".into(), "=".into())],
+            cwd: "/".into(),
+            has_stdin: true,
+            directory: None,
+        };
+        let both = [encode(&Order::Start(Box::new(start))), encode(&Order::End { grace_ms: 7 })].concat();
+        for cut in 0..both.len() {
+            let mut inbox = Inbox::default();
+            let mut orders = Vec::new();
+            for piece in [&both[..cut], &both[cut..]] {
+                inbox.feed(piece);
+                while let Some(order) = inbox.next::<Order>().unwrap() {
+                    orders.push(order);
+                }
+            }
+            let [Order::Start(start), Order::End { grace_ms: 7 }] = &orders[..] else { panic!("{orders:?}") };
+            assert_eq!(start.program.as_encoded_bytes(), b"/bin/\xff");
+            assert_eq!(start.args, ["a\nb", ""]);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_message_is_an_error() {
+        let mut inbox = Inbox::default();
+        inbox.feed(b"{}\n");
+        assert!(inbox.next::<Order>().is_err());
+    }
+}
