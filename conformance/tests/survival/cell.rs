@@ -23,6 +23,9 @@ use crate::row::{Column, End, Expected, Row};
 /// How long a moment is waited for. A real CLI takes seconds to start, on a busy machine many.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How long Teamster's own processes may take to end when they have no more to do.
+const AFTER: Duration = Duration::from_secs(5);
+
 /// How often it is looked whether something has happened.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -124,7 +127,7 @@ impl Stage {
         if !self.host_is_dead {
             self.host.dismiss();
             self.until("the host's exit", |stage| Ok(stage.host.exit()?.is_some())).await?;
-            self.nothing_is_left()?;
+            self.nothing_remains(AFTER).await?;
         }
         Ok(())
     }
@@ -189,11 +192,8 @@ impl Stage {
     async fn end(&mut self, expected: Expected) -> Result<Duration> {
         if self.host_is_dead {
             // The end has no herald: it has come when nothing is left.
-            let bound = self.clock + expected.within;
-            while let Err(left) = self.nothing_is_left() {
-                ensure!(Instant::now() < bound, "{left:#} {:?} after the host", expected.within);
-                tokio::time::sleep(LOOK).await;
-            }
+            let bound = expected.within.saturating_sub(self.clock.elapsed());
+            self.nothing_remains(bound).await?;
             return Ok(self.clock.elapsed());
         }
         let unread = expected.end == End::Unread;
@@ -203,13 +203,14 @@ impl Stage {
             Ok(if unread { heard.ended.is_some() } else { heard.done.is_some() || heard.ended.is_some() })
         })
         .await?;
-        self.nothing_is_left()?;
+        self.nothing_of_the_run_is_left()?;
         let at = {
             let heard = self.host.heard();
             heard.done.or(heard.ended).context("no end")?
         };
         self.until("the end of all", |stage| Ok(stage.host.heard().ended.is_some())).await?;
-        self.nothing_is_left()?;
+        self.nothing_of_the_run_is_left()?;
+        self.nothing_remains(AFTER).await?;
         if unread {
             ensure!(!self.host.heard().events.iter().any(|event| matches!(event, Event::Done(_))), "somebody read it");
         } else {
@@ -249,10 +250,26 @@ impl Stage {
         self.said.len().saturating_sub(common).max(1)
     }
 
-    fn nothing_is_left(&self) -> Result<()> {
-        let processes = self.census.living();
-        let names: Vec<_> = processes.iter().map(ToString::to_string).collect();
-        ensure!(processes.is_empty(), "{} processes left: {names:?}", names.len());
+    /// Nobody and nothing is left within a bound, of Teamster's own neither.
+    async fn nothing_remains(&self, bound: Duration) -> Result<()> {
+        let began = Instant::now();
+        while let Err(left) = self.nothing_is_left(&self.census.living()) {
+            ensure!(began.elapsed() < bound, "{left:#}, {bound:?} later");
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
+    /// The run has ended, and with it everybody who descends from its CLI.
+    fn nothing_of_the_run_is_left(&self) -> Result<()> {
+        let mut living = self.census.living();
+        living.retain(|process| !process.is_teamster());
+        self.nothing_is_left(&living)
+    }
+
+    fn nothing_is_left(&self, living: &[census::Process]) -> Result<()> {
+        let names: Vec<_> = living.iter().map(ToString::to_string).collect();
+        ensure!(living.is_empty(), "{} processes left: {names:?}", names.len());
         let files: Vec<_> =
             ["runtime", "tmp", "state"].iter().flat_map(|name| census::files(&self.place.path(name), KEPT)).collect();
         ensure!(files.is_empty(), "{} files left: {files:?}", files.len());

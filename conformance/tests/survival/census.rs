@@ -13,6 +13,10 @@ use std::sync::PoisonError;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+/// What a host's supervisor calls itself, which starts with the first run and lives as long as its host, and the keeper of a
+/// tree, which ends when it has told that nobody of the tree is left.
+const SUPERVISOR: &str = "teamster-supervisor";
+
 /// The variable in the environment of everybody in a cell.
 pub(crate) const MARK: &str = "TEAMSTER_SURVIVAL";
 
@@ -35,6 +39,13 @@ pub(crate) struct Process {
     pub(crate) command: String,
 }
 
+impl Process {
+    /// Whether it is Teamster's own.
+    pub(crate) fn is_teamster(&self) -> bool {
+        self.command == SUPERVISOR
+    }
+}
+
 impl fmt::Display for Process {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let command: String = self.command.chars().take(160).collect();
@@ -47,7 +58,8 @@ impl Census {
         Self { token: token.to_owned(), host: Mutex::default(), seen: Mutex::default() }
     }
 
-    /// From now on the descendants of this process belong to the cell, but not the process itself.
+    /// From now on the descendants of this process belong to the cell, but not the process itself, nor, while it lives, its
+    /// supervisor.
     pub(crate) fn set_host(&self, pid: u32) {
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(pid);
     }
@@ -62,8 +74,10 @@ impl Census {
                 seen.insert((process.pid, process.started));
             }
         }
+        let is_of_host =
+            |process: &Process| host == Some(process.pid) || (host == Some(process.parent) && process.is_teamster());
         let lives = |process: &Process| {
-            host != Some(process.pid) && seen.contains(&(process.pid, process.started)) && is_alive(process)
+            !is_of_host(process) && seen.contains(&(process.pid, process.started)) && is_alive(process)
         };
         all.into_values().filter(lives).collect()
     }

@@ -62,7 +62,6 @@ pub(crate) enum Step {
     /// A signal to the CLI.
     Signal(Signal),
     /// SIGKILL to the host.
-    #[expect(dead_code, reason = "the rows of a dead host follow with what makes them true")]
     KillHost,
     /// The working directory is removed.
     RemoveProject,
@@ -88,7 +87,6 @@ pub(crate) enum Moment {
     /// The CLI is stopped.
     Stopped,
     /// A file of this name is in the cell's place.
-    #[expect(dead_code, reason = "the rows of a dead host follow with what makes them true")]
     File(&'static str),
 }
 

@@ -24,13 +24,17 @@ A cell reads: **ended within** · **`done` events** · **error code** · **proce
 - *Ended within* is counted from the moment of the fault, on two busy cores. It is a bound, not a measurement: the limits
   of the run that matter (grace period, silence) are set short.
 - *Processes left* counts everybody who descends from the run when its `done` is read, whatever session or parent it has now and
-  whatever became of its environment.
+  whatever became of its environment. (Teamster's own process above the tree ends a moment later; the test waits for that.) Of a
+  host that was killed nothing at all is left, its supervisor neither.
 - *Files left* counts what is then in the directories for private and temporary files.
 - *Bytes lost* counts what the CLI had said before the fault and the stream does not tell.
 - `✓` in place of a code: the run went well in spite of the fault. `–`: nobody is there to read a `done`, or nothing can be read.
 
 In the column of the fake agent a script plays the CLI. In the others it is the real CLI, with a scripted model: the fault is made by a
 shell script around the CLI, by a tool call, by signals, or by its surroundings.
+
+OpenCode tells no result of its own: after what was its last step it may go on. So what ends an OpenCode that never exits is the limit
+of silence, and the success stands.
 ";
 
 /// The page says what the tests assert.

@@ -18,6 +18,11 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(5))
         .real(success(10)),
+        Row::new("daemon_without_environment", "a daemon that threw its environment away (`env -i`)", |place| {
+            daemon(place, "setsid env -i sleep")
+        })
+        .fake(success(5))
+        .real(success(10)),
         Row::new("stubborn_daemon", "a daemon that ignores SIGTERM and SIGHUP and holds stdout and stderr", |place| {
             place.answers().after_shell("(trap '' TERM HUP; setsid sleep $T &)").asking(|request| {
                 request.limits.drain = SHORT;

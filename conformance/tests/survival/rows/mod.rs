@@ -2,6 +2,7 @@
 
 mod caller;
 mod end;
+mod host;
 mod left;
 mod output;
 mod start;
@@ -18,7 +19,7 @@ const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_mins(10);
 
 /// The rows under their headings.
-pub(crate) fn groups() -> [(&'static str, Vec<Row>); 6] {
+pub(crate) fn groups() -> [(&'static str, Vec<Row>); 7] {
     [
         ("Processes that the CLI leaves behind", left::rows()),
         ("How the CLI ends, or does not", end::rows()),
@@ -26,6 +27,7 @@ pub(crate) fn groups() -> [(&'static str, Vec<Row>); 6] {
         ("A CLI that cannot be started", start::rows()),
         ("Surroundings that break", surroundings::rows()),
         ("What the caller does", caller::rows()),
+        ("The host program is killed with SIGKILL", host::rows()),
     ]
 }
 
