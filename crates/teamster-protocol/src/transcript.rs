@@ -4,14 +4,21 @@
 //! `tool_result`; no empty deltas; and at the end a result for every call that is still open, an `error` if the run
 //! failed, and exactly one `done`. The transcript also gathers the text for the result.
 //!
+//! A run may take several attempts ([`Transcript::begin_again`]). They are one stream: what a failed attempt said is taken
+//! back, what it used is added up, and no id of it comes again.
+//!
 //! Invariant: after [`Transcript::end`] nothing comes out any more.
+
+mod attempts;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::event::{
-    Delta, Done, ErrorCode, Event, Failure, MessageId, RunResult, SessionId, ToolId, ToolKind, ToolResult, ToolUse,
+    Delta, Done, ErrorCode, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId,
+    ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
 };
 use crate::protocol::{ExitReport, Outcome};
+use attempts::{Earlier, Ids};
 
 /// Why the driver ended the run, where it was not the agent's own doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,17 +52,25 @@ struct OpenTool {
 #[derive(Debug, Default)]
 pub struct Transcript {
     init: Option<(SessionId, Option<String>)>,
+    /// The session that a reader of the stream knows of.
+    session_told: Option<SessionId>,
     messages: Vec<(MessageId, String)>,
-    /// Messages of which something was told, and the one that speaks: most deltas belong to it.
-    spoken: HashSet<MessageId>,
+    /// Messages of which something was told, with their order, and the one that speaks: most deltas belong to it.
+    spoken: HashMap<MessageId, u64>,
     speaking: Option<MessageId>,
+    messages_seen: u64,
+    retracted: Vec<MessageId>,
     open_tools: HashMap<ToolId, OpenTool>,
     closed_tools: HashSet<ToolId>,
     tools_seen: u64,
     /// Something was said or done.
     begun: bool,
+    /// The vendor's limit that holds, as far as the agent tells.
+    limit: Option<RateLimit>,
     outcome: Option<Outcome>,
     failure: Option<Failure>,
+    earlier: Earlier,
+    ids: Ids,
     ended: bool,
 }
 
@@ -66,17 +81,13 @@ impl Transcript {
     }
 
     /// Passes an event on, as the rules allow.
-    pub fn push(&mut self, event: Event, out: &mut impl Extend<Event>) {
+    pub fn push(&mut self, mut event: Event, out: &mut impl Extend<Event>) {
         if self.ended {
             return;
         }
-        let pass = match &event {
-            Event::Init(init) => {
-                // A late one tells no reader any more who speaks; what it says still counts for the result.
-                let first = self.init.is_none() && !self.begun;
-                self.init = Some((init.session_id.clone(), init.model.clone()));
-                first
-            }
+        self.ids.tell(&mut event);
+        let pass = match &mut event {
+            Event::Init(init) => self.introduce(init, out),
             Event::Text(delta) => {
                 if delta.parent_tool_id.is_none() && !delta.text.is_empty() {
                     self.append(&delta.message_id, &delta.text);
@@ -87,7 +98,11 @@ impl Transcript {
             Event::Retract(retract) => {
                 self.messages.retain(|(id, _)| *id != retract.message_id);
                 self.speaking = None;
-                self.spoken.remove(&retract.message_id)
+                let told = self.spoken.remove(&retract.message_id).is_some();
+                if told {
+                    self.retracted.push(retract.message_id.clone());
+                }
+                told
             }
             Event::ToolUse(tool) => self.open(tool),
             Event::ToolResult(result) => self.close(result, out),
@@ -96,6 +111,14 @@ impl Transcript {
                 false
             }
             Event::Done(_) => false,
+            Event::Usage(so_far) => {
+                self.earlier.with_usage(&mut so_far.usage, &so_far.scope);
+                true
+            }
+            Event::RateLimit(limit) => {
+                self.limit = (limit.status == RateLimitStatus::Rejected).then(|| (**limit).clone());
+                true
+            }
             _ => true,
         };
         if pass {
@@ -106,7 +129,8 @@ impl Transcript {
     }
 
     /// Takes the agent's final word; a later one replaces it.
-    pub fn set_outcome(&mut self, outcome: Outcome) {
+    pub fn set_outcome(&mut self, mut outcome: Outcome) {
+        self.ids.tell_outcome(&mut outcome);
         self.outcome = Some(outcome);
     }
 
@@ -121,17 +145,48 @@ impl Transcript {
         oldest.map(|tool| tool.name.as_str())
     }
 
+    /// Whether a tool was called, in whichever attempt.
+    pub fn has_tools(&self) -> bool {
+        !(self.open_tools.is_empty() && self.closed_tools.is_empty())
+    }
+
+    /// The vendor's limit that holds now, if the agent told of one in this attempt.
+    pub fn limit(&self) -> Option<&RateLimit> {
+        self.limit.as_ref()
+    }
+
+    /// Why the run failed, if it ends like this; `None` if it went well.
+    pub fn failure(&self, end: &End<'_>) -> Option<Failure> {
+        self.verdict(end).0
+    }
+
+    /// Begins another attempt, in place of an end: results for open calls, and a `retract` for every message of which
+    /// something was told.
+    pub fn begin_again(&mut self, out: &mut impl Extend<Event>) {
+        if self.ended {
+            return;
+        }
+        self.interrupt_open_tools(out);
+        self.messages.clear();
+        self.speaking = None;
+        let mut spoken: Vec<_> = self.spoken.drain().collect();
+        spoken.sort_by_key(|(_, order)| *order);
+        let void: Vec<_> = spoken.into_iter().map(|(message_id, _)| message_id).collect();
+        out.extend(void.iter().map(|id| Event::Retract(Retract { message_id: id.clone() })));
+        self.ids.begin_again(self.retracted.drain(..).chain(void), self.closed_tools.iter().cloned());
+        self.earlier.keep(self.outcome.take().unwrap_or_default());
+        (self.failure, self.limit) = (None, None);
+    }
+
     /// Ends the stream: results for open calls, an `error` if the run failed, and `done`.
     pub fn end(&mut self, end: &End<'_>, out: &mut impl Extend<Event>) {
         if self.ended {
             return;
         }
         self.interrupt_open_tools(out);
-        let outcome = self.outcome.take().unwrap_or_else(|| Outcome {
-            failure: self.failure.take().or_else(|| Some(no_result(end.exit))),
-            ..Outcome::default()
-        });
-        let (failure, aborted) = verdict(outcome.failure.clone(), outcome.interrupted, end.cause.clone());
+        let (failure, aborted) = self.verdict(end);
+        let last = self.outcome.take().unwrap_or_default();
+        let outcome = std::mem::take(&mut self.earlier).with(last);
         let result = self.result(outcome, end, failure.as_ref(), aborted);
         if let Some(failure) = failure {
             out.extend([Event::Error(Box::new(failure))]);
@@ -140,13 +195,31 @@ impl Transcript {
         self.ended = true;
     }
 
+    /// Notes who the agent is. A late introduction tells no reader any more who speaks; what it says still counts for the
+    /// result, and that the session is another one must be known.
+    fn introduce(&mut self, init: &Init, out: &mut impl Extend<Event>) -> bool {
+        let first = self.init.is_none() && !self.begun;
+        self.init = Some((init.session_id.clone(), init.model.clone()));
+        let other = self.session_told.as_ref().is_some_and(|told| *told != init.session_id);
+        if other {
+            let text = format!("the run goes on in the session {}", init.session_id);
+            let warning = Warning::new(WarningCode::SessionChanged, text);
+            out.extend([warning.with("sessionId", init.session_id.as_str()).into()]);
+        }
+        if first || other {
+            self.session_told = Some(init.session_id.clone());
+        }
+        first
+    }
+
     /// Notes who speaks; an empty delta is none.
     fn speaks(&mut self, delta: &Delta) -> bool {
         if delta.text.is_empty() {
             return false;
         }
         if self.speaking.as_ref() != Some(&delta.message_id) {
-            self.spoken.insert(delta.message_id.clone());
+            self.spoken.entry(delta.message_id.clone()).or_insert(self.messages_seen);
+            self.messages_seen += 1;
             self.speaking = Some(delta.message_id.clone());
         }
         true
@@ -192,6 +265,7 @@ impl Transcript {
     fn interrupt_open_tools(&mut self, out: &mut impl Extend<Event>) {
         let mut open: Vec<_> = self.open_tools.drain().collect();
         open.sort_by_key(|(_, tool)| tool.order);
+        self.closed_tools.extend(open.iter().map(|(tool_id, _)| tool_id.clone()));
         out.extend(open.into_iter().map(|(tool_id, tool)| {
             Event::ToolResult(Box::new(ToolResult {
                 tool_id,
@@ -201,6 +275,14 @@ impl Transcript {
                 parent_tool_id: tool.parent,
             }))
         }));
+    }
+
+    fn verdict(&self, end: &End<'_>) -> (Option<Failure>, bool) {
+        let (failure, interrupted) = match &self.outcome {
+            Some(outcome) => (outcome.failure.clone(), outcome.interrupted),
+            None => (Some(self.failure.clone().unwrap_or_else(|| no_result(end.exit))), false),
+        };
+        verdict(failure, interrupted, end.cause.clone())
     }
 
     fn result(&mut self, outcome: Outcome, end: &End<'_>, failure: Option<&Failure>, aborted: bool) -> RunResult {

@@ -81,10 +81,16 @@ open_enum! {
         OptionIgnored = "OPTION_IGNORED",
         /// An MCP server is not available in this run.
         McpServerFailed = "MCP_SERVER_FAILED",
-        /// The agent calls its vendor again (`data`: attempt, max, delayMs).
+        /// The agent calls its vendor again (`data`: attempt, max, delayMs). With errorCode in `data`, the whole run failed
+        /// for that reason and is started again.
         Retrying = "RETRYING",
+        /// The run failed in a way that may pass, and retries were asked for, but it is not started again (`data`: errorCode).
+        NotRetried = "NOT_RETRIED",
         /// The agent works in another session than the one asked for.
         SessionMismatch = "SESSION_MISMATCH",
+        /// The run goes on in another session than `init` said (`data`: sessionId): it was started again, or the agent
+        /// began a new one.
+        SessionChanged = "SESSION_CHANGED",
         /// The agent shortened its conversation.
         Compacted = "COMPACTED",
         /// Events wait on disk, since the consumer is slow.

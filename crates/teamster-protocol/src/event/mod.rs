@@ -49,7 +49,8 @@ pub enum Event {
     Text(Delta),
     /// A delta of reasoning that the agent shows.
     Thinking(Delta),
-    /// What was streamed of this message is void: the agent's connection broke, and it says it again.
+    /// What was streamed of this message is void: the agent's connection broke and it says it again, or the whole run is
+    /// started again.
     Retract(Retract),
     /// The agent calls a tool; once, complete, before its result.
     ToolUse(Box<ToolUse>),

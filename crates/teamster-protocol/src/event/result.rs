@@ -79,7 +79,8 @@ pub struct RunResult {
     /// The session that holds the conversation, to resume it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Wall time of the run in milliseconds, measured by us from the start of the process to its end.
+    /// Wall time of the run in milliseconds, measured by us from the start of the process to its end; with all attempts and
+    /// waits of a run that was started again.
     pub duration_ms: u64,
     /// Tokens of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
