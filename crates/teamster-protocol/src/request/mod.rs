@@ -4,6 +4,7 @@ mod attachment;
 mod environment;
 mod limits;
 mod mcp;
+mod retries;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ pub use attachment::{Attachment, AttachmentKind};
 pub use environment::{BASE_VARIABLES, Inherit, is_named};
 pub use limits::Limits;
 pub use mcp::McpServer;
+pub use retries::{EvenAfter, Retries};
 pub use validate::RequestError;
 
 use crate::event::SessionId;
@@ -95,6 +97,8 @@ pub struct RunRequest {
     pub output: OutputMode,
     /// How long things may take.
     pub limits: Limits,
+    /// How often a run that failed in passing is started again.
+    pub retries: Retries,
 }
 
 impl RunRequest {
@@ -123,6 +127,7 @@ impl std::fmt::Debug for RunRequest {
             .field("prompt_mode", &self.prompt_mode)
             .field("output", &self.output)
             .field("limits", &self.limits)
+            .field("retries", &self.retries)
             .finish_non_exhaustive()
     }
 }

@@ -85,6 +85,14 @@ pub enum RequestError {
         /// What it would do.
         why: &'static str,
     },
+    /// More than makes sense.
+    #[error("{field} must be at most {most}")]
+    TooMuch {
+        /// The field of the request.
+        field: &'static str,
+        /// The bound.
+        most: String,
+    },
     /// Two options that exclude each other.
     #[error("{first} and {second} exclude each other: {why}")]
     Contradiction {
@@ -135,7 +143,7 @@ impl RunRequest {
                 why: "they go to the agent as a stream",
             });
         }
-        Ok(())
+        self.retries.validate(self)
     }
 
     fn validate_names(&self) -> Result<(), RequestError> {

@@ -1,6 +1,7 @@
 //! What is refused before anything is started, and where the values of a request can end up.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -9,7 +10,7 @@ use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
+    Attachment, Conversation, EvenAfter, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
     RunRequest,
 };
 
@@ -70,6 +71,9 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
             r.output = OutputMode::Batch;
             r.attachments = vec![Attachment::Path("a.png".into())];
         }),
+        request(|r| r.retries.max = 101),
+        request(|r| r.retries.base = Duration::from_millis(60_001)),
+        request(|r| (r.output, r.retries.max, r.retries.even_after) = (OutputMode::Batch, 1, EvenAfter::Prompt)),
     ];
     let texts: Vec<_> = table.iter().map(|request| request.validate().unwrap_err().to_string()).collect();
     let texts = texts.join("\n");
@@ -107,6 +111,9 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
     max_budget_usd must be a positive amount
     max_line_bytes must not be zero: every line would be too long
     batch output and attachments exclude each other: they go to the agent as a stream
+    retries.max must be at most 100
+    retries.base must be at most 60000 ms
+    retries and batch output exclude each other: it does not tell whether a tool has run; ask for retries even after tools
     "#);
 }
 
@@ -160,6 +167,17 @@ fn a_document_of_mcp_servers_is_read_or_refused_with_its_place() {
 fn a_field_that_does_not_exist_is_refused() {
     let error = serde_json::from_value::<RunRequest>(json!({"prompt": "x", "permisions": {}})).unwrap_err();
     assert!(error.to_string().starts_with("unknown field `permisions`"), "{error}");
+}
+
+#[test]
+fn retries_are_read_with_their_units_and_what_is_left_out_is_the_default() {
+    let read =
+        |retries: Value| serde_json::from_value::<RunRequest>(json!({"prompt": "x", "retries": retries})).unwrap();
+    let all = read(json!({"max": 3, "baseMs": 1500, "evenAfter": "tools"})).retries;
+    assert_eq!((all.max, all.base, all.even_after), (3, Duration::from_millis(1500), EvenAfter::Tools));
+    let one = read(json!({"max": 2})).retries;
+    assert_eq!((one.max, one.base, one.even_after), (2, Duration::from_secs(5), EvenAfter::Nothing));
+    assert_eq!(RunRequest::new("x").retries.max, 0);
 }
 
 /// Words that are dangerous somewhere: as flags, in shells, in agents' prompts, in files, in lines.
