@@ -97,6 +97,41 @@ impl Script {
         self.text(half)
     }
 
+    /// The final lines of a turn that the vendor refused with this HTTP status, for good as far as the CLI is concerned. The
+    /// real CLI then reads stdin to its end and exits with code 1.
+    #[must_use]
+    pub fn claude_api_error(self, status: u16, words: &str) -> Self {
+        let text = format!("API Error: {status} {words}");
+        let error = match status {
+            401 | 403 => "authentication_failed",
+            429 => "rate_limit",
+            500.. => "server_error",
+            _ => "invalid_request",
+        };
+        self.line(json!({
+            "type": "assistant", "error": error, "parent_tool_use_id": null, "session_id": CLAUDE_SESSION, "uuid": UUID,
+            "message": {
+                "id": "caed317d-0fae-4e6f-a5e8-ec5a4d89a947", "type": "message", "role": "assistant",
+                "model": "<synthetic>", "content": [{"type": "text", "text": text}], "stop_reason": "stop_sequence",
+            },
+        }))
+        .line(json!({
+            "type": "result", "subtype": "success", "is_error": true, "api_error_status": status, "duration_ms": 387,
+            "duration_api_ms": 372, "num_turns": 1, "result": text, "stop_reason": "stop_sequence",
+            "session_id": CLAUDE_SESSION, "total_cost_usd": 0.003_55, "usage": usage(), "permission_denials": [],
+            "terminal_reason": "completed", "uuid": UUID,
+        }))
+    }
+
+    /// What the CLI says of a plan whose limit is reached until then, in seconds since 1970.
+    #[must_use]
+    pub fn claude_limit_until(self, unix_seconds: i64) -> Self {
+        self.line(json!({
+            "type": "rate_limit_event", "session_id": CLAUDE_SESSION, "uuid": UUID,
+            "rate_limit_info": {"status": "rejected", "resetsAt": unix_seconds, "rateLimitType": "five_hour"},
+        }))
+    }
+
     /// The lines of a turn that was interrupted: the answer to the control request, and the final line.
     #[must_use]
     pub fn claude_interrupted(self) -> Self {

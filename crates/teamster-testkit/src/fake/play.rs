@@ -3,7 +3,7 @@
 //! Reactions run in threads of their own. They share stdout and stderr, whose locks keep the output of a step together.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Read as _, Write};
+use std::io::{self, BufWriter, Read as _, Seek as _, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -84,6 +84,10 @@ impl Player {
                 on_line(Player { line: self.line }, containing.clone(), play.clone());
                 Ok(())
             }
+            Step::InTurn { file, scripts } => match scripts.get(turn(file)?).or(scripts.last()) {
+                Some(script) => self.play(script),
+                None => Ok(()),
+            },
             Step::Spawn(child) => spawn(child),
             Step::Ready => {
                 if std::env::var_os(CHILD_ENV).is_some() {
@@ -192,6 +196,15 @@ fn spawn(child: &Child) -> io::Result<()> {
         _ = told.read(&mut [0])?;
     }
     Ok(())
+}
+
+/// How often a file has been asked for its turn before.
+fn turn(file: &Path) -> io::Result<usize> {
+    let mut file = OpenOptions::new().append(true).create(true).open(file)?;
+    file.write_all(b".")?;
+    // Where this byte came to stand, however many others write at the same time.
+    let end = file.stream_position()?;
+    Ok(usize::try_from(end.saturating_sub(1)).unwrap_or(usize::MAX))
 }
 
 fn write_pid(file: &Path, name: &str) -> io::Result<()> {

@@ -70,6 +70,14 @@ pub enum Step {
         /// The script.
         play: Script,
     },
+    /// Plays one of these scripts: the first where this file does not exist yet, and the next each time that it comes to this
+    /// step again, in whichever process. The last one is played again and again.
+    InTurn {
+        /// Counts.
+        file: PathBuf,
+        /// The scripts.
+        scripts: Vec<Script>,
+    },
     /// Starts another fake agent.
     Spawn(Child),
     /// In a child: tells its parent to go on.
@@ -289,6 +297,12 @@ impl Script {
     #[must_use]
     pub fn on_line(self, containing: impl Into<String>, play: Script) -> Self {
         self.step(Step::OnLine { containing: containing.into(), play })
+    }
+
+    /// Adds [`Step::InTurn`].
+    #[must_use]
+    pub fn in_turn(self, file: &Path, scripts: impl IntoIterator<Item = Script>) -> Self {
+        self.step(Step::InTurn { file: file.to_owned(), scripts: scripts.into_iter().collect() })
     }
 
     /// Adds [`Step::Spawn`].
