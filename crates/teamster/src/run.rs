@@ -44,6 +44,13 @@ pub(crate) struct Outlet {
     pub(crate) aborted: CancellationToken,
 }
 
+impl Outlet {
+    /// Whether the caller has asked for the end.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.aborted.is_cancelled() || self.interrupted.is_cancelled()
+    }
+}
+
 impl Run {
     /// Starts the driver in a task that the tracker owns.
     pub(crate) fn start<F>(drivers: &TaskTracker, drive: impl FnOnce(Outlet) -> F) -> Self

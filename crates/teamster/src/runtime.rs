@@ -12,9 +12,10 @@ use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
 use tokio_util::task::TaskTracker;
 
+use crate::driver::attempts::Again;
 use crate::driver::environment::{Environment, inherited};
 use crate::driver::redact::Redactor;
-use crate::driver::{self, Host};
+use crate::driver::{self, Host, Job};
 use crate::gate::Gate;
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
@@ -161,9 +162,11 @@ impl Runtime {
             cwd,
         };
         self.sweep_once();
+        let limits = request.limits.clone();
+        let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
         let turn = self.gate.queue();
-        let drive = |outlet| driver::drive(turn, plan, warnings, host, redactor, request.limits, outlet);
-        Ok(Run::start(&self.drivers, drive))
+        let job = Job { plan, again, warnings, host, redactor, limits };
+        Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, job, outlet)))
     }
 
     /// Ends and removes what crashes left, beside the first run: no run waits for it.

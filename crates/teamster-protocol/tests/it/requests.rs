@@ -10,8 +10,8 @@ use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, EvenAfter, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
-    RunRequest,
+    Attachment, Conversation, EvenAfter, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode,
+    RequestError, RunRequest,
 };
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {

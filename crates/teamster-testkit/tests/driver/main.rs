@@ -21,6 +21,7 @@ mod lines;
 mod many;
 mod private;
 mod queue;
+mod retries;
 mod secrets;
 mod slow;
 mod start;

@@ -5,17 +5,21 @@
 //! transcript, which keeps the rules of the stream, and the outbox, which keeps what the consumer has not taken yet.
 //!
 //! Order at the end: the leader exits; what it wrote is read; whoever is left of the tree is ended; the leader is reaped;
-//! the protocol hears of the exit; the transcript closes the stream.
+//! the protocol hears of the exit; the transcript closes the stream. A run that may be started again goes through this once
+//! for each attempt, and its stream is closed after the last one.
 
+pub(crate) mod attempts;
 pub(crate) mod environment;
 mod live;
 pub(crate) mod outbox;
 mod overlay;
 mod prepare;
 pub(crate) mod redact;
+mod retry;
 mod stand_in;
 mod watchdog;
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,11 +34,14 @@ use tokio::time::{Instant, timeout};
 
 use crate::gate::Turn;
 use crate::run::Outlet;
+use attempts::Again;
 use environment::Environment;
+use live::Ended;
 use outbox::{Bounds, Outbox};
 use redact::Redactor;
 
 /// What the host gives to a run.
+#[derive(Clone)]
 pub(crate) struct Host {
     /// What the CLI inherits.
     pub(crate) environment: Environment,
@@ -46,43 +53,38 @@ pub(crate) struct Host {
     pub(crate) cwd: PathBuf,
 }
 
+/// A run to be driven.
+pub(crate) struct Job {
+    pub(crate) plan: Plan,
+    /// Where it may be started again.
+    pub(crate) again: Option<Again>,
+    /// What is to be said before anything else.
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) host: Host,
+    pub(crate) redactor: Redactor,
+    pub(crate) limits: Limits,
+}
+
 /// Drives a run from its turn to its `done`. What the consumer has not taken by then is left to the run.
-pub(crate) async fn drive(
-    mut turn: Turn,
-    plan: Plan,
-    warnings: Vec<Warning>,
-    host: Host,
-    redactor: Redactor,
-    limits: Limits,
-    outlet: Outlet,
-) {
+pub(crate) async fn drive(mut turn: Turn, job: Job, outlet: Outlet) {
+    let Job { plan, again, warnings, host, redactor, limits } = job;
     let stopped = tokio::select! {
         biased;
         () = outlet.aborted.cancelled() => true,
         () = outlet.interrupted.cancelled() => true,
         () = turn.come() => false,
     };
-    let started = Instant::now();
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
-    let mut story = Story::new(plan.protocol, redactor, outbox, started);
+    let mut story = Story::new(plan.protocol, redactor, outbox, Instant::now());
     for warning in warnings {
         story.say(warning.into());
     }
-    let start = if stopped {
-        Err(Cause::Aborted)
+    let ended = if stopped {
+        Ended::by(Cause::Aborted)
     } else {
-        start(prepare::start(plan.launch, host, &limits), &limits, &outlet).await
+        attempts::run(plan.launch, again, &mut turn, host, &limits, &mut story, &outlet).await
     };
-    let ended = match start {
-        Ok(mut live) => {
-            if let Some(warning) = live.warning.take() {
-                story.say(warning.into());
-            }
-            live::run(live, &mut story, &limits, &outlet, started).await
-        }
-        Err(cause) => live::Ended { cause: Some(cause), ..live::Ended::default() },
-    };
-    story.end(ended);
+    story.end(&ended);
 }
 
 /// Waits for the start. An abort does not cut it short at once: what was started is ended where its end can be told.
@@ -110,13 +112,16 @@ struct Story {
     events: Vec<Event>,
     /// Set when the protocol panicked: it is asked nothing any more.
     panicked: bool,
+    /// Set when the agent has said anything at all in this attempt.
+    heard: bool,
     started: Instant,
 }
 
 impl Story {
     fn new(protocol: Box<dyn Protocol>, redactor: Redactor, outbox: Outbox, started: Instant) -> Self {
         let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
-        Self { protocol, transcript, redactor, outbox, actions, events, panicked: false, started }
+        let (panicked, heard) = (false, false);
+        Self { protocol, transcript, redactor, outbox, actions, events, panicked, heard, started }
     }
 
     /// Tells the protocol what happened; what it wants done stands in `actions` then.
@@ -124,6 +129,7 @@ impl Story {
         if self.panicked {
             return;
         }
+        self.heard |= matches!(input, Input::Line(_));
         let Self { protocol, actions, .. } = self;
         // A bug in one agent's protocol must not take the host down with it.
         if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, actions))).is_err() {
@@ -144,13 +150,12 @@ impl Story {
         }
     }
 
-    fn end(&mut self, ended: live::Ended) {
-        let live::Ended { cause, exit, stderr } = ended;
+    /// Hears what the protocol makes of the exit, when nothing of the process is left.
+    fn last_word(&mut self, ended: &mut Ended) {
         // Before anybody takes a piece of it.
-        let stderr = self.redactor.text(&stderr).into_owned();
-        let signal = exit.and_then(Exit::signal_name);
-        let report = exit.map(|exit| ExitReport { code: exit.code, signal: signal.as_deref(), stderr: &stderr });
-        if let Some(report) = report {
+        ended.stderr = self.redactor.text(&ended.stderr).into_owned();
+        let signal = ended.signal();
+        if let Some(report) = ended.report(signal.as_deref()) {
             self.tell(Input::Exited(report));
             for action in std::mem::take(&mut self.actions) {
                 match action {
@@ -160,11 +165,35 @@ impl Story {
                 }
             }
         }
-        let cause = match cause {
-            None if self.panicked => Some(Cause::Failed(bug())),
-            cause => cause,
-        };
-        self.close(cause, report);
+        if self.panicked {
+            ended.cause.get_or_insert_with(|| Cause::Failed(bug()));
+        }
+    }
+
+    /// Why an attempt failed; `None` if it went well.
+    fn failure(&self, ended: &Ended) -> Option<Failure> {
+        let signal = ended.signal();
+        let exit = ended.report(signal.as_deref());
+        self.transcript.failure(&End { cause: ended.cause.clone(), exit, duration_ms: 0 })
+    }
+
+    /// Takes back what an attempt said: the run is started again.
+    fn begin_again(&mut self) {
+        self.transcript.begin_again(&mut self.events);
+        self.pass_on();
+    }
+
+    /// Another attempt begins, with a protocol that knows nothing of the last one.
+    fn listen_to(&mut self, protocol: Box<dyn Protocol>) {
+        self.protocol = protocol;
+        self.actions.clear();
+        (self.panicked, self.heard) = (false, false);
+    }
+
+    fn end(&mut self, ended: &Ended) {
+        let signal = ended.signal();
+        let exit = ended.report(signal.as_deref());
+        self.close(ended.cause.clone(), exit);
     }
 
     /// Closes the stream, if it is open.
@@ -172,6 +201,22 @@ impl Story {
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.transcript.end(&End { cause, exit, duration_ms }, &mut self.events);
         self.pass_on();
+    }
+}
+
+impl Ended {
+    /// Without a process.
+    fn by(cause: Cause) -> Self {
+        Self { cause: Some(cause), ..Self::default() }
+    }
+
+    fn signal(&self) -> Option<Cow<'static, str>> {
+        self.exit.and_then(Exit::signal_name)
+    }
+
+    /// What the protocol and the transcript are told of the exit.
+    fn report<'a>(&'a self, signal: Option<&'a str>) -> Option<ExitReport<'a>> {
+        self.exit.map(|exit| ExitReport { code: exit.code, signal, stderr: &self.stderr })
     }
 }
 

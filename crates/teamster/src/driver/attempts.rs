@@ -1,0 +1,182 @@
+//! A run as one attempt, or as several: what failed in passing is started again, in the same stream.
+//!
+//! Invariant: no attempt begins after the caller asked to end the run, nor past the deadline, which counts for all attempts
+//! and the waits between them together.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::ExponentialBackoff;
+use teamster_protocol::agent::{Agent, Plan};
+use teamster_protocol::event::{ErrorCode, Failure};
+use teamster_protocol::launch::Launch;
+use teamster_protocol::request::{Limits, RunRequest};
+use teamster_protocol::transcript::Cause;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::live::{self, Ended};
+use super::retry::{self, Case, Next};
+use super::{Host, Story, prepare, start};
+use crate::gate::{Gate, Turn};
+use crate::run::Outlet;
+use crate::runtime::RunError;
+
+/// What a run needs to be started again.
+pub(crate) struct Again {
+    pub(crate) agent: Arc<dyn Agent>,
+    pub(crate) request: RunRequest,
+    /// Lets runs in.
+    pub(crate) gate: Gate,
+}
+
+/// The attempts of one run.
+struct Attempts<'a> {
+    again: &'a Again,
+    /// Those of the whole run.
+    limits: &'a Limits,
+    deadline: Option<Instant>,
+    delays: ExponentialBackoff,
+    begun: u32,
+}
+
+/// Goes through the attempts of a run, and tells how the last one ended.
+pub(super) async fn run(
+    mut launch: Launch,
+    again: Option<Again>,
+    turn: &mut Turn,
+    host: Host,
+    limits: &Limits,
+    story: &mut Story,
+    outlet: &Outlet,
+) -> Ended {
+    let Some(again) = &again else { return attempt(launch, host, limits, story, outlet).await };
+    let mut attempts = Attempts {
+        again,
+        limits,
+        deadline: (!limits.deadline.is_zero()).then(|| story.started + limits.deadline),
+        delays: retry::delays(&again.request.retries),
+        begun: 0,
+    };
+    loop {
+        let ended = attempts.one(launch, host.clone(), story, outlet).await;
+        let Some(failure) = story.failure(&ended).filter(|_| !outlet.is_ended()) else { return ended };
+        let Some(delay) = attempts.delay(&failure, story) else { return ended };
+        story.begin_again();
+        story.say(retry::retrying(&failure, attempts.begun, again.request.retries.max, delay).into());
+        if waiting(attempts.wait(delay, turn), story, outlet).await.is_none() {
+            return Ended::by(Cause::Aborted);
+        }
+        match plan(again) {
+            Ok(plan) => {
+                launch = plan.launch;
+                story.listen_to(plan.protocol);
+            }
+            Err(failure) => return Ended::by(Cause::Failed(failure)),
+        }
+    }
+}
+
+impl Attempts<'_> {
+    /// One more attempt, as long as there is time.
+    async fn one(&mut self, launch: Launch, host: Host, story: &mut Story, outlet: &Outlet) -> Ended {
+        let mut limits = self.limits.clone();
+        match self.left() {
+            // As a limit, zero would be none.
+            Some(Duration::ZERO) => return Ended::by(Cause::Failed(self.too_late())),
+            left => limits.deadline = left.unwrap_or_default(),
+        }
+        self.begun += 1;
+        let mut ended = attempt(launch, host, &limits, story, outlet).await;
+        // The attempt knows only of its own share.
+        if let Some(Cause::Failed(failure)) = &mut ended.cause
+            && failure.code == ErrorCode::DeadlineExceeded
+        {
+            *failure = self.too_late();
+        }
+        ended
+    }
+
+    /// How long to wait for the next attempt; `None` if there is none.
+    fn delay(&mut self, failure: &Failure, story: &mut Story) -> Option<Duration> {
+        let case = Case {
+            failure,
+            tools: story.transcript.has_tools(),
+            prompt: self.again.request.conversation.goes_on() && story.heard,
+            limit: story.transcript.limit().and_then(retry::lasts),
+            left: self.left(),
+        };
+        match retry::decide(&case, self.again.request.retries.even_after, &mut self.delays) {
+            Next::Wait(delay) => Some(delay),
+            Next::Refuse(refusal) => {
+                story.say(retry::not_retried(failure, &refusal).into());
+                None
+            }
+            Next::End => None,
+        }
+    }
+
+    /// Waits, and then for the run's turn, but not beyond the deadline.
+    async fn wait(&self, delay: Duration, turn: &mut Turn) {
+        // Others may live meanwhile.
+        *turn = Turn::default();
+        sleep(delay).await;
+        *turn = self.again.gate.queue();
+        match self.deadline {
+            Some(deadline) => _ = timeout_at(deadline, turn.come()).await,
+            None => turn.come().await,
+        }
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    fn too_late(&self) -> Failure {
+        let seconds = self.limits.deadline.as_secs_f64();
+        let several = if self.begun > 1 { format!(", in {} attempts", self.begun) } else { String::new() };
+        let text = format!("the run took longer than its deadline of {seconds} s{several}");
+        Failure::new(ErrorCode::DeadlineExceeded, text)
+    }
+}
+
+/// Lives through one process, and hears the agent's last word.
+async fn attempt(launch: Launch, host: Host, limits: &Limits, story: &mut Story, outlet: &Outlet) -> Ended {
+    let started = Instant::now();
+    let mut ended = match start(prepare::start(launch, host, limits), limits, outlet).await {
+        Ok(mut live) => {
+            if let Some(warning) = live.warning.take() {
+                story.say(warning.into());
+            }
+            live::run(live, story, limits, outlet, started).await
+        }
+        Err(cause) => return Ended::by(cause),
+    };
+    story.last_word(&mut ended);
+    ended
+}
+
+/// Waits for something while the consumer gets what it has not got yet; `None` if the caller ends the run meanwhile.
+async fn waiting<T>(what: impl Future<Output = T>, story: &mut Story, outlet: &Outlet) -> Option<T> {
+    let mut what = pin!(what);
+    loop {
+        tokio::select! {
+            biased;
+            () = outlet.aborted.cancelled() => return None,
+            () = outlet.interrupted.cancelled() => return None,
+            output = &mut what => return Some(output),
+            () = story.outbox.deliver(), if !story.outbox.is_empty() => {}
+        }
+    }
+}
+
+/// The same plan once more. It was possible before, but the agent is asked anew, and may be somebody else's code.
+fn plan(again: &Again) -> Result<Plan, Failure> {
+    crate::runtime::plan(&*again.agent, &again.request).map_err(|error| {
+        let code = match error {
+            RunError::AgentPanicked { .. } => ErrorCode::Protocol,
+            _ => ErrorCode::InvalidRequest,
+        };
+        Failure::new(code, error.to_string())
+    })
+}
