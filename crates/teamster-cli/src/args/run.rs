@@ -172,6 +172,25 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DURATION", help_heading = LIMITS, value_parser = values::duration)]
     pub(crate) deadline: Option<Duration>,
 
+    /// Start a run again whose failure may pass
+    ///
+    /// At most so often. Such failures are an overloaded vendor, a rate limit or a broken connection, once the agent itself
+    /// has given up. The first wait is 5 to 10 seconds; each further one is twice as long, up to 1 to 2 minutes. A limit
+    /// that ends within 10 minutes is waited for. No run is started again once a tool has run, or where the session that
+    /// it goes on with may hold the prompt already: see --retry-even-after.
+    #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::retries, allow_negative_numbers = true)]
+    pub(crate) retries: Option<u32>,
+
+    /// With --retries: prompt or tools
+    ///
+    ///   prompt  even where a resumed session may hold the prompt twice then
+    ///   tools   even where tools have run, and may run again
+    ///
+    /// With tools, after a prompt too.
+    #[arg(long, value_name = "WHAT", help_heading = LIMITS, requires = "retries", verbatim_doc_comment)]
+    #[arg(hide_short_help = true, hide_possible_values = true)]
+    pub(crate) retry_even_after: Option<EvenAfter>,
+
     /// How long the agent may take to end when asked to [default: 1.5s]
     ///
     /// Then it is ended harder; with 0, at once.
@@ -246,6 +265,13 @@ pub(crate) enum Permission {
     Full,
 }
 
+/// What of a failed attempt may stand when the run is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum EvenAfter {
+    Prompt,
+    Tools,
+}
+
 /// Whether the directory's own agent configuration is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Trust {
@@ -269,7 +295,7 @@ pub(crate) enum Format {
     Json,
 }
 
-const SHORT_AFTER: &str = "More options, examples, environment variables and exit codes: teamster run --help";
+const SHORT_AFTER: &str = "More options, examples, environment, exit codes: teamster run --help";
 
 const LONG_AFTER: &str = "\
 Examples:

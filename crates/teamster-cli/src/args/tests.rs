@@ -55,6 +55,7 @@ fn what_excludes_each_other_is_refused() {
     let cases: &[&[&str]] = &[
         &["--resume", "a", "--continue", "hi"],
         &["--fork", "hi"],
+        &["--retry-even-after", "tools", "hi"],
         &["--system-prompt", "a", "--system-prompt-file", "b", "hi"],
         &["--append-system-prompt", "a", "--append-system-prompt-file", "b", "hi"],
         &["--batch", "--whole-messages", "hi"],
@@ -67,6 +68,7 @@ fn what_excludes_each_other_is_refused() {
     assert_snapshot!(lines.join("\n"), @r"
     error: the argument '--resume <ID>' cannot be used with '--continue'
     error: the following required arguments were not provided:   --resume <ID>
+    error: the following required arguments were not provided:   --retries <N>
     error: the argument '--system-prompt <TEXT>' cannot be used with '--system-prompt-file <FILE>'
     error: the argument '--append-system-prompt <TEXT>' cannot be used with '--append-system-prompt-file <FILE>'
     error: the argument '--batch' cannot be used with '--whole-messages'
@@ -92,7 +94,10 @@ fn a_value_that_cannot_be_is_refused_in_one_line() {
         &["--env", "NAME", "hi"],
         &["--env", "=value", "hi"],
         &["--cwd", "", "hi"],
-        &["--retries", "3", "hi"],
+        &["--retries", "101", "hi"],
+        &["--retries", "-1", "hi"],
+        &["--retries", "1", "--retry-even-after", "all", "hi"],
+        &["--retry", "3", "hi"],
         &["two", "words"],
     ];
     let lines: Vec<String> = cases.iter().map(|argv| first_line(argv)).collect();
@@ -109,7 +114,10 @@ fn a_value_that_cannot_be_is_refused_in_one_line() {
     error: invalid value 'NAME' for '--env <NAME=VALUE>': NAME=VALUE is needed
     error: invalid value '=value' for '--env <NAME=VALUE>': NAME=VALUE is needed
     error: a value is required for '--cwd <DIR>' but none was supplied
-    error: unexpected argument '--retries' found
+    error: invalid value '101' for '--retries <N>': a whole number up to 100 is needed
+    error: invalid value '-1' for '--retries <N>': a whole number up to 100 is needed
+    error: invalid value 'all' for '--retry-even-after <WHAT>'   [possible values: prompt, tools]
+    error: unexpected argument '--retry' found
     error: unexpected argument 'words' found
     ");
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use teamster::request::Retries;
 
 /// The names of the agents that come with Teamster.
 pub(crate) fn agent() -> PossibleValuesParser {
@@ -17,6 +18,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 pub(super) fn turns(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| "a whole number from 1 is needed".to_owned())
+}
+
+pub(super) fn retries(text: &str) -> Result<u32, String> {
+    let retries = text.parse().ok().filter(|retries| *retries <= Retries::MOST);
+    retries.ok_or_else(|| format!("a whole number up to {} is needed", Retries::MOST))
 }
 
 pub(super) fn dollars(text: &str) -> Result<f64, String> {

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use teamster::request::{
-    Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, Permissions, ProjectTrust, PromptMode,
-    RequestError, RunRequest,
+    self, Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, Permissions, ProjectTrust,
+    PromptMode, RequestError, RunRequest,
 };
 
 pub(crate) use inputs::{Inputs, Machine};
 
-use crate::args::{Format, Permission, Prompt, RunArgs, Trust};
+use crate::args::{EvenAfter, Format, Permission, Prompt, RunArgs, Trust};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -100,6 +100,12 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     ] {
         *limit = value.unwrap_or(*limit);
     }
+    request.retries.max = args.retries.unwrap_or_default();
+    request.retries.even_after = match args.retry_even_after {
+        None => request::EvenAfter::Nothing,
+        Some(EvenAfter::Prompt) => request::EvenAfter::Prompt,
+        Some(EvenAfter::Tools) => request::EvenAfter::Tools,
+    };
     request.system_prompt = text_or_file(args.system_prompt, args.system_prompt_file, inputs)?;
     request.append_system_prompt = text_or_file(args.append_system_prompt, args.append_system_prompt_file, inputs)?;
     request.mcp_servers = mcp_servers(&args.mcp_config, inputs)?;

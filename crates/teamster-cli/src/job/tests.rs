@@ -50,10 +50,10 @@ fn asked(job: &Job) -> Value {
     let defaults = object(&RunRequest::default());
     let mut fields = object(&job.request);
     fields.retain(|name, value| defaults.get(name) != Some(value));
-    if let (Some(Value::Object(limits)), Some(Value::Object(usual))) =
-        (fields.get_mut("limits"), defaults.get("limits"))
-    {
-        limits.retain(|name, value| usual.get(name) != Some(value));
+    for group in ["limits", "retries"] {
+        if let (Some(Value::Object(asked)), Some(Value::Object(usual))) = (fields.get_mut(group), defaults.get(group)) {
+            asked.retain(|name, value| usual.get(name) != Some(value));
+        }
     }
     if job.agent != "claude" {
         fields.insert("agent".to_owned(), json!(job.agent));
@@ -116,6 +116,15 @@ fn each_option_becomes_its_part_of_the_request() {
         (
             &["--deadline", "1h30m", "--grace", "0s", "hi"],
             json!({"prompt": "hi", "limits": {"deadlineMs": 5_400_000, "graceMs": 0}}),
+        ),
+        (&["--retries", "3", "hi"], json!({"prompt": "hi", "retries": {"max": 3}})),
+        (
+            &["--retries=0", "--retry-even-after", "prompt", "hi"],
+            json!({"prompt": "hi", "retries": {"evenAfter": "prompt"}}),
+        ),
+        (
+            &["--retries", "100", "--retry-even-after", "tools", "hi"],
+            json!({"prompt": "hi", "retries": {"max": 100, "evenAfter": "tools"}}),
         ),
         (&["--batch", "hi"], json!({"prompt": "hi", "output": "batch"})),
         (&["--whole-messages", "hi"], json!({"prompt": "hi", "output": "messages"})),
@@ -210,6 +219,7 @@ fn wrong_input_is_refused_by_name() {
         (&["--mcp-config", "one.json", "--mcp-config", "{\"calc\":{\"command\":\"y\"}}", "hi"], None),
         (&["--model", "", "hi"], None),
         (&["--resume=--help", "hi"], None),
+        (&["--batch", "--retries", "1", "hi"], None),
     ];
     let lines: Vec<String> = rows
         .iter()
@@ -264,5 +274,7 @@ fn wrong_input_is_refused_by_name() {
       model is empty: leave it out instead
     --resume=--help hi
       session id must not begin with '-': "--help"
+    --batch --retries 1 hi
+      retries and batch output exclude each other: it does not tell whether a tool has run; ask for retries even after tools
     "#);
 }

@@ -125,3 +125,16 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
     let end = running.end();
     assert_eq!((end.code, &told_end(&end)["isError"]), (Some(0), &false.into()), "{}", end.err);
 }
+
+#[test]
+fn a_run_that_waits_to_be_started_again_ends_at_once_on_ctrl_c() {
+    let overloaded = format!("{LISTEN} cat \"$CAPTURE\"; cat >/dev/null; exit 1");
+    let mut command = teamster(&overloaded, &["--output", "ndjson", "--retries", "3", "hi"]);
+    let mut running = Running::start(command.env("CAPTURE", capture("err_529_max_retries_0")));
+    running.wait_for_out("\"errorCode\":\"OVERLOADED\"");
+    running.signal(Signal::INT);
+    let end = running.end();
+    let result = told_end(&end);
+    assert_eq!((end.code, &result["aborted"]), (Some(130), &true.into()), "{}", end.err);
+    assert!(end.out.contains("\"max\":3") && !end.out.contains("\"attempt\":2"), "{}", end.out);
+}

@@ -49,6 +49,8 @@ pub(super) struct Pretty {
     /// The calls that the next line is read as a part of, by where it stands: the outermost first.
     trail: Vec<ToolId>,
     cwd: Option<PathBuf>,
+    /// The page's last line says that what was said is void.
+    void: bool,
 }
 
 /// What the page's last line can be continued with.
@@ -74,6 +76,8 @@ impl Renderer for Pretty {
             Event::Init(init) => self.heading(init, out)?,
             Event::Text(delta) => self.speak(Voice::Text, delta, out)?,
             Event::Thinking(delta) => self.speak(Voice::Thinking, delta, out)?,
+            // Once for all messages of an attempt that is given up.
+            Event::Retract(_) if self.void => {}
             Event::Retract(_) => {
                 self.caution("↺", "what was said last is void: the answer begins again", out)?;
             }
@@ -90,6 +94,7 @@ impl Renderer for Pretty {
             // Usage stands in the closing line, an error after it; requests to a person come in sessions only.
             _ => {}
         }
+        self.void = matches!(event, Event::Retract(_));
         to.out.flush()
     }
 
@@ -110,6 +115,7 @@ impl Pretty {
             calls: HashMap::new(),
             trail: Vec::new(),
             cwd: None,
+            void: false,
         }
     }
 

@@ -124,6 +124,25 @@ fn what_does_not_fit_is_cut() {
 }
 
 #[test]
+fn an_attempt_that_is_given_up_is_said_to_be_void_once() {
+    let retry =
+        Warning::new(WarningCode::Retrying, "API Error: 529 Overloaded. [OVERLOADED]; the run is started again");
+    let retry = retry.with("attempt", 1).with("max", 3).with("delayMs", 7_300).with("errorCode", "OVERLOADED");
+    let void = |id: &str| Event::Retract(Retract { message_id: id.into() });
+    let events = [text("1", "One."), text("2", "Two."), void("1"), void("2"), retry.into(), text("3", "Three.")];
+    assert_snapshot!(pretty(&events), @r"
+    One.
+
+    Two.
+
+    ↺ what was said last is void: the answer begins again
+    ↻ API Error: 529 Overloaded. [OVERLOADED]; the run is started again in 7.3s (1 of 3)
+
+    Three.
+    ");
+}
+
+#[test]
 fn circumstances_take_one_line_each() {
     let retry = Warning::new(WarningCode::Retrying, "the vendor is busy; trying again");
     let retry = retry.with("attempt", 2).with("max", 10).with("delayMs", 1_200);
