@@ -6,6 +6,7 @@
 
 mod environment;
 mod failures;
+mod retries;
 
 use anyhow::Result;
 use teamster::event::{ErrorCode, Event};
