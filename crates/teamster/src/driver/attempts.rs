@@ -54,7 +54,8 @@ pub(super) async fn run(
     let mut attempts = Attempts {
         again,
         limits,
-        deadline: (!limits.deadline.is_zero()).then(|| story.started + limits.deadline),
+        // One that lies beyond the end of time is none.
+        deadline: story.started.checked_add(limits.deadline).filter(|_| !limits.deadline.is_zero()),
         delays: retry::delays(&again.request.retries),
         begun: 0,
     };
