@@ -9,10 +9,8 @@ use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, Warning, WarningCode};
 use teamster::request::{Conversation, EvenAfter};
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{AGENTS, Agent, Lab, Recording};
 use teamster_testkit::provider::{HttpError, Reply, Turn};
-
-use crate::agents::{AGENTS, Agent};
 
 /// The two that give up at once: the lab limits how often they ask their vendor. The others take minutes.
 fn quick() -> impl Iterator<Item = &'static Agent> {
