@@ -14,8 +14,8 @@ mod attempts;
 use std::collections::{HashMap, HashSet};
 
 use crate::event::{
-    Delta, Done, ErrorCode, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId,
-    ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
+    Delta, Done, ErrorCode, Event, Failure, Init, LeftProcess, MessageId, RateLimit, RateLimitStatus, Retract,
+    RunResult, SessionId, ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
 };
 use crate::protocol::{ExitReport, Outcome};
 use attempts::{Earlier, Ids};
@@ -36,6 +36,8 @@ pub struct End<'a> {
     pub cause: Option<Cause>,
     /// How the process ended, if there was one.
     pub exit: Option<ExitReport<'a>>,
+    /// Who lives on.
+    pub left: Vec<LeftProcess>,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
 }
@@ -311,6 +313,7 @@ impl Transcript {
             exit_code: exit.code,
             signal: exit.signal.map(str::to_owned),
             stderr: Some(exit.stderr).filter(|text| !text.is_empty()).map(str::to_owned),
+            left_processes: end.left.clone(),
         }
     }
 }

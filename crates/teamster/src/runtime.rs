@@ -159,6 +159,7 @@ impl Runtime {
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
             agent: agent.name().to_owned(),
+            background: request.background,
             cwd,
         };
         self.sweep_once();

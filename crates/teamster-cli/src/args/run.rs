@@ -198,6 +198,13 @@ pub(crate) struct RunArgs {
     #[arg(hide_short_help = true)]
     pub(crate) grace: Option<Duration>,
 
+    /// Keep processes that the agent leaves in the background
+    ///
+    /// Servers and watchers, for instance. Otherwise they end with the run. The result names them; a run that is
+    /// interrupted, or ended by a limit, keeps none.
+    #[arg(long, help_heading = CLI, hide_short_help = true)]
+    pub(crate) keep_background: bool,
+
     /// The CLI's program, if not the usual one
     ///
     /// A name that is looked up in PATH, or a path.

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use teamster::request::{
-    self, Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, Permissions, ProjectTrust,
-    PromptMode, RequestError, RunRequest,
+    self, Attachment, Background, Conversation, Inherit, McpServer, OutputMode, PermissionMode, Permissions,
+    ProjectTrust, PromptMode, RequestError, RunRequest,
 };
 
 pub(crate) use inputs::{Inputs, Machine};
@@ -90,6 +90,7 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
         (false, true) => OutputMode::Messages,
         (false, false) => OutputMode::Stream,
     };
+    request.background = if args.keep_background { Background::Keep } else { Background::End };
     let limits = &mut request.limits;
     for (limit, value) in [
         (&mut limits.silence, args.timeout),

@@ -16,7 +16,7 @@ use serde_json::Value;
 pub use codes::{
     ErrorCode, PermissionOptionKind, PlanStatus, RateLimitStatus, StopReason, ToolKind, UsageScope, WarningCode,
 };
-pub use result::{PermissionDenial, RunResult, Usage};
+pub use result::{LeftProcess, PermissionDenial, RunResult, Usage};
 
 use crate::names::id;
 

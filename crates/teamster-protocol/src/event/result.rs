@@ -125,4 +125,18 @@ pub struct RunResult {
     /// The last of what the CLI wrote to its diagnostics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
+    /// Processes of the run that live on: such as were kept on request, and such as could not be ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_processes: Vec<LeftProcess>,
+}
+
+/// A process that outlived its run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LeftProcess {
+    /// Its process number.
+    pub pid: u32,
+    /// The first 15 bytes of its program's name.
+    pub name: String,
 }

@@ -95,6 +95,8 @@ pub struct RunRequest {
     pub prompt_mode: PromptMode,
     /// How the answer is to come.
     pub output: OutputMode,
+    /// What becomes of processes that the agent started and left.
+    pub background: Background,
     /// How long things may take.
     pub limits: Limits,
     /// How often a run that failed in passing is started again.
@@ -124,6 +126,7 @@ impl std::fmt::Debug for RunRequest {
             .field("inherit", &self.inherit)
             .field("cli_path", &self.cli_path)
             .field("project_trust", &self.project_trust)
+            .field("background", &self.background)
             .field("prompt_mode", &self.prompt_mode)
             .field("output", &self.output)
             .field("limits", &self.limits)
@@ -176,6 +179,20 @@ pub enum ProjectTrust {
     Trusted,
     /// Nothing of it is used.
     Untrusted,
+}
+
+/// What becomes of processes of the agent's that are alive when it exits: servers, watchers, jobs of its shell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Background {
+    /// They end with the run.
+    #[default]
+    End,
+    /// They live on, and the result says who they are. Only if the agent exits by itself: what is aborted, or ended by a
+    /// limit, is ended whole, and so is the run of a host that dies.
+    Keep,
 }
 
 /// What becomes of a prompt that means something to the agent: a leading `/` runs a command, `@path` reads a file of the

@@ -61,7 +61,7 @@ fn drive_one(mut driver: Driver, steps: &[Step], why: &Why) {
         Why::Failed => Some(Cause::Failed(Failure::new(ErrorCode::WatchdogTimeout, "silent"))),
     };
     let exit = Some(ExitReport { code: Some(1), signal: None, stderr: "Error: no" });
-    let events = events(&driver.end(&End { cause, exit, duration_ms: 1 }));
+    let events = events(&driver.end(&End { cause, exit, left: Vec::new(), duration_ms: 1 }));
     assert_eq!(check(&events), Ok(()), "{events:#?}");
     let printed = events.iter().fold(String::new(), |text, event| text + &serde_json::to_string(event).unwrap() + "\n");
     assert_eq!(check_ndjson(&printed).err(), None, "{printed}");

@@ -123,7 +123,7 @@ fn end() -> impl Strategy<Value = End<'static>> {
     let cause = select(vec![None, Some(Cause::Aborted), Some(Cause::Failed(failure(ErrorCode::DeadlineExceeded)))]);
     let exit = (any::<Option<i32>>(), select(vec![None, Some("SIGKILL")]), select(vec!["", "a\nb\n"]));
     let exit = exit.prop_map(|(code, signal, stderr)| ExitReport { code, signal, stderr });
-    (cause, proptest::option::of(exit)).prop_map(|(cause, exit)| End { cause, exit, duration_ms: 1 })
+    (cause, proptest::option::of(exit)).prop_map(|(cause, exit)| End { cause, exit, left: Vec::new(), duration_ms: 1 })
 }
 
 proptest! {

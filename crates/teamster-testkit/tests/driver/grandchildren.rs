@@ -1,9 +1,12 @@
 //! Processes that the CLI leaves behind.
 
+use std::process::Command;
+
 use serde_json::json;
+use teamster::request::Background;
 use teamster_testkit::fake::{Child, Script, Signal};
 
-use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end};
+use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end, is_alive, is_text, read_until, rest_after};
 
 /// Somebody who never ends by itself.
 fn left_behind(lab: &Lab) -> Script {
@@ -109,4 +112,34 @@ async fn what_a_grandchild_writes_within_the_drain_period_is_told() {
     let mut request = lab.request(&script);
     request.limits.drain = LONG;
     lab.finish(request).await.is_good("Hello");
+}
+
+#[tokio::test]
+async fn what_is_to_be_kept_lives_on_and_is_named() {
+    let lab = Lab::new();
+    let daemon = Child::new(left_behind(&lab)).session().without_stdout();
+    let mut request = lab.request(&agent(&lab).spawn(daemon).then(good_end("Hello")));
+    request.background = Background::Keep;
+    let told = lab.finish(request).await;
+    told.is_good("Hello");
+    let daemon = lab.pid("left-behind").await;
+    assert_eq!(told.result().left_processes.iter().map(|left| left.pid).collect::<Vec<_>>(), [daemon]);
+    assert!(is_alive(daemon));
+    lab.runtime.shutdown().await;
+    assert!(is_alive(daemon));
+    assert!(Command::new("kill").args(["-KILL", &daemon.to_string()]).status().unwrap().success());
+}
+
+#[tokio::test]
+async fn a_run_that_is_aborted_keeps_nobody() {
+    let lab = Lab::new();
+    let script = agent(&lab).spawn(Child::new(left_behind(&lab)).session()).claude_text("Hello").hang();
+    let mut request = lab.request(&script);
+    request.background = Background::Keep;
+    let mut run = lab.start(request);
+    let events = read_until(&mut run, is_text).await;
+    run.control().abort();
+    let told = rest_after(events, &mut run).await;
+    assert_eq!(told.is_aborted().result().left_processes, []);
+    lab.assert_all_dead();
 }

@@ -5,9 +5,9 @@ use std::pin::Pin;
 use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor, TailReader};
-use teamster_protocol::event::{ErrorCode, Event, Failure, Warning, WarningCode};
+use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Input};
-use teamster_protocol::request::Limits;
+use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep_until};
 
@@ -24,6 +24,8 @@ pub(super) struct Ended {
     pub(super) cause: Option<Cause>,
     pub(super) exit: Option<Exit>,
     pub(super) stderr: String,
+    /// Who lives on.
+    pub(super) left: Vec<LeftProcess>,
 }
 
 /// Who is being ended, and how far that is.
@@ -61,7 +63,7 @@ struct Streams {
 
 /// Lives through a process, from its first moment to its last.
 pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
-    let Live { _belongings, tree, output, diagnostics, mut stdin, .. } = live;
+    let Live { _belongings, tree, output, diagnostics, mut stdin, background, .. } = live;
     let mut streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
     // When all of this is dropped, the tree goes first, and the files last.
     let tree = tree;
@@ -83,13 +85,21 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
         Ending::Forced(since) => limits.grace.saturating_sub(since.elapsed()),
         _ => limits.grace,
     };
+    let forced = reins.is_forced();
     drop(reins);
-    let end = delivering(&mut story.outbox, async { (tree.terminate(grace).await, tree.exited().await) });
-    let (survivors, exit) = end.await;
+    let keep = background == Background::Keep && cause.is_none() && !forced;
+    let end = delivering(&mut story.outbox, async {
+        let survivors = if keep { Vec::new() } else { tree.terminate(grace).await };
+        let exit = tree.exited().await;
+        let kept = if keep { tree.leave().await } else { Vec::new() };
+        (survivors, kept, exit)
+    });
+    let (survivors, kept, exit) = end.await;
     if !survivors.is_empty() {
         story.say(left(&survivors).into());
     }
-    Ended { cause, exit: Some(exit), stderr: streams.diagnostics.text() }
+    let left = survivors.into_iter().chain(kept).map(|Survivor { pid, name }| LeftProcess { pid, name }).collect();
+    Ended { cause, exit: Some(exit), stderr: streams.diagnostics.text(), left }
 }
 
 impl Reins<'_> {

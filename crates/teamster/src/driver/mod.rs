@@ -26,9 +26,9 @@ use std::sync::Arc;
 
 use teamster_process::{Exit, Ledger, Supervisor};
 use teamster_protocol::agent::Plan;
-use teamster_protocol::event::{ErrorCode, Event, Failure, Warning};
+use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Warning};
 use teamster_protocol::protocol::{Action, ExitReport, Input, Protocol};
-use teamster_protocol::request::Limits;
+use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::{Cause, End, Transcript};
 use tokio::time::{Instant, timeout};
 
@@ -49,6 +49,7 @@ pub(crate) struct Host {
     pub(crate) ledger: Arc<Ledger>,
     /// The agent's name.
     pub(crate) agent: String,
+    pub(crate) background: Background,
     /// Absolute, and a directory a moment ago.
     pub(crate) cwd: PathBuf,
 }
@@ -174,7 +175,7 @@ impl Story {
     fn failure(&self, ended: &Ended) -> Option<Failure> {
         let signal = ended.signal();
         let exit = ended.report(signal.as_deref());
-        self.transcript.failure(&End { cause: ended.cause.clone(), exit, duration_ms: 0 })
+        self.transcript.failure(&End { cause: ended.cause.clone(), exit, left: Vec::new(), duration_ms: 0 })
     }
 
     /// Takes back what an attempt said: the run is started again.
@@ -193,13 +194,13 @@ impl Story {
     fn end(&mut self, ended: &Ended) {
         let signal = ended.signal();
         let exit = ended.report(signal.as_deref());
-        self.close(ended.cause.clone(), exit);
+        self.close(ended.cause.clone(), exit, ended.left.clone());
     }
 
     /// Closes the stream, if it is open.
-    fn close(&mut self, cause: Option<Cause>, exit: Option<ExitReport<'_>>) {
+    fn close(&mut self, cause: Option<Cause>, exit: Option<ExitReport<'_>>, left: Vec<LeftProcess>) {
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.transcript.end(&End { cause, exit, duration_ms }, &mut self.events);
+        self.transcript.end(&End { cause, exit, left, duration_ms }, &mut self.events);
         self.pass_on();
     }
 }
@@ -224,7 +225,7 @@ impl Ended {
 /// ends as it should.
 impl Drop for Story {
     fn drop(&mut self) {
-        self.close(Some(Cause::Aborted), None);
+        self.close(Some(Cause::Aborted), None, Vec::new());
     }
 }
 

@@ -12,7 +12,7 @@ use teamster_process::{
 };
 use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
-use teamster_protocol::request::Limits;
+use teamster_protocol::request::{Background, Limits};
 
 use super::{Host, environment, stand_in};
 
@@ -25,6 +25,7 @@ pub(super) struct Live {
     pub(super) stdin: StdinWriter,
     /// Removed when the process is gone.
     pub(super) _belongings: Belongings,
+    pub(super) background: Background,
     /// What went wrong, and did not keep the run from being started.
     pub(super) warning: Option<Warning>,
 }
@@ -81,6 +82,7 @@ pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result
         diagnostics: TailReader::new(diagnostics, limits.stderr_bytes),
         stdin,
         _belongings: belongings,
+        background: host.background,
         warning,
     })
 }

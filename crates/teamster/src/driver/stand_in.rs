@@ -137,6 +137,7 @@ mod tests {
             supervisor: std::sync::Arc::default(),
             ledger: teamster_process::Ledger::in_directory(home.join("ledger")).into(),
             agent: "agent".to_owned(),
+            background: teamster_protocol::request::Background::End,
             cwd: home.to_owned(),
         };
         let private = PrivateDir::create(Some(home), "run").unwrap();
