@@ -20,11 +20,12 @@ use crate::{
     supervise::{SupervisorError, wire::Start},
 };
 
-/// How much a program can write before somebody reads it. Agents that end while the pipe is full lose what it did not
-/// take, so it is as large as an unprivileged user may ask for.
+/// How much a program can write to stdout before somebody reads it. Agents that end while the pipe is full lose what it
+/// did not take, so it is as large as an unprivileged user may ask for. (Stderr has what the system gives: a user who is not
+/// root has a budget for all pipes, and when it is spent, every new one holds two pages.)
 pub const PIPE_BYTES: usize = 1024 * 1024;
 
-/// The least that every pipe holds.
+/// What a pipe holds by itself, while the user's budget lasts.
 const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
 
 /// What to start.
@@ -164,12 +165,11 @@ pub(crate) fn pipes(spawn: &Spawn) -> Result<(Pipes, Vec<OwnedFd>), SpawnError> 
             Some(pipe::Sender::from_owned_fd(write).map_err(failed)?)
         }
     };
-    let mut output = || {
-        let (ours, write) = output_pipe().map_err(failed)?;
-        theirs.push(write);
-        Ok::<_, SpawnError>(ours)
-    };
-    Ok((Pipes { stdin, stdout: output()?, stderr: output()? }, theirs))
+    let (stdout, write) = output_pipe(PIPE_BYTES).map_err(failed)?;
+    theirs.push(write);
+    let (stderr, write) = output_pipe(DEFAULT_PIPE_BYTES).map_err(failed)?;
+    theirs.push(write);
+    Ok((Pipes { stdin, stdout, stderr }, theirs))
 }
 
 /// What the keeper is told to start.
@@ -195,10 +195,9 @@ fn has_nul(string: &OsStr) -> bool {
     memchr::memchr(0, string.as_bytes()).is_some()
 }
 
-fn output_pipe() -> io::Result<(pipe::Receiver, OwnedFd)> {
+fn output_pipe(mut size: usize) -> io::Result<(pipe::Receiver, OwnedFd)> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-    // A user who is not root has a budget for all pipes together: take what is left of it.
-    let mut size = PIPE_BYTES;
+    // Of the user's budget, take what is left.
     while size > DEFAULT_PIPE_BYTES && fcntl_setpipe_size(&ours, size).is_err() {
         size /= 2;
     }
