@@ -1,6 +1,5 @@
 //! Runs that the caller ends.
 
-use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -101,10 +100,16 @@ async fn dropping_a_run_in_mid_tool_leaves_nothing() -> Result<()> {
     let lab = Lab::claude(running_a_tool()).await?;
     let live = lab.start(full(lab.request("Begin.")))?;
     live.trace().wait_for(ENDLESS, BOUND).await?;
+    let begun = lab.project().join("begun");
+    let has_begun = async {
+        while !begun.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(BOUND, has_begun).await?;
     let trace = live.abandon();
     tokio::time::timeout(BOUND, lab.runtime().shutdown()).await?;
     assert_eq!(trace.processes(), []);
-    assert!(fs::exists(lab.project().join("begun"))?);
     Ok(())
 }
 
