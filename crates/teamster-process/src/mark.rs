@@ -1,8 +1,8 @@
 //! The mark of a tree: a variable in the environment of its leader, which every descendant inherits.
 //!
-//! A process that left its group and its session, and whose parents ended between two looks at `/proc`, is kin to
-//! nobody any more. Its environment still tells where it came from. The mark's name is unique, so that a tree inside
-//! another one bears both. Only a process that threw its environment away escapes.
+//! It is for the ledger: when a keeper was killed with its host, a process whose parents have ended is kin to nobody any
+//! more. Its environment still tells where it came from. The mark's name is unique, so that a tree inside another one
+//! bears both. Only a process that threw its environment away escapes.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicU64, Ordering};
