@@ -89,8 +89,9 @@ mod pidfd;
 mod procfs;
 
 pub use diagnostics::TailReader;
-pub use ledger::{Ledger, LedgerError, RunDir};
+pub use ledger::{LEDGER_VARIABLE, Ledger, LedgerError, RunDir};
 pub use lines::{Frame, LineFramer, OutputReader};
+pub use mark::MARK_PREFIX;
 pub use private::{PrivateDir, PrivateError};
 pub use program::{FindError, find_program};
 pub use signal::{Exit, Signal};

@@ -12,8 +12,8 @@ use rustix::process::getpid;
 
 use crate::procfs;
 
-/// What the names of marks begin with.
-const PREFIX: &str = "TEAMSTER_TREE_";
+/// What the names of the variables begin with that mark the trees in which a process runs.
+pub const MARK_PREFIX: &str = "TEAMSTER_TREE_";
 
 /// How often and how long a process is waited for that is about to get its environment.
 const EXEC_LOOKS: usize = 50;
@@ -31,7 +31,7 @@ impl Mark {
         static TREES: AtomicU64 = AtomicU64::new(0);
         let pid = getpid().as_raw_nonzero().get();
         let start = procfs::start_of(pid).unwrap_or_default();
-        let name = format!("{PREFIX}{pid}_{start}_{}", TREES.fetch_add(1, Ordering::Relaxed));
+        let name = format!("{MARK_PREFIX}{pid}_{start}_{}", TREES.fetch_add(1, Ordering::Relaxed));
         Self { name: name.into() }
     }
 
@@ -43,14 +43,14 @@ impl Mark {
 
 /// Whether this can be the name of a mark.
 pub(crate) fn is_name(name: &str) -> bool {
-    let own = name.strip_prefix(PREFIX).unwrap_or_default();
+    let own = name.strip_prefix(MARK_PREFIX).unwrap_or_default();
     !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// The names of all marks that a process bears; `None` if it has no environment, or none that may be read.
 pub(crate) fn borne_by(pid: i32) -> Option<Vec<String>> {
     let environ = environ(pid);
-    let variables = environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(PREFIX.as_bytes()));
+    let variables = environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(MARK_PREFIX.as_bytes()));
     let names = variables.filter_map(|variable| variable.split(|&byte| byte == b'=').next());
     (!environ.is_empty()).then(|| names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }

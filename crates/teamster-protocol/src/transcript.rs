@@ -32,7 +32,7 @@ pub enum Cause {
 /// What the driver knows at the end.
 #[derive(Clone, Debug, Default)]
 pub struct End<'a> {
-    /// Why the driver ended the run, if it did.
+    /// Why the driver ended the run, if it did before the agent had given its final word.
     pub cause: Option<Cause>,
     /// How the process ended, if there was one.
     pub exit: Option<ExitReport<'a>>,
@@ -319,7 +319,8 @@ impl Transcript {
 }
 
 /// A success that the agent reported stands, whatever came after it. Otherwise the driver's cause is nearer to the
-/// truth than the agent's last words, which an interrupt of ours provoked.
+/// truth than the agent's last words, which an interrupt of ours provoked. (What the agent said of itself before, the
+/// driver sees: then there is no cause.)
 fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option<Cause>) -> (Option<Failure>, bool) {
     let abort = || Failure { retryable: Some(false), ..Failure::new(ErrorCode::Aborted, "the run was aborted") };
     match (cause, failure) {

@@ -10,6 +10,7 @@ use teamster_process::{Frame, OutputReader, PrivateDir, ProcessTree, Spawn, Stdi
 use teamster_protocol::agent::Abilities;
 use tokio::time::timeout;
 
+use crate::driver::environment::without_keys;
 use crate::registry::UnknownAgent;
 use crate::runtime::Runtime;
 
@@ -117,7 +118,7 @@ impl Runtime {
         *program = Some(found.clone());
         // A home of its own: some CLIs leave files behind even when they only say their version.
         let home = PrivateDir::create(None, "version").map_err(|error| error.to_string())?;
-        let mut env = self.environment().clone();
+        let mut env = without_keys(self.environment(), self.registry());
         env.insert("HOME".into(), home.path().into());
         let spawn = Spawn { program: found, args: vec!["--version".into()], env, cwd, stdin: Stdin::Null };
         let (tree, pipes) =

@@ -46,6 +46,14 @@ fn names_of_credentials_are_told_but_never_their_values() {
 }
 
 #[test]
+fn a_program_that_is_asked_for_its_version_gets_no_key() {
+    let script = r#"echo "9.${#ANTHROPIC_API_KEY}${#OPENAI_API_KEY}.${#EDITOR}""#;
+    let mut command = doctor(script, &["--json"]);
+    command.env("ANTHROPIC_API_KEY", "sk-a").env("OPENAI_API_KEY", "sk-o").env("EDITOR", "vi");
+    assert_eq!(claude(&ended(command))["version"], "9.00.2");
+}
+
+#[test]
 fn an_agent_that_cannot_run_is_told_with_what_to_do_and_code_1() {
     let mut command = doctor("", &[]);
     command.env("BACKEND_CLI_PATH", "no-such-cli");

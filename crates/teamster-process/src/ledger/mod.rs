@@ -31,6 +31,7 @@ use entry::Here;
 use leftover::{Claim, Found, Purpose};
 use place::Place;
 
+pub use place::LEDGER_VARIABLE;
 pub use run_dir::RunDir;
 
 /// How long a sweep waits, in all, for the system to take down what it has killed.

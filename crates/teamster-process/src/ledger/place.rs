@@ -13,6 +13,9 @@ use rustix::process::geteuid;
 use super::{LedgerError, Refusal, io_error};
 use crate::private::is_private;
 
+/// The variable that names the ledger's place, instead of the user's own.
+pub const LEDGER_VARIABLE: &str = "TEAMSTER_LEDGER_DIR";
+
 /// A directory with the runs of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -22,7 +25,7 @@ pub(super) struct Place {
 /// Where new runs go, in order, and where runs may be.
 pub(super) fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> (Vec<Place>, Vec<Place>) {
     let directory = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    if let Some(only) = directory("TEAMSTER_LEDGER_DIR") {
+    if let Some(only) = directory(LEDGER_VARIABLE) {
         return (vec![Place::new(only.clone())], vec![Place::new(only)]);
     }
     let uid = geteuid().as_raw();

@@ -53,6 +53,8 @@ pub(crate) struct Order {
 pub(crate) struct Progress {
     pub(crate) answer: Answer,
     pub(crate) stop: Stop,
+    /// The caller ended the run before the agent had given its word.
+    pub(crate) aborted: bool,
     pub(crate) exited: bool,
     /// A grandchild holds stdout.
     pub(crate) held: bool,
@@ -99,6 +101,7 @@ impl Progress {
     fn stopped(&mut self, stop: Stop) {
         if !self.exited {
             self.stop = self.stop.max(stop);
+            self.aborted |= matches!(self.answer, Answer::Awaited | Answer::Lost);
         }
     }
 
@@ -107,14 +110,14 @@ impl Progress {
         self.exited && !self.held
     }
 
-    /// The rule: a success that was read stands; else it counts whether the caller ended the run before the agent had
-    /// exited; else what the agent said.
+    /// The rule: a success that was read stands; else it counts what came first, the caller's end of the run or the
+    /// agent's word, which is its exit if it gave no other.
     fn verdict(self) -> Verdict {
-        match (self.answer, self.stop) {
+        match (self.answer, self.aborted) {
             (Answer::Read, _) => Verdict::Success,
-            (_, Stop::Asked | Stop::Forced) => Verdict::Aborted,
-            (Answer::Failed, Stop::No) => Verdict::Failed,
-            (_, Stop::No) => Verdict::NoResult,
+            (_, true) => Verdict::Aborted,
+            (Answer::Failed, false) => Verdict::Failed,
+            (Answer::Awaited | Answer::Lost, false) => Verdict::NoResult,
         }
     }
 }
@@ -136,7 +139,7 @@ impl Order {
     }
 
     pub(crate) fn begin(&self) -> Progress {
-        Progress { answer: Answer::Awaited, stop: Stop::No, exited: false, held: self.held }
+        Progress { answer: Answer::Awaited, stop: Stop::No, aborted: false, exited: false, held: self.held }
     }
 
     pub(crate) fn end(&self) -> Progress {

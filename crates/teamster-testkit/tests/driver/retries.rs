@@ -303,6 +303,21 @@ async fn what_the_caller_ended_is_not_started_again() {
 }
 
 #[tokio::test]
+async fn a_failure_that_was_told_before_the_callers_abort_stands_and_is_not_started_again() {
+    let lab = Lab::new();
+    let told = agent(&lab).claude_api_error(529, "Overloaded.").read_to_end().write_pid(&lab.pid_file(), "told").hang();
+    let mut request = request(&lab, 3, [told, good(&lab, "Hello")]);
+    request.limits.after_result = LONG;
+    let mut run = lab.start(request);
+    lab.pid("told").await;
+    run.control().abort();
+    let told = rest_of(&mut run).await;
+    told.failed(&ErrorCode::Overloaded);
+    assert!(!told.result().aborted);
+    assert_eq!(starts(&lab), 1);
+}
+
+#[tokio::test]
 async fn a_run_that_waits_lets_another_one_live() {
     let lab = Lab::with_runtime(Runtime::new().limited_to(NonZeroUsize::MIN));
     let (mut run, events) = waiting(&lab, [overloaded(&lab), good(&lab, "Hello")]).await;

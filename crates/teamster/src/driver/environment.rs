@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use teamster_process::{LEDGER_VARIABLE, MARK_PREFIX};
 use teamster_protocol::agent::{Abilities, WITHHELD_KEYS};
 use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{Arg, Launch};
@@ -13,10 +14,6 @@ use super::overlay::overlay;
 use crate::registry::Registry;
 
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
-
-/// The marks of the trees that this program itself runs in, by which their ends find what we leave behind; and the place
-/// of the ledger, where the agent starts Teamster in its turn.
-const OURS: &[&str] = &["TEAMSTER_TREE_*", "TEAMSTER_LEDGER_DIR"];
 
 /// What a request lets an agent inherit of the host's environment.
 pub(crate) fn inherited(
@@ -34,11 +31,23 @@ pub(crate) fn inherited(
         // A name that is no text is none of those that can be asked for.
         Inherit::Only(names) => name.to_str().is_some_and(|name| {
             let home = agent.map_or(&[][..], |agent| agent.home_variables);
-            is_any(BASE_VARIABLES, name) || is_any(home, name) || is_any(OURS, name) || is_any(names, name)
+            is_any(BASE_VARIABLES, name) || is_any(home, name) || is_ours(name) || is_any(names, name)
         }),
         _ => true,
     };
     host.iter().filter(|(name, _)| stays(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The environment of a program that is only asked who it is: no key is needed for that.
+pub(crate) fn without_keys(host: &Environment, registry: &Registry) -> Environment {
+    let stays = |name: &OsStr| !name.to_str().is_some_and(|name| is_key(name, registry));
+    host.iter().filter(|(name, _)| stays(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The marks of the trees that this program itself runs in, by which their ends find what we leave behind; and the place
+/// of the ledger, where the agent starts Teamster in its turn.
+fn is_ours(name: &str) -> bool {
+    name.starts_with(MARK_PREFIX) || name == LEDGER_VARIABLE
 }
 
 fn is_key(name: &str, registry: &Registry) -> bool {

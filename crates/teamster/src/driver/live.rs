@@ -239,12 +239,19 @@ impl Reins<'_> {
         }
     }
 
-    /// Asks the agent to stop, and lets it until the grace period is over. The first cause stays.
+    /// Notes why we end the run. The first cause stays; and what the agent said before, if it was its final word.
+    fn blame(&mut self, cause: Cause) {
+        if !self.story.transcript.has_outcome() {
+            self.cause.get_or_insert(cause);
+        }
+    }
+
+    /// Asks the agent to stop, and lets it until the grace period is over.
     fn ask_to_stop(&mut self, cause: Cause) {
         if !matches!(self.ending, Ending::No) {
             return;
         }
-        self.cause.get_or_insert(cause);
+        self.blame(cause);
         self.ending = Ending::Asked(Instant::now() + self.limits.grace);
         self.tell(Input::Interrupt);
     }
@@ -252,7 +259,7 @@ impl Reins<'_> {
     /// The agent has exited. A stop that was asked for before this was noticed came first.
     fn note_stop(&mut self, outlet: &Outlet) {
         if outlet.aborted.is_cancelled() || outlet.interrupted.is_cancelled() {
-            self.cause.get_or_insert(Cause::Aborted);
+            self.blame(Cause::Aborted);
         }
     }
 
@@ -261,8 +268,8 @@ impl Reins<'_> {
     }
 
     fn force(&mut self, cause: Option<Cause>) {
-        if let (None, Some(cause)) = (&self.cause, cause) {
-            self.cause = Some(cause);
+        if let Some(cause) = cause {
+            self.blame(cause);
         }
         if !self.is_forced() {
             self.ending = Ending::Forced(Instant::now());
