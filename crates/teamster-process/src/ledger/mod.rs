@@ -225,7 +225,8 @@ impl Ledger {
 
     /// Makes a run known, before anything of it is started. `label` says what runs, for people.
     ///
-    /// A few blocking calls, which take less than a millisecond together.
+    /// It waits for the disk, some milliseconds on a busy one, and so does dropping what it gives: keep both from threads
+    /// that must not wait.
     pub fn register(&self, label: &str) -> Result<RunDir, LedgerError> {
         let mut tried = Vec::new();
         for place in &self.homes {

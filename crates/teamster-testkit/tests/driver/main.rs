@@ -11,6 +11,7 @@
 )]
 
 mod agents;
+mod disk;
 mod dropping;
 mod end_model;
 mod end_orders;

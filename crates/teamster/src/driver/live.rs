@@ -63,10 +63,10 @@ struct Streams {
 
 /// Lives through a process, from its first moment to its last.
 pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
-    let Live { _belongings, tree, output, diagnostics, mut stdin, background, .. } = live;
+    let Live { belongings, tree, output, diagnostics, mut stdin, background, .. } = live;
     let mut streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
-    // When all of this is dropped, the tree goes first, and the files last.
-    let tree = tree;
+    // When all of this is dropped, the tree goes before the belongings.
+    let (belongings, tree) = (belongings, tree);
     let mut reins = Reins {
         tree: &tree,
         stdin: &mut stdin,
@@ -95,6 +95,7 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
         (survivors, kept, exit)
     });
     let (survivors, kept, exit) = end.await;
+    delivering(&mut story.outbox, belongings.remove()).await;
     if !survivors.is_empty() {
         story.say(left(&survivors).into());
     }

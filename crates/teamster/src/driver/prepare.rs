@@ -4,7 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::OsString;
+use std::future::pending;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use teamster_process::{
@@ -13,8 +16,14 @@ use teamster_process::{
 use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_protocol::request::{Background, Limits};
+use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 
 use super::{Host, environment, stand_in};
+
+/// How many runs may make their files at once: each takes a thread meanwhile, and more are not faster. (What has begun
+/// waits for nobody: a run that lives goes on and ends although these hang.)
+static PLACES: Semaphore = Semaphore::const_new(16);
 
 /// A process with everything that belongs to it.
 #[derive(Debug)]
@@ -23,14 +32,14 @@ pub(super) struct Live {
     pub(super) output: OutputReader,
     pub(super) diagnostics: TailReader,
     pub(super) stdin: StdinWriter,
-    /// Removed when the process is gone.
-    pub(super) _belongings: Belongings,
+    /// To be removed when the process is gone.
+    pub(super) belongings: Belongings,
     pub(super) background: Background,
     /// What went wrong, and did not keep the run from being started.
     pub(super) warning: Option<Warning>,
 }
 
-/// What a run has on disk.
+/// What a run has on disk. Removing it waits for the disk, and so does dropping it: the emergency path.
 #[derive(Debug)]
 pub(super) struct Belongings {
     files: Option<PrivateDir>,
@@ -38,35 +47,51 @@ pub(super) struct Belongings {
     run: Option<RunDir>,
 }
 
+/// What is on disk before the process is started, and what to start.
+struct Prepared {
+    spawn: Spawn,
+    belongings: Belongings,
+    warning: Option<Warning>,
+}
+
+impl Belongings {
+    /// Removes them, and waits until they are gone.
+    pub(super) async fn remove(self) {
+        blocking(move || drop(self)).await;
+    }
+
+    /// Makes the leader known. The file is written anew: where it waits for the disk, nobody else does.
+    async fn set_leader(&mut self, pid: u32) {
+        let Some(mut run) = self.run.take() else { return };
+        let noted = blocking(move || (run.set_leader(pid), run)).await;
+        if let (Err(error), _) = &noted {
+            // It is found by its environment, unless it throws that away.
+            tracing::debug!(%error, "the ledger does not know the leader");
+        }
+        self.run = Some(noted.1);
+    }
+}
+
 /// Writes the private files, finds the program and starts it.
 pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live, Failure> {
-    let (run, warning) = match host.ledger.register(&host.agent) {
-        Ok(run) => (Some(run), None),
-        Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, chain(&error)))),
+    let (supervisor, background) = (Arc::clone(&host.supervisor), host.background);
+    let place = PLACES.acquire().await;
+    let (launch, prepared) = blocking(move || {
+        // Kept until the disk has answered, though nobody may wait for that any more.
+        let _place = place;
+        let prepared = prepare(&launch, host);
+        (launch, prepared)
+    })
+    .await;
+    let Prepared { spawn, mut belongings, warning } = prepared?;
+    let (tree, pipes) = match ProcessTree::spawn(&supervisor, &spawn, belongings.run.as_ref()).await {
+        Ok(spawned) => spawned,
+        Err(error) => {
+            belongings.remove().await;
+            return Err(not_spawned(&error));
+        }
     };
-    let mut belongings = Belongings { files: None, run };
-    let files = private_files(&launch, &host, &mut belongings)?;
-    let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
-    let resolve = |arg: &Arg| resolve(arg, &paths);
-    let environment = environment::of_process(host.environment, &launch, &host.cwd, resolve)?;
-    let path = environment.get(&OsString::from("PATH"));
-    let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
-        .map_err(|error| not_found(&launch.program, &error))?;
-    let args = launch.args.iter().map(resolve).collect::<Result<_, _>>()?;
-    let stdin = match launch.stdin {
-        Stdin::Closed => teamster_process::Stdin::Null,
-        Stdin::Write(_) | Stdin::Open => teamster_process::Stdin::Pipe,
-    };
-    let spawn = Spawn { program, args, env: environment, cwd: host.cwd, stdin };
-    let (tree, pipes) = ProcessTree::spawn(&host.supervisor, &spawn, belongings.run.as_ref())
-        .await
-        .map_err(|error| not_spawned(&error))?;
-    if let Some(run) = &mut belongings.run
-        && let Err(error) = run.set_leader(tree.pid())
-    {
-        // It is found by its environment, unless it throws that away.
-        tracing::debug!(%error, "the ledger does not know the leader");
-    }
+    belongings.set_leader(tree.pid()).await;
     let (output, diagnostics) = match launch.protocol_stream {
         ProtocolStream::Stdout => (pipes.stdout, pipes.stderr),
         ProtocolStream::Stderr => (pipes.stderr, pipes.stdout),
@@ -81,10 +106,42 @@ pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result
         output: OutputReader::new(output, limits.max_line_bytes),
         diagnostics: TailReader::new(diagnostics, limits.stderr_bytes),
         stdin,
-        _belongings: belongings,
-        background: host.background,
+        belongings,
+        background,
         warning,
     })
+}
+
+/// Does what may wait for a disk, where it keeps no other run from going on. If nobody waits for what it gives any more,
+/// that is dropped there.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
+        Ok(done) => done,
+        Err(Ok(panic)) => resume_unwind(panic),
+        // Only when the Tokio runtime ends, which drops its tasks.
+        Err(Err(_)) => pending().await,
+    }
+}
+
+fn prepare(launch: &Launch, host: Host) -> Result<Prepared, Failure> {
+    let (run, warning) = match host.ledger.register(&host.agent) {
+        Ok(run) => (Some(run), None),
+        Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, chain(&error)))),
+    };
+    let mut belongings = Belongings { files: None, run };
+    let files = private_files(launch, &host, &mut belongings)?;
+    let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
+    let resolve = |arg: &Arg| resolve(arg, &paths);
+    let environment = environment::of_process(host.environment, launch, &host.cwd, resolve)?;
+    let path = environment.get(&OsString::from("PATH"));
+    let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
+        .map_err(|error| not_found(&launch.program, &error))?;
+    let args = launch.args.iter().map(resolve).collect::<Result<_, _>>()?;
+    let stdin = match launch.stdin {
+        Stdin::Closed => teamster_process::Stdin::Null,
+        Stdin::Write(_) | Stdin::Open => teamster_process::Stdin::Pipe,
+    };
+    Ok(Prepared { spawn: Spawn { program, args, env: environment, cwd: host.cwd, stdin }, belongings, warning })
 }
 
 type Files = Vec<(Cow<'static, str>, PathBuf)>;
