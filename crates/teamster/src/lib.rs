@@ -21,6 +21,7 @@
 //! - [`Runtime`] starts runs; [`Registry`] knows the agents by name.
 //! - [`Run`] is the stream of one run; [`Control`] interrupts or aborts it from elsewhere.
 //! - [`Ledger`] knows the live runs on disk; what a crash left is swept with the first run of a [`Runtime`].
+//! - `tools` (with the feature `tools`) serves tools written in Rust to any agent.
 //! - [`event`] and [`request`] are the vocabulary, [`agent`] the trait for agents of your own.
 //!
 //! What is promised of every run, whatever the CLI does:
@@ -42,6 +43,8 @@ mod query;
 mod registry;
 mod run;
 mod runtime;
+#[cfg(feature = "tools")]
+pub mod tools;
 
 pub use adapters::{EventStream, Only, WholeMessages};
 pub use inspect::{Inspection, VersionStatus};

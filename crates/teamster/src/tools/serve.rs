@@ -1,0 +1,182 @@
+//! The server on the loopback address. Every connection is a task in a set that the accepting task owns: with it, all end.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hyper::body::Incoming;
+use hyper::header::AUTHORIZATION;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use subtle::ConstantTimeEq as _;
+use teamster_protocol::request::{McpServer, RunRequest};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::ToolServer;
+use super::handler::Handler;
+
+/// The longest arguments of a call.
+const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// A connection over which nothing is said is broken off by some clients; a tool may take longer.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(10);
+
+/// Why tools cannot be offered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A tool is wrong.
+    #[error("the tool {name:?} cannot be offered: {problem}")]
+    Tool {
+        /// Its name.
+        name: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// The system gave no port.
+    #[error("cannot listen on the loopback address")]
+    Listen(#[source] io::Error),
+    /// The system gave no random bytes for the token.
+    #[error("cannot make a token")]
+    Token(#[source] io::Error),
+}
+
+/// Tools that are served. Dropping it ends the server and the calls that run.
+pub struct ServedTools {
+    name: String,
+    address: SocketAddr,
+    token: String,
+    stop: CancellationToken,
+    calls: TaskTracker,
+    accepting: JoinHandle<Infallible>,
+}
+
+impl ServedTools {
+    pub(super) async fn start(server: ToolServer) -> Result<Self, ServeError> {
+        let token = token()?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(ServeError::Listen)?;
+        let address = listener.local_addr().map_err(ServeError::Listen)?;
+        let (name, stop, calls) = (server.name.clone(), CancellationToken::new(), TaskTracker::new());
+        let handler = Handler { server: Arc::new(server), stop: stop.clone(), calls: calls.clone() };
+        // No sessions: nothing is kept for an agent that was killed.
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_sse_keep_alive(Some(KEEP_ALIVE))
+            .with_max_request_body_bytes(MAX_BODY_BYTES)
+            .with_cancellation_token(stop.clone())
+            .enforce_origin_validation();
+        let sessions = Arc::new(NeverSessionManager::default());
+        let door = Door {
+            authorization: format!("Bearer {token}").into(),
+            service: StreamableHttpService::new(move || Ok(handler.clone()), sessions, config),
+        };
+        let accepting = tokio::spawn(accept(listener, door));
+        Ok(Self { name, address, token, stop, calls, accepting })
+    }
+
+    /// The server, for [`RunRequest::mcp_servers`].
+    pub fn server(&self) -> McpServer {
+        let authorization = ("Authorization".to_owned(), format!("Bearer {}", self.token));
+        McpServer::Http { url: format!("http://{}/mcp", self.address), headers: [authorization].into() }
+    }
+
+    /// Adds the server to a run, under its name, and allows its tools there. (Rules of the request that deny still hold.)
+    pub fn offer(&self, request: &mut RunRequest) {
+        request.mcp_servers.insert(self.name.clone(), self.server());
+        request.permissions.allow.push(format!("mcp__{}", self.name));
+    }
+
+    /// Ends the server, and waits until no call runs any more.
+    pub async fn shutdown(mut self) {
+        self.end();
+        // The only outcome is the cancellation that was just asked for.
+        let _cancelled = (&mut self.accepting).await;
+        self.calls.close();
+        self.calls.wait().await;
+    }
+
+    fn end(&self) {
+        self.stop.cancel();
+        self.accepting.abort();
+    }
+}
+
+impl Drop for ServedTools {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl std::fmt::Debug for ServedTools {
+    /// Without the token.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ServedTools")
+            .field("name", &self.name)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Lets in who knows the token.
+#[derive(Clone)]
+struct Door {
+    authorization: Arc<str>,
+    service: StreamableHttpService<Handler, NeverSessionManager>,
+}
+
+type Body = http_body_util::combinators::BoxBody<bytes::Bytes, Infallible>;
+
+impl Door {
+    async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+        let told = request.headers().get(AUTHORIZATION).map_or(&[][..], |value| value.as_bytes());
+        if bool::from(told.ct_eq(self.authorization.as_bytes())) {
+            return Ok(self.service.handle(request).await);
+        }
+        let mut refusal = Response::new(Body::default());
+        *refusal.status_mut() = StatusCode::UNAUTHORIZED;
+        Ok(refusal)
+    }
+}
+
+async fn accept(listener: TcpListener, door: Door) -> Infallible {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => _ = connections.spawn(serve(stream, door.clone())),
+                // The client went away before it was served, or descriptors ran out, which a tight loop would not mend.
+                Err(_) => tokio::time::sleep(AFTER_FAILED_ACCEPT).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, door: Door) {
+    // Without the option, answers come later, and that is all.
+    let _slower = stream.set_nodelay(true);
+    let service = service_fn(move |request| door.clone().answer(request));
+    // A client that goes away is no error of ours.
+    let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// What nobody can guess.
+fn token() -> Result<String, ServeError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| ServeError::Token(error.into()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
