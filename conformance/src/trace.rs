@@ -54,19 +54,14 @@ impl Trace {
             .collect()
     }
 
-    /// Waits until a process of the run has these words in its arguments.
+    /// Waits until a process of the run has these words in its arguments. The shell that is to run them has them too.
     pub async fn wait_for(&self, words: &str, bound: Duration) -> Result<Process> {
-        let began = Instant::now();
-        loop {
-            let processes = self.processes();
-            if let Some(found) = processes.iter().find(|process| process.command.contains(words)) {
-                return Ok(found.clone());
-            }
-            if began.elapsed() > bound {
-                bail!("no process with `{words}` in {bound:?}, only {processes:?}");
-            }
-            tokio::time::sleep(LOOK).await;
-        }
+        self.wait_until(words, bound, |process| process.command.contains(words)).await
+    }
+
+    /// Waits until a command runs: whatever stands before it in its shell is over then.
+    pub async fn wait_for_command(&self, command: &str, bound: Duration) -> Result<Process> {
+        self.wait_until(command, bound, |process| process.command == command).await
     }
 
     /// Waits until nothing of the run is left.
@@ -79,6 +74,20 @@ impl Trace {
             }
             if began.elapsed() > bound {
                 bail!("still there after {bound:?}: {left:?}");
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn wait_until(&self, what: &str, bound: Duration, wanted: impl Fn(&Process) -> bool) -> Result<Process> {
+        let began = Instant::now();
+        loop {
+            let processes = self.processes();
+            if let Some(found) = processes.iter().find(|process| wanted(process)) {
+                return Ok(found.clone());
+            }
+            if began.elapsed() > bound {
+                bail!("no process with `{what}` in {bound:?}, only {processes:?}");
             }
             tokio::time::sleep(LOOK).await;
         }

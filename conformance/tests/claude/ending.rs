@@ -1,5 +1,6 @@
 //! Runs that the caller ends.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -63,7 +64,7 @@ async fn an_interrupt_in_mid_stream_ends_the_run_politely_and_it_can_be_resumed(
 async fn an_interrupt_in_mid_tool_ends_the_tool_and_the_run_can_be_resumed() -> Result<()> {
     let lab = Lab::claude(running_a_tool()).await?;
     let live = lab.start(full(lab.request("Begin.")))?;
-    live.trace().wait_for(ENDLESS, BOUND).await?;
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     live.control().interrupt();
     let recording = live.finish().await?;
     assert_aborted(&recording);
@@ -76,7 +77,7 @@ async fn an_interrupt_in_mid_tool_ends_the_tool_and_the_run_can_be_resumed() -> 
 async fn an_abort_in_mid_tool_leaves_nothing_and_the_run_can_be_resumed() -> Result<()> {
     let lab = Lab::claude(running_a_tool()).await?;
     let live = lab.start(full(lab.request("Begin.")))?;
-    live.trace().wait_for(ENDLESS, BOUND).await?;
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     live.control().abort();
     let recording = live.finish().await?;
     assert!(recording.result.aborted);
@@ -99,17 +100,11 @@ async fn an_abort_in_mid_stream_leaves_nothing_and_the_run_can_be_resumed() -> R
 async fn dropping_a_run_in_mid_tool_leaves_nothing() -> Result<()> {
     let lab = Lab::claude(running_a_tool()).await?;
     let live = lab.start(full(lab.request("Begin.")))?;
-    live.trace().wait_for(ENDLESS, BOUND).await?;
-    let begun = lab.project().join("begun");
-    let has_begun = async {
-        while !begun.exists() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(BOUND, has_begun).await?;
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     let trace = live.abandon();
     tokio::time::timeout(BOUND, lab.runtime().shutdown()).await?;
     assert_eq!(trace.processes(), []);
+    assert!(fs::exists(lab.project().join("begun"))?);
     Ok(())
 }
 

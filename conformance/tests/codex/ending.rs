@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use teamster::event::{ErrorCode, StopReason};
 use teamster::request::Conversation;
 use teamster::{Event, RunRequest};
@@ -46,12 +46,7 @@ fn streaming() -> Scenario {
 async fn begin(lab: &Lab, request: RunRequest) -> Result<Live<'_>> {
     let mut live = lab.start(request)?;
     live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
-    // The shell has the words in its arguments too, and begins earlier.
-    let began = Instant::now();
-    while !live.trace().processes().iter().any(|process| process.command == ENDLESS) {
-        ensure!(began.elapsed() < BOUND, "the command does not run");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     Ok(live)
 }
 

@@ -57,7 +57,7 @@ async fn an_interrupt_in_mid_tool_leaves_nothing_behind() -> Result<()> {
     let lab = Lab::gemini(running_a_tool()).await?;
     let live = lab.start(full(&lab, "Begin."))?;
     let trace = live.trace();
-    trace.wait_for(ENDLESS, BOUND).await?;
+    trace.wait_for_command(ENDLESS, BOUND).await?;
     live.control().interrupt();
     let run = live.finish().await?;
     assert_aborted(&run);
@@ -70,7 +70,7 @@ async fn an_abort_in_mid_tool_leaves_nothing_behind() -> Result<()> {
     let lab = Lab::gemini(running_a_tool()).await?;
     let live = lab.start(full(&lab, "Begin."))?;
     let trace = live.trace();
-    trace.wait_for(ENDLESS, BOUND).await?;
+    trace.wait_for_command(ENDLESS, BOUND).await?;
     live.control().abort();
     assert_aborted(&live.finish().await?);
     trace.wait_until_gone(Duration::ZERO).await
@@ -80,7 +80,7 @@ async fn an_abort_in_mid_tool_leaves_nothing_behind() -> Result<()> {
 async fn a_run_that_is_dropped_leaves_nothing_behind() -> Result<()> {
     let lab = Lab::gemini(running_a_tool()).await?;
     let live = lab.start(full(&lab, "Begin."))?;
-    live.trace().wait_for(ENDLESS, BOUND).await?;
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     live.abandon().wait_until_gone(BOUND).await
 }
 

@@ -38,7 +38,7 @@ async fn resumes(lab: &Lab, recording: &Recording) -> Result<()> {
 async fn an_interrupt_in_mid_tool_leaves_nothing_and_the_session_can_be_resumed() -> Result<()> {
     let lab = Lab::opencode(scenario()).await?;
     let live = lab.start(full(lab.request("Begin.")))?;
-    live.trace().wait_for(ENDLESS, BOUND).await?;
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     live.control().interrupt();
     let recording = live.finish().await?;
     assert!(recording.result.aborted);
@@ -52,7 +52,7 @@ async fn an_interrupt_in_mid_tool_leaves_nothing_and_the_session_can_be_resumed(
 async fn an_abort_in_mid_tool_leaves_nothing_and_the_session_can_be_resumed() -> Result<()> {
     let lab = Lab::opencode(scenario()).await?;
     let live = lab.start(full(lab.request("Begin.")))?;
-    live.trace().wait_for(ENDLESS, BOUND).await?;
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     live.control().abort();
     let recording = live.finish().await?;
     assert!(recording.result.aborted);
@@ -75,7 +75,7 @@ async fn an_interrupt_in_mid_stream_ends_the_run() -> Result<()> {
 async fn dropping_a_run_in_mid_tool_leaves_nothing() -> Result<()> {
     let lab = Lab::opencode(scenario()).await?;
     let live = lab.start(full(lab.request("Begin.")))?;
-    live.trace().wait_for(ENDLESS, BOUND).await?;
+    live.trace().wait_for_command(ENDLESS, BOUND).await?;
     let trace = live.abandon();
     tokio::time::timeout(BOUND, lab.runtime().shutdown()).await?;
     assert_eq!(trace.processes(), []);
