@@ -1,5 +1,6 @@
 //! Plays a cell of the table: makes the fault, waits for the end, and compares with what the table says.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -7,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use teamster::RunRequest;
-use teamster::event::{Event, RunResult};
+use teamster::event::{Event, WarningCode};
 use teamster::request::PermissionMode;
 use teamster_conformance::Lab;
-use teamster_testkit::check::check;
 use teamster_testkit::fake::SCRIPT_ENV;
 
 use crate::caller::Host;
@@ -19,6 +19,7 @@ use crate::fault::{Cli, Fault, Moment, Start, Step};
 use crate::host::Spec;
 use crate::place::{GATE, Place};
 use crate::row::{Column, End, Expected, Row};
+use crate::verdict::{compare, lost, result_of, shown};
 
 /// How long a moment is waited for. A real CLI takes seconds to start, on a busy machine many.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -40,6 +41,9 @@ struct Stage {
     census: Census,
     host: Host,
     said: String,
+    warned: Option<WarningCode>,
+    /// Processes that are to live on.
+    kept: BTreeSet<u32>,
     host_is_dead: bool,
     clock: Instant,
 }
@@ -100,13 +104,13 @@ impl Stage {
             change(&mut request);
         }
         let project = request.cwd.clone().context("no working directory")?;
-        let (pause_ms, abort_at_once, storm_us) = match fault.start {
-            Start::Eager => (0, false, Vec::new()),
-            Start::Slowly(pause_ms) => (pause_ms, false, Vec::new()),
-            Start::Aborted => (0, true, Vec::new()),
-            Start::Storm(storm_us) => (0, false, storm_us),
-        };
-        let spec = Spec { agent: agent.to_owned(), request, pause_ms, abort_at_once, storm_us };
+        let mut spec = Spec::new(agent, request);
+        match fault.start {
+            Start::Eager => {}
+            Start::Slowly(pause_ms) => spec.pause_ms = pause_ms,
+            Start::Aborted => spec.abort_at_once = true,
+            Start::Storm { after_us, at_once } => (spec.storm_us, spec.at_once) = (after_us, at_once),
+        }
         fs::write(place.path("spec"), serde_json::to_vec(&spec)?)?;
         environment.push((MARK.into(), place.token.clone().into()));
         for (name, directory) in [("XDG_RUNTIME_DIR", "runtime"), ("TMPDIR", "tmp"), ("XDG_STATE_HOME", "state")] {
@@ -115,7 +119,8 @@ impl Stage {
         let host = Host::start(&fault.host_shell, &place.path("spec"), |command| _ = command.envs(environment))?;
         census.set_host(host.pid());
         let clock = Instant::now();
-        Ok(Self { place, lab, project, census, host, said: fault.said, host_is_dead: false, clock })
+        let (said, warned) = (fault.said, fault.warned);
+        Ok(Self { place, lab, project, census, host, said, warned, kept: BTreeSet::new(), host_is_dead: false, clock })
     }
 
     async fn play(&mut self, steps: Vec<Step>, expected: Expected) -> Result<()> {
@@ -126,8 +131,9 @@ impl Stage {
         ensure!(took <= expected.within, "it took {took:?}, more than {:?}", expected.within);
         if !self.host_is_dead {
             self.host.dismiss();
-            self.until("the host's exit", |stage| Ok(stage.host.exit()?.is_some())).await?;
+            self.until("the host's exit", PATIENCE, |stage| Ok(stage.host.exit()?.is_some())).await?;
             self.nothing_remains(AFTER).await?;
+            self.kept_live()?;
         }
         Ok(())
     }
@@ -135,7 +141,7 @@ impl Stage {
     async fn step(&mut self, step: Step) -> Result<()> {
         match step {
             Step::Await(moment) => {
-                self.until(&format!("{moment:?}"), |stage| Ok(stage.has_come(moment))).await?;
+                self.until(&format!("{moment:?}"), PATIENCE, |stage| Ok(stage.has_come(moment))).await?;
                 // Whom the end must find.
                 self.census.living();
                 self.clock = Instant::now();
@@ -181,6 +187,7 @@ impl Stage {
             Moment::Gone => self.leader_is(|state| matches!(state, None | Some('Z' | 'X'))),
             Moment::Stopped => self.leader_is(|state| state == Some('T')),
             Moment::File(name) => self.place.path(name).exists(),
+            Moment::Spilled(bytes) => census::unlinked(self.host.pid()).any(|held| held >= bytes),
         }
     }
 
@@ -197,18 +204,19 @@ impl Stage {
             return Ok(self.clock.elapsed());
         }
         let unread = expected.end == End::Unread;
-        self.until("the end", |stage| {
+        self.until("the end", PATIENCE.max(expected.within), |stage| {
             let heard = stage.host.heard();
             ensure!(!heard.closed || heard.ended.is_some(), "the host ended by itself");
             Ok(if unread { heard.ended.is_some() } else { heard.done.is_some() || heard.ended.is_some() })
         })
         .await?;
+        self.note_kept(expected.kept)?;
         self.nothing_of_the_run_is_left()?;
         let at = {
             let heard = self.host.heard();
             heard.done.or(heard.ended).context("no end")?
         };
-        self.until("the end of all", |stage| Ok(stage.host.heard().ended.is_some())).await?;
+        self.until("the end of all", PATIENCE, |stage| Ok(stage.host.heard().ended.is_some())).await?;
         self.nothing_of_the_run_is_left()?;
         self.nothing_remains(AFTER).await?;
         if unread {
@@ -225,35 +233,26 @@ impl Stage {
         if heard.survived.is_empty() {
             let result = result_of(&heard.events)?;
             compare(result, expected)?;
-            let lost = self.lost(&result.text);
+            let lost = lost(self.place.column, &self.said, &result.text);
             ensure!(lost == 0, "{lost} bytes lost: {:?}", shown(&result.text));
+            if let Some(code) = &self.warned {
+                let warns = |event: &Event| matches!(event, Event::Warning(warning) if warning.code == *code);
+                ensure!(heard.events.iter().any(warns), "no warning {code:?}");
+            }
         }
         for (after_us, events) in &heard.survived {
             let result = result_of(events).with_context(|| format!("aborted after {after_us} us"))?;
             compare(result, expected).with_context(|| format!("aborted after {after_us} us"))?;
+            ensure!(result.left_processes.is_empty(), "it left {:?}", result.left_processes);
             ensure!(self.said.starts_with(&result.text), "{:?} was never said", shown(&result.text));
         }
         Ok(())
     }
 
-    /// Bytes of what the CLI had said that did not arrive. The fake agent's words are known to the last; a real CLI may add
-    /// some after the fault.
-    fn lost(&self, text: &str) -> usize {
-        let whole = match self.place.column {
-            Column::Fake => text == self.said,
-            Column::Real(_) => text.contains(&self.said),
-        };
-        if whole {
-            return 0;
-        }
-        let common = text.bytes().zip(self.said.bytes()).take_while(|(one, other)| one == other).count();
-        self.said.len().saturating_sub(common).max(1)
-    }
-
     /// Nobody and nothing is left within a bound, of Teamster's own neither.
     async fn nothing_remains(&self, bound: Duration) -> Result<()> {
         let began = Instant::now();
-        while let Err(left) = self.nothing_is_left(&self.census.living()) {
+        while let Err(left) = self.nothing_is_left(&self.others()) {
             ensure!(began.elapsed() < bound, "{left:#}, {bound:?} later");
             tokio::time::sleep(LOOK).await;
         }
@@ -262,24 +261,67 @@ impl Stage {
 
     /// The run has ended, and with it everybody who descends from its CLI.
     fn nothing_of_the_run_is_left(&self) -> Result<()> {
-        let mut living = self.census.living();
+        let mut living = self.others();
         living.retain(|process| !process.is_teamster());
         self.nothing_is_left(&living)
+    }
+
+    /// Who lives without being kept.
+    fn others(&self) -> Vec<census::Process> {
+        self.census.living().into_iter().filter(|process| !self.kept.contains(&process.pid)).collect()
+    }
+
+    /// The processes that `done` names are as many as expected, alive, and called so.
+    fn note_kept(&mut self, expected: usize) -> Result<()> {
+        let named = match self.host.heard().events.last() {
+            Some(Event::Done(done)) => done.result.left_processes.clone(),
+            _ => Vec::new(),
+        };
+        ensure!(named.len() == expected, "{} processes are named as left, not {expected}: {named:?}", named.len());
+        let living = self.census.living();
+        for left in &named {
+            let lives = |process: &census::Process| (process.pid, &process.name) == (left.pid, &left.name);
+            ensure!(living.iter().any(lives), "{left:?} does not live on");
+        }
+        self.kept = named.iter().map(|left| left.pid).collect();
+        ensure!(self.kept.len() == expected, "somebody is named twice: {named:?}");
+        Ok(())
+    }
+
+    /// They still live.
+    fn kept_live(&self) -> Result<()> {
+        let living: BTreeSet<_> = self.census.living().iter().map(|process| process.pid).collect();
+        let gone: Vec<_> = self.kept.difference(&living).collect();
+        ensure!(gone.is_empty(), "{gone:?} were to be kept and are gone");
+        Ok(())
     }
 
     fn nothing_is_left(&self, living: &[census::Process]) -> Result<()> {
         let names: Vec<_> = living.iter().map(ToString::to_string).collect();
         ensure!(living.is_empty(), "{} processes left: {names:?}", names.len());
-        let files: Vec<_> =
-            ["runtime", "tmp", "state"].iter().flat_map(|name| census::files(&self.place.path(name), KEPT)).collect();
+        let files: Vec<_> = ["runtime", "tmp", "state"].iter().flat_map(|name| self.files(name)).collect();
         ensure!(files.is_empty(), "{} files left: {files:?}", files.len());
         Ok(())
     }
 
-    async fn until(&mut self, what: &str, condition: impl Fn(&mut Self) -> Result<bool>) -> Result<()> {
+    /// Files that are left, as the host sees them: it may have a disk of its own there.
+    fn files(&self, name: &str) -> Vec<PathBuf> {
+        let path = self.place.path(name);
+        let root = PathBuf::from(format!("/proc/{}/root", self.host.pid()));
+        let seen = path.strip_prefix("/").map_or_else(|_| path.clone(), |inside| root.join(inside));
+        let directory = if seen.is_dir() { seen } else { path };
+        census::files(&directory, KEPT)
+    }
+
+    async fn until(
+        &mut self,
+        what: &str,
+        bound: Duration,
+        condition: impl Fn(&mut Self) -> Result<bool>,
+    ) -> Result<()> {
         let began = Instant::now();
         while !condition(self)? {
-            ensure!(began.elapsed() < PATIENCE, "never came: {what}");
+            ensure!(began.elapsed() < bound, "never came: {what}");
             tokio::time::sleep(LOOK).await;
         }
         Ok(())
@@ -315,35 +357,4 @@ fn fake_request(place: &Place) -> RunRequest {
 fn fake_environment(place: &Place) -> Result<Vec<(OsString, OsString)>> {
     let path = std::env::var_os("PATH").context("there is no PATH")?;
     Ok(vec![("PATH".into(), path), ("HOME".into(), place.path("home").into()), ("LANG".into(), "C.UTF-8".into())])
-}
-
-/// The stream keeps its rules, exactly one `done` among them; what it came to.
-fn result_of(events: &[Event]) -> Result<&RunResult> {
-    if let Err(violations) = check(events) {
-        bail!("the stream breaks its rules: {violations:?}");
-    }
-    let dones = events.iter().filter(|event| matches!(event, Event::Done(_))).count();
-    ensure!(dones == 1, "{dones} times done");
-    match events.last() {
-        Some(Event::Done(done)) => Ok(&done.result),
-        other => bail!("the last event is {other:?}"),
-    }
-}
-
-fn compare(result: &RunResult, expected: End) -> Result<()> {
-    let code = result.error_code.as_ref().map(teamster::event::ErrorCode::as_str);
-    let fits = match expected {
-        End::Success => code.is_none(),
-        End::Error(wanted) => code == Some(wanted),
-        End::Either(wanted) => code.is_none_or(|code| code == wanted),
-        End::Unread => false,
-    };
-    ensure!(fits && result.is_error == code.is_some(), "it ended with {code:?} instead of {expected:?}");
-    Ok(())
-}
-
-/// The beginning of a text that may be long.
-fn shown(text: &str) -> String {
-    let short: String = text.chars().take(600).collect();
-    if short.len() < text.len() { format!("{short}… ({} bytes)", text.len()) } else { short }
 }

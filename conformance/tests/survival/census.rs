@@ -34,6 +34,8 @@ pub(crate) struct Census {
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) state: char,
+    /// The first 15 bytes of its program's name.
+    pub(crate) name: String,
     parent: u32,
     started: u64,
     pub(crate) command: String,
@@ -128,6 +130,16 @@ pub(crate) fn files(directory: &Path, kept: &[&str]) -> Vec<PathBuf> {
     found
 }
 
+/// The sizes of files that a process holds and that have no name any more.
+pub(crate) fn unlinked(pid: u32) -> impl Iterator<Item = u64> {
+    let held = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let nameless = held.filter(|entry| {
+        let name = fs::read_link(entry.path()).unwrap_or_default();
+        name.to_str().is_some_and(|name| name.ends_with(" (deleted)"))
+    });
+    nameless.filter_map(|entry| Some(fs::metadata(entry.path()).ok()?.len()))
+}
+
 fn is_alive(process: &Process) -> bool {
     !matches!(process.state, 'Z' | 'X')
 }
@@ -156,11 +168,13 @@ fn processes() -> BTreeMap<u32, Process> {
 fn read(pid: u32) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may contain anything.
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let (before, after) = stat.rsplit_once(") ")?;
+    let name = before.split_once('(')?.1.to_owned();
+    let mut fields = after.split(' ');
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let command = String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " ");
-    Some(Process { pid, state, parent, started, command })
+    Some(Process { pid, state, name, parent, started, command })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 use teamster::RunRequest;
+use teamster::event::WarningCode;
 use teamster_testkit::fake::Script;
 use teamster_testkit::provider::Scenario;
 
@@ -22,6 +23,8 @@ pub(crate) struct Fault {
     pub(crate) request: Vec<Change>,
     /// What the CLI has said by the end, or by the last moment that is waited for.
     pub(crate) said: String,
+    /// What the run warns of, if it must.
+    pub(crate) warned: Option<WarningCode>,
     pub(crate) steps: Vec<Step>,
     pub(crate) start: Start,
 }
@@ -48,8 +51,8 @@ pub(crate) enum Start {
     Slowly(u64),
     /// Aborts the run before it is polled the first time.
     Aborted,
-    /// Starts as many runs as there are numbers, some at a time, and aborts each after so many microseconds.
-    Storm(Vec<u64>),
+    /// Starts as many runs as there are numbers, so many at a time, and aborts each after its number of microseconds.
+    Storm { after_us: Vec<u64>, at_once: usize },
 }
 
 /// What happens, in order. The clock of the cell starts anew with each moment that has come.
@@ -88,6 +91,8 @@ pub(crate) enum Moment {
     Stopped,
     /// A file of this name is in the cell's place.
     File(&'static str),
+    /// A file without a name that the host holds has so many bytes.
+    Spilled(u64),
 }
 
 impl Fault {
@@ -98,6 +103,7 @@ impl Fault {
             host_shell: String::new(),
             request: Vec::new(),
             said: said.into(),
+            warned: None,
             steps: Vec::new(),
             start: Start::Eager,
         }
@@ -135,6 +141,12 @@ impl Fault {
 
     pub(crate) fn saying(mut self, said: impl Into<String>) -> Self {
         self.said = said.into();
+        self
+    }
+
+    /// What the run must warn of.
+    pub(crate) fn warning(mut self, code: WarningCode) -> Self {
+        self.warned = Some(code);
         self
     }
 

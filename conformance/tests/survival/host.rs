@@ -18,9 +18,6 @@ use tokio::task::JoinSet;
 /// The argument that makes this program a host.
 pub(crate) const PART: &str = "host";
 
-/// Runs of a storm that live at a time.
-const AT_ONCE: usize = 8;
-
 /// What the host does.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
@@ -31,6 +28,16 @@ pub(crate) struct Spec {
     pub(crate) abort_at_once: bool,
     /// If there are any, so many runs, each aborted after so many microseconds.
     pub(crate) storm_us: Vec<u64>,
+    /// How many of them live at a time.
+    pub(crate) at_once: usize,
+}
+
+impl Spec {
+    /// One run, read as fast as it can be.
+    pub(crate) fn new(agent: &str, request: RunRequest) -> Self {
+        let agent = agent.to_owned();
+        Self { agent, request, pause_ms: 0, abort_at_once: false, storm_us: Vec::new(), at_once: 1 }
+    }
 }
 
 /// What the host says beside events.
@@ -97,7 +104,7 @@ async fn next(run: &mut Run, pause_ms: u64) -> Option<Event> {
 
 /// Starts many runs and aborts each at its time.
 async fn weather(spec: Spec, runtime: &Arc<Runtime>) -> Result<()> {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let places = Arc::new(Semaphore::new(spec.at_once));
     let mut runs = JoinSet::new();
     for aborted_after_us in spec.storm_us {
         let place = Arc::clone(&places).acquire_owned().await?;

@@ -4,21 +4,23 @@
 //! column `fake` needs no CLI and no Node. `UPDATE_DOCS=1 cargo test -p teamster-conformance --test survival table::` writes the
 //! table anew.
 //!
-//! - `row`, `rows`: the table as data. - `fault`: how a fault is made, step by step. - `place`: where a cell happens.
-//! - `host`: the program that holds the run, and is killed in some rows; `caller`: its other end. - `census`: who lives,
-//!   and which files are there. - `cell`: plays a cell and compares. - `table`: the page.
+//! - `row`, `rows`: the table as data. - `fault`: how a fault is made, step by step. - `place`: where a cell happens; `disk`: a
+//!   full one. - `host`: the program that holds the run, and is killed in some rows; `caller`: its other end. - `census`: who
+//!   lives, and which files are there. - `cell`: plays a cell; `verdict`: compares. - `table`: the page.
 //!
 //! This program plays three parts: the tests, the host, and (with a script in its environment) the fake agent.
 
 mod caller;
 mod cell;
 mod census;
+mod disk;
 mod fault;
 mod host;
 mod place;
 mod row;
 mod rows;
 mod table;
+mod verdict;
 
 use std::path::Path;
 use std::process::ExitCode;

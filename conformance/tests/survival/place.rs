@@ -18,6 +18,9 @@ use crate::row::Column;
 /// What an agent says before a fault.
 pub(crate) const SAID: &str = "Before the fault.";
 
+/// What a real CLI says when its tool has run.
+pub(crate) const ANSWER: &str = "Done.";
+
 /// The gate that a model waits at in the middle of an answer.
 pub(crate) const GATE: &str = "never";
 
@@ -104,7 +107,7 @@ impl Place {
             Column::Real(agent) => {
                 let (tool, input) = agent.shell(command);
                 let call = agent.reply().text(SAID).tool(tool, input);
-                Cli::Real(Scenario::new().reply(call).reply(agent.reply().text("Done.")))
+                Cli::Real(Scenario::new().reply(call).reply(agent.reply().text(ANSWER)))
             }
         };
         Fault::new(cli, SAID)

@@ -35,6 +35,20 @@ pub(crate) struct Expected {
     pub(crate) end: End,
     /// From the moment of the fault to the end.
     pub(crate) within: Duration,
+    /// How many processes live on, since the request wants it.
+    pub(crate) kept: usize,
+}
+
+impl Expected {
+    const fn new(end: End, seconds: u64) -> Self {
+        Self { end, within: Duration::from_secs(seconds), kept: 0 }
+    }
+
+    /// So many processes live on.
+    pub(crate) const fn keeping(mut self, kept: usize) -> Self {
+        self.kept = kept;
+        self
+    }
 }
 
 /// How a run ends.
@@ -52,22 +66,22 @@ pub(crate) enum End {
 
 /// It goes well.
 pub(crate) const fn success(seconds: u64) -> Expected {
-    Expected { end: End::Success, within: Duration::from_secs(seconds) }
+    Expected::new(End::Success, seconds)
 }
 
 /// It ends with this code.
 pub(crate) const fn error(code: &'static str, seconds: u64) -> Expected {
-    Expected { end: End::Error(code), within: Duration::from_secs(seconds) }
+    Expected::new(End::Error(code), seconds)
 }
 
 /// It goes well or ends with this code, as it happens.
 pub(crate) const fn either(code: &'static str, seconds: u64) -> Expected {
-    Expected { end: End::Either(code), within: Duration::from_secs(seconds) }
+    Expected::new(End::Either(code), seconds)
 }
 
 /// Nobody reads the end.
 pub(crate) const fn unread(seconds: u64) -> Expected {
-    Expected { end: End::Unread, within: Duration::from_secs(seconds) }
+    Expected::new(End::Unread, seconds)
 }
 
 impl Column {

@@ -25,10 +25,14 @@ A cell reads: **ended within** · **`done` events** · **error code** · **proce
   of the run that matter (grace period, silence) are set short.
 - *Processes left* counts everybody who descends from the run when its `done` is read, whatever session or parent it has now and
   whatever became of its environment. (Teamster's own process above the tree ends a moment later; the test waits for that.) Of a
-  host that was killed nothing at all is left, its supervisor neither.
+  host that was killed nothing at all is left, its supervisor neither. Where some are to be kept (`--keep-background`), they are
+  the ones that `done` names in `leftProcesses`, no more and no fewer, and they live on after the host's end.
 - *Files left* counts what is then in the directories for private and temporary files.
 - *Bytes lost* counts what the CLI had said before the fault and the stream does not tell.
 - `✓` in place of a code: the run went well in spite of the fault. `–`: nobody is there to read a `done`, or nothing can be read.
+
+A full disk is a small file system of the host's own (in a user and mount namespace, where a write fails with `ENOSPC`); a machine
+that lets nobody make one limits the size of the host's files instead, so that the same writes fail with `EFBIG`.
 
 In the column of the fake agent a script plays the CLI. In the others it is the real CLI, with a scripted model: the fault is made by a
 shell script around the CLI, by a tool call, by signals, or by its surroundings.
@@ -79,11 +83,12 @@ fn line(page: &mut String, row: &Row) {
 }
 
 fn cell(expected: Expected) -> String {
-    let seconds = expected.within.as_secs();
-    match expected.end {
-        End::Success => format!("{seconds} s · 1 · ✓ · 0 · 0 · 0"),
-        End::Error(code) => format!("{seconds} s · 1 · `{code}` · 0 · 0 · 0"),
-        End::Either(code) => format!("{seconds} s · 1 · ✓ or `{code}` · 0 · 0 · 0"),
-        End::Unread => format!("{seconds} s · – · – · 0 · 0 · –"),
+    let Expected { end, within, kept } = expected;
+    let seconds = within.as_secs();
+    match end {
+        End::Success => format!("{seconds} s · 1 · ✓ · {kept} · 0 · 0"),
+        End::Error(code) => format!("{seconds} s · 1 · `{code}` · {kept} · 0 · 0"),
+        End::Either(code) => format!("{seconds} s · 1 · ✓ or `{code}` · {kept} · 0 · 0"),
+        End::Unread => format!("{seconds} s · – · – · {kept} · 0 · –"),
     }
 }

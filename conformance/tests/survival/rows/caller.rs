@@ -5,16 +5,16 @@ use std::hash::{BuildHasher as _, RandomState};
 use teamster_testkit::fake::Script;
 
 use crate::fault::{Cli, Fault, Moment, Start, Step};
-use crate::place::{Place, SAID, begun, working};
+use crate::place::{ANSWER, Place, SAID, begun, working};
 use crate::row::{Column, Row, either, error, success, unread};
 
 use super::end::stays;
 use super::output::counted;
 use super::{LONG, SHORT};
 
-/// How many runs a storm has, and within how many microseconds of its start each is aborted.
-const RUNS: usize = 100;
-const WITHIN_US: u64 = 300_000;
+/// How many runs a storm has, how many of them live at a time, and within how many microseconds of its start each is aborted.
+const FAKE_STORM: (usize, usize, u64) = (100, 8, 300_000);
+const REAL_STORM: (usize, usize, u64) = (12, 2, 6_000_000);
 
 /// Set it to the seed of a failure to abort at the same times again.
 const SEED: &str = "TEAMSTER_SURVIVAL_SEED";
@@ -77,7 +77,9 @@ pub(super) fn rows() -> Vec<Row> {
             stays(place).asking(|request| request.limits.after_result = LONG).then([Step::Say("abort")])
         })
         .everywhere(success(5)),
-        Row::new("storm", "100 runs, aborted at random times", storm).fake(either("ABORTED", 60)).elsewhere("slow"),
+        Row::new("storm", "100 runs (12 of a real CLI), aborted at random times", storm)
+            .fake(either("ABORTED", 60))
+            .real(either("ABORTED", 150)),
     ]
 }
 
@@ -90,9 +92,20 @@ fn storm(place: &Place) -> Fault {
     let given = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok());
     let mut state: u64 = given.unwrap_or_else(|| RandomState::new().hash_one(&place.token));
     eprintln!("{SEED}={state}");
-    let times = std::iter::repeat_with(|| next(&mut state) % WITHIN_US).take(RUNS).collect();
-    let script = working().claude_tool_result("toolu_1", "made").claude_result(SAID).read_to_end();
-    scripted(script).starting(Start::Storm(times))
+    let (fault, (runs, at_once, within_us)) = match place.column {
+        Column::Fake => {
+            let script = working().claude_tool_result("toolu_1", "made").claude_result(SAID).read_to_end();
+            (scripted(script), FAKE_STORM)
+        }
+        Column::Real(agent) => {
+            let (runs, at_once, within_us) = REAL_STORM;
+            // Two first runs at once of this one disturb each other where they make its database.
+            let at_once = if agent.name == "opencode" { 1 } else { at_once };
+            (place.runs("sleep 1").saying(format!("{SAID}{ANSWER}")), (runs, at_once, within_us))
+        }
+    };
+    let after_us = std::iter::repeat_with(|| next(&mut state) % within_us).take(runs).collect();
+    fault.starting(Start::Storm { after_us, at_once })
 }
 
 /// The next number of `SplitMix64`.

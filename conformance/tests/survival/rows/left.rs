@@ -1,5 +1,7 @@
 //! Processes that the CLI leaves behind.
 
+use teamster::request::Background;
+
 use crate::fault::{Fault, Moment, Step};
 use crate::place::Place;
 use crate::row::{Column, Row, success};
@@ -31,6 +33,9 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(5))
         .elsewhere("alike"),
+        Row::new("kept", "a daemon and its child, which are to be kept (`--keep-background`)", kept)
+            .fake(success(5).keeping(2))
+            .real(success(10).keeping(2)),
     ]
 }
 
@@ -38,12 +43,22 @@ fn said() -> [Step; 1] {
     [Step::Await(Moment::Said)]
 }
 
-/// The fake agent finds it in its surroundings; a real CLI starts it by its shell tool.
 fn daemon(place: &Place, program: &str) -> Fault {
-    let start = |seconds: &str| format!("({program} {seconds} </dev/null >/dev/null 2>&1 &)");
+    leaving(place, &format!("{program} {}", place.token))
+}
+
+/// They end by themselves before long, whatever becomes of the test that looks for them.
+fn kept(place: &Place) -> Fault {
+    let daemon = format!("setsid sh -c 'sleep 300.{}; :'", place.token);
+    leaving(place, &daemon).asking(|request| request.background = Background::Keep)
+}
+
+/// The fake agent finds it in its surroundings; a real CLI starts it by its shell tool.
+fn leaving(place: &Place, daemon: &str) -> Fault {
+    let start = format!("({daemon} </dev/null >/dev/null 2>&1 &)");
     let fault = match place.column {
-        Column::Fake => place.answers().after_shell(&start("$T")),
-        Column::Real(_) => place.runs(&start(&place.token)),
+        Column::Fake => place.answers().after_shell(&start),
+        Column::Real(_) => place.runs(&start),
     };
     fault.then(said())
 }

@@ -1,13 +1,21 @@
 //! Surroundings that break.
 
+use teamster::event::WarningCode;
 use teamster_testkit::provider::Scenario;
 
+use crate::disk;
 use crate::fault::{Cli, Fault, Moment, Step};
 use crate::place::{Place, SAID, begun};
 use crate::row::{Column, Row, error, success};
 
+use super::output::counted;
+
 /// A directory in which nobody can make a file, root neither.
 const READ_ONLY: &str = "/proc";
+
+/// A small disk, and more events than that and a pipe can hold.
+const SPACE_KIB: u32 = 1024;
+const BURST: u64 = 40_000;
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -20,11 +28,32 @@ pub(super) fn rows() -> Vec<Row> {
             .on("codex", error("CLI_EXIT", 20))
             .on("gemini", error("SPAWN_FAILED", 20))
             .on("opencode", error("CLI_EXIT", 20)),
-        Row::new("no_space", "no space for private files (no file may grow)", |place| {
+        Row::new("no_space", "no file may grow (`ulimit -f 0`)", |place| {
             place.answers().host_after("trap '' XFSZ; ulimit -f 0").saying("")
         })
         .fake(error("SPAWN_FAILED", 5))
         .real(error("SPAWN_FAILED", 20)),
+        Row::new("disk_full", "the disk is full where private files go", |place| {
+            place.answers().host_after(&disk::of_kib(place, 0, &["runtime", "tmp", "state"])).saying("")
+        })
+        .fake(error("SPAWN_FAILED", 5))
+        .real(error("SPAWN_FAILED", 20)),
+        Row::new(
+            "disk_full_for_the_ledger",
+            "the disk is full where the ledger is, and there are no private files",
+            |place| {
+                place
+                    .answers()
+                    .host_after(&disk::of_kib(place, 0, &["runtime"]))
+                    .asking(|request| request.system_prompt = None)
+                    .warning(WarningCode::LedgerUnavailable)
+            },
+        )
+        .fake(success(5))
+        .elsewhere("alike"),
+        Row::new("disk_full_of_events", "the disk fills up with events that wait for a reader", disk_full_of_events)
+            .fake(success(20))
+            .elsewhere("alike"),
     ]
 }
 
@@ -35,6 +64,21 @@ fn home_not_writable(place: &Place) -> Fault {
         .asking(|request| _ = request.env.insert("HOME".to_owned(), READ_ONLY.to_owned()));
     // Most give up before they say anything.
     if ["fake", "claude"].contains(&place.column.name()) { fault } else { fault.saying("") }
+}
+
+/// What then does not fit waits in the pipe, and the CLI waits too.
+fn disk_full_of_events(place: &Place) -> Fault {
+    let script = begun().claude_burst(BURST).claude_result(SAID).read_to_end();
+    Fault::new(Cli::Fake(script), counted(BURST))
+        .host_after(&disk::of_kib(place, SPACE_KIB, &["tmp"]))
+        .asking(|request| request.limits.backlog_bytes = 64 << 10)
+        .warning(WarningCode::Spilled)
+        .then([
+            Step::Await(Moment::Running),
+            Step::Say("pause"),
+            Step::Await(Moment::Spilled(u64::from(SPACE_KIB) << 10)),
+            Step::Say("resume"),
+        ])
 }
 
 /// A real CLI removes it by its shell tool, and uses it once more.
