@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use std::{ffi::OsString, path::Path, time::Duration};
-//! use teamster_process::{Frame, OutputReader, ProcessTree, Spawn, Stdin, Supervisor, find_program};
+//! use teamster_process::{Frame, Output, OutputReader, ProcessTree, Spawn, Stdin, Supervisor, find_program};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -17,6 +17,7 @@
 //!     env: std::env::vars_os().collect(),
 //!     cwd: "/".into(),
 //!     stdin: Stdin::Null,
+//!     output: Output::Stdout,
 //! };
 //! let supervisor = Supervisor::new();
 //! let (tree, pipes) = ProcessTree::spawn(&supervisor, &spawn, None).await?;
@@ -86,7 +87,9 @@ pub mod tree;
 mod kin;
 mod mark;
 mod pidfd;
+mod pipes;
 mod procfs;
+mod sys;
 
 pub use diagnostics::TailReader;
 pub use ledger::{LEDGER_VARIABLE, Ledger, LedgerError, RunDir};
@@ -95,7 +98,7 @@ pub use mark::MARK_PREFIX;
 pub use private::{PrivateDir, PrivateError};
 pub use program::{FindError, find_program};
 pub use signal::{Exit, Signal};
-pub use spawn::{Pipes, Spawn, SpawnError, Stdin};
+pub use spawn::{Output, Pipes, Spawn, SpawnError, Stdin};
 pub use spill::{Spill, SpillError};
 pub use stdin::{StdinClosed, StdinWriter};
 pub use supervise::{Supervisor, SupervisorError};

@@ -1,32 +1,21 @@
-//! Starts a program: what to start as plain data, the pipes to it, and why a start failed.
+//! Starts a program: what to start as plain data, and why a start failed.
 
 use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fmt,
     io::{self, Read},
-    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
-use rustix::{
-    io::Errno,
-    pipe::{PipeFlags, fcntl_setpipe_size, pipe_with},
-};
-use tokio::net::unix::pipe;
+use rustix::io::Errno;
 
+pub use crate::pipes::{PIPE_BYTES, Pipes};
 use crate::{
     mark::Mark,
     supervise::{SupervisorError, wire::Start},
 };
-
-/// How much a program can write to stdout before somebody reads it. Agents that end while the pipe is full lose what it
-/// did not take, so it is as large as an unprivileged user may ask for. (Stderr has what the system gives: a user who is not
-/// root has a budget for all pipes, and when it is spent, every new one holds two pages.)
-pub const PIPE_BYTES: usize = 1024 * 1024;
-
-/// What a pipe holds by itself, while the user's budget lasts.
-const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
 
 /// What to start.
 #[derive(Clone)]
@@ -43,6 +32,8 @@ pub struct Spawn {
     pub cwd: PathBuf,
     /// Where the program's stdin comes from.
     pub stdin: Stdin,
+    /// Where its output is read.
+    pub output: Output,
 }
 
 /// Where a program's stdin comes from.
@@ -54,15 +45,16 @@ pub enum Stdin {
     Pipe,
 }
 
-/// Our ends of a program's pipes. They do not block, and no other child inherits them.
-#[derive(Debug)]
-pub struct Pipes {
-    /// What the program reads, if it was started with [`Stdin::Pipe`].
-    pub stdin: Option<pipe::Sender>,
-    /// What the program writes to stdout.
-    pub stdout: pipe::Receiver,
-    /// What the program writes to stderr.
-    pub stderr: pipe::Receiver,
+/// The stream that carries a program's output. The other one is for diagnostics.
+///
+/// It gets a pipe of [`PIPE_BYTES`], as far as the user's allowance for pipes goes: see [`Pipes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Standard output.
+    #[default]
+    Stdout,
+    /// Standard error.
+    Stderr,
 }
 
 /// Why a program could not be started.
@@ -153,25 +145,6 @@ fn named(interpreter: Option<&Path>) -> String {
     interpreter.map_or_else(|| "its dynamic loader".into(), |path| path.display().to_string())
 }
 
-/// Makes the pipes: our ends, and those of the program, in the order of their numbers.
-pub(crate) fn pipes(spawn: &Spawn) -> Result<(Pipes, Vec<OwnedFd>), SpawnError> {
-    let failed = |source: io::Error| explain(spawn, source);
-    let mut theirs = Vec::with_capacity(3);
-    let stdin = match spawn.stdin {
-        Stdin::Null => None,
-        Stdin::Pipe => {
-            let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
-            theirs.push(read);
-            Some(pipe::Sender::from_owned_fd(write).map_err(failed)?)
-        }
-    };
-    let (stdout, write) = output_pipe(PIPE_BYTES).map_err(failed)?;
-    theirs.push(write);
-    let (stderr, write) = output_pipe(DEFAULT_PIPE_BYTES).map_err(failed)?;
-    theirs.push(write);
-    Ok((Pipes { stdin, stdout, stderr }, theirs))
-}
-
 /// What the keeper is told to start.
 pub(crate) fn start(spawn: &Spawn, mark: &Mark, directory: Option<&Path>) -> Result<Start, SpawnError> {
     let program = spawn.cwd.join(&spawn.program);
@@ -193,15 +166,6 @@ pub(crate) fn start(spawn: &Spawn, mark: &Mark, directory: Option<&Path>) -> Res
 
 fn has_nul(string: &OsStr) -> bool {
     memchr::memchr(0, string.as_bytes()).is_some()
-}
-
-fn output_pipe(mut size: usize) -> io::Result<(pipe::Receiver, OwnedFd)> {
-    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
-    // Of the user's budget, take what is left.
-    while size > DEFAULT_PIPE_BYTES && fcntl_setpipe_size(&ours, size).is_err() {
-        size /= 2;
-    }
-    Ok((pipe::Receiver::from_owned_fd(ours)?, theirs))
 }
 
 /// Finds the cause of a failed start: the error number alone does not tell which of the files it is about.
@@ -259,6 +223,7 @@ impl fmt::Debug for Spawn {
             .field("env", &self.env.keys())
             .field("cwd", &self.cwd)
             .field("stdin", &self.stdin)
+            .field("output", &self.output)
             .finish()
     }
 }

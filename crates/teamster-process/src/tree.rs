@@ -5,6 +5,7 @@
 //! them when this program does. Here is the connection to it.
 
 use std::{
+    io::ErrorKind,
     os::fd::{AsFd, BorrowedFd},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -21,6 +22,7 @@ use crate::{
     kin::with_descendants,
     ledger::RunDir,
     mark::Mark,
+    pipes::{self, Made, Share},
     procfs::{self, Stat},
     signal::{Exit, Signal},
     spawn::{self, Pipes, Spawn, SpawnError},
@@ -48,6 +50,8 @@ pub struct ProcessTree {
     leader: i32,
     keeper: i32,
     connection: Connection,
+    /// What its pipes take of the user's allowance.
+    _share: Share,
 }
 
 /// A member of a tree that is alive.
@@ -96,18 +100,17 @@ impl ProcessTree {
             told: Mutex::default(),
             changed: Notify::new(),
         };
-        let (pipes, theirs) = spawn::pipes(spawn)?;
+        let Made { ours: pipes, theirs, share } = pipes::make(spawn).map_err(|source| spawn::explain(spawn, source))?;
         let mark = run.map_or_else(Mark::unique, |run| run.mark().clone());
         let start = spawn::start(spawn, &mark, run.map(RunDir::path))?;
         let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
-        connection.send(&wire::encode(&Order::Start(Box::new(start))), &descriptors).await.map_err(failed)?;
+        let order = wire::encode(&Order::Start(Box::new(start)));
+        let started = timeout(START_LIMIT, connection.start(&order, &descriptors)).await;
         drop(theirs);
-        let started = timeout(START_LIMIT, connection.wait_for(|told| told.started)).await;
-        match started.map_err(|_| failed(std::io::ErrorKind::TimedOut.into()))? {
-            Some(Ok((leader, keeper))) => Ok((Self { leader, keeper, connection }, pipes)),
-            Some(Err(Some(errno))) => Err(spawn::explain(spawn, std::io::Error::from_raw_os_error(errno))),
-            Some(Err(None)) | None => Err(failed(std::io::Error::other("its supervisor was killed"))),
-        }
+        let (leader, keeper) = started
+            .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
+            .map_err(|source| spawn::explain(spawn, source))?;
+        Ok((Self { leader, keeper, connection, _share: share }, pipes))
     }
 
     /// The leader's process number.
@@ -171,6 +174,21 @@ impl ProcessTree {
 }
 
 impl Connection {
+    /// Has a tree started. Gives the numbers of its leader and its keeper, or what kept the system from it.
+    async fn start(&self, order: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<(i32, i32)> {
+        match self.send(order, descriptors).await {
+            // Nobody is there: perhaps it was told why.
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
+            sent => sent?,
+        }
+        match self.wait_for(|told| told.started).await {
+            Some(Ok(started)) => Ok(started),
+            Some(Err(Some(errno))) => Err(std::io::Error::from_raw_os_error(errno)),
+            Some(Err(None)) => Err(std::io::Error::other("its keeper did not get all that it needs")),
+            None => Err(std::io::Error::other("its keeper was killed before it had started anything")),
+        }
+    }
+
     /// Writes all of it, and the descriptors with its beginning.
     async fn send(&self, mut bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
         let mut descriptors = descriptors;
@@ -242,7 +260,7 @@ impl Told {
     /// Reads once, without waiting.
     fn try_read(&mut self, socket: BorrowedFd<'_>) -> std::io::Result<()> {
         match self.inbox.receive(socket, RecvFlags::DONTWAIT) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Err(error),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
             Ok(true) => {}
             Ok(false) | Err(_) => self.lost = true,
         }
@@ -293,5 +311,31 @@ impl Drop for ProcessTree {
 impl From<&Stat> for Survivor {
     fn from(stat: &Stat) -> Self {
         Self { pid: stat.pid.unsigned_abs(), name: stat.name.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a host hears of a keeper that says this and is gone.
+    async fn started(said: &[u8]) -> std::io::Result<(i32, i32)> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        wire::send_all(&theirs, said).unwrap();
+        drop(theirs);
+        ours.set_nonblocking(true).unwrap();
+        let socket = UnixStream::from_std(ours).unwrap();
+        let connection = Connection { socket, told: Mutex::default(), changed: Notify::new() };
+        connection.start(b"order", &[]).await
+    }
+
+    #[tokio::test]
+    async fn why_there_is_no_keeper_is_heard_though_nobody_is_there_to_take_the_order() {
+        let refused = wire::encode(&Report::NotStarted { errno: Some(11) });
+        assert_eq!(started(&refused).await.unwrap_err().raw_os_error(), Some(11));
+        let killed = started(b"").await.unwrap_err().to_string();
+        assert!(killed.contains("killed"), "{killed}");
+        let began = wire::encode(&Report::Started { leader: 5, keeper: 4 });
+        assert_eq!(started(&began).await.unwrap(), (5, 4));
     }
 }

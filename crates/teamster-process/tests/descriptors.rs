@@ -4,7 +4,7 @@
 
 use std::{fs, time::Duration};
 
-use teamster_process::{Ledger, PrivateDir, ProcessTree, Spawn, Spill, Stdin, Supervisor};
+use teamster_process::{Ledger, Output, PrivateDir, ProcessTree, Spawn, Spill, Stdin, Supervisor};
 
 fn open_descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
@@ -17,6 +17,7 @@ async fn run(supervisor: &Supervisor, script: &str) -> ProcessTree {
         env: [("PATH".into(), "/usr/bin:/bin".into())].into(),
         cwd: "/".into(),
         stdin: Stdin::Pipe,
+        output: Output::Stdout,
     };
     let (tree, _pipes) = ProcessTree::spawn(supervisor, &spawn, None).await.unwrap();
     let missing = Spawn { program: "/nowhere".into(), ..spawn };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use teamster_process::{Frame, OutputReader, PrivateDir, ProcessTree, Spawn, Stdin, find_program};
+use teamster_process::{Frame, Output, OutputReader, PrivateDir, ProcessTree, Spawn, Stdin, find_program};
 use teamster_protocol::agent::Abilities;
 use tokio::time::timeout;
 
@@ -120,7 +120,14 @@ impl Runtime {
         let home = PrivateDir::create(None, "version").map_err(|error| error.to_string())?;
         let mut env = without_keys(self.environment(), self.registry());
         env.insert("HOME".into(), home.path().into());
-        let spawn = Spawn { program: found, args: vec!["--version".into()], env, cwd, stdin: Stdin::Null };
+        let spawn = Spawn {
+            program: found,
+            args: vec!["--version".into()],
+            env,
+            cwd,
+            stdin: Stdin::Null,
+            output: Output::Stdout,
+        };
         let (tree, pipes) =
             ProcessTree::spawn(self.supervisor(), &spawn, None).await.map_err(|error| error.to_string())?;
         let mut output = OutputReader::new(pipes.stdout, 64 << 10);

@@ -17,7 +17,7 @@ use std::{
 
 use rustix::{
     net::RecvFlags,
-    process::{Pid, WaitStatus, getpid, kill_process, setsid},
+    process::{Pid, WaitStatus, getpid, kill_process, set_child_subreaper, setsid},
 };
 
 use super::{
@@ -31,8 +31,9 @@ use crate::{
     tree::Survivor,
 };
 
-/// How long a tree may take to end by itself when its host is gone: the whole must be over within two seconds.
-const ORPHAN_GRACE: Duration = Duration::from_secs(1);
+/// How long a tree may take to end by itself when its host is gone: the whole must be over within two seconds, on a busy
+/// machine too.
+const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 struct Keeper {
     /// `None` when the host is gone.
@@ -55,12 +56,11 @@ struct Belongings {
 /// Keeps one tree, from its start to its end, and returns those of it who are left: whom nothing ends, or all if it was
 /// told to leave them. `host_process` is a pidfd of the program that the tree belongs to.
 pub(super) fn keep(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<Vec<Stat>> {
-    // Out of the terminal's reach; and without a terminal, a tool that asks for one fails at once, and is not halted.
-    setsid()?;
+    let children = ready().inspect_err(|error| refuse(&host, error))?;
     let mut keeper = Keeper {
         host: Some(host),
         inbox: Inbox::default(),
-        children: Children::watch()?,
+        children,
         leader: None,
         ending: None,
         leave: false,
@@ -79,6 +79,19 @@ pub(super) fn keep(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<
             return Ok(left);
         }
     }
+}
+
+fn ready() -> io::Result<Children> {
+    // Whoever loses its parent falls to this process.
+    set_child_subreaper(Some(getpid()))?;
+    // Out of the terminal's reach; and without a terminal, a tool that asks for one fails at once, and is not halted.
+    setsid()?;
+    Children::watch()
+}
+
+/// Tells a host why it gets no keeper.
+pub(super) fn refuse(host: &OwnedFd, error: &io::Error) {
+    _ = wire::send_all(host, &wire::encode(&Report::NotStarted { errno: error.raw_os_error() }));
 }
 
 impl Keeper {

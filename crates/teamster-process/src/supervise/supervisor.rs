@@ -93,7 +93,10 @@ impl Supervisor {
         // SAFETY: this process has one thread: it was executed for this alone, has not reached its `main`, and starts
         // none. So no lock is held by another thread, and the child may do what its parent may.
         match unsafe { libc::fork() } {
-            -1 => Fork::Parent, // Its socket is closed by this, and who asked for it is told so.
+            -1 => {
+                keeper::refuse(&keeper, &io::Error::last_os_error());
+                Fork::Parent
+            }
             0 => Fork::Child(keeper),
             child => {
                 self.keepers.insert(child, keeper);
@@ -157,9 +160,7 @@ fn become_keeper(supervisor: Supervisor, socket: OwnedFd) -> ! {
     drop((keepers, left, children));
     let (_, mut leaving) = leaving;
     name(c"teamster-keeper");
-    let subreaper = set_child_subreaper(Some(getpid()));
-    let kept = subreaper.map_err(io::Error::from).and_then(|()| keeper::keep(socket, host.as_ref()));
-    let told = kept.and_then(|left| {
+    let told = keeper::keep(socket, host.as_ref()).and_then(|left| {
         let identities = left.iter().flat_map(|stat| [&stat.pid.to_ne_bytes()[..], &stat.start.to_ne_bytes()].concat());
         leaving.write_all(&identities.collect::<Vec<_>>())
     });

@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use teamster_process::{Exit, Frame, OutputReader, Pipes, ProcessTree, Spawn, SpawnError, Stdin, Supervisor};
+use teamster_process::{Exit, Frame, Output, OutputReader, Pipes, ProcessTree, Spawn, SpawnError, Stdin, Supervisor};
 
 static SUPERVISOR: LazyLock<Supervisor> = LazyLock::new(Supervisor::new);
 
@@ -39,6 +39,7 @@ fn sh(script: &str) -> Spawn {
         env: [("PATH".into(), "/usr/bin:/bin".into())].into(),
         cwd: PathBuf::from("/"),
         stdin: Stdin::Null,
+        output: Output::Stdout,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading and writing at once, with programs that do only one of them or neither.
 
 use bytes::Bytes;
-use teamster_process::{Frame, OutputReader, Pipes, ProcessTree, Spawn, Stdin, StdinWriter};
+use teamster_process::{Frame, Output, OutputReader, Pipes, ProcessTree, Spawn, Stdin, StdinWriter};
 
 use crate::{BOUND, sh};
 
@@ -72,10 +72,16 @@ async fn an_input_that_is_closed_without_a_word_is_an_end_of_file() {
 }
 
 #[tokio::test]
-async fn a_program_can_write_a_megabyte_that_nobody_reads_yet() {
-    let (tree, pipes) = crate::start("head -c 1000000 /dev/zero; head -c 60000 /dev/zero >&2").await;
-    assert!(tokio::time::timeout(BOUND, tree.exited()).await.unwrap().success());
-    drop(pipes);
+async fn a_program_can_write_a_megabyte_of_output_that_nobody_reads_yet() {
+    let scripts = [
+        (Output::Stdout, "head -c 1000000 /dev/zero; head -c 60000 /dev/zero >&2"),
+        (Output::Stderr, "head -c 1000000 /dev/zero >&2; head -c 60000 /dev/zero"),
+    ];
+    for (output, script) in scripts {
+        let (tree, pipes) = crate::spawn(&Spawn { output, ..sh(script) }).await.unwrap();
+        assert!(tokio::time::timeout(BOUND, tree.exited()).await.unwrap().success(), "{output:?}");
+        drop(pipes);
+    }
 }
 
 #[tokio::test]

@@ -232,7 +232,7 @@ impl Reins<'_> {
             Action::CloseStdin => self.stdin.close_when_written(),
             Action::Outcome(outcome) => {
                 self.watchdog.final_word(Instant::now());
-                self.story.transcript.set_outcome(*outcome);
+                self.story.conclude(*outcome);
             }
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use teamster_process::{Exit, Ledger, Supervisor};
 use teamster_protocol::agent::Plan;
 use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Warning};
-use teamster_protocol::protocol::{Action, ExitReport, Input, Protocol};
+use teamster_protocol::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::{Cause, End, Transcript};
 use tokio::time::{Instant, timeout};
@@ -138,6 +138,14 @@ impl Story {
         }
     }
 
+    /// Takes what the agent says of how the run ended.
+    fn conclude(&mut self, outcome: Outcome) {
+        if let Some(row) = outcome.told_by {
+            tracing::debug!(signs = ?row.signs, code = %row.code, "what a failure means is told by these signs");
+        }
+        self.transcript.set_outcome(outcome);
+    }
+
     /// Says an event, as the rules of the stream allow.
     fn say(&mut self, event: Event) {
         self.transcript.push(event, &mut self.events);
@@ -161,7 +169,7 @@ impl Story {
             for action in std::mem::take(&mut self.actions) {
                 match action {
                     Action::Emit(event) => self.say(event),
-                    Action::Outcome(outcome) => self.transcript.set_outcome(*outcome),
+                    Action::Outcome(outcome) => self.conclude(*outcome),
                     _ => {}
                 }
             }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use teamster_process::{
-    FindError, OutputReader, PrivateDir, ProcessTree, RunDir, Spawn, SpawnError, StdinWriter, TailReader, find_program,
+    FindError, Output, OutputReader, PrivateDir, ProcessTree, RunDir, Spawn, SpawnError, StdinWriter, TailReader,
+    find_program,
 };
 use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
@@ -141,7 +142,11 @@ fn prepare(launch: &Launch, host: Host) -> Result<Prepared, Failure> {
         Stdin::Closed => teamster_process::Stdin::Null,
         Stdin::Write(_) | Stdin::Open => teamster_process::Stdin::Pipe,
     };
-    Ok(Prepared { spawn: Spawn { program, args, env: environment, cwd: host.cwd, stdin }, belongings, warning })
+    let output = match launch.protocol_stream {
+        ProtocolStream::Stdout => Output::Stdout,
+        ProtocolStream::Stderr => Output::Stderr,
+    };
+    Ok(Prepared { spawn: Spawn { program, args, env: environment, cwd: host.cwd, stdin, output }, belongings, warning })
 }
 
 type Files = Vec<(Cow<'static, str>, PathBuf)>;

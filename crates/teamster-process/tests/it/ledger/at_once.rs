@@ -1,0 +1,65 @@
+//! Sweeps and runs at the same time.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use teamster_process::ledger::Sweep;
+
+use super::scene::{Running, scene};
+
+#[test]
+fn sweeps_at_once_clear_each_leftover_once() {
+    let scene = scene();
+    let runs: Vec<_> = (0..30).map(|_| scene.crashed()).collect();
+    let members: Vec<_> = runs.iter().step_by(6).map(|run| Running::marked("exec sleep 300", run)).collect();
+    let sweeps: Vec<_> = std::thread::scope(|scope| {
+        let sweeps: Vec<_> = (0..4).map(|_| scope.spawn(|| scene.ledger.sweep())).collect();
+        sweeps.into_iter().map(|sweep| sweep.join().unwrap()).collect()
+    });
+    let mut cleared: Vec<_> = sweeps.iter().flat_map(|sweep| &sweep.cleared).map(|cleared| &cleared.run.path).collect();
+    cleared.sort();
+    cleared.dedup();
+    assert_eq!(cleared.len(), runs.len());
+    assert_eq!(sweeps.iter().map(|sweep| sweep.cleared.len()).sum::<usize>(), runs.len());
+    let ended = sweeps.iter().flat_map(|sweep| &sweep.cleared).map(|cleared| cleared.ended.len());
+    assert_eq!(ended.sum::<usize>(), members.len());
+    assert!(sweeps.iter().all(Sweep::is_clean), "{sweeps:?}");
+    assert!(!members.iter().any(Running::is_alive) && scene.is_empty());
+}
+
+#[test]
+fn runs_that_start_and_end_while_others_sweep_are_not_touched() {
+    let scene = scene();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    scene.ledger.sweep();
+                    scene.ledger.survey();
+                }
+            });
+        }
+        let runs: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let mut run = scene.ledger.register("claude").unwrap();
+                        let files = run.private_dir().unwrap();
+                        let file = files.write("file", b"x").unwrap();
+                        run.set_leader(std::process::id()).unwrap();
+                        assert_eq!(fs::read(file).unwrap(), b"x");
+                        assert!(run.path().join("entry.json").exists());
+                        run.remove().unwrap();
+                    }
+                })
+            })
+            .collect();
+        let ended: Vec<_> = runs.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        over.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok));
+    });
+    assert!(scene.is_empty());
+}

@@ -1,0 +1,116 @@
+//! Whoever is left of a crashed run is ended, and nobody else.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::scene::{Running, bearers, scene, start_of, wait_for, wait_until};
+use crate::{is_alive, stat};
+
+#[test]
+fn whoever_is_left_of_a_crashed_run_is_ended_and_its_directory_removed() {
+    let scene = scene();
+    let told = scene.home.path().join("told");
+    let run = scene.crashed();
+    fs::create_dir(run.path.join("files")).unwrap();
+    fs::write(run.path.join("files/secret"), "x").unwrap();
+    // A daemon in a session of its own whose parents are gone, and a descendant without the mark.
+    let script = format!(
+        "trap '' TERM HUP; (setsid sh -c 'echo $$ >{0}.daemon; while :; do sleep 1; done' &)
+         env -i PATH=$PATH sh -c 'echo $$ >{0}.plain; exec sleep 300' & wait",
+        told.display()
+    );
+    let leader = Running::marked(&script, &run);
+    let daemon = wait_for(&told.with_extension("daemon"));
+    let plain = wait_for(&told.with_extension("plain"));
+
+    let sweep = scene.ledger.sweep();
+    assert!(sweep.is_clean(), "{sweep:?}");
+    let [cleared] = sweep.cleared.as_slice() else { panic!("{sweep:?}") };
+    assert_eq!(cleared.run.path, run.path);
+    assert_eq!(cleared.run.label.as_deref(), Some("claude"));
+    for pid in [leader.pid(), daemon, plain] {
+        assert!(!is_alive(pid), "{pid}");
+        assert!(cleared.ended.iter().any(|one| one.pid == pid), "{pid} is told");
+    }
+    assert!(!scene.home.path().join("ledger").exists());
+}
+
+#[test]
+fn a_halted_process_of_a_crashed_run_is_ended() {
+    let scene = scene();
+    let run = scene.crashed();
+    let halted = Running::marked("kill -STOP $$; sleep 300", &run);
+    wait_until("it halts", || stat(halted.pid()).is_some_and(|(state, ..)| state == "T"));
+    assert_eq!(scene.ledger.sweep().cleared[0].ended.len(), 1);
+    assert!(!halted.is_alive());
+}
+
+#[test]
+fn a_daemon_that_moves_on_to_a_new_process_all_the_time_is_ended() {
+    let scene = scene();
+    let run = scene.crashed();
+    let told = scene.home.path().join("told");
+    let hop = format!("echo $$ >>{}; sleep 0.02; setsid sh -c \"$HOP\" & exit 0", told.display());
+    let _first = Running::sh("eval \"$HOP\"", &[(&run.mark, "1"), ("HOP", &hop)]);
+    let hops = || fs::read_to_string(&told).unwrap_or_default().lines().count();
+    wait_until("it has moved on", || hops() > 3);
+    let sweep = scene.ledger.sweep();
+    assert!(sweep.is_clean() && sweep.cleared.len() == 1, "{sweep:?}");
+    assert_eq!(bearers(&run.mark), [0; 0]);
+}
+
+#[test]
+fn a_leader_that_threw_its_environment_away_is_ended_with_its_children() {
+    let scene = scene();
+    let told = scene.home.path().join("told");
+    let leader = Running::sh(&format!("sleep 300 & echo $! >{}; wait", told.display()), &[]);
+    let child = wait_for(&told);
+    scene.crashed_with(|entry| entry["leader"] = leader.leader());
+    assert_eq!(scene.ledger.sweep().cleared[0].ended.len(), 2);
+    assert!(!leader.is_alive() && !is_alive(child));
+}
+
+#[test]
+fn a_process_that_got_the_leaders_number_is_not_hit() {
+    let scene = scene();
+    let other = Running::sh("exec sleep 300", &[]);
+    for start in [start_of(other.pid()) + 1, start_of(other.pid()) - 1] {
+        // The host is older than its leader.
+        scene.crashed_with(|entry| {
+            entry["host"]["start"] = json!(1);
+            entry["leader"] = json!({ "pid": other.pid(), "start": start });
+        });
+        let sweep = scene.ledger.sweep();
+        assert!(sweep.is_clean() && sweep.cleared[0].ended.is_empty(), "{sweep:?}");
+    }
+    assert!(other.is_alive());
+    assert!(scene.is_empty());
+}
+
+#[test]
+fn a_run_of_another_boot_is_removed_and_no_process_is_hit() {
+    let scene = scene();
+    let other = Running::sh("exec sleep 300", &[("TEAMSTER_TREE_of_another_boot", "1")]);
+    scene.crashed_with(|entry| {
+        entry["here"]["boot"] = json!("00000000-0000-4000-8000-000000000000");
+        entry["mark"] = json!("TEAMSTER_TREE_of_another_boot");
+        entry["leader"] = other.leader();
+    });
+    let sweep = scene.ledger.sweep();
+    assert!(sweep.is_clean() && sweep.cleared[0].ended.is_empty(), "{sweep:?}");
+    assert!(other.is_alive() && scene.is_empty());
+}
+
+#[test]
+fn a_run_inside_a_crashed_run_is_ended_and_swept_with_it() {
+    let scene = scene();
+    let outer = scene.crashed();
+    let host = Running::marked("exec sleep 300", &outer);
+    let inner = scene.crashed_with(|entry| entry["host"] = host.leader());
+    let member = Running::sh("exec sleep 300", &[(&outer.mark, "1"), (&inner.mark, "1")]);
+    let sweep = scene.ledger.sweep();
+    assert!(sweep.is_clean(), "{sweep:?}");
+    assert_eq!((sweep.cleared.len(), sweep.live), (2, 0));
+    assert!(!host.is_alive() && !member.is_alive() && scene.is_empty());
+}
