@@ -1,6 +1,9 @@
 //! What every protocol is fuzzed for: any bytes as its output, in pieces of any size, and the rules of the stream at the end.
+//! And what documents are: any text, and it comes back as it was.
 
 use bytes::BufMut as _;
+use serde_json::json;
+use teamster_config::document::{DocumentError, Entries, Format, Place, merge, take_out};
 use teamster_process::{Frame, LineFramer};
 use teamster_protocol::agent::Agent;
 use teamster_protocol::event::Event;
@@ -57,4 +60,21 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
     tell(Input::Exited(exit));
     transcript.end(&End { exit: Some(exit), ..End::default() }, &mut events);
     assert_eq!(check(&events), Ok(()), "{events:#?}");
+}
+
+/// Puts entries into the first part of the bytes, a document, and takes them out of what that gives and of the second part.
+pub fn document(format: Format, bytes: &[u8]) {
+    let mut parts = bytes.splitn(2, |byte| *byte == 0xff);
+    let (base, current) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let place = Place { format, at: vec!["m".to_owned()] };
+    let value = || json!({"a": ["x\n", 1, true], "b": {"c": 0.5}});
+    let entries: Entries = [("ours".to_owned(), value()), ("u".to_owned(), json!({}))].into();
+    match merge(Some(base), &place, &entries) {
+        Ok(merged) => {
+            let taken = take_out(&merged, Some(base), &place, std::slice::from_ref(&entries));
+            assert_eq!(taken.map(|taken| taken.bytes).as_deref(), Ok(base));
+        }
+        Err(error) => assert_ne!(error, DocumentError::Unfaithful),
+    }
+    _ = take_out(current, Some(base), &place, &[entries]);
 }

@@ -1,0 +1,176 @@
+//! What we know of merges, on disk: one directory for each of the users' files, and a lock beside it.
+//!
+//! Invariants: only this user can enter it; a journal is there as a whole or not at all; what belongs to a file is
+//! changed only under its lock.
+
+pub(crate) mod holder;
+pub(crate) mod journal;
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::geteuid;
+use sha2::{Digest, Sha256};
+
+use crate::error::{ConfigError, io_error};
+use crate::target::sync_directory;
+
+/// How long we wait for others, who hold a lock for some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The originals of files that could not be restored.
+const KEPT: &str = "kept";
+
+const LOCK_SUFFIX: &str = ".lock";
+
+/// What belongs to one of the users' files, locked.
+#[derive(Debug)]
+pub(crate) struct Station {
+    /// May not be there.
+    pub(crate) directory: PathBuf,
+    lock_path: PathBuf,
+    root: PathBuf,
+    _lock: File,
+}
+
+impl Station {
+    /// That of a file. The directory for journals is made, if it is not there.
+    pub(crate) fn of(root: &Path, file: &Path) -> Result<Self, ConfigError> {
+        make_private(root)?;
+        let name = hash(file.as_os_str().as_encoded_bytes());
+        Self::named(root, name.get(..32).unwrap_or_default())
+    }
+
+    pub(crate) fn named(root: &Path, name: &str) -> Result<Self, ConfigError> {
+        let lock_path = root.join(format!("{name}{LOCK_SUFFIX}"));
+        let lock = lock(&lock_path)?;
+        Ok(Self { directory: root.join(name), lock_path, root: root.to_owned(), _lock: lock })
+    }
+
+    /// The names of all that are there. None, where there is no such directory.
+    pub(crate) fn all(root: &Path) -> Result<Vec<String>, ConfigError> {
+        match fs::symlink_metadata(root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            _ => check_private(root)?,
+        }
+        let mut names = Vec::new();
+        for entry in fs::read_dir(root).map_err(io_error("read", root))? {
+            let name = entry.map_err(io_error("read", root))?.file_name();
+            let name = name.to_string_lossy();
+            let name = name.strip_suffix(LOCK_SUFFIX).unwrap_or(&name);
+            if name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    pub(crate) fn make(&self) -> Result<(), ConfigError> {
+        make_private(&self.directory)
+    }
+
+    /// Writes a file as a whole, so that it lasts.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ConfigError> {
+        write_synced(&self.directory, name, bytes)
+    }
+
+    /// Keeps the original of a file for its user, and says where.
+    pub(crate) fn keep(&self, file: &Path, original: &[u8]) -> Result<PathBuf, ConfigError> {
+        let directory = self.root.join(KEPT);
+        make_private(&directory)?;
+        let hash = hash(original);
+        let file_name = file.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{}-{file_name}", hash.get(..12).unwrap_or_default());
+        write_synced(&directory, &name, original)?;
+        Ok(directory.join(name))
+    }
+
+    /// Removes everything. The journal goes first: without it, nothing was changed.
+    pub(crate) fn remove(self, step: fn(&'static str)) -> Result<(), ConfigError> {
+        let cannot = |path: &Path, result: io::Result<()>| match result {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", path)(error)),
+            _ => Ok(()),
+        };
+        let journal = self.directory.join(journal::NAME);
+        cannot(&journal, fs::remove_file(&journal))?;
+        step("the journal is removed");
+        cannot(&self.directory, fs::remove_dir_all(&self.directory))?;
+        step("the directory is removed");
+        cannot(&self.lock_path, fs::remove_file(&self.lock_path))
+    }
+}
+
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        _ = std::fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
+        text
+    })
+}
+
+fn write_synced(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), ConfigError> {
+    let path = directory.join(name);
+    let write = || -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(directory)?; // mode 0600
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist(&path)?;
+        sync_directory(directory)
+    };
+    write().map_err(io_error("write", &path))
+}
+
+/// Takes a lock. Its file goes with the last user, so that it may not be the one that the path names any more.
+fn lock(path: &Path) -> Result<File, ConfigError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let file = open_lock(path).map_err(io_error("open", path))?;
+        match file.try_lock() {
+            Ok(()) => {
+                let same =
+                    |there: &fs::Metadata, ours: &fs::Metadata| (there.dev(), there.ino()) == (ours.dev(), ours.ino());
+                let ours = file.metadata().map_err(io_error("open", path))?;
+                if fs::symlink_metadata(path).is_ok_and(|there| same(&there, &ours)) {
+                    return Ok(file);
+                }
+            }
+            Err(TryLockError::WouldBlock) => sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(io_error("lock", path)(error)),
+        }
+        if Instant::now() > deadline {
+            return Err(ConfigError::Busy { path: path.to_owned() });
+        }
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link).open(path)
+}
+
+/// A directory of this user alone; those above it are made too.
+fn make_private(path: &Path) -> Result<(), ConfigError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(io_error("make", path))?;
+    check_private(path)
+}
+
+fn check_private(path: &Path) -> Result<(), ConfigError> {
+    let metadata = fs::symlink_metadata(path).map_err(io_error("read", path))?;
+    let problem = if !metadata.is_dir() {
+        "it is a link or no directory"
+    } else if metadata.uid() != geteuid().as_raw() {
+        "it belongs to another user"
+    } else if metadata.mode() & 0o077 != 0 {
+        "other users may enter it; `chmod 700` it"
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError::Refused { path: path.to_owned(), problem })
+}

@@ -1,0 +1,98 @@
+//! Killed after each step, one after another.
+
+use libtest_mimic::Trial;
+
+use crate::child::Needing;
+use crate::place::{Home, Kind};
+
+/// More than a merge and its end have.
+const MOST_STEPS: u32 = 100;
+
+type Scenario = (&'static str, fn(&mut Home, u32) -> bool);
+
+const SCENARIOS: [Scenario; 5] = [
+    ("alone", alone),
+    ("while_another_needs_the_file", beside_another),
+    ("and_another_comes_before_any_recovery", before_another),
+    ("after_an_edit", after_an_edit),
+    ("and_the_recovery_too", twice),
+];
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let all = Kind::ALL.into_iter().flat_map(|kind| SCENARIOS.map(|scenario| (kind, scenario)));
+    all.map(|(kind, (name, scenario))| {
+        Trial::test(format!("steps::{}::a_process_killed_after_any_step_{name}", kind.name()), move || {
+            for step in 1..MOST_STEPS {
+                let mut home = Home::new(kind);
+                let died = scenario(&mut home, step);
+                home.recover();
+                home.assert_clean(&format!("killed after step {step}"));
+                if !died {
+                    assert!(step > 10, "only {step} steps");
+                    return Ok(());
+                }
+            }
+            Err(format!("it still died after {MOST_STEPS} steps").into())
+        })
+    })
+    .collect()
+}
+
+/// Goes through its life, and says whether it died of the step.
+fn live(home: &Home, name: &str, step: u32, meanwhile: impl FnOnce()) -> bool {
+    let mut needing = Needing::start(home.path(), home.kind, name, step);
+    if needing.says("in") {
+        meanwhile();
+    }
+    needing.let_go();
+    !needing.says("out")
+}
+
+fn alone(home: &mut Home, step: u32) -> bool {
+    live(home, "a", step, || {})
+}
+
+fn beside_another(home: &mut Home, step: u32) -> bool {
+    let mut other = Needing::start(home.path(), home.kind, "b", 0);
+    assert!(other.says("in"));
+    let died = live(home, "a", step, || {});
+    home.recover();
+    let text = home.text().unwrap();
+    assert!(text.contains("server-of-b") && !text.contains("server-of-a"), "{text}");
+    other.let_go();
+    assert!(other.says("out"));
+    home.assert_clean("without a recovery");
+    died
+}
+
+fn before_another(home: &mut Home, step: u32) -> bool {
+    let died = live(home, "a", step, || {});
+    assert!(!live(home, "b", 0, || {
+        let text = home.text().unwrap();
+        assert!(text.contains("server-of-b") && !text.contains("server-of-a"), "{text}");
+    }));
+    home.assert_clean("without a recovery");
+    died
+}
+
+fn after_an_edit(home: &mut Home, step: u32) -> bool {
+    let mut needing = Needing::start(home.path(), home.kind, "a", step);
+    if needing.says("in") {
+        home.edit("edited");
+    }
+    needing.let_go();
+    let died = !needing.says("out");
+    home.edit("edited again");
+    died
+}
+
+/// The one who comes after it dies too, at every step in turn.
+fn twice(home: &mut Home, step: u32) -> bool {
+    let died = live(home, "a", step, || {});
+    for second in 1..MOST_STEPS {
+        if !live(home, "b", second, || {}) {
+            break;
+        }
+    }
+    died
+}

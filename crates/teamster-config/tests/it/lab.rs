@@ -1,0 +1,95 @@
+//! A home with one configuration file in it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use teamster_config::document::{Format, Place};
+use teamster_config::{ConfigError, Journals, Merge, Merged};
+
+pub(crate) struct Lab {
+    home: tempfile::TempDir,
+    format: Format,
+    pub(crate) path: PathBuf,
+    pub(crate) original: String,
+}
+
+impl Lab {
+    pub(crate) fn new(format: Format) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let original = match format {
+            Format::Toml => "# note\nmodel = \"mine\"\n\n[servers.user]\ncommand = \"u\"\n",
+            _ => "{\n  // note\n  \"theme\": \"mine\",\n  \"servers\": {\n    \"user\": {\"command\": \"u\"}\n  }\n}\n",
+        };
+        let path = home.path().join("config");
+        fs::write(&path, original).unwrap();
+        Self { home, format, path, original: original.to_owned() }
+    }
+
+    /// The same with another file.
+    pub(crate) fn at(mut self, path: &str) -> Self {
+        self.path = self.home.path().join(path);
+        self
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn journals(&self) -> Journals {
+        Journals::in_directory(self.home.path().join("state/journals"))
+    }
+
+    pub(crate) fn request(&self, name: &str) -> Merge {
+        Merge {
+            path: self.path.clone(),
+            place: Place { format: self.format, at: vec!["servers".to_owned()] },
+            entries: [(name.to_owned(), json!({"command": format!("server-of-{name}")}))].into(),
+            by: format!("run of {name}"),
+        }
+    }
+
+    pub(crate) fn merge(&self, name: &str) -> Result<Merged, ConfigError> {
+        self.journals().merge(&self.request(name))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap()
+    }
+
+    pub(crate) fn edit(&self, from: &str, to: &str) {
+        fs::write(&self.path, self.text().replace(from, to)).unwrap();
+    }
+
+    /// The one journal that there is.
+    pub(crate) fn journal(&self) -> PathBuf {
+        let entries = fs::read_dir(self.journals().directory()).unwrap();
+        entries.map(|entry| entry.unwrap().path().join("journal.json")).find(|path| path.exists()).unwrap()
+    }
+
+    pub(crate) fn recover_nothing(&self) {
+        let recovery = self.journals().recover();
+        assert!(recovery.restored.is_empty() && recovery.problems.is_empty(), "{recovery:?}");
+    }
+
+    pub(crate) fn assert_untouched(&self) {
+        assert_eq!(self.text(), self.original);
+        let names = fs::read_dir(self.path.canonicalize().unwrap().parent().unwrap()).unwrap();
+        let temporary =
+            names.map(|name| name.unwrap().file_name()).find(|name| name.to_str().unwrap().starts_with(".teamster"));
+        assert_eq!(temporary, None);
+        self.assert_no_journals();
+    }
+
+    pub(crate) fn assert_no_journals(&self) {
+        let left: Vec<_> = fs::read_dir(self.journals().directory())
+            .map(|entries| entries.map(|entry| entry.unwrap().file_name()).filter(|name| name != "kept").collect())
+            .unwrap_or_default();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+pub(crate) fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
