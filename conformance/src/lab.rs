@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use teamster::{Registry, RunRequest, Runtime};
+use teamster::{Opening, Registry, RunRequest, Runtime};
 use teamster_testkit::provider::{ModelRequest, Provider, Scenario};
 use tempfile::TempDir;
 
 use crate::live::Live;
 use crate::recording::Recording;
+use crate::talk::Talk;
 use crate::trace::{MARKER, Trace};
 use crate::{DEADLINE, print};
 
@@ -196,12 +197,25 @@ impl Lab {
 
     /// Starts a run. Its processes are found by the [`Trace`].
     pub fn start(&self, mut request: RunRequest) -> Result<Live<'_>> {
+        let trace = self.mark(&mut request);
+        let run = self.runtime.run(self.agent, request)?;
+        Ok(Live::new(self, run, trace))
+    }
+
+    /// Opens a session with this frame.
+    pub fn open(&self, frame: RunRequest, how: impl FnOnce(Opening) -> Opening) -> Result<Talk<'_>> {
+        let mut frame = frame;
+        let trace = self.mark(&mut frame);
+        let session = self.runtime.open(self.agent, how(Opening::new(frame)))?;
+        Ok(Talk::new(self, session, trace))
+    }
+
+    fn mark(&self, request: &mut RunRequest) -> Trace {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.path().file_name().unwrap_or_default().to_string_lossy();
         let trace = Trace::new(format!("{folder}-{number}"));
         request.env.insert(MARKER.to_owned(), trace.name().to_owned());
-        let run = self.runtime.run(self.agent, request)?;
-        Ok(Live::new(self, run, trace))
+        trace
     }
 
     /// Runs to the end.

@@ -7,6 +7,7 @@
 mod environment;
 mod failures;
 mod retries;
+mod sessions;
 
 use anyhow::Result;
 use teamster::event::{ErrorCode, Event};

@@ -5,7 +5,8 @@
 //! read becomes a warning.
 
 use crate::agent::FailureRow;
-use crate::event::{Event, Failure, PermissionDenial, SessionId, StopReason, Usage, UsageScope};
+use crate::event::{Event, Failure, PermissionDenial, RequestId, SessionId, StopReason, Usage, UsageScope};
+use crate::request::{Answer, PermissionMode, Prompt};
 use serde_json::Value;
 
 /// What happened.
@@ -18,8 +19,31 @@ pub enum Input<'a> {
     Line(&'a [u8]),
     /// The caller wants the turn to end soon, politely.
     Interrupt,
+    /// In a session, and only there: what the caller wants.
+    Command(Command<'a>),
     /// The process is gone and everything it wrote has been read. The last input.
     Exited(ExitReport<'a>),
+}
+
+/// What the caller of a session wants.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Command<'a> {
+    /// The model is told something, and a turn begins. The last one has had its outcome.
+    Send(&'a Prompt),
+    /// The answer to a request that the protocol has emitted, and not withdrawn.
+    Answer {
+        /// The request.
+        request: &'a RequestId,
+        /// What the caller says to it.
+        answer: &'a Answer,
+    },
+    /// Another model, from the next call of the model on.
+    SetModel(&'a str),
+    /// Another permission mode.
+    SetPermissionMode(PermissionMode),
+    /// There are no more turns. The process is to exit by itself.
+    Close,
 }
 
 /// How the process ended.
@@ -45,8 +69,12 @@ pub enum Action {
     Write(Vec<u8>),
     /// Close standard input when all is written.
     CloseStdin,
-    /// The agent's final word on the run; a later one replaces it.
+    /// The agent's final word on the run; a later one replaces it. In a session: on the turn, which ends with it.
     Outcome(Box<Outcome>),
+    /// In a session: the agent waits for the answer to this request no longer.
+    Withdraw(RequestId),
+    /// In a session: what was asked for needs another process, which goes on with the conversation.
+    Reopen,
     /// Send the process SIGINT: the agent has no other polite way.
     Interrupt,
     /// End the process: going on would do harm.

@@ -141,6 +141,12 @@ impl Transcript {
         self.outcome.is_some()
     }
 
+    /// The conversation, as far as the agent has told.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        let last = self.outcome.as_ref().and_then(|outcome| outcome.session_id.as_ref());
+        last.or_else(|| self.init.as_ref().map(|(id, _)| id))
+    }
+
     /// The name of the tool that has been running for longest.
     pub fn running_tool(&self) -> Option<&str> {
         let oldest = self.open_tools.values().min_by_key(|tool| tool.order);

@@ -43,6 +43,7 @@ mod query;
 mod registry;
 mod run;
 mod runtime;
+mod session;
 #[cfg(feature = "tools")]
 pub mod tools;
 
@@ -52,6 +53,7 @@ pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, Run};
 pub use runtime::{RunError, Runtime};
+pub use session::{AnswerError, Opening, SendError, Session};
 pub use teamster_process::ledger::{self, Ledger};
 pub use teamster_process::{Supervisor, SupervisorError};
 pub use teamster_protocol::agent::{self, Agent};

@@ -57,16 +57,27 @@ impl Run {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        let (run, outlet) = Self::with_abort(CancellationToken::new());
+        drivers.spawn(drive(outlet));
+        run
+    }
+
+    /// A turn of a session, which is aborted when the session is.
+    pub(crate) fn of_session(aborted: &CancellationToken) -> (Self, Outlet) {
+        Self::with_abort(aborted.child_token())
+    }
+
+    fn with_abort(abort: CancellationToken) -> (Self, Outlet) {
         let (sender, events) = mpsc::channel(CHANNEL_EVENTS);
-        let control = Control { interrupt: CancellationToken::new(), abort: CancellationToken::new() };
+        let control = Control { interrupt: CancellationToken::new(), abort };
         let estate = Estate::default();
-        drivers.spawn(drive(Outlet {
+        let outlet = Outlet {
             events: sender,
             estate: estate.clone(),
             interrupted: control.interrupt.clone(),
             aborted: control.abort.clone(),
-        }));
-        Self { events, control, estate, rest: None, done: false }
+        };
+        (Self { events, control, estate, rest: None, done: false }, outlet)
     }
 
     /// The next event; `None` after [`Event::Done`].

@@ -9,16 +9,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
+use teamster_protocol::event::Warning;
 use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::driver::attempts::Again;
+use crate::driver::desk::Desk;
 use crate::driver::environment::{Environment, inherited};
 use crate::driver::redact::Redactor;
+use crate::driver::session::SessionJob;
 use crate::driver::{self, Host, Job};
 use crate::gate::Gate;
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
+use crate::session::{ORDERS, Opening, Session, TURNS};
 
 /// The largest attachment: what a vendor takes in one request.
 const MAX_ATTACHMENT_BYTES: u64 = 32 << 20;
@@ -134,7 +140,51 @@ impl Runtime {
     pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
         let agent = self.registry.get(agent)?;
         request.validate()?;
-        request.limits = request.limits.capped();
+        let (host, warnings) = self.host(&*agent, &mut request)?;
+        for attachment in &mut request.attachments {
+            read_attachment(attachment, &host.cwd)?;
+        }
+        let plan = plan(&*agent, &request)?;
+        let redactor = Redactor::new(&host.environment, &plan.launch, &request);
+        self.sweep_once();
+        let limits = request.limits.clone();
+        let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
+        let turn = self.gate.queue();
+        let job = Job { plan, again, warnings, host, redactor, limits };
+        Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, job, outlet)))
+    }
+
+    /// Opens a session: a conversation of many turns. Call it inside a Tokio runtime.
+    ///
+    /// Where the agent has a form that lives through many turns, its process is started at once, so that the first turn finds
+    /// it warm.
+    ///
+    /// # Errors
+    /// When the agent is unknown or the request is wrong; a prompt in it is, since prompts are sent turn by turn.
+    pub fn open(&self, agent: &str, opening: impl Into<Opening>) -> Result<Session, RunError> {
+        let Opening { mut frame, mut spawns, handler } = opening.into();
+        let agent = self.registry.get(agent)?;
+        frame.validate_session()?;
+        let (host, warnings) = self.host(&*agent, &mut frame)?;
+        // What cannot be planned is told now and not with the first turn.
+        let probe = frame.turn("x".into(), frame.conversation.clone());
+        plan(&*agent, &probe)?;
+        spawns |= guarded(&*agent, || agent.plan_session(&frame))?.is_none();
+        self.sweep_once();
+        let (orders, ordered) = mpsc::channel(ORDERS);
+        let (told, id) = watch::channel(None);
+        let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
+        let desk = Desk::new(ordered, handler, frame);
+        let (gate, aborted) = (self.gate.clone(), abort.clone());
+        let job = SessionJob { agent, host, gate, desk, spawns, warnings, told, aborted };
+        let driver = Some(self.drivers.spawn(driver::session::drive(job)));
+        let places = Arc::new(Semaphore::new(TURNS));
+        Ok(Session { orders, places, id, abort, driver, cwd })
+    }
+
+    /// What a run or a session of this request gets from us, and what is to be said of it. The request is made precise.
+    fn host(&self, agent: &dyn Agent, request: &mut RunRequest) -> Result<(Host, Vec<Warning>), RunError> {
+        request.limits = request.limits.clone().capped();
         let mut cwd = working_directory(request.cwd.as_deref())?;
         if request.project_trust == ProjectTrust::Untrusted {
             // An agent may have to be told which directory that is: by its own name, however it was reached.
@@ -144,30 +194,19 @@ impl Runtime {
         for dir in &request.add_dirs {
             directory("add_dirs", &cwd.join(dir))?;
         }
-        for attachment in &mut request.attachments {
-            read_attachment(attachment, &cwd)?;
-        }
         let warnings = match agent.abilities() {
-            Some(abilities) => abilities.check(agent.name(), &request)?,
+            Some(abilities) => abilities.check(agent.name(), request)?,
             None => Vec::new(),
         };
-        let plan = plan(&*agent, &request)?;
-        let environment = inherited(&self.environment, &request, agent.abilities(), &self.registry);
-        let redactor = Redactor::new(&environment, &plan.launch, &request);
         let host = Host {
-            environment,
+            environment: inherited(&self.environment, request, agent.abilities(), &self.registry),
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
             agent: agent.name().to_owned(),
             background: request.background,
             cwd,
         };
-        self.sweep_once();
-        let limits = request.limits.clone();
-        let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
-        let turn = self.gate.queue();
-        let job = Job { plan, again, warnings, host, redactor, limits };
-        Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, job, outlet)))
+        Ok((host, warnings))
     }
 
     /// Ends and removes what crashes left, beside the first run: no run waits for it.
@@ -218,7 +257,12 @@ impl Default for Runtime {
 
 /// Asks the agent how it would run this. A bug in one agent must not take the host down with it.
 pub(crate) fn plan(agent: &dyn Agent, request: &RunRequest) -> Result<Plan, RunError> {
-    catch_unwind(AssertUnwindSafe(|| agent.plan(request)))
+    guarded(agent, || agent.plan(request))
+}
+
+/// Asks an agent something.
+pub(crate) fn guarded<T>(agent: &dyn Agent, ask: impl FnOnce() -> Result<T, RequestError>) -> Result<T, RunError> {
+    catch_unwind(AssertUnwindSafe(ask))
         .map_err(|_| RunError::AgentPanicked { agent: agent.name().to_owned() })?
         .map_err(RunError::Request)
 }
@@ -241,7 +285,7 @@ fn directory(field: &'static str, path: &Path) -> Result<(), RequestError> {
     Err(RequestError::NotADirectory { field, path: path.display().to_string() })
 }
 
-fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result<(), RequestError> {
+pub(crate) fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result<(), RequestError> {
     let Attachment::Path(path) = attachment else { return Ok(()) };
     let wrong = |problem: String| RequestError::Attachment { name: path.display().to_string(), problem };
     let whole = cwd.join(&*path);

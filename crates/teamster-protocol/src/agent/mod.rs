@@ -38,6 +38,18 @@ pub trait Agent: Send + Sync {
     /// # Errors
     /// When the agent cannot do what the request needs.
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError>;
+
+    /// Plans a session: a process that lives through many turns. `None` where the agent has no such form: then each turn
+    /// is a run of its own, which goes on with the conversation.
+    ///
+    /// The request has been validated as a session's frame: it has no prompt.
+    ///
+    /// # Errors
+    /// When the agent cannot do what the request needs.
+    fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
+        _ = request;
+        Ok(None)
+    }
 }
 
 /// A run that could be started.

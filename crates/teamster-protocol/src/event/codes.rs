@@ -91,6 +91,10 @@ open_enum! {
         /// The run goes on in another session than `init` said (`data`: sessionId): it was started again, or the agent
         /// began a new one.
         SessionChanged = "SESSION_CHANGED",
+        /// The process of a session was gone, and another one goes on with the conversation (data: `sessionId`).
+        SessionReopened = "SESSION_REOPENED",
+        /// A request of the agent was denied, since nobody answered it in time (data: `requestId`).
+        Unanswered = "UNANSWERED",
         /// The agent shortened its conversation.
         Compacted = "COMPACTED",
         /// Events wait on disk, since the consumer is slow.

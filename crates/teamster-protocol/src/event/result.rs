@@ -36,6 +36,21 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// What was counted after another count of the same thing.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then.unwrap_or(0)));
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            cache_read_tokens: less(self.cache_read_tokens, earlier.cache_read_tokens),
+            cache_write_tokens: less(self.cache_write_tokens, earlier.cache_write_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            reasoning_tokens: less(self.reasoning_tokens, earlier.reasoning_tokens),
+        }
+    }
+}
+
 impl std::ops::AddAssign<&Usage> for Usage {
     fn add_assign(&mut self, other: &Usage) {
         fn add(sum: &mut Option<u64>, more: Option<u64>) {

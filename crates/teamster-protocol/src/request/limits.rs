@@ -35,6 +35,10 @@ pub struct Limits {
     #[serde(rename = "deadlineMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub deadline: Duration,
+    /// How long a permission request or a question of the agent waits for its answer; then it is denied. Default 5 minutes.
+    #[serde(rename = "answerMs", with = "millis")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    pub answer: Duration,
     /// From a polite request to end (an interrupt, SIGTERM) to the next harder one. Default 1.5 seconds.
     #[serde(rename = "graceMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
@@ -67,6 +71,7 @@ impl Limits {
             &mut self.tool,
             &mut self.after_result,
             &mut self.deadline,
+            &mut self.answer,
             &mut self.grace,
             &mut self.drain,
         ];
@@ -92,6 +97,7 @@ impl Default for Limits {
             tool: Duration::from_mins(30),
             after_result: Duration::from_secs(15),
             deadline: Duration::ZERO,
+            answer: Duration::from_mins(5),
             grace: Duration::from_millis(1500),
             drain: Duration::from_millis(500),
             max_line_bytes: 64 << 20,

@@ -5,6 +5,7 @@ mod environment;
 mod limits;
 mod mcp;
 mod retries;
+mod session;
 mod validate;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,8 @@ pub use environment::{BASE_VARIABLES, Inherit, is_named};
 pub use limits::Limits;
 pub use mcp::McpServer;
 pub use retries::{EvenAfter, Retries};
-pub use validate::RequestError;
+pub use session::{Answer, Prompt};
+pub use validate::{RequestError, check_word};
 
 use crate::event::SessionId;
 

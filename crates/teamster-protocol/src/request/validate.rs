@@ -153,10 +153,8 @@ impl RunRequest {
         };
         let words = [("model", self.model.as_deref()), ("effort", self.effort.as_deref()), ("session id", session)];
         for (field, value) in words {
-            let Some(value) = value else { continue };
-            text(field, value)?;
-            if value.starts_with('-') {
-                return Err(RequestError::LeadingDash { field, value: value.to_owned() });
+            if let Some(value) = value {
+                check_word(field, value)?;
             }
         }
         for (field, value) in
@@ -168,10 +166,7 @@ impl RunRequest {
         }
         for (field, rules) in [("allowed tools", &self.permissions.allow), ("denied tools", &self.permissions.deny)] {
             for rule in rules {
-                text(field, rule)?;
-                if rule.starts_with('-') {
-                    return Err(RequestError::LeadingDash { field, value: rule.clone() });
-                }
+                check_word(field, rule)?;
             }
         }
         for argument in &self.cli_args {
@@ -202,6 +197,18 @@ impl RunRequest {
     }
 }
 
+/// Checks a value that goes to a CLI as a word: it says something, and cannot be taken for an option.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_word(field: &'static str, value: &str) -> Result<(), RequestError> {
+    text(field, value)?;
+    if value.starts_with('-') {
+        return Err(RequestError::LeadingDash { field, value: value.to_owned() });
+    }
+    Ok(())
+}
+
 fn text(field: &'static str, value: &str) -> Result<(), RequestError> {
     if value.trim().is_empty() {
         return Err(RequestError::Empty { field });
@@ -209,6 +216,6 @@ fn text(field: &'static str, value: &str) -> Result<(), RequestError> {
     no_nul(field, value)
 }
 
-fn no_nul(field: &'static str, value: &str) -> Result<(), RequestError> {
+pub(super) fn no_nul(field: &'static str, value: &str) -> Result<(), RequestError> {
     if value.contains('\0') { Err(RequestError::Nul { field }) } else { Ok(()) }
 }

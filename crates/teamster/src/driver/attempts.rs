@@ -15,7 +15,7 @@ use teamster_protocol::request::{Limits, RunRequest};
 use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::live::{self, Ended};
+use super::process::{self, Ended};
 use super::retry::{self, Case, Next};
 use super::{Host, Story, prepare, start};
 use crate::gate::{Gate, Turn};
@@ -142,14 +142,14 @@ impl Attempts<'_> {
 }
 
 /// Lives through one process, and hears the agent's last word.
-async fn attempt(launch: Launch, host: Host, limits: &Limits, story: &mut Story, outlet: &Outlet) -> Ended {
+pub(super) async fn attempt(launch: Launch, host: Host, limits: &Limits, story: &mut Story, outlet: &Outlet) -> Ended {
     let started = Instant::now();
     let mut ended = match start(prepare::start(launch, host, limits), limits, outlet).await {
         Ok(mut live) => {
             if let Some(warning) = live.warning.take() {
                 story.say(warning.into());
             }
-            live::run(live, story, limits, outlet, started).await
+            process::run(live, story, limits, outlet, started).await
         }
         Err(cause) => return Ended::by(cause),
     };
@@ -173,11 +173,14 @@ async fn waiting<T>(what: impl Future<Output = T>, story: &mut Story, outlet: &O
 
 /// The same plan once more. It was possible before, but the agent is asked anew, and may be somebody else's code.
 fn plan(again: &Again) -> Result<Plan, Failure> {
-    crate::runtime::plan(&*again.agent, &again.request).map_err(|error| {
-        let code = match error {
-            RunError::AgentPanicked { .. } => ErrorCode::Protocol,
-            _ => ErrorCode::InvalidRequest,
-        };
-        Failure::new(code, error.to_string())
-    })
+    crate::runtime::plan(&*again.agent, &again.request).map_err(|error| not_planned(&error))
+}
+
+/// What could be planned when the caller asked for it cannot any more.
+pub(super) fn not_planned(error: &RunError) -> Failure {
+    let code = match error {
+        RunError::AgentPanicked { .. } => ErrorCode::Protocol,
+        _ => ErrorCode::InvalidRequest,
+    };
+    Failure::new(code, error.to_string())
 }

@@ -1,32 +1,21 @@
-//! The life of a process: from its start to the moment when nothing of it is left.
+//! What the driver does while a process lives: until its leader has exited, or until a turn of a session is over.
 
 use std::pin::Pin;
 
 use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
-use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor, TailReader};
-use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, Input};
-use teamster_protocol::request::{Background, Limits};
+use teamster_process::{Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor};
+use teamster_protocol::event::{ErrorCode, Event, Failure, Warning, WarningCode};
+use teamster_protocol::protocol::{Action, Command, Input};
+use teamster_protocol::request::{Answer, Limits};
 use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep_until};
 
-use super::outbox::Outbox;
-use super::prepare::Live;
+use super::desk::{Asked, Desk};
+use super::process::{Process, Seen, Streams, is_more};
 use super::watchdog::{Bark, Watchdog};
 use super::{Story, bug};
 use crate::run::Outlet;
-
-/// How a process ended, as the driver saw it.
-#[derive(Debug, Default)]
-pub(super) struct Ended {
-    /// Why we ended it, if we did.
-    pub(super) cause: Option<Cause>,
-    pub(super) exit: Option<Exit>,
-    pub(super) stderr: String,
-    /// Who lives on.
-    pub(super) left: Vec<LeftProcess>,
-}
 
 /// Who is being ended, and how far that is.
 #[derive(Debug)]
@@ -51,65 +40,61 @@ struct Reins<'a> {
     ending: Ending,
     terminate: Option<Terminate<'a>>,
     cause: Option<Cause>,
+    /// Where this is a turn of a session: who says what else is wanted.
+    desk: Option<&'a mut Desk>,
+    reopen: bool,
 }
 
-/// What the CLI writes.
-struct Streams {
-    output: OutputReader,
-    output_open: bool,
-    diagnostics: TailReader,
-    diagnostics_open: bool,
-}
-
-/// Lives through a process, from its first moment to its last.
-pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
-    let Live { belongings, tree, output, diagnostics, mut stdin, background, .. } = live;
-    let mut streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
-    // When all of this is dropped, the tree goes before the belongings.
-    let (belongings, tree) = (belongings, tree);
+/// Until the leader has exited and what it wrote has been read; with a desk, until the turn is over at the latest.
+pub(super) async fn attend(
+    process: &mut Process,
+    inputs: &[Input<'_>],
+    story: &mut Story,
+    limits: &Limits,
+    outlet: &Outlet,
+    desk: Option<&mut Desk>,
+    started: Instant,
+) -> Seen {
+    let mut watchdog = Watchdog::new(started);
+    if !matches!(inputs, [Input::Started, ..]) {
+        watchdog.activity(started);
+    }
     let mut reins = Reins {
-        tree: &tree,
-        stdin: &mut stdin,
+        tree: &process.tree,
+        stdin: &mut process.stdin,
         story,
         limits,
-        watchdog: Watchdog::new(started),
+        watchdog,
         ending: Ending::No,
         terminate: None,
         cause: None,
+        desk,
+        reopen: false,
     };
-    reins.live(&mut streams, outlet, started).await;
-    reins.drain(&mut streams, outlet).await;
-
-    let cause = reins.cause.take();
-    let grace = match reins.ending {
-        Ending::Forced(since) => limits.grace.saturating_sub(since.elapsed()),
-        _ => limits.grace,
-    };
-    let forced = reins.is_forced();
-    drop(reins);
-    let keep = background == Background::Keep && cause.is_none() && !forced;
-    let end = delivering(&mut story.outbox, async {
-        let survivors = if keep { Vec::new() } else { tree.terminate(grace).await };
-        let exit = tree.exited().await;
-        let kept = if keep { tree.leave().await } else { Vec::new() };
-        (survivors, kept, exit)
-    });
-    let (survivors, kept, exit) = end.await;
-    delivering(&mut story.outbox, belongings.remove()).await;
-    if !survivors.is_empty() {
-        story.say(left(&survivors).into());
+    for input in inputs {
+        reins.tell(*input);
     }
-    let left = survivors.into_iter().chain(kept).map(|Survivor { pid, name }| LeftProcess { pid, name }).collect();
-    Ended { cause, exit: Some(exit), stderr: streams.diagnostics.text(), left }
+    let lives = reins.live(&mut process.streams, outlet, started).await;
+    if !lives {
+        reins.drain(&mut process.streams, outlet).await;
+    }
+    let forced = match reins.ending {
+        Ending::Forced(since) => Some(since),
+        _ => None,
+    };
+    Seen { cause: reins.cause.take(), forced, lives, reopen: reins.reopen }
 }
 
 impl Reins<'_> {
-    /// Until the leader has exited. No arm loses anything when another one wins.
-    async fn live(&mut self, streams: &mut Streams, outlet: &Outlet, started: Instant) {
+    /// Until the leader has exited, or the session's turn is over; tells whether the leader lives. No arm loses anything
+    /// when another one wins.
+    async fn live(&mut self, streams: &mut Streams, outlet: &Outlet, started: Instant) -> bool {
         let deadline = (!self.limits.deadline.is_zero()).then(|| started + self.limits.deadline);
         let (mut listening, mut interrupted) = (true, false);
-        self.tell(Input::Started);
         loop {
+            if self.is_answered() {
+                return true;
+            }
             let listen = !self.story.outbox.is_full();
             if listen && !listening {
                 self.watchdog.listen_again(Instant::now());
@@ -117,7 +102,7 @@ impl Reins<'_> {
             listening = listen;
             let alarm = self.alarm(deadline, listening);
             tokio::select! {
-                _ = self.tree.exited() => return self.note_stop(outlet),
+                _ = self.tree.exited() => break,
                 read = streams.output.fill(), if streams.output_open && listening => {
                     streams.output_open = is_more(&read);
                     self.frames(&mut streams.output);
@@ -134,10 +119,11 @@ impl Reins<'_> {
                 }
                 () = outlet.aborted.cancelled(), if !self.is_forced() => self.force(Some(Cause::Aborted)),
                 () = finished(&mut self.terminate), if self.terminate.is_some() => self.terminate = None,
+                asked = ask(&mut self.desk), if self.desk.is_some() => self.asked(asked),
                 () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => {
                     // The host may have been busy elsewhere: what happened meanwhile came before the alarm.
                     if has_exited(self.tree).await {
-                        return self.note_stop(outlet);
+                        break;
                     }
                     if listening && let Ok(Some(1..)) = streams.output.fill_now() {
                         self.frames(&mut streams.output);
@@ -145,6 +131,30 @@ impl Reins<'_> {
                     self.alarmed(deadline);
                 }
             }
+        }
+        self.note_stop(outlet);
+        false
+    }
+
+    /// Whether this is a turn of a session that is over, with nobody being ended.
+    fn is_answered(&self) -> bool {
+        self.desk.is_some() && self.story.transcript.has_outcome() && !self.is_forced()
+    }
+
+    /// Whether the agent waits for the caller.
+    fn is_awaited(&self) -> bool {
+        self.desk.as_ref().is_some_and(|desk| desk.is_awaited())
+    }
+
+    /// The caller of the session wants something in mid-turn.
+    fn asked(&mut self, asked: Asked) {
+        match asked {
+            Asked::Answer { request, answer } => {
+                self.watchdog.activity(Instant::now());
+                self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
+            }
+            Asked::SetModel(model) => self.tell(Input::Command(Command::SetModel(&model))),
+            Asked::SetPermissionMode(mode) => self.tell(Input::Command(Command::SetPermissionMode(mode))),
         }
     }
 
@@ -217,6 +227,9 @@ impl Reins<'_> {
     fn act(&mut self, action: Action) {
         match action {
             Action::Emit(event) => {
+                if let Some(desk) = &mut self.desk {
+                    desk.note(&event, self.limits.answer);
+                }
                 match &event {
                     Event::Init(_) | Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) => {
                         self.watchdog.activity(Instant::now());
@@ -234,6 +247,12 @@ impl Reins<'_> {
                 self.watchdog.final_word(Instant::now());
                 self.story.conclude(*outcome);
             }
+            Action::Withdraw(request) => {
+                if let Some(desk) = &mut self.desk {
+                    desk.withdraw(&request);
+                }
+            }
+            Action::Reopen => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),
             _ => {}
@@ -244,6 +263,19 @@ impl Reins<'_> {
     fn blame(&mut self, cause: Cause) {
         if !self.story.transcript.has_outcome() {
             self.cause.get_or_insert(cause);
+        }
+    }
+
+    /// Denies what nobody answered in time.
+    fn deny_unanswered(&mut self) {
+        let overdue = self.desk.as_mut().map(|desk| desk.overdue(Instant::now())).unwrap_or_default();
+        for request in overdue {
+            let seconds = self.limits.answer.as_secs_f64();
+            let text = format!("nobody answered the request {request} within {seconds} s: it was denied");
+            self.story.say(Warning::new(WarningCode::Unanswered, text).with("requestId", request.as_str()).into());
+            let answer = Answer::Deny { message: Some("Nobody answered in time.".to_owned()) };
+            self.watchdog.activity(Instant::now());
+            self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
         }
     }
 
@@ -285,8 +317,9 @@ impl Reins<'_> {
             Ending::Forced(_) => None,
             Ending::Asked(until) => Some(until),
             Ending::No => {
-                let silent = listening.then(|| self.watchdog.due(self.limits, tool)).flatten();
-                silent.into_iter().chain(deadline).min()
+                // An agent that waits for its caller owes nothing meanwhile.
+                let silent = (listening && !self.is_awaited()).then(|| self.watchdog.due(self.limits, tool)).flatten();
+                silent.into_iter().chain(deadline).chain(self.desk.as_ref().and_then(|desk| desk.due())).min()
             }
         }
     }
@@ -299,6 +332,9 @@ impl Reins<'_> {
             let text = format!("the run took longer than its deadline of {} s", self.limits.deadline.as_secs_f64());
             let failure = Failure::new(ErrorCode::DeadlineExceeded, text);
             return self.ask_to_stop(Cause::Failed(failure));
+        }
+        if self.is_awaited() {
+            return self.deny_unanswered();
         }
         let tool = self.story.transcript.running_tool();
         if self.watchdog.due(self.limits, tool).is_none_or(|due| due > Instant::now()) {
@@ -318,22 +354,11 @@ impl Reins<'_> {
     }
 }
 
-/// Says who could not be ended.
-fn left(survivors: &[Survivor]) -> Warning {
-    let names = survivors.iter().map(|survivor| format!("{} ({})", survivor.name, survivor.pid)).collect::<Vec<_>>();
-    let pids = survivors.iter().map(|survivor| survivor.pid).collect::<Vec<_>>();
-    let text = format!("processes of the run could not be ended: {}", names.join(", "));
-    Warning::new(WarningCode::ProcessesLeft, text).with("processes", pids)
-}
-
-/// Waits for something while the consumer gets what it has not got yet.
-async fn delivering<F: Future>(outbox: &mut Outbox, future: F) -> F::Output {
-    let mut future = std::pin::pin!(future);
-    loop {
-        tokio::select! {
-            output = &mut future => return output,
-            () = outbox.deliver(), if !outbox.is_empty() => {}
-        }
+/// What the caller of a session wants in mid-turn.
+async fn ask(desk: &mut Option<&mut Desk>) -> Asked {
+    match desk {
+        Some(desk) => desk.next().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -344,11 +369,6 @@ async fn has_exited(tree: &ProcessTree) -> bool {
         _ = tree.exited() => true,
         () = std::future::ready(()) => false,
     }
-}
-
-/// Whether a stream goes on after this read.
-fn is_more(read: &std::io::Result<usize>) -> bool {
-    matches!(read, Ok(count) if *count > 0)
 }
 
 async fn finished(terminate: &mut Option<Terminate<'_>>) {

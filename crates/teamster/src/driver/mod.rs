@@ -9,13 +9,16 @@
 //! for each attempt, and its stream is closed after the last one.
 
 pub(crate) mod attempts;
+pub(crate) mod desk;
 pub(crate) mod environment;
 mod live;
 pub(crate) mod outbox;
 mod overlay;
 mod prepare;
+mod process;
 pub(crate) mod redact;
 mod retry;
+pub(crate) mod session;
 mod stand_in;
 mod watchdog;
 
@@ -36,8 +39,8 @@ use crate::gate::Turn;
 use crate::run::Outlet;
 use attempts::Again;
 use environment::Environment;
-use live::Ended;
 use outbox::{Bounds, Outbox};
+use process::Ended;
 use redact::Redactor;
 
 /// What the host gives to a run.
@@ -76,7 +79,7 @@ pub(crate) async fn drive(mut turn: Turn, job: Job, outlet: Outlet) {
         () = turn.come() => false,
     };
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
-    let mut story = Story::new(plan.protocol, redactor, outbox, Instant::now());
+    let mut story = Story::new(plan.protocol, Arc::new(redactor), outbox, Instant::now());
     for warning in warnings {
         story.say(warning.into());
     }
@@ -89,11 +92,11 @@ pub(crate) async fn drive(mut turn: Turn, job: Job, outlet: Outlet) {
 }
 
 /// Waits for the start. An abort does not cut it short at once: what was started is ended where its end can be told.
-async fn start(
-    start: impl Future<Output = Result<prepare::Live, Failure>>,
+async fn start<T>(
+    start: impl Future<Output = Result<T, Failure>>,
     limits: &Limits,
     outlet: &Outlet,
-) -> Result<prepare::Live, Cause> {
+) -> Result<T, Cause> {
     let mut start = std::pin::pin!(start);
     let started = tokio::select! {
         biased;
@@ -107,7 +110,7 @@ async fn start(
 struct Story {
     protocol: Box<dyn Protocol>,
     transcript: Transcript,
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
     outbox: Outbox,
     actions: Vec<Action>,
     events: Vec<Event>,
@@ -119,7 +122,7 @@ struct Story {
 }
 
 impl Story {
-    fn new(protocol: Box<dyn Protocol>, redactor: Redactor, outbox: Outbox, started: Instant) -> Self {
+    fn new(protocol: Box<dyn Protocol>, redactor: Arc<Redactor>, outbox: Outbox, started: Instant) -> Self {
         let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
         let (panicked, heard) = (false, false);
         Self { protocol, transcript, redactor, outbox, actions, events, panicked, heard, started }

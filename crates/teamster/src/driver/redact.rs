@@ -46,6 +46,7 @@ const SECRET_ENDS: &[&str] = &["TOKEN", "_KEY", "_PASS", "_PAT", "_AUTH"];
 const PLACES: &[&str] = &["_FILE", "_PATH", "_DIR", "_SOCK", "_URL", "_URI", "GOOGLE_APPLICATION_CREDENTIALS"];
 
 /// The secrets of a run.
+#[derive(Default)]
 pub(crate) struct Redactor {
     /// What stands in the place of each.
     secrets: BTreeMap<String, String>,

@@ -4,12 +4,15 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use crate::request::{Attachment, AttachmentKind, PromptMode, RequestError, RunRequest};
+use crate::request::{Attachment, AttachmentKind, PromptMode, RequestError};
 
 /// The id of our `initialize` request.
 pub(super) const INITIALIZE: &str = "teamster-initialize";
 /// The id of our `interrupt` request.
 pub(super) const INTERRUPT: &str = "teamster-interrupt";
+
+/// The id of our `set_model` requests.
+pub(super) const SET_MODEL: &str = "teamster-set-model";
 
 /// Asks for what no flag gives: the words of subagents, and a schema of any length.
 pub(super) fn initialize(schema: Option<&Value>) -> Vec<u8> {
@@ -25,6 +28,18 @@ pub(super) fn interrupt() -> Vec<u8> {
     line(&json!({ "type": "control_request", "request_id": INTERRUPT, "request": { "subtype": "interrupt" } }))
 }
 
+/// Asks for another model.
+pub(super) fn set_model(model: &str) -> Vec<u8> {
+    let request = json!({ "subtype": "set_model", "model": model });
+    line(&json!({ "type": "control_request", "request_id": SET_MODEL, "request": request }))
+}
+
+/// Answers a request of the CLI.
+pub(super) fn respond(request_id: &str, response: &Value) -> Vec<u8> {
+    let response = json!({ "subtype": "success", "request_id": request_id, "response": response });
+    line(&json!({ "type": "control_response", "response": response }))
+}
+
 /// Refuses what the CLI asks of its host: a run can neither ask a person nor serve hooks, and a request without an
 /// answer would wait for ever.
 pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {
@@ -37,19 +52,23 @@ pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {
     line(&json!({ "type": "control_response", "response": response }))
 }
 
-/// The prompt with its attachments.
-pub(super) fn user_message(request: &RunRequest) -> Result<Vec<u8>, RequestError> {
-    let mut blocks = request.attachments.iter().map(attachment_block).collect::<Result<Vec<_>, _>>()?;
+/// A prompt with its attachments.
+pub(super) fn user_message(
+    prompt: &str,
+    attachments: &[Attachment],
+    mode: PromptMode,
+) -> Result<Vec<u8>, RequestError> {
+    let mut blocks = attachments.iter().map(attachment_block).collect::<Result<Vec<_>, _>>()?;
     let text = |text: &str| json!({ "type": "text", "text": text });
-    let content = match request.prompt_mode {
-        PromptMode::Agent if blocks.is_empty() => Value::String(request.prompt.clone()),
+    let content = match mode {
+        PromptMode::Agent if blocks.is_empty() => Value::String(prompt.to_owned()),
         PromptMode::Agent => {
-            blocks.push(text(&request.prompt));
+            blocks.push(text(prompt));
             Value::Array(blocks)
         }
         // 2.1.197 looks for a leading `/` and for `@path` in the last text block alone, and drops an empty one.
         PromptMode::Literal => {
-            blocks.extend([text(&request.prompt), text("")]);
+            blocks.extend([text(prompt), text("")]);
             Value::Array(blocks)
         }
     };

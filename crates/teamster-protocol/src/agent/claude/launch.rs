@@ -35,6 +35,16 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
     Ok(launch)
 }
 
+/// A session: the same process, which asks over its streams where a run could only deny.
+pub(super) fn session(request: &RunRequest) -> Result<Launch, RequestError> {
+    let mut launch = launch(request)?;
+    // What is to be read only asks for nothing: it denies.
+    if request.permissions.mode != PermissionMode::ReadOnly {
+        launch.arg("--permission-prompt-tool").arg("stdio");
+    }
+    Ok(launch)
+}
+
 fn output(launch: &mut Launch, request: &RunRequest) {
     if request.output == OutputMode::Batch {
         launch.arg("--output-format").arg("json");

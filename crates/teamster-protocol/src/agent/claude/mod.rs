@@ -6,6 +6,7 @@
 
 mod abilities;
 mod control;
+mod dialog;
 mod failure;
 mod launch;
 mod message;
@@ -35,5 +36,11 @@ impl Agent for Claude {
         let launch = launch::launch(request)?;
         let protocol = Box::new(protocol::Stream::new(request)?);
         Ok(Plan { launch, protocol })
+    }
+
+    fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
+        let launch = launch::session(request)?;
+        let protocol = Box::new(protocol::Stream::session(request));
+        Ok(Some(Plan { launch, protocol }))
     }
 }

@@ -1,5 +1,7 @@
 //! What a run adds up to: usage, cost, turns, and the outcome made of them.
 
+use std::collections::BTreeMap;
+
 use super::wire::{ApiUsage, ModelUsage, ResultLine};
 use crate::agent::failure::Judgement;
 use crate::event::{ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
@@ -16,6 +18,17 @@ pub(super) struct Tally {
     denials: Vec<PermissionDenial>,
     stop_reason: Option<StopReason>,
     model: Option<String>,
+    /// What the process had come to when the turn of a session began, and has come to now.
+    before: Totals,
+    now: Totals,
+}
+
+/// What a result line adds up over the whole process.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    usage: Usage,
+    cost_usd: f64,
+    api_ms: u64,
 }
 
 impl Tally {
@@ -28,7 +41,18 @@ impl Tally {
             denials: Vec::new(),
             stop_reason: None,
             model: None,
+            before: Totals::default(),
+            now: Totals::default(),
         }
+    }
+
+    /// Another turn of a session begins: what was added up until now is not its own.
+    pub(super) fn next_turn(&mut self) {
+        self.usage = Usage::default();
+        self.num_turns = 0;
+        self.denials.clear();
+        self.stop_reason = None;
+        self.before = self.now.clone();
     }
 
     /// Notes that a turn begins; tells whether it is the first.
@@ -53,8 +77,10 @@ impl Tally {
     }
 
     /// The outcome that a result line gives. Per turn in it: turns, denials, stop reason. Over the whole process: cost,
-    /// model usage, API time; a resumed process starts from zero, so these are the run's own.
+    /// model usage, API time; a resumed process starts from zero, so these are the run's own, or those of the session's
+    /// turns.
     pub(super) fn outcome(&mut self, line: ResultLine, judgement: Option<Judgement>) -> Outcome {
+        let usage = self.usage_of(&line);
         let (failure, told_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
         self.denials.extend(line.permission_denials.into_iter().map(|denial| PermissionDenial {
@@ -87,14 +113,22 @@ impl Tally {
         // A document without messages: the figures alone say who answered.
         let mut models = line.model_usage.iter().flatten().map(|(model, _)| model.clone());
         let only_model = models.next().filter(|_| models.next().is_none());
+        let total_cost_usd = line.total_cost_usd.map(|total| {
+            self.now.cost_usd = total;
+            cost_since(total, self.before.cost_usd)
+        });
+        let api_duration_ms = line.duration_api_ms.map(|total| {
+            self.now.api_ms = total;
+            total.saturating_sub(self.before.api_ms)
+        });
         Outcome {
             failure,
             told_by: told_by.flatten(),
             interrupted,
             session_id,
-            usage: usage(line.model_usage.as_ref(), line.usage.as_ref()).map(|usage| (usage, UsageScope::Run)),
-            total_cost_usd: line.total_cost_usd,
-            api_duration_ms: line.duration_api_ms,
+            usage: usage.map(|usage| (usage, UsageScope::Run)),
+            total_cost_usd,
+            api_duration_ms,
             num_turns: Some(self.num_turns),
             stop_reason,
             permission_denials: self.denials.clone(),
@@ -102,11 +136,25 @@ impl Tally {
             model: self.model.clone().or(only_model),
         }
     }
+
+    /// All API calls. `usage` of the result is the main loop alone, and zero after a redone call (`err_cut_once`);
+    /// `modelUsage` has subagents and helper calls too, as the cost has.
+    fn usage_of(&mut self, line: &ResultLine) -> Option<Usage> {
+        let sum = sum_of(line.model_usage.as_ref());
+        if sum.is_zero() {
+            return line.usage.as_ref().map(of_api);
+        }
+        self.now.usage = sum;
+        Some(self.now.usage.since(&self.before.usage))
+    }
 }
 
-/// All API calls of the process. `usage` of the result is the main loop alone, and zero after a redone call
-/// (`err_cut_once`); `modelUsage` has subagents and helper calls too, as the cost has.
-fn usage(models: Option<&std::collections::BTreeMap<String, ModelUsage>>, main: Option<&ApiUsage>) -> Option<Usage> {
+/// In dollars to the millionth of a cent: the difference of two sums has digits that mean nothing.
+fn cost_since(total: f64, before: f64) -> f64 {
+    if before == 0.0 { total } else { ((total - before).max(0.0) * 1e8).round() / 1e8 }
+}
+
+fn sum_of(models: Option<&BTreeMap<String, ModelUsage>>) -> Usage {
     let mut sum = Usage::default();
     for model in models.into_iter().flatten().map(|(_, usage)| usage) {
         sum += &Usage {
@@ -117,7 +165,7 @@ fn usage(models: Option<&std::collections::BTreeMap<String, ModelUsage>>, main: 
             reasoning_tokens: None,
         };
     }
-    if sum.is_zero() { main.map(of_api) } else { Some(sum) }
+    sum
 }
 
 fn of_api(usage: &ApiUsage) -> Usage {

@@ -6,11 +6,12 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::dialog::Dialog;
 use super::message::{Streamed, Voice};
 use super::outcome::Tally;
 use super::wire::{
-    Block, ControlRequestLine, InitLine, Line, MessageHead, MessageLine, RateLimitLine, ResultLine, StreamEvent,
-    SystemLine,
+    Block, ControlCancelLine, ControlRequestLine, ControlResponse, ControlResponseLine, InitLine, Line, MessageHead,
+    MessageLine, RateLimitLine, ResultLine, StreamEvent, SystemLine,
 };
 use super::{control, failure, notices, tools};
 use crate::agent::line;
@@ -18,15 +19,17 @@ use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, McpServerState, MessageId, Retract, ToolId, ToolResult, Warning,
     WarningCode,
 };
-use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
-use crate::request::{Conversation, OutputMode, RequestError, RunRequest};
+use crate::protocol::{Action, Command, ExitReport, Input, Outcome, Protocol};
+use crate::request::{Conversation, OutputMode, Prompt, PromptMode, RequestError, RunRequest};
 
 type Actions = Vec<Action>;
 
 /// One run of Claude Code.
 pub(super) struct Stream {
-    /// What is written at the start; `None` where the prompt goes another way.
-    opening: Option<[Vec<u8>; 2]>,
+    /// What is written at the start.
+    opening: Vec<Vec<u8>>,
+    /// Whether the CLI is spoken to over its standard input.
+    speaks: bool,
     /// The session that must answer.
     expected_session: Option<String>,
     servers: Vec<String>,
@@ -41,6 +44,14 @@ pub(super) struct Stream {
     text_told: bool,
     tally: Tally,
     phase: Phase,
+    /// Where this is a session.
+    session: Option<Session>,
+}
+
+/// What a session has beside a run.
+struct Session {
+    prompt_mode: PromptMode,
+    dialog: Dialog,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,17 +65,31 @@ enum Phase {
 }
 
 impl Stream {
+    /// A run: a session of one turn, or a document.
     pub(super) fn new(request: &RunRequest) -> Result<Self, RequestError> {
-        let opening = match request.output {
-            OutputMode::Batch => None,
-            _ => Some([control::initialize(request.schema.as_ref()), control::user_message(request)?]),
+        let opening = if request.output == OutputMode::Batch {
+            Vec::new()
+        } else {
+            let prompt = control::user_message(&request.prompt, &request.attachments, request.prompt_mode)?;
+            vec![control::initialize(request.schema.as_ref()), prompt]
         };
+        Ok(Self::with(opening, request, None))
+    }
+
+    /// A session, whose prompts come turn by turn.
+    pub(super) fn session(request: &RunRequest) -> Self {
+        let session = Session { prompt_mode: request.prompt_mode, dialog: Dialog::default() };
+        Self::with(vec![control::initialize(request.schema.as_ref())], request, Some(session))
+    }
+
+    fn with(opening: Vec<Vec<u8>>, request: &RunRequest, session: Option<Session>) -> Self {
         let expected_session = match &request.conversation {
             // `--resume` takes a title too; only an id can be compared.
             Conversation::Resume(id) if is_uuid(id.as_str()) => Some(id.to_string()),
             _ => None,
         };
-        Ok(Self {
+        Self {
+            speaks: !opening.is_empty(),
             opening,
             expected_session,
             servers: request.mcp_servers.keys().cloned().collect(),
@@ -76,7 +101,60 @@ impl Stream {
             text_told: false,
             tally: Tally::new(request.schema.is_some()),
             phase: Phase::Open,
-        })
+            session,
+        }
+    }
+
+    fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
+        match command {
+            Command::Send(prompt) => self.send(prompt, actions),
+            Command::Answer { request, answer } => {
+                actions.extend(self.session.as_mut().and_then(|session| session.dialog.answer(request, answer)));
+            }
+            Command::SetModel(model) => actions.push(Action::Write(control::set_model(model))),
+            // Ours are more than the CLI's modes: tools that are denied by flags.
+            Command::SetPermissionMode(_) => actions.push(Action::Reopen),
+            Command::Close => actions.push(Action::CloseStdin),
+        }
+    }
+
+    /// A turn of a session begins.
+    fn send(&mut self, prompt: &Prompt, actions: &mut Actions) {
+        let Some(session) = &mut self.session else { return };
+        match control::user_message(&prompt.text, &prompt.attachments, session.prompt_mode) {
+            Ok(bytes) => actions.push(Action::Write(bytes)),
+            Err(error) => {
+                let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
+                return actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
+            }
+        }
+        if self.phase == Phase::Answered {
+            self.phase = Phase::Open;
+        }
+        (self.streamed, self.api_error, self.text_told) = (None, None, false);
+        self.tally.next_turn();
+    }
+
+    /// The CLI asks its host.
+    fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
+        let ControlRequestLine { request_id, request } = line;
+        actions.push(match &mut self.session {
+            Some(session) if request.subtype == "can_use_tool" => session.dialog.ask(request_id, request),
+            _ => Action::Write(control::refuse(&request_id, &request.subtype)),
+        });
+    }
+
+    /// The CLI answers a request of ours. Only a refusal is news.
+    fn answered(response: ControlResponse, actions: &mut Actions) {
+        actions.push(match response {
+            ControlResponse { subtype, request_id, error }
+                if subtype == "error" && request_id == control::SET_MODEL =>
+            {
+                let text = format!("the model was not changed: {}", error.unwrap_or_default());
+                warning(WarningCode::OptionIgnored, text)
+            }
+            _ => Action::Alive,
+        });
     }
 
     fn object(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
@@ -99,8 +177,16 @@ impl Stream {
                 self.rate_limit = Some(line.rate_limit_info.status);
             }
             ("control_request", _) => {
-                let line: ControlRequestLine = serde_json::from_str(text)?;
-                actions.push(Action::Write(control::refuse(&line.request_id, &line.request.subtype)));
+                self.asked(serde_json::from_str(text)?, actions);
+            }
+            ("control_cancel_request", _) => {
+                let line: ControlCancelLine = serde_json::from_str(text)?;
+                let dialog = self.session.as_mut().map(|session| &mut session.dialog);
+                actions.extend(dialog.and_then(|dialog| dialog.withdraw(&line.request_id)));
+            }
+            ("control_response", _) => {
+                let line: ControlResponseLine = serde_json::from_str(text)?;
+                Self::answered(line.response, actions);
             }
             // Heartbeats say nothing about the agent's work: the second counts the seconds of a tool, be it stuck or not.
             ("keep_alive" | "tool_progress", _) => {}
@@ -332,8 +418,10 @@ impl Stream {
         let before = failure::Before { api_error: api_error.as_deref(), rate_limit: self.rate_limit.as_deref() };
         let judgement = failure::of_result(&line, before);
         actions.push(Action::Outcome(Box::new(self.tally.outcome(line, judgement))));
-        if self.opening.is_some() {
-            actions.push(Action::CloseStdin);
+        match &mut self.session {
+            Some(session) => session.dialog.clear(actions),
+            None if self.speaks => actions.push(Action::CloseStdin),
+            None => {}
         }
         self.phase = Phase::Answered;
     }
@@ -343,9 +431,7 @@ impl Protocol for Stream {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             Input::Started => {
-                if let Some(opening) = &mut self.opening {
-                    actions.extend(opening.iter_mut().map(|bytes| Action::Write(std::mem::take(bytes))));
-                }
+                actions.extend(std::mem::take(&mut self.opening).into_iter().map(Action::Write));
             }
             Input::Line(_) if self.phase == Phase::Refused => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
@@ -358,8 +444,9 @@ impl Protocol for Stream {
                     actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
                 }
             }
-            Input::Interrupt if self.opening.is_some() => actions.push(Action::Write(control::interrupt())),
+            Input::Interrupt if self.speaks => actions.push(Action::Write(control::interrupt())),
             Input::Interrupt => actions.push(Action::Interrupt),
+            Input::Command(command) => self.command(command, actions),
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }

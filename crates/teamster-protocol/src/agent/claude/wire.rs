@@ -179,9 +179,36 @@ pub(super) struct ControlRequestLine {
     pub(super) request: ControlRequest,
 }
 
-#[derive(Debug, Deserialize)]
+/// What the CLI asks of its host; the fields beside the first are those of `can_use_tool`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct ControlRequest {
     pub(super) subtype: String,
+    pub(super) tool_name: Option<String>,
+    pub(super) input: Value,
+    pub(super) tool_use_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) permission_suggestions: Vec<Value>,
+}
+
+/// `control_cancel_request`: the CLI waits for the answer to its request no longer.
+#[derive(Debug, Deserialize)]
+pub(super) struct ControlCancelLine {
+    pub(super) request_id: String,
+}
+
+/// `control_response`: the answer to a request of ours.
+#[derive(Debug, Deserialize)]
+pub(super) struct ControlResponseLine {
+    pub(super) response: ControlResponse,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ControlResponse {
+    pub(super) subtype: String,
+    pub(super) request_id: String,
+    pub(super) error: Option<String>,
 }
 
 /// `result`. Only what makes it a success or a failure must be as we know it; a figure of another form is a figure less,

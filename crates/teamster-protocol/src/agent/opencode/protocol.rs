@@ -311,7 +311,8 @@ impl Stream {
 impl Protocol for Stream {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
-            Input::Started => {}
+            // A session's turns are runs.
+            Input::Started | Input::Command(_) => {}
             Input::Line(_) if self.closed => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {

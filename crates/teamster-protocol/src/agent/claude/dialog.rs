@@ -1,0 +1,146 @@
+//! What the CLI asks its user in a session, and the answers (`can_use_tool` of 2.1.197's control protocol).
+//!
+//! Invariant: an answer is written once, for a request that waits, and allows nothing that was not asked for.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::control;
+use super::wire::ControlRequest;
+use crate::event::{
+    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
+};
+use crate::protocol::Action;
+use crate::request::Answer;
+
+/// The tool by which the model asks its user to choose.
+const ASK: &str = "AskUserQuestion";
+
+/// Requests that wait, by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Dialog {
+    open: BTreeMap<String, Asked>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    input: Value,
+    /// What the CLI would do to ask no more.
+    suggestions: Vec<Value>,
+    is_question: bool,
+}
+
+impl Dialog {
+    /// The CLI waits for leave to call a tool.
+    pub(super) fn ask(&mut self, id: String, request: ControlRequest) -> Action {
+        let ControlRequest { tool_name, input, tool_use_id, permission_suggestions, .. } = request;
+        let tool_name = tool_name.unwrap_or_default();
+        let questions = if tool_name == ASK { questions(&input) } else { Vec::new() };
+        let is_question = !questions.is_empty();
+        let request_id = RequestId::from(id.as_str());
+        let event = if is_question {
+            Event::Question(Box::new(Question { request_id, questions }))
+        } else {
+            Event::PermissionRequest(Box::new(PermissionRequest {
+                request_id,
+                tool_id: tool_use_id.map(Into::into),
+                tool_name,
+                input: input.clone(),
+                options: options(!permission_suggestions.is_empty()),
+            }))
+        };
+        self.open.insert(id, Asked { input, suggestions: permission_suggestions, is_question });
+        Action::Emit(event)
+    }
+
+    /// The CLI waits no longer.
+    pub(super) fn withdraw(&mut self, id: &str) -> Option<Action> {
+        self.open.remove(id).map(|_| Action::Withdraw(RequestId::from(id)))
+    }
+
+    /// Writes the answer to a request that waits.
+    pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer) -> Option<Action> {
+        let asked = self.open.remove(id.as_str())?;
+        Some(Action::Write(control::respond(id.as_str(), &response(asked, answer))))
+    }
+
+    /// Nothing waits any more: the turn is over.
+    pub(super) fn clear(&mut self, actions: &mut Vec<Action>) {
+        actions.extend(
+            std::mem::take(&mut self.open).into_keys().map(|id| Action::Withdraw(RequestId::from(id.as_str()))),
+        );
+    }
+}
+
+fn response(asked: Asked, answer: &Answer) -> Value {
+    let Asked { input, suggestions, is_question } = asked;
+    // `updatedInput` must be there, or the CLI takes the answer for a denial.
+    match answer {
+        Answer::Choose(chosen) if is_question => {
+            json!({ "behavior": "allow", "updatedInput": with_answers(input, chosen) })
+        }
+        // A choice is no leave, and leave is no choice.
+        Answer::Choose(_) => deny("That is no answer to a permission request."),
+        Answer::Allow { .. } | Answer::AllowAlways if is_question => deny("The user did not choose."),
+        Answer::Allow { input: other } => {
+            json!({ "behavior": "allow", "updatedInput": other.clone().unwrap_or(input) })
+        }
+        Answer::AllowAlways => {
+            let rules: Vec<Value> = suggestions.into_iter().map(for_this_session).collect();
+            json!({ "behavior": "allow", "updatedInput": input, "updatedPermissions": rules })
+        }
+        Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
+    }
+}
+
+fn deny(message: &str) -> Value {
+    json!({ "behavior": "deny", "message": message })
+}
+
+/// As it is suggested, it would be written into a file of the project.
+fn for_this_session(mut suggestion: Value) -> Value {
+    if let Some(fields) = suggestion.as_object_mut() {
+        fields.insert("destination".to_owned(), "session".into());
+    }
+    suggestion
+}
+
+fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Value {
+    let answers: Map<_, _> = chosen.iter().map(|(id, labels)| (id.clone(), labels.join(", ").into())).collect();
+    if let Some(fields) = input.as_object_mut() {
+        fields.insert("answers".to_owned(), answers.into());
+    }
+    input
+}
+
+fn options(always: bool) -> Vec<PermissionOption> {
+    let option =
+        |id: &str, name: &str, kind| PermissionOption { option_id: id.to_owned(), name: name.to_owned(), kind };
+    let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
+    if always {
+        options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
+    }
+    options.push(option("deny", "Deny", PermissionOptionKind::RejectOnce));
+    options
+}
+
+/// `{"questions": [{"question", "options": [{"label", "description"}], "multiSelect"}]}`; the question is its own id.
+fn questions(input: &Value) -> Vec<QuestionItem> {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let option = |option: &Value| {
+        Some(QuestionOption { label: text(option, "label")?, description: text(option, "description") })
+    };
+    let item = |question: &Value| {
+        let words = text(question, "question")?;
+        let options = question.get("options").and_then(Value::as_array);
+        Some(QuestionItem {
+            id: words.clone(),
+            text: words,
+            options: options.into_iter().flatten().filter_map(option).collect(),
+            multiple: question.get("multiSelect").and_then(Value::as_bool),
+        })
+    };
+    let questions = input.get("questions").and_then(Value::as_array);
+    questions.into_iter().flatten().filter_map(item).collect()
+}

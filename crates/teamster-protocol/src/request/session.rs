@@ -1,0 +1,100 @@
+//! What a caller says in a session, turn by turn.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::validate::no_nul;
+use super::{Attachment, Conversation, OutputMode, RequestError, RunRequest};
+
+/// What the model is told in one turn.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Prompt {
+    /// The words.
+    pub text: String,
+    /// Files that go to the model with them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+impl Prompt {
+    /// Checks everything that can be known without a look at the machine.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), RequestError> {
+        if self.text.trim().is_empty() {
+            return Err(RequestError::EmptyPrompt);
+        }
+        no_nul("the prompt", &self.text)
+    }
+}
+
+impl<T: Into<String>> From<T> for Prompt {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), attachments: Vec::new() }
+    }
+}
+
+impl std::fmt::Debug for Prompt {
+    /// Shows no words.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Prompt")
+            .field("text", &format_args!("{} bytes", self.text.len()))
+            .field("attachments", &self.attachments)
+            .finish()
+    }
+}
+
+/// The answer to a permission request or to a question of the agent's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// This once; with other arguments, if some are given.
+    Allow {
+        /// What the tool is called with instead.
+        input: Option<Value>,
+    },
+    /// This, and the like of it until the session's end.
+    AllowAlways,
+    /// No.
+    Deny {
+        /// Why, for the model to read.
+        message: Option<String>,
+    },
+    /// What is chosen, by the question's id: labels of options, or words of one's own.
+    Choose(BTreeMap<String, Vec<String>>),
+}
+
+impl RunRequest {
+    /// Checks the request as the frame of a session, whose prompts come turn by turn.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate_session(&self) -> Result<(), RequestError> {
+        let refuse = |first, why| Err(RequestError::Contradiction { first, second: "a session", why });
+        if !self.prompt.is_empty() || !self.attachments.is_empty() {
+            return refuse("a prompt or attachments in the request", "they are sent turn by turn");
+        }
+        if self.output == OutputMode::Batch {
+            return refuse("batch output", "it is the end of a process, and a session goes on");
+        }
+        if self.retries.max > 0 {
+            return refuse("retries", "the session may hold the prompt already; send it again instead");
+        }
+        let mut frame = self.clone();
+        "x".clone_into(&mut frame.prompt);
+        frame.validate()
+    }
+
+    /// The run that is one turn of a session with this frame.
+    #[must_use]
+    pub fn turn(&self, prompt: Prompt, conversation: Conversation) -> Self {
+        let Prompt { text, attachments } = prompt;
+        Self { prompt: text, attachments, conversation, ..self.clone() }
+    }
+}

@@ -1,0 +1,243 @@
+//! The desk of a session: what its caller orders while a turn runs, and which requests of the agent wait for an answer.
+//!
+//! Invariants: turns are taken in the order in which they were sent; a request is answered once; who answers what does not
+//! wait is told so; a handler that panics has denied.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use teamster_process::StdinWriter;
+use teamster_protocol::event::{Event, RequestId, Warning, WarningCode};
+use teamster_protocol::protocol::{Action, Command, Input, Protocol};
+use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::task::{Id, JoinSet};
+use tokio::time::Instant;
+
+use crate::run::Outlet;
+use crate::session::{AnswerError, Handler};
+
+/// Events between turns that are kept for the next one; more would be an agent that speaks when it was not asked.
+const MOST_KEPT: usize = 1000;
+
+/// What the caller of a session orders.
+pub(crate) enum Order {
+    Turn(TurnOrder),
+    Answer {
+        request: RequestId,
+        answer: Answer,
+        told: oneshot::Sender<Result<(), AnswerError>>,
+    },
+    SetModel(String),
+    SetPermissionMode(PermissionMode),
+    /// No more orders come; the end of those that were given is to be waited for.
+    Close,
+}
+
+/// A turn that is to be taken.
+pub(crate) struct TurnOrder {
+    pub(crate) prompt: Prompt,
+    pub(crate) outlet: Outlet,
+    /// Among those that wait.
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// What an order asks of the agent in mid-turn.
+pub(super) enum Asked {
+    Answer { request: RequestId, answer: Answer },
+    SetModel(String),
+    SetPermissionMode(PermissionMode),
+}
+
+/// What the driver of a session knows of its caller.
+pub(crate) struct Desk {
+    orders: mpsc::Receiver<Order>,
+    /// Nothing comes any more.
+    closed: bool,
+    turns: VecDeque<TurnOrder>,
+    /// Requests of the agent that wait, and until when.
+    open: BTreeMap<RequestId, Option<Instant>>,
+    handler: Option<Handler>,
+    /// Handlers at work, and for which request.
+    handling: JoinSet<Answer>,
+    handled: HashMap<Id, RequestId>,
+    /// What the session's turns have in common, as it was last ordered.
+    pub(super) frame: RunRequest,
+}
+
+impl Desk {
+    pub(crate) fn new(orders: mpsc::Receiver<Order>, handler: Option<Handler>, frame: RunRequest) -> Self {
+        Self {
+            orders,
+            closed: false,
+            turns: VecDeque::new(),
+            open: BTreeMap::new(),
+            handler,
+            handling: JoinSet::new(),
+            handled: HashMap::new(),
+            frame,
+        }
+    }
+
+    /// The next turn; `None` when there will be none. Can be dropped and called again at any time.
+    pub(super) async fn turn(&mut self, mut between: impl FnMut(Asked)) -> Option<TurnOrder> {
+        loop {
+            if let Some(turn) = self.turns.pop_front() {
+                return Some(turn);
+            }
+            if self.closed {
+                return None;
+            }
+            let order = self.orders.recv().await;
+            if let Some(asked) = self.take(order) {
+                between(asked);
+            }
+        }
+    }
+
+    /// What is asked of the agent in mid-turn. Can be dropped and called again at any time.
+    pub(super) async fn next(&mut self) -> Asked {
+        loop {
+            let asked = tokio::select! {
+                order = self.orders.recv(), if !self.closed => self.take(order),
+                Some(handled) = self.handling.join_next_with_id() => self.handled(handled),
+                else => std::future::pending().await,
+            };
+            if let Some(asked) = asked {
+                return asked;
+            }
+        }
+    }
+
+    fn take(&mut self, order: Option<Order>) -> Option<Asked> {
+        match order {
+            Some(Order::Turn(turn)) => self.turns.push_back(turn),
+            Some(Order::Answer { request, answer, told }) => {
+                let waits = self.open.remove(&request).is_some();
+                // Who asked may have gone.
+                _ = told.send(if waits { Ok(()) } else { Err(AnswerError::NotWaiting { request: request.clone() }) });
+                return waits.then_some(Asked::Answer { request, answer });
+            }
+            Some(Order::SetModel(model)) => {
+                self.frame.model = Some(model.clone());
+                return Some(Asked::SetModel(model));
+            }
+            Some(Order::SetPermissionMode(mode)) => {
+                self.frame.permissions.mode = mode;
+                return Some(Asked::SetPermissionMode(mode));
+            }
+            Some(Order::Close) | None => {
+                self.closed = true;
+                self.orders.close();
+            }
+        }
+        None
+    }
+
+    fn handled(&mut self, handled: Result<(Id, Answer), tokio::task::JoinError>) -> Option<Asked> {
+        let (id, answer) = match handled {
+            Ok((id, answer)) => (id, answer),
+            Err(panicked) => (panicked.id(), Answer::Deny { message: None }),
+        };
+        let request = self.handled.remove(&id)?;
+        self.open.remove(&request).map(|_| Asked::Answer { request, answer })
+    }
+
+    /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.
+    pub(super) fn note(&mut self, event: &Event, limit: Duration) {
+        let request = match event {
+            Event::PermissionRequest(request) => &request.request_id,
+            Event::Question(question) => &question.request_id,
+            _ => return,
+        };
+        let until = (!limit.is_zero()).then(|| Instant::now() + limit);
+        self.open.insert(request.clone(), until);
+        if let Some(handler) = &self.handler {
+            let (handler, event) = (Arc::clone(handler), event.clone());
+            let task = self.handling.spawn(async move { handler(event).await });
+            self.handled.insert(task.id(), request.clone());
+        }
+    }
+
+    /// The agent does not wait for this any more.
+    pub(super) fn withdraw(&mut self, request: &RequestId) {
+        self.open.remove(request);
+    }
+
+    /// The turn is over: nothing waits.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+        self.handling.abort_all();
+        self.handled.clear();
+    }
+
+    /// Whether the agent waits for its caller.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// When the first request will have waited for too long.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.open.values().copied().flatten().min()
+    }
+
+    /// Takes the requests that have waited for too long.
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<RequestId> {
+        let is_over = |until: &Option<Instant>| until.is_some_and(|until| until <= now);
+        let over: Vec<_> = self.open.iter().filter(|(_, until)| is_over(until)).map(|(id, _)| id.clone()).collect();
+        self.open.retain(|_, until| !is_over(until));
+        over
+    }
+}
+
+/// What an agent says between turns.
+#[derive(Default)]
+pub(super) struct Kept {
+    events: Vec<Event>,
+    lost: usize,
+    actions: Vec<Action>,
+    /// Another process is to go on with the conversation: it was asked for, or the protocol panicked.
+    pub(super) reopen: bool,
+}
+
+impl Kept {
+    /// Tells the protocol what happened between turns, and does what it says.
+    pub(super) fn tell(&mut self, protocol: &mut dyn Protocol, input: Input<'_>, stdin: &mut StdinWriter) {
+        let actions = &mut self.actions;
+        if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, actions))).is_err() {
+            self.reopen = true;
+        }
+        let mut unasked = Vec::new();
+        for action in self.actions.drain(..) {
+            match action {
+                Action::Emit(Event::PermissionRequest(request)) => unasked.push(request.request_id),
+                Action::Emit(Event::Question(question)) => unasked.push(question.request_id),
+                Action::Emit(event) if self.events.len() < MOST_KEPT => self.events.push(event),
+                Action::Emit(_) => self.lost += 1,
+                Action::Write(bytes) => stdin.push(Bytes::from(bytes)),
+                Action::CloseStdin => stdin.close_when_written(),
+                Action::Reopen | Action::Stop => self.reopen = true,
+                _ => {}
+            }
+        }
+        // Nobody is there who could say more than no.
+        for request in unasked {
+            let answer = Answer::Deny { message: Some("No turn is running.".to_owned()) };
+            self.tell(protocol, Input::Command(Command::Answer { request: &request, answer: &answer }), stdin);
+        }
+    }
+
+    /// What was said, for the next turn.
+    pub(super) fn take(&mut self) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.events);
+        let lost = std::mem::take(&mut self.lost);
+        if lost > 0 {
+            let text = format!("the agent said more between turns than is kept: {lost} events are missing");
+            events.push(Warning::new(WarningCode::Notice, text).into());
+        }
+        events
+    }
+}

@@ -1,0 +1,161 @@
+//! A process that was started: listened to between turns, ended when its time has come.
+
+use teamster_process::{Exit, Frame, OutputReader, ProcessTree, StdinWriter, Survivor, TailReader};
+use teamster_protocol::event::{LeftProcess, Warning, WarningCode};
+use teamster_protocol::protocol::{Command, Input, Protocol};
+use teamster_protocol::request::{Background, Limits};
+use teamster_protocol::transcript::Cause;
+use tokio::time::{Instant, timeout};
+
+use super::Story;
+use super::desk::Kept;
+use super::live::attend;
+use super::outbox::Outbox;
+use super::prepare::{Belongings, Live};
+use crate::run::Outlet;
+
+/// How a process ended, as the driver saw it.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// Why we ended it, if we did.
+    pub(super) cause: Option<Cause>,
+    pub(super) exit: Option<Exit>,
+    pub(super) stderr: String,
+    /// Who lives on.
+    pub(super) left: Vec<LeftProcess>,
+}
+
+/// A process that was started, and what it writes.
+#[derive(Debug)]
+pub(super) struct Process {
+    // When all of this is dropped, the tree goes before the belongings.
+    pub(super) tree: ProcessTree,
+    belongings: Belongings,
+    background: Background,
+    pub(super) stdin: StdinWriter,
+    pub(super) streams: Streams,
+}
+
+/// How a process was left.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// Why it is ended, if it is.
+    pub(super) cause: Option<Cause>,
+    /// Since when it is being ended by force.
+    pub(super) forced: Option<Instant>,
+    /// Whether its leader lives: a session's turn is over, and the next one may come.
+    pub(super) lives: bool,
+    /// Whether another process is to go on with the conversation.
+    pub(super) reopen: bool,
+}
+
+/// What the CLI writes.
+#[derive(Debug)]
+pub(super) struct Streams {
+    pub(super) output: OutputReader,
+    pub(super) output_open: bool,
+    pub(super) diagnostics: TailReader,
+    pub(super) diagnostics_open: bool,
+}
+
+/// Lives through a process, from its first moment to its last.
+pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
+    let mut process = Process::new(live);
+    let seen = attend(&mut process, &[Input::Started], story, limits, outlet, None, started).await;
+    process.end(seen, story, limits).await
+}
+
+impl Process {
+    pub(super) fn new(live: Live) -> Self {
+        let Live { belongings, tree, output, diagnostics, stdin, background, .. } = live;
+        let streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
+        Self { tree, belongings, background, stdin, streams }
+    }
+
+    /// Ends whoever is left of the tree, and removes what belonged to it.
+    pub(super) async fn end(self, seen: Seen, story: &mut Story, limits: &Limits) -> Ended {
+        let Self { tree, belongings, background, streams, .. } = self;
+        let Seen { cause, forced, .. } = seen;
+        let grace = forced.map_or(limits.grace, |since| limits.grace.saturating_sub(since.elapsed()));
+        let keep = background == Background::Keep && cause.is_none() && forced.is_none();
+        let end = delivering(&mut story.outbox, async {
+            let survivors = if keep { Vec::new() } else { tree.terminate(grace).await };
+            let exit = tree.exited().await;
+            let kept = if keep { tree.leave().await } else { Vec::new() };
+            (survivors, kept, exit)
+        });
+        let (survivors, kept, exit) = end.await;
+        delivering(&mut story.outbox, belongings.remove()).await;
+        if !survivors.is_empty() {
+            story.say(left(&survivors).into());
+        }
+        let left = survivors.into_iter().chain(kept).map(|Survivor { pid, name }| LeftProcess { pid, name }).collect();
+        Ended { cause, exit: Some(exit), stderr: streams.diagnostics.text(), left }
+    }
+
+    /// Listens between turns, and returns when the leader has exited. What is said then goes to the protocol, which may
+    /// have to answer; what is to be told waits for the next turn. Can be dropped and called again at any time.
+    pub(super) async fn idle(&mut self, protocol: &mut dyn Protocol, kept: &mut Kept) {
+        let Self { tree, stdin, streams, .. } = self;
+        loop {
+            tokio::select! {
+                _ = tree.exited() => return,
+                read = streams.output.fill(), if streams.output_open => {
+                    streams.output_open = is_more(&read);
+                    while let Some(frame) = streams.output.next() {
+                        if let Frame::Line(line) | Frame::Unterminated(line) = frame {
+                            kept.tell(protocol, Input::Line(line), stdin);
+                        }
+                    }
+                }
+                read = streams.diagnostics.fill(), if streams.diagnostics_open => {
+                    streams.diagnostics_open = is_more(&read);
+                }
+                _ = stdin.flush(), if !stdin.is_idle() => {}
+            }
+        }
+    }
+
+    /// Tells the protocol what happens between turns.
+    pub(super) fn tell(&mut self, protocol: &mut dyn Protocol, kept: &mut Kept, input: Input<'_>) {
+        kept.tell(protocol, input, &mut self.stdin);
+    }
+
+    /// Asks the leader to exit, and waits for that and for its tree to be gone, for so long at most; then it is ended.
+    pub(super) async fn close(mut self, protocol: &mut dyn Protocol, limits: &Limits) {
+        let mut kept = Kept::default();
+        kept.tell(protocol, Input::Command(Command::Close), &mut self.stdin);
+        _ = timeout(limits.grace, self.idle(protocol, &mut kept)).await;
+        let Self { tree, belongings, background, .. } = self;
+        if background == Background::Keep {
+            tree.leave().await;
+        } else {
+            tree.terminate(limits.grace).await;
+        }
+        belongings.remove().await;
+    }
+}
+
+/// Says who could not be ended.
+fn left(survivors: &[Survivor]) -> Warning {
+    let names = survivors.iter().map(|survivor| format!("{} ({})", survivor.name, survivor.pid)).collect::<Vec<_>>();
+    let pids = survivors.iter().map(|survivor| survivor.pid).collect::<Vec<_>>();
+    let text = format!("processes of the run could not be ended: {}", names.join(", "));
+    Warning::new(WarningCode::ProcessesLeft, text).with("processes", pids)
+}
+
+/// Waits for something while the consumer gets what it has not got yet.
+async fn delivering<F: Future>(outbox: &mut Outbox, future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    loop {
+        tokio::select! {
+            output = &mut future => return output,
+            () = outbox.deliver(), if !outbox.is_empty() => {}
+        }
+    }
+}
+
+/// Whether a stream goes on after this read.
+pub(super) fn is_more(read: &std::io::Result<usize>) -> bool {
+    matches!(read, Ok(count) if *count > 0)
+}

@@ -1,0 +1,272 @@
+//! A session: turns in order, on one process where the agent has a form that lives, else each as a run of its own.
+//!
+//! Order: a process is started when the session is opened and when there is none; a turn ends when the agent has given its
+//! word on it, and the process lives on; if the process is gone, the next turn goes on with the conversation in another
+//! one. At the end the process is asked to exit, and then ended with its tree.
+//!
+//! Invariant: every turn that was taken ends in one `done`; every turn that was not is aborted.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use teamster_protocol::agent::{Agent, Plan};
+use teamster_protocol::event::{Failure, SessionId, Warning, WarningCode};
+use teamster_protocol::protocol::{Action, Command, Input, Protocol};
+use teamster_protocol::request::{Conversation, Prompt, RunRequest};
+use teamster_protocol::transcript::Cause;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::attempts::{attempt, not_planned};
+use super::desk::{Asked, Desk, Kept, TurnOrder};
+use super::live::attend;
+use super::outbox::{Bounds, Outbox};
+use super::process::{Ended, Process};
+use super::redact::Redactor;
+use super::{Host, Story, prepare, start};
+use crate::gate::Gate;
+use crate::run::Outlet;
+use crate::runtime::{RunError, plan};
+
+/// A session to be driven.
+pub(crate) struct SessionJob {
+    pub(crate) agent: Arc<dyn Agent>,
+    pub(crate) host: Host,
+    pub(crate) gate: Gate,
+    pub(crate) desk: Desk,
+    /// Each turn is a run of its own, though the agent may have a form that lives.
+    pub(crate) spawns: bool,
+    /// What is to be said with the first turn.
+    pub(crate) warnings: Vec<Warning>,
+    /// Where the conversation's id is told.
+    pub(crate) told: watch::Sender<Option<SessionId>>,
+    pub(crate) aborted: CancellationToken,
+}
+
+/// A process that waits for its next turn, and who understands it.
+struct Warm {
+    process: Process,
+    protocol: Box<dyn Protocol>,
+    redactor: Arc<Redactor>,
+    kept: Kept,
+}
+
+/// Drives a session to its end.
+pub(crate) async fn drive(mut job: SessionJob) {
+    let aborted = job.aborted.clone();
+    let mut warm = if job.spawns { None } else { job.open().await.ok().flatten() };
+    let mut lost = false;
+    loop {
+        let turn = tokio::select! {
+            biased;
+            () = aborted.cancelled() => break,
+            turn = job.next(&mut warm) => turn,
+        };
+        match turn {
+            Next::Turn(turn) => job.turn(turn, &mut warm, &mut lost).await,
+            Next::Gone => {
+                lost = true;
+                if let Some(warm) = warm.take() {
+                    warm.close(&job).await;
+                }
+            }
+            Next::Close => break,
+        }
+    }
+    if let Some(warm) = warm {
+        warm.close(&job).await;
+    }
+}
+
+/// What comes next, between turns.
+enum Next {
+    Turn(TurnOrder),
+    /// The process is gone, or is no good any more.
+    Gone,
+    Close,
+}
+
+impl SessionJob {
+    async fn next(&mut self, warm: &mut Option<Warm>) -> Next {
+        let Some(Warm { process, protocol, kept, .. }) = warm else {
+            return self.desk.turn(|_| {}).await.map_or(Next::Close, Next::Turn);
+        };
+        let mut asked = Vec::new();
+        let turn = tokio::select! {
+            biased;
+            () = process.idle(&mut **protocol, kept) => return Next::Gone,
+            turn = self.desk.turn(|change| asked.push(change)) => turn,
+        };
+        for change in &asked {
+            process.tell(&mut **protocol, kept, change.command());
+        }
+        if kept.reopen
+            && let Some(outdated) = warm.take()
+        {
+            outdated.close(self).await;
+        }
+        turn.map_or(Next::Close, Next::Turn)
+    }
+
+    /// How to go on with the conversation.
+    fn conversation(&self) -> Conversation {
+        self.told.borrow().clone().map_or_else(|| self.desk.frame.conversation.clone(), Conversation::Resume)
+    }
+
+    /// Starts a process that waits for a turn; `None` where the agent has none that does.
+    async fn open(&self) -> Result<Option<Warm>, Failure> {
+        let mut frame = self.desk.frame.clone();
+        frame.conversation = self.conversation();
+        let Some(Plan { launch, mut protocol }) =
+            plan_session(&*self.agent, &frame).map_err(|error| not_planned(&error))?
+        else {
+            return Ok(None);
+        };
+        let redactor = Arc::new(Redactor::new(&self.host.environment, &launch, &frame));
+        let live = prepare::start(launch, self.host.clone(), &frame.limits).await?;
+        let (mut process, mut kept) = (Process::new(live), Kept::default());
+        process.tell(&mut *protocol, &mut kept, Input::Started);
+        Ok(Some(Warm { process, protocol, redactor, kept }))
+    }
+
+    /// Takes a turn, from its place among the runs to its `done`.
+    async fn turn(&mut self, order: TurnOrder, warm: &mut Option<Warm>, lost: &mut bool) {
+        let TurnOrder { prompt, outlet, place: waited } = order;
+        drop(waited);
+        let mut place = self.gate.queue();
+        let stopped = tokio::select! {
+            biased;
+            () = outlet.aborted.cancelled() => true,
+            () = outlet.interrupted.cancelled() => true,
+            () = place.come() => false,
+        };
+        let limits = self.desk.frame.limits.clone();
+        let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
+        let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, Instant::now());
+        for warning in self.warnings.drain(..) {
+            story.say(warning.into());
+        }
+        if stopped {
+            return story.end(&Ended::by(Cause::Aborted));
+        }
+        let ended = if self.spawns {
+            self.run(prompt, &mut story, &outlet).await
+        } else {
+            self.warm_turn(&prompt, &mut story, &outlet, warm, lost).await
+        };
+        self.desk.clear();
+        if let Some(id) = story.transcript.session_id().cloned() {
+            self.told.send_if_modified(|told| told.replace(id.clone()) != Some(id));
+        }
+        story.end(&ended);
+    }
+
+    /// A turn on a process that lives: the one that waits for it, or another one.
+    async fn warm_turn(
+        &mut self,
+        prompt: &Prompt,
+        story: &mut Story,
+        outlet: &Outlet,
+        warm: &mut Option<Warm>,
+        lost: &mut bool,
+    ) -> Ended {
+        let limits = self.desk.frame.limits.clone();
+        loop {
+            let waited = warm.is_some();
+            if !waited {
+                match start(self.open(), &limits, outlet).await {
+                    Ok(opened) => *warm = opened,
+                    Err(cause) => return Ended::by(cause),
+                }
+                if std::mem::take(lost) {
+                    story.say(reopened(self.told.borrow().as_ref()).into());
+                }
+            }
+            // An agent that had such a form when the session was opened has it still.
+            let Some(ready) = warm.take() else { return Ended::default() };
+            let Warm { mut process, protocol, redactor, mut kept } = ready;
+            story.redactor = Arc::clone(&redactor);
+            story.listen_to(protocol);
+            for event in kept.take() {
+                story.say(event);
+            }
+            let send = Input::Command(Command::Send(prompt));
+            let seen =
+                attend(&mut process, &[send], story, &limits, outlet, Some(&mut self.desk), Instant::now()).await;
+            if seen.lives {
+                let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
+                let ended = Ended { cause: seen.cause, ..Ended::default() };
+                let left = Warm { process, protocol, redactor, kept };
+                if seen.reopen || story.panicked {
+                    left.close(self).await;
+                } else {
+                    *warm = Some(left);
+                }
+                return ended;
+            }
+            *lost = true;
+            // It was gone when the prompt came, and that was not known yet.
+            let unheard = waited && !story.heard && seen.cause.is_none();
+            let mut ended = process.end(seen, story, &limits).await;
+            if !unheard {
+                story.last_word(&mut ended);
+                return ended;
+            }
+        }
+    }
+
+    /// A turn as a run of its own. Orders are taken meanwhile; they hold for the next one.
+    async fn run(&mut self, prompt: Prompt, story: &mut Story, outlet: &Outlet) -> Ended {
+        let request = self.desk.frame.turn(prompt, self.conversation());
+        let Plan { launch, protocol } = match plan(&*self.agent, &request) {
+            Ok(plan) => plan,
+            Err(error) => return Ended::by(Cause::Failed(not_planned(&error))),
+        };
+        story.redactor = Arc::new(Redactor::new(&self.host.environment, &launch, &request));
+        story.listen_to(protocol);
+        let mut run = pin!(attempt(launch, self.host.clone(), &request.limits, story, outlet));
+        loop {
+            tokio::select! {
+                ended = &mut run => return ended,
+                _ = self.desk.next() => {}
+            }
+        }
+    }
+}
+
+impl Warm {
+    async fn close(self, job: &SessionJob) {
+        let Self { process, mut protocol, .. } = self;
+        process.close(&mut *protocol, &job.desk.frame.limits).await;
+    }
+}
+
+impl Asked {
+    fn command(&self) -> Input<'_> {
+        Input::Command(match self {
+            Self::Answer { request, answer } => Command::Answer { request, answer },
+            Self::SetModel(model) => Command::SetModel(model),
+            Self::SetPermissionMode(mode) => Command::SetPermissionMode(*mode),
+        })
+    }
+}
+
+/// In the place of a protocol, where there is none.
+struct Mute;
+
+impl Protocol for Mute {
+    fn handle(&mut self, _: Input<'_>, _: &mut Vec<Action>) {}
+}
+
+fn plan_session(agent: &dyn Agent, frame: &RunRequest) -> Result<Option<Plan>, RunError> {
+    crate::runtime::guarded(agent, || agent.plan_session(frame))
+}
+
+fn reopened(id: Option<&SessionId>) -> Warning {
+    let warning = Warning::new(WarningCode::SessionReopened, "the agent's process was gone: another one goes on");
+    match id {
+        Some(id) => warning.with("sessionId", id.as_str()),
+        None => warning,
+    }
+}

@@ -1,0 +1,197 @@
+//! A conversation that is held: one process, or one after the other, and many turns.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use teamster_protocol::event::{Event, RequestId, SessionId};
+use teamster_protocol::request::{self, Answer, PermissionMode, Prompt, RequestError, RunRequest};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::driver::desk::{Order, TurnOrder};
+use crate::run::Run;
+use crate::runtime::read_attachment;
+
+/// Turns that wait for their beginning.
+pub(crate) const TURNS: usize = 256;
+
+/// Other orders that wait for the driver, which takes them at once.
+pub(crate) const ORDERS: usize = TURNS + 64;
+
+/// Answers the agent's requests: called with each [`Event::PermissionRequest`] and [`Event::Question`].
+pub(crate) type Handler = Arc<dyn Fn(Event) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+
+/// A conversation with an agent, turn by turn ([`Runtime::open`](crate::Runtime::open)).
+///
+/// Turns are taken in the order in which they were sent. Dropping the session aborts the running turn and ends the
+/// process tree; [`close`](Self::close) waits for what was sent.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) orders: mpsc::Sender<Order>,
+    /// Places for turns that wait.
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) id: watch::Receiver<Option<SessionId>>,
+    pub(crate) abort: CancellationToken,
+    pub(crate) driver: Option<JoinHandle<()>>,
+    /// Where relative paths of attachments count from.
+    pub(crate) cwd: PathBuf,
+}
+
+/// How a session is to be opened: a request without a prompt, and who answers the agent.
+pub struct Opening {
+    pub(crate) frame: RunRequest,
+    pub(crate) spawns: bool,
+    pub(crate) handler: Option<Handler>,
+}
+
+impl Opening {
+    /// With what all turns have in common. Its limits hold for each turn.
+    pub fn new(frame: RunRequest) -> Self {
+        Self { frame, spawns: false, handler: None }
+    }
+
+    /// Each turn is to be a run of its own, which goes on with the conversation, though the agent may have a form that lives.
+    #[must_use]
+    pub fn spawned(mut self) -> Self {
+        self.spawns = true;
+        self
+    }
+
+    /// Requests of the agent are answered by this, called with each [`Event::PermissionRequest`] and [`Event::Question`].
+    /// The stream tells them all the same, and [`Session::answer`] may be faster. A handler that panics has denied; one that
+    /// takes too long is given up and has denied too (`limits.answer` of the request).
+    #[must_use]
+    pub fn answered_by<F>(mut self, handler: impl Fn(Event) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.handler = Some(Arc::new(move |event| Box::pin(handler(event))));
+        self
+    }
+}
+
+impl From<RunRequest> for Opening {
+    fn from(frame: RunRequest) -> Self {
+        Self::new(frame)
+    }
+}
+
+impl std::fmt::Debug for Opening {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Opening")
+            .field("frame", &self.frame)
+            .field("spawns", &self.spawns)
+            .field("handler", &self.handler.is_some())
+            .finish()
+    }
+}
+
+/// Why a turn was not taken. Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The prompt or an attachment is wrong.
+    #[error(transparent)]
+    Prompt(#[from] RequestError),
+    /// So many turns wait that no more are taken; try again when one has begun.
+    #[error("{TURNS} turns wait already; send again when one has begun")]
+    Busy,
+    /// The session has ended.
+    #[error("the session has ended; open another one")]
+    Ended,
+}
+
+/// Why an answer was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// Nothing waits for it: it was answered already, in time or not, or was never asked.
+    #[error("no request {request} waits for an answer: it is unknown, was answered before, or the turn is over")]
+    NotWaiting {
+        /// The request.
+        request: RequestId,
+    },
+    /// The session has ended.
+    #[error("the session has ended")]
+    Ended,
+}
+
+impl Session {
+    /// Tells the model something: a turn, which begins when those sent before it have ended.
+    ///
+    /// The stream ends in one `done`. [`Control::interrupt`](crate::Control::interrupt) ends the turn and not the session;
+    /// [`Control::abort`](crate::Control::abort), or dropping the stream, ends the process too, and the next turn goes on
+    /// with the conversation in another one.
+    ///
+    /// # Errors
+    /// When the prompt or an attachment is wrong, or the session takes no more.
+    pub fn send(&self, prompt: impl Into<Prompt>) -> Result<Run, SendError> {
+        let mut prompt = prompt.into();
+        prompt.validate()?;
+        for attachment in &mut prompt.attachments {
+            read_attachment(attachment, &self.cwd)?;
+        }
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| SendError::Busy)?;
+        let (run, outlet) = Run::of_session(&self.abort);
+        self.order(Order::Turn(TurnOrder { prompt, outlet, place })).map(|()| run)
+    }
+
+    /// Answers a request of the agent. The first answer counts.
+    ///
+    /// # Errors
+    /// When nothing waits for it.
+    pub async fn answer(&self, request: RequestId, answer: Answer) -> Result<(), AnswerError> {
+        let (told, tells) = oneshot::channel();
+        let order = Order::Answer { request, answer, told };
+        self.orders.send(order).await.map_err(|_| AnswerError::Ended)?;
+        tells.await.unwrap_or(Err(AnswerError::Ended))
+    }
+
+    /// Has another model answer, from its next call on; where the agent has no form that lives, from the next turn on.
+    ///
+    /// # Errors
+    /// When the name cannot be one, or the session takes no more.
+    pub fn set_model(&self, model: impl Into<String>) -> Result<(), SendError> {
+        let model = model.into();
+        request::check_word("model", &model)?;
+        self.order(Order::SetModel(model))
+    }
+
+    /// Has another permission mode hold, from the next turn on.
+    ///
+    /// # Errors
+    /// When the session takes no more.
+    pub fn set_permission_mode(&self, mode: PermissionMode) -> Result<(), SendError> {
+        self.order(Order::SetPermissionMode(mode))
+    }
+
+    /// The conversation's id, as soon as the agent has told it.
+    pub fn id(&self) -> Option<SessionId> {
+        self.id.borrow().clone()
+    }
+
+    /// Ends the session when every turn that was sent has ended, and waits until nothing of it is left.
+    pub async fn close(mut self) {
+        // If it has ended, there is nothing to close.
+        _ = self.orders.send(Order::Close).await;
+        if let Some(driver) = self.driver.take() {
+            _ = driver.await;
+        }
+    }
+
+    fn order(&self, order: Order) -> Result<(), SendError> {
+        self.orders.try_send(order).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => SendError::Busy,
+            mpsc::error::TrySendError::Closed(_) => SendError::Ended,
+        })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.abort.cancel();
+    }
+}
