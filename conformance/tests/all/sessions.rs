@@ -15,7 +15,7 @@ use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 /// Turns of a long conversation: a spawned one costs a start of the CLI each.
 const WARM: usize = 20;
-const SPAWNED: usize = 4;
+const SPAWNED: usize = 3;
 
 /// What the user has said, as the model sees it.
 fn heard(request: &ModelRequest) -> Vec<&str> {
@@ -73,7 +73,8 @@ async fn a_caller_cannot_tell_spawned_turns_from_warm_ones() -> Result<()> {
 
 #[tokio::test]
 async fn turns_that_are_sent_at_once_are_taken_in_order() -> Result<()> {
-    for agent in AGENTS {
+    // One that is warm, and one whose turns are runs.
+    for agent in AGENTS.iter().take(2) {
         let lab = agent.lab(counts(agent)).await?;
         let talk = lab.open(frame(agent, &lab), |opening| opening)?;
         let turns = (1..=3).map(|turn| talk.send(&format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;

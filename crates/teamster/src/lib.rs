@@ -19,6 +19,7 @@
 //! ```
 //!
 //! - [`Runtime`] starts runs; [`Registry`] knows the agents by name.
+//! - [`Session`] is a conversation of many turns, each a [`Run`]; [`Opening`] says how it is opened.
 //! - [`Run`] is the stream of one run; [`Control`] interrupts or aborts it from elsewhere.
 //! - [`Ledger`] knows the live runs on disk; what a crash left is swept with the first run of a [`Runtime`].
 //! - `tools` (with the feature `tools`) serves tools written in Rust to any agent.

@@ -24,6 +24,7 @@ mod private;
 mod queue;
 mod retries;
 mod secrets;
+mod sessions;
 mod slow;
 mod start;
 mod stdin;

@@ -167,11 +167,11 @@ impl Desk {
         self.open.remove(request);
     }
 
-    /// The turn is over: nothing waits.
-    pub(super) fn clear(&mut self) {
-        self.open.clear();
+    /// The turn is over: nothing waits for an answer of the caller's any more. Gives what did.
+    pub(super) fn clear(&mut self) -> Vec<RequestId> {
         self.handling.abort_all();
         self.handled.clear();
+        std::mem::take(&mut self.open).into_keys().collect()
     }
 
     /// Whether the agent waits for its caller.

@@ -75,7 +75,9 @@ pub(super) async fn attend(
         reins.tell(*input);
     }
     let lives = reins.live(&mut process.streams, outlet, started).await;
-    if !lives {
+    if lives {
+        reins.deny_all();
+    } else {
         reins.drain(&mut process.streams, outlet).await;
     }
     let forced = match reins.ending {
@@ -263,6 +265,14 @@ impl Reins<'_> {
     fn blame(&mut self, cause: Cause) {
         if !self.story.transcript.has_outcome() {
             self.cause.get_or_insert(cause);
+        }
+    }
+
+    /// The turn is over, and with it the caller's time to answer.
+    fn deny_all(&mut self) {
+        for request in self.desk.as_mut().map(|desk| desk.clear()).unwrap_or_default() {
+            let answer = Answer::Deny { message: Some("The turn is over.".to_owned()) };
+            self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
         }
     }
 

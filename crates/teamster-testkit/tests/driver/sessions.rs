@@ -1,0 +1,341 @@
+//! Sessions: one process, many turns, and what becomes of them when something goes wrong.
+
+use serde_json::json;
+use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
+use teamster::request::Answer;
+use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Session};
+use teamster_testkit::fake::Script;
+
+use crate::lab::{
+    INTERRUPT, LONG, Lab, SHORT, bounded, eventually, is_alive, is_text, read_until, rest_after, rest_of,
+};
+
+/// A turn of the fake agent: it hears this, and says that.
+fn turn(hears: &str, says: &str) -> Script {
+    Script::new().await_line(hears).claude_init().claude_text(says).claude_result(says)
+}
+
+/// An agent that writes its number as soon as it runs.
+fn agent(lab: &Lab) -> Script {
+    Script::new().write_pid(&lab.pid_file(), "agent")
+}
+
+/// A request for permission to make a file.
+fn asks(id: &str) -> Script {
+    Script::new().line(json!({
+        "type": "control_request", "request_id": id,
+        "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "touch x"}, "tool_use_id": "t1"},
+    }))
+}
+
+fn frame(lab: &Lab, script: &Script) -> RunRequest {
+    let mut frame = lab.request(script);
+    frame.prompt.clear();
+    frame.limits.startup = LONG;
+    frame.limits.silence = LONG;
+    frame
+}
+
+fn open(lab: &Lab, script: &Script) -> Session {
+    lab.runtime.open("claude", frame(lab, script)).unwrap()
+}
+
+async fn close(lab: &Lab, session: Session) {
+    bounded("the session's end", session.close()).await;
+    lab.assert_all_dead();
+}
+
+fn is_request(event: &Event) -> bool {
+    matches!(event, Event::PermissionRequest(_))
+}
+
+async fn asked(run: &mut Run) -> Vec<Event> {
+    read_until(run, is_request).await
+}
+
+#[tokio::test]
+async fn turns_are_taken_in_order_by_one_process_that_was_there_before_the_first() {
+    let lab = Lab::new();
+    let session =
+        open(&lab, &agent(&lab).then(turn("one", "1")).then(turn("two", "2")).then(turn("three", "3")).read_to_end());
+    let first = lab.pid("agent").await;
+    let turns = ["one", "two", "three"].map(|prompt| session.send(prompt).unwrap());
+    for (mut run, answer) in turns.into_iter().zip(["1", "2", "3"]) {
+        rest_of(&mut run).await.is_good(answer);
+        assert!(run.next().await.is_none());
+    }
+    assert_eq!(lab.pids()["agent"], first);
+    assert!(is_alive(first), "it waits for more");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn closing_waits_for_the_turns_that_were_sent() {
+    let lab = Lab::new();
+    let session = open(&lab, &agent(&lab).then(turn("one", "1")).then(turn("two", "2")).read_to_end());
+    let turns = ["one", "two"].map(|prompt| session.send(prompt).unwrap());
+    close(&lab, session).await;
+    for (mut run, answer) in turns.into_iter().zip(["1", "2"]) {
+        rest_of(&mut run).await.is_good(answer);
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_exit_when_it_is_asked_to_is_ended() {
+    let lab = Lab::new();
+    let mut frame =
+        frame(&lab, &agent(&lab).ignore(teamster_testkit::fake::Signal::Term).then(turn("one", "1")).hang());
+    frame.limits.grace = SHORT;
+    let session = lab.runtime.open("claude", frame).unwrap();
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn dropping_a_session_aborts_its_turn_and_those_that_wait_and_ends_the_tree() {
+    let lab = Lab::new();
+    let session = open(&lab, &agent(&lab).await_line("one").claude_init().claude_text_begun("Hel").hang());
+    let mut first = session.send("one").unwrap();
+    let mut second = session.send("two").unwrap();
+    let events = read_until(&mut first, is_text).await;
+    drop(session);
+    rest_after(events, &mut first).await.is_aborted();
+    rest_of(&mut second).await.is_aborted();
+    bounded("the end of all", lab.runtime.shutdown()).await;
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn dropping_a_turn_ends_its_process_and_the_next_one_goes_on_in_another() {
+    let lab = Lab::new();
+    let scripts = [
+        agent(&lab).await_line("one").claude_init().claude_text_begun("Hel").hang(),
+        agent(&lab).then(turn("two", "2")).read_to_end(),
+    ];
+    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let mut first = session.send("one").unwrap();
+    read_until(&mut first, is_text).await;
+    let pid = lab.pid("agent").await;
+    drop(first);
+    let told = rest_of(&mut session.send("two").unwrap()).await;
+    told.is_good("2");
+    assert!(!is_alive(pid));
+    assert_eq!(told.warnings(&WarningCode::SessionReopened).len(), 1);
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_turn_and_the_same_process_takes_the_next() {
+    let lab = Lab::new();
+    let stopped = json!({
+        "type": "result", "subtype": "error_during_execution", "is_error": true, "terminal_reason": "aborted_streaming",
+    });
+    let first =
+        Script::new().await_line("one").claude_init().claude_text_begun("Hel").await_line(INTERRUPT).line(stopped);
+    let session = open(&lab, &agent(&lab).then(first).then(turn("two", "2")).read_to_end());
+    let mut run = session.send("one").unwrap();
+    let events = read_until(&mut run, is_text).await;
+    run.control().interrupt();
+    rest_after(events, &mut run).await.is_aborted();
+    let told = rest_of(&mut session.send("two").unwrap()).await;
+    told.is_good("2");
+    assert!(told.warnings(&WarningCode::SessionReopened).is_empty());
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_of_a_turn_that_waits_leaves_the_others_alone() {
+    let lab = Lab::new();
+    let first = Script::new().await_line("one").claude_init().claude_text_begun("1").await_file(&lab.path("go"));
+    let rest = Script::new().claude_result("1").then(turn("three", "3")).read_to_end();
+    let session = open(&lab, &agent(&lab).then(first).then(rest));
+    let mut one = session.send("one").unwrap();
+    let mut two = session.send("two").unwrap();
+    let mut three = session.send("three").unwrap();
+    let events = read_until(&mut one, is_text).await;
+    two.control().interrupt();
+    std::fs::write(lab.path("go"), "").unwrap();
+    rest_after(events, &mut one).await.is_good("1");
+    rest_of(&mut two).await.is_aborted();
+    rest_of(&mut three).await.is_good("3");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn a_process_that_ends_between_turns_is_replaced() {
+    let lab = Lab::new();
+    let scripts = [agent(&lab).then(turn("one", "1")).exit(0), agent(&lab).then(turn("two", "2")).read_to_end()];
+    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    let pid = lab.pid("agent").await;
+    eventually("the first process is gone", || !is_alive(pid)).await;
+    let told = rest_of(&mut session.send("two").unwrap()).await;
+    told.is_good("2");
+    assert_eq!(told.warnings(&WarningCode::SessionReopened).len(), 1);
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn a_prompt_that_comes_while_the_process_ends_is_not_lost() {
+    for _ in 0..10 {
+        let lab = Lab::new();
+        let scripts = [agent(&lab).then(turn("one", "1")).exit(0), agent(&lab).then(turn("two", "2")).read_to_end()];
+        let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+        let (mut one, mut two) = (session.send("one").unwrap(), session.send("two").unwrap());
+        rest_of(&mut one).await.is_good("1");
+        rest_of(&mut two).await.is_good("2");
+        close(&lab, session).await;
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_dies_in_a_turn_ends_that_turn_in_an_error_and_the_next_goes_on() {
+    let lab = Lab::new();
+    let scripts = [
+        agent(&lab).await_line("one").claude_init().claude_text_begun("Hel").exit(3),
+        agent(&lab).then(turn("two", "2")).read_to_end(),
+    ];
+    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    rest_of(&mut session.send("one").unwrap()).await.failed(&ErrorCode::CliExit);
+    let told = rest_of(&mut session.send("two").unwrap()).await;
+    told.is_good("2");
+    assert_eq!(told.warnings(&WarningCode::SessionReopened).len(), 1);
+    assert!(session.id().is_some());
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn a_cli_that_does_not_start_fails_the_turn_and_not_the_session() {
+    let lab = Lab::new();
+    let mut frame = frame(&lab, &agent(&lab));
+    frame.cli_path = Some("/nonexistent/cli".into());
+    let session = lab.runtime.open("claude", frame).unwrap();
+    for _ in 0..2 {
+        rest_of(&mut session.send("one").unwrap()).await.failed(&ErrorCode::CliNotFound);
+    }
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn silence_in_a_turn_ends_it_and_silence_between_turns_does_not_matter() {
+    let lab = Lab::new();
+    let scripts = [
+        agent(&lab).then(turn("one", "1")).await_line("two").claude_init().hang(),
+        agent(&lab).then(turn("three", "3")).read_to_end(),
+    ];
+    let mut frame = frame(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    frame.limits.silence = SHORT * 2;
+    frame.limits.grace = SHORT;
+    let session = lab.runtime.open("claude", frame).unwrap();
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    let pid = lab.pid("agent").await;
+    tokio::time::sleep(SHORT * 4).await;
+    assert!(is_alive(pid));
+    rest_of(&mut session.send("two").unwrap()).await.failed(&ErrorCode::WatchdogTimeout);
+    rest_of(&mut session.send("three").unwrap()).await.is_good("3");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn silence_while_the_agent_waits_for_its_caller_is_the_callers() {
+    let lab = Lab::new();
+    let script =
+        agent(&lab).await_line("one").claude_init().then(asks("r1")).await_line("r1").claude_result("1").read_to_end();
+    let mut frame = frame(&lab, &script);
+    frame.limits.silence = SHORT * 2;
+    frame.limits.answer = LONG;
+    let session = lab.runtime.open("claude", frame).unwrap();
+    let mut run = session.send("one").unwrap();
+    let events = asked(&mut run).await;
+    tokio::time::sleep(SHORT * 4).await;
+    session.answer(RequestId::from("r1"), Answer::AllowAlways).await.unwrap();
+    rest_after(events, &mut run).await.is_good("1");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn an_answer_reaches_the_agent_once_and_a_second_one_is_an_error() {
+    let lab = Lab::new();
+    let script = agent(&lab).await_line("one").claude_init().then(asks("r1")).await_line(r#""behavior":"allow""#);
+    let session = open(&lab, &script.claude_result("1").read_to_end());
+    let unknown = RequestId::from("r1");
+    let refused = Err(AnswerError::NotWaiting { request: unknown.clone() });
+    assert_eq!(session.answer(unknown.clone(), Answer::AllowAlways).await, refused, "it was not asked yet");
+    let mut run = session.send("one").unwrap();
+    let events = asked(&mut run).await;
+    assert_eq!(session.answer(unknown.clone(), Answer::Allow { input: None }).await, Ok(()));
+    assert_eq!(session.answer(unknown.clone(), Answer::Deny { message: None }).await, refused);
+    rest_after(events, &mut run).await.is_good("1");
+    assert_eq!(session.answer(unknown, Answer::AllowAlways).await, refused);
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn what_nobody_answers_in_time_is_denied_with_a_warning() {
+    let lab = Lab::new();
+    let script = agent(&lab).await_line("one").claude_init().then(asks("r1")).await_line(r#""behavior":"deny""#);
+    let mut frame = frame(&lab, &script.claude_result("1").read_to_end());
+    frame.limits.answer = SHORT;
+    let session = lab.runtime.open("claude", frame).unwrap();
+    let told = rest_of(&mut session.send("one").unwrap()).await;
+    told.is_good("1");
+    assert_eq!(told.warnings(&WarningCode::Unanswered).len(), 1);
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn what_the_agent_asks_between_turns_is_denied() {
+    let lab = Lab::new();
+    let between = asks("r1").await_line(r#""behavior":"deny""#).write_pid(&lab.pid_file(), "denied");
+    let session = open(&lab, &agent(&lab).then(turn("one", "1")).then(between).then(turn("two", "2")).read_to_end());
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    lab.pid("denied").await;
+    rest_of(&mut session.send("two").unwrap()).await.is_good("2");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn sessions_and_runs_share_the_places_of_a_runtime_turn_by_turn() {
+    let runtime = teamster::Runtime::new().limited_to(std::num::NonZeroUsize::MIN);
+    let lab = Lab::with_runtime(runtime);
+    let session = open(&lab, &agent(&lab).then(turn("one", "1")).then(turn("two", "2")).read_to_end());
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    lab.play(&Script::new().claude_init().claude_text("run").claude_result("run").read_to_end()).await.is_good("run");
+    rest_of(&mut session.send("two").unwrap()).await.is_good("2");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_session_or_a_turn_is_refused() {
+    let lab = Lab::new();
+    let refused = |change: &dyn Fn(&mut RunRequest)| {
+        let mut frame = frame(&lab, &agent(&lab));
+        change(&mut frame);
+        matches!(lab.runtime.open("claude", frame), Err(RunError::Request(_)))
+    };
+    assert!(refused(&|frame| frame.prompt = "Hello".into()));
+    assert!(refused(&|frame| frame.output = teamster::request::OutputMode::Batch));
+    assert!(refused(&|frame| frame.retries.max = 1));
+    assert!(refused(&|frame| frame.model = Some("-x".into())));
+    let session = open(&lab, &agent(&lab).read_to_end());
+    assert!(matches!(session.send("  "), Err(SendError::Prompt(_))));
+    assert!(matches!(session.set_model("-x"), Err(SendError::Prompt(_))));
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn turns_without_number_do_not_wait() {
+    let lab = Lab::new();
+    let session = open(&lab, &agent(&lab).await_line("one").claude_init().claude_text_begun("1").hang());
+    let mut first = session.send("one").unwrap();
+    read_until(&mut first, is_text).await;
+    let mut waiting = Vec::new();
+    let refused = loop {
+        match session.send("more") {
+            Ok(run) => waiting.push(run),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, SendError::Busy));
+    assert_eq!(waiting.len(), 256);
+}
