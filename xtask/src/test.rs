@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
-use crate::tools::Tools;
+use crate::tools::{MACOS, Tools};
 use crate::totals::Totals;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,7 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
     let mut checks = vec![
         check("format", Action::Run(cargo(&["fmt", "--all", "--check"]))),
         check("lints", Action::Run(clippy)),
+        check("macOS, as far as it compiles", macos(tools)),
         check("tests", Action::Count(tests(scope, tools, Part::Ordinary))),
         check("examples in the docs", Action::Count(cargo(&["test", "--doc", "--workspace", "--all-features"]))),
         check("docs", Action::Run(docs)),
@@ -100,6 +101,16 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         },
     ));
     checks
+}
+
+/// What is shipped, checked for macOS.
+fn macos(tools: &Tools) -> Action {
+    if !tools.macos {
+        return Action::Skip("skipped: the target is not installed (get it: rustup target add x86_64-apple-darwin)");
+    }
+    let mut clippy = cargo(&["clippy", "--target", MACOS, "--package", "teamster-cli", "--package", "teamster"]);
+    clippy.args(["--package", "teamster-process", "--", "-D", "warnings"]);
+    Action::Run(clippy)
 }
 
 #[derive(Clone, Copy)]

@@ -1,5 +1,7 @@
 //! What is installed on this machine, found out before any long work begins.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 
 use crate::command::{cargo, output, program};
@@ -7,9 +9,14 @@ use crate::command::{cargo, output, program};
 /// Claude Code's package asks for this at least.
 const NODE_MIN: u32 = 18;
 
+/// The target that stands for macOS: what differs by system differs alike on both of its processors.
+pub(crate) const MACOS: &str = "x86_64-apple-darwin";
+
 pub(crate) struct Tools {
     pub(crate) nextest: bool,
     pub(crate) deny: bool,
+    /// Whether code for macOS can be checked here.
+    pub(crate) macos: bool,
     missing_rust: Vec<String>,
     missing_node: Option<String>,
 }
@@ -21,6 +28,7 @@ impl Tools {
         Self {
             nextest: has("nextest"),
             deny: has("deny"),
+            macos: has_target(MACOS),
             missing_rust: missing_rust(has("fmt"), has("clippy")),
             missing_node: missing_node(node, npm.is_some()),
         }
@@ -41,6 +49,11 @@ impl Tools {
 
 fn has(subcommand: &str) -> bool {
     output(cargo(&[subcommand, "--version"])).is_some()
+}
+
+fn has_target(target: &str) -> bool {
+    output(program("rustc", &["--print", "target-libdir", "--target", target]))
+        .is_some_and(|directory| Path::new(&directory).is_dir())
 }
 
 fn missing_rust(rustfmt: bool, clippy: bool) -> Vec<String> {
@@ -102,6 +115,7 @@ mod tests {
         let tools = Tools {
             nextest: false,
             deny: false,
+            macos: false,
             missing_rust: missing_rust(true, false),
             missing_node: missing_node(Some(16), false),
         };

@@ -31,15 +31,11 @@ impl Signals {
     /// # Errors
     /// When the system refuses.
     pub(crate) fn catch() -> io::Result<Self> {
-        let ignored = ignored(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
-        let catch = |kind: SignalKind| {
-            let mask = 1_u64.checked_shl(kind.as_raw_value().unsigned_abs() - 1).unwrap_or(0);
-            if ignored & mask == 0 { signal(kind).map(Some) } else { Ok(None) }
-        };
+        let catch = |one: teamster::Signal, kind| if one.is_ignored() { Ok(None) } else { signal(kind).map(Some) };
         Ok(Self {
-            interrupt: catch(SignalKind::interrupt())?,
-            terminate: catch(SignalKind::terminate())?,
-            hangup: catch(SignalKind::hangup())?,
+            interrupt: catch(teamster::Signal::Interrupt, SignalKind::interrupt())?,
+            terminate: catch(teamster::Signal::Terminate, SignalKind::terminate())?,
+            hangup: catch(teamster::Signal::Hangup, SignalKind::hangup())?,
         })
     }
 
@@ -60,22 +56,5 @@ async fn received(stream: &mut Option<Stream>) {
     };
     if came.is_none() {
         pending::<()>().await;
-    }
-}
-
-/// The mask of ignored signals in `/proc/PID/status`.
-fn ignored(status: &str) -> u64 {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ignored_signals_are_read_from_the_status_page() {
-        assert_eq!(ignored("Name:\tteamster\nSigIgn:\t0000000000001001\nSigCgt:\t0\n"), 0x1001);
-        assert_eq!(ignored("nothing of the kind"), 0);
     }
 }

@@ -1,8 +1,52 @@
-//! Who descends from whom. Pure: a snapshot of `/proc` comes in, members go out.
+//! Who descends from whom.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::procfs::Stat;
+use crate::{mark, process::Stat, sys};
+
+/// The tree below a keeper.
+///
+/// Where a keeper adopts orphans, whoever descends from it is of the tree, and nobody else. Elsewhere an orphan is of the
+/// tree too if it was seen before, is in the keeper's session, or bears the mark, which not every process shows.
+#[derive(Debug, Default)]
+pub(crate) struct Kin {
+    keeper: i32,
+    mark: String,
+    seen: HashSet<(i32, u64)>,
+}
+
+impl Kin {
+    pub(crate) fn of(keeper: i32, mark: String) -> Self {
+        Self { keeper, mark, seen: HashSet::new() }
+    }
+
+    /// Who of it is alive.
+    pub(crate) fn alive(&mut self) -> Vec<Stat> {
+        let snapshot = sys::snapshot().unwrap_or_default();
+        let is_of_it = |stat: &Stat| stat.parent == self.keeper || self.has_lost(stat);
+        let alive = with_descendants(snapshot, is_of_it, Stat::is_still);
+        if !sys::ADOPTS_ORPHANS {
+            self.seen.extend(alive.iter().map(|stat| (stat.pid, stat.start)));
+        }
+        alive
+    }
+
+    /// Whether a process is of the tree though nobody above it is.
+    fn has_lost(&self, stat: &Stat) -> bool {
+        !sys::ADOPTS_ORPHANS
+            && stat.parent == 1
+            && (self.seen.contains(&(stat.pid, stat.start))
+                || is_in_session_of(stat, self.keeper)
+                || mark::is_borne_by(stat.pid, &self.mark))
+    }
+}
+
+/// Whether a process is in the session that a keeper has opened, the keeper apart.
+#[expect(unsafe_code, reason = "the safe call takes the sessions of others, which have no number here, for impossible")]
+pub(crate) fn is_in_session_of(stat: &Stat, keeper: i32) -> bool {
+    // SAFETY: it takes a number and gives one.
+    stat.pid != keeper && unsafe { libc::getsid(stat.pid) } == keeper
+}
 
 /// Those of a snapshot who are wanted, with all who descend from them, if they are alive.
 ///
@@ -37,9 +81,10 @@ pub(crate) fn with_descendants(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::State;
 
     fn process(pid: i32, parent: i32) -> Stat {
-        Stat { pid, name: "x".into(), state: b'S', parent, threads: 1, start: pid.unsigned_abs().into() }
+        Stat { pid, name: "x".into(), state: State::Alive, parent, start: pid.unsigned_abs().into() }
     }
 
     fn found(snapshot: &[Stat], wanted: &[i32], gone: &[i32]) -> Vec<i32> {
@@ -64,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_dead_are_nobody() {
-        let dead = Stat { state: b'Z', ..process(10, 5) };
+        let dead = Stat { state: State::Dead, ..process(10, 5) };
         assert_eq!(found(&[dead, process(11, 10)], &[10], &[]), [] as [i32; 0]);
     }
 

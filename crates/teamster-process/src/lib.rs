@@ -64,12 +64,16 @@
 //! - Nothing is printed, and no signal handler is installed in this program.
 //!
 //! Linking it adds a few instructions before `main`, by which the supervisor, which is this program's file executed anew,
-//! knows what it is: see [`supervise`]. It needs Linux 5.4 or later (pidfds) and a
-//! Tokio runtime with I/O and time enabled. The host must leave `SIGPIPE`
-//! ignored, as Rust programs do: with the default action, a program that closes its stdin would end the host.
+//! knows what it is: see [`supervise`]. It needs Linux 5.4 or later (pidfds), or macOS, where the first two invariants hold
+//! as far as the system lets them (`docs/security.md` in the repository), and a Tokio runtime with I/O and time enabled.
+//! The host must leave `SIGPIPE` ignored, as Rust programs do: with the default action, a program that closes its stdin
+//! would end the host.
 
-#[cfg(not(target_os = "linux"))]
-compile_error!("teamster-process runs on Linux only: it watches processes through pidfds and /proc");
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!(
+    "Teamster runs on Linux and macOS: it watches over process trees by signals, sessions and Unix sockets. On Windows, use \
+     it inside WSL."
+);
 
 pub mod diagnostics;
 pub mod ledger;
@@ -84,11 +88,11 @@ pub mod supervise;
 pub mod tail;
 pub mod tree;
 
+mod handle;
 mod kin;
 mod mark;
-mod pidfd;
 mod pipes;
-mod procfs;
+mod process;
 mod sys;
 
 pub use diagnostics::TailReader;

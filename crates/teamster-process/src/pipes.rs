@@ -12,7 +12,6 @@ use std::{
     },
 };
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::net::unix::pipe;
 
 use crate::{
@@ -69,14 +68,14 @@ pub(crate) fn make(spawn: &Spawn) -> io::Result<Made> {
     let stdin = match spawn.stdin {
         Stdin::Null => None,
         Stdin::Pipe => {
-            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+            let (read, write) = pair()?;
             theirs.push(read);
             Some(pipe::Sender::from_owned_fd(write)?)
         }
     };
-    let (stdout, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stdout, write) = pair()?;
     theirs.push(write);
-    let (stderr, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, write) = pair()?;
     theirs.push(write);
     let share = ALLOWANCE.enlarge(match spawn.output {
         Output::Stdout => &stdout,
@@ -84,6 +83,11 @@ pub(crate) fn make(spawn: &Spawn) -> io::Result<Made> {
     });
     let [stdout, stderr] = [stdout, stderr].map(pipe::Receiver::from_owned_fd);
     Ok(Made { ours: Pipes { stdin, stdout: stdout?, stderr: stderr? }, theirs, share })
+}
+
+fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = io::pipe()?;
+    Ok((read.into(), write.into()))
 }
 
 impl Allowance {
@@ -129,7 +133,7 @@ mod tests {
 
     /// A pipe that was made as large as there is room for, and how much it holds.
     fn enlarged(allowance: &Allowance) -> (Share, usize) {
-        let (read, _write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        let (read, _write) = pair().unwrap();
         let share = allowance.enlarge(&read);
         (share, fcntl_getpipe_size(&read).unwrap())
     }

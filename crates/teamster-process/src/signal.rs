@@ -1,6 +1,8 @@
 //! The signals that a tree can be sent, and how its leader ended.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, mem::MaybeUninit, ptr::null};
+
+use crate::sys;
 
 /// A signal for a process tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +25,16 @@ pub enum Signal {
 }
 
 impl Signal {
+    /// Whether this program ignores it: as it does if whoever started it did, `nohup` or a shell for its background jobs.
+    #[expect(unsafe_code, reason = "no safe call asks what is done about a signal")]
+    pub fn is_ignored(self) -> bool {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: without a new action nothing changes; the present one goes to a place that lives longer than the call.
+        let asked = unsafe { libc::sigaction(self.raw().as_raw(), null(), action.as_mut_ptr()) };
+        // SAFETY: it is filled, and before it was all zeros, which are an action too.
+        asked == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
+    }
+
     pub(crate) fn raw(self) -> rustix::process::Signal {
         use rustix::process::Signal as Raw;
         match self {
@@ -73,7 +85,7 @@ impl fmt::Display for Exit {
 
 fn name_of(signal: i32) -> Cow<'static, str> {
     use rustix::process::Signal as Raw;
-    const NAMES: [(Raw, &str); 31] = [
+    const NAMES: [(Raw, &str); 29] = [
         (Raw::HUP, "SIGHUP"),
         (Raw::INT, "SIGINT"),
         (Raw::QUIT, "SIGQUIT"),
@@ -89,7 +101,6 @@ fn name_of(signal: i32) -> Cow<'static, str> {
         (Raw::PIPE, "SIGPIPE"),
         (Raw::ALARM, "SIGALRM"),
         (Raw::TERM, "SIGTERM"),
-        (Raw::STKFLT, "SIGSTKFLT"),
         (Raw::CHILD, "SIGCHLD"),
         (Raw::CONT, "SIGCONT"),
         (Raw::STOP, "SIGSTOP"),
@@ -103,18 +114,30 @@ fn name_of(signal: i32) -> Cow<'static, str> {
         (Raw::PROF, "SIGPROF"),
         (Raw::WINCH, "SIGWINCH"),
         (Raw::IO, "SIGIO"),
-        (Raw::POWER, "SIGPWR"),
         (Raw::SYS, "SIGSYS"),
     ];
     NAMES
         .iter()
+        .chain(&sys::SIGNALS)
         .find(|(known, _)| known.as_raw() == signal)
         .map_or_else(|| Cow::Owned(format!("signal {signal}")), |(_, name)| Cow::Borrowed(*name))
 }
 
 #[cfg(test)]
+#[expect(unsafe_code, reason = "no safe call changes what is done about a signal")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_is_ignored_while_its_handler_is_the_one_that_ignores() {
+        assert!(!Signal::Continue.is_ignored());
+        // SAFETY: no handler is called, and nobody sends this signal here.
+        let before = unsafe { libc::signal(libc::SIGCONT, libc::SIG_IGN) };
+        assert!(Signal::Continue.is_ignored() && !Signal::Quit.is_ignored());
+        // SAFETY: as above.
+        unsafe { libc::signal(libc::SIGCONT, before) };
+        assert!(!Signal::Continue.is_ignored());
+    }
 
     #[test]
     fn an_end_reads_as_a_sentence() {

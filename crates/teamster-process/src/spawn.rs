@@ -99,8 +99,8 @@ pub enum SpawnError {
     },
     /// Arguments and environment are larger than the system takes.
     #[error(
-        "arguments and environment of {program:?} are too large: {total} bytes, the largest {largest} (one may have \
-         131071); pass long text on stdin or in a file"
+        "arguments and environment of {program:?} are too large: {total} bytes, the largest {largest} (on Linux one \
+         may have 131071); pass long text on stdin or in a file"
     )]
     TooLong {
         /// The program.
@@ -152,12 +152,11 @@ pub(crate) fn start(spawn: &Spawn, mark: &Mark, directory: Option<&Path>) -> Res
     if strings.map(OsString::as_os_str).chain([program.as_os_str()]).any(has_nul) {
         return Err(SpawnError::Nul { program: spawn.program.clone() });
     }
-    let mut env: Vec<_> = spawn.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    env.push((mark.name().to_owned(), "1".into()));
     Ok(Start {
         program: program.into(),
         args: spawn.args.clone(),
-        env,
+        env: spawn.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        mark: mark.name().to_owned(),
         cwd: spawn.cwd.clone().into(),
         has_stdin: spawn.stdin == Stdin::Pipe,
         directory: directory.map(Into::into),

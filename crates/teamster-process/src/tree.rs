@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 use tokio::{io::Interest, net::UnixStream, sync::Notify, time::timeout};
 
 use crate::{
-    kin::with_descendants,
+    kin::Kin,
     ledger::RunDir,
     mark::Mark,
     pipes::{self, Made, Share},
-    procfs::{self, Stat},
+    process::Stat,
     signal::{Exit, Signal},
     spawn::{self, Pipes, Spawn, SpawnError},
     supervise::{
@@ -49,6 +49,7 @@ const KEEPER_SLACK: Duration = Duration::from_secs(30);
 pub struct ProcessTree {
     leader: i32,
     keeper: i32,
+    mark: Mark,
     connection: Connection,
     /// What its pipes take of the user's allowance.
     _share: Share,
@@ -59,7 +60,7 @@ pub struct ProcessTree {
 pub struct Survivor {
     /// Its process number.
     pub pid: u32,
-    /// The first 15 bytes of its program's name.
+    /// How its program's name begins: the first 15 bytes on Linux, 31 on macOS.
     pub name: String,
 }
 
@@ -110,7 +111,7 @@ impl ProcessTree {
         let (leader, keeper) = started
             .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
             .map_err(|source| spawn::explain(spawn, source))?;
-        Ok((Self { leader, keeper, connection, _share: share }, pipes))
+        Ok((Self { leader, keeper, mark, connection, _share: share }, pipes))
     }
 
     /// The leader's process number.
@@ -132,11 +133,9 @@ impl ProcessTree {
         self.connection.order(&Order::Signal(signal.raw().as_raw()));
     }
 
-    /// Who of the tree is alive, as `/proc` shows it. It takes about a millisecond on a machine with 150 processes.
+    /// Who of the tree is alive, as the system shows it. It takes about a millisecond on a machine with 150 processes.
     pub fn alive(&self) -> Vec<Survivor> {
-        let snapshot = procfs::snapshot().unwrap_or_default();
-        let members = with_descendants(snapshot, |stat| stat.parent == self.keeper, Stat::is_still);
-        members.iter().map(Survivor::from).collect()
+        Kin::of(self.keeper, self.mark.name().to_owned()).alive().iter().map(Survivor::from).collect()
     }
 
     /// Ends the tree: `SIGTERM` to every member, then `SIGKILL` to those that are left after `grace`. The tree is halted

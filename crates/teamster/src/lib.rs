@@ -56,7 +56,7 @@ pub use run::{Control, Run};
 pub use runtime::{RunError, Runtime};
 pub use session::{AnswerError, Opening, SendError, Session};
 pub use teamster_process::ledger::{self, Ledger};
-pub use teamster_process::{Supervisor, SupervisorError};
+pub use teamster_process::{Signal, Supervisor, SupervisorError};
 pub use teamster_protocol::agent::{self, Agent};
 pub use teamster_protocol::event::{self, Event, RunResult};
 pub use teamster_protocol::request::{self, RunRequest};

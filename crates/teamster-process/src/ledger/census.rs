@@ -1,16 +1,13 @@
 //! Who is alive, and which marks they bear.
 //!
-//! `/proc` is read one process after the other, and that takes time. One that ends before it is looked at may have left
+//! They are looked at one after the other, and that takes time. One that ends before it is looked at may have left
 //! a child that was born too late to be listed: a daemon that moves on to a new process all the time could slip through
 //! every look. So it is looked again until nobody vanished unseen. That is quick: whom a process comes from is asked
 //! once.
 
 use std::{collections::HashMap, io};
 
-use crate::{
-    mark,
-    procfs::{self, Stat},
-};
+use crate::{mark, process::Stat, sys};
 
 /// How often it is looked at most, on a system where processes come and go all the time.
 const LOOKS: usize = 25;
@@ -46,9 +43,9 @@ impl Census {
         let mut now = HashMap::new();
         let mut alive = Vec::new();
         let mut is_complete = true;
-        for pid in procfs::numbers()? {
+        for pid in sys::numbers()? {
             let before = self.known.remove(&pid);
-            let Some(stat) = procfs::stat_of(pid) else {
+            let Some(stat) = sys::stat_of(pid) else {
                 is_complete &= before.is_some_and(|before| before.marks.is_empty());
                 continue;
             };
@@ -86,7 +83,7 @@ impl Census {
 }
 
 fn lives(stat: &Stat) -> bool {
-    procfs::stat_of(stat.pid).is_some_and(|now| now.start == stat.start && now.is_alive())
+    sys::stat_of(stat.pid).is_some_and(|now| now.start == stat.start && now.is_alive())
 }
 
 #[cfg(test)]
@@ -99,7 +96,7 @@ mod tests {
     #[test]
     fn each_living_process_is_shown_with_its_marks_and_asked_once() {
         let mark = Mark::unique();
-        let name = mark.name().to_str().unwrap();
+        let name = mark.name();
         let mut child = Command::new("sleep").arg("300").env(name, "1").spawn().unwrap();
         let pid = child.id().cast_signed();
         let mut census = Census::default();

@@ -1,9 +1,9 @@
 //! What the ledger tells of one run, as a file in the run's directory.
 
 use std::{
-    fs::{self, File},
+    fs::File,
     io::{self, Read, Write},
-    os::{fd::BorrowedFd, unix::fs::MetadataExt},
+    os::fd::BorrowedFd,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     mark::{self, Mark},
-    procfs,
+    process, sys,
 };
 
 const FILE: &str = "entry.json";
@@ -48,7 +48,7 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
     pub(super) pid: i32,
-    /// In clock ticks since the system's start.
+    /// When it was started, in the system's own unit.
     pub(super) start: u64,
 }
 
@@ -75,20 +75,20 @@ pub(super) enum Content {
 
 impl Here {
     pub(super) fn now() -> io::Result<Self> {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
-        let pid_namespace = fs::metadata("/proc/self/ns/pid")?.ino();
-        Ok(Self { boot, pid_namespace })
+        Ok(Self { boot: sys::boot()?, pid_namespace: sys::pid_namespace()? })
     }
 }
 
 impl Process {
     pub(super) fn own() -> io::Result<Self> {
         let pid = getpid().as_raw_nonzero().get();
-        Self::of(pid).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this process is not in /proc"))
+        Self::of(pid).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::NotFound, "the system does not tell when this process was started")
+        })
     }
 
     pub(super) fn of(pid: i32) -> Option<Self> {
-        Some(Self { pid, start: procfs::start_of(pid)? })
+        Some(Self { pid, start: process::start_of(pid)? })
     }
 }
 
@@ -98,7 +98,7 @@ impl Entry {
             version: VERSION,
             here: Here::now()?,
             label: label.to_owned(),
-            mark: mark.name().to_string_lossy().into_owned(),
+            mark: mark.name().to_owned(),
             began: SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
             host: Process::own()?,
             leader: None,

@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{procfs, tree::Survivor};
+use crate::{sys, tree::Survivor};
 
 use entry::Here;
 use leftover::{Claim, Found, Purpose};
@@ -76,7 +76,7 @@ pub enum LedgerError {
         source: io::Error,
     },
     /// The system does not tell who is who.
-    #[error("the ledger of runs needs /proc of this process namespace")]
+    #[error("the ledger of runs needs to know all processes (on Linux: /proc of this process namespace)")]
     Proc {
         /// What the system said.
         source: io::Error,
@@ -347,7 +347,7 @@ fn clear(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
 
 /// Whether a process is the same that once had this number and start time, and alive.
 fn lives(process: entry::Process) -> bool {
-    procfs::stat_of(process.pid).is_some_and(|stat| stat.start == process.start && stat.is_alive())
+    sys::stat_of(process.pid).is_some_and(|stat| stat.start == process.start && stat.is_alive())
 }
 
 fn io_error(path: &Path, source: impl Into<io::Error>) -> LedgerError {

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::getpid;
 
 use super::{LeftReason, census::Census, entry::Process};
-use crate::{kin::with_descendants, pidfd, procfs::Stat, signal::Signal, tree::Survivor};
+use crate::{handle, kin::with_descendants, process::Stat, signal::Signal, tree::Survivor};
 
 /// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
 const FREEZE_LOOKS: usize = 8;
@@ -76,7 +76,7 @@ pub(super) fn end(wanted: Wanted<'_>, deadline: Instant) -> Result<Outcome, Left
     loop {
         let alive = hunt.freeze(&killed)?;
         for stat in alive.iter().filter(|stat| killed.insert(identity(stat))) {
-            pidfd::send(stat, Signal::Kill);
+            handle::send(stat, Signal::Kill);
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if alive.is_empty() || left.is_zero() {
@@ -84,7 +84,7 @@ pub(super) fn end(wanted: Wanted<'_>, deadline: Instant) -> Result<Outcome, Left
             let ended = hunt.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
             return Ok(Outcome { ended: told(ended), alive: told(alive) });
         }
-        pidfd::block_on_ends(&alive, left);
+        handle::block_on_ends(&alive, left);
         // Without a descriptor for one of them, nobody was waited for.
         std::thread::sleep(RESCAN.min(left));
     }
@@ -125,7 +125,7 @@ impl Hunt<'_> {
             let before = told.len();
             let mut stop = |stat: &Stat| {
                 if told.insert(identity(stat)) {
-                    pidfd::send(stat, Signal::Stop);
+                    handle::send(stat, Signal::Stop);
                 }
             };
             // Those who do not live long are stopped as soon as they are seen.

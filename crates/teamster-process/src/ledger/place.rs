@@ -11,7 +11,7 @@ use std::{
 use rustix::process::geteuid;
 
 use super::{LedgerError, Refusal, io_error};
-use crate::private::is_private;
+use crate::{private::is_private, sys};
 
 /// The variable that names the ledger's place, instead of the user's own.
 pub const LEDGER_VARIABLE: &str = "TEAMSTER_LEDGER_DIR";
@@ -42,10 +42,8 @@ pub(super) fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> (Vec<Place
 
     let mut places = homes.clone();
     // Known without its variable too, which a job of cron does not have.
-    let runtime = Place::new(format!("/run/user/{uid}/teamster").into());
-    if !places.contains(&runtime) {
-        places.push(runtime);
-    }
+    let known = sys::known_ledger(uid).map(Place::new);
+    places.extend(known.filter(|known| !homes.contains(known)));
     (homes, places)
 }
 

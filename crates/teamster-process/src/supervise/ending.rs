@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{pidfd, procfs::Stat, signal::Signal};
+use crate::{handle, process::Stat, signal::Signal};
 
 /// How long killing goes on before those who are left are given up: processes of another user, or such as hang in the
 /// kernel.
@@ -118,7 +118,7 @@ fn freeze(dying: &HashSet<Identity>, look: &mut impl FnMut() -> Vec<Stat>) -> Ve
 
 fn deliver(signal: Signal, members: &[Stat]) {
     for stat in members {
-        pidfd::send(stat, signal);
+        handle::send(stat, signal);
     }
 }
 

@@ -12,13 +12,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::{
-    net::SendFlags,
-    process::{Pid, PidfdFlags, pidfd_open},
-};
+use rustix::{net::SendFlags, process::Pid};
 
 use super::{entry, wire};
-use crate::pidfd;
+use crate::{handle, sys};
 
 /// How long the supervisor may take to take an order. It takes microseconds, unless somebody has halted it.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
@@ -78,9 +75,9 @@ impl Supervisor {
     pub(crate) fn keeper(&self) -> Result<UnixStream, SupervisorError> {
         let program = match &self.program {
             Some(program) => program.clone(),
-            None => entry::own_program().ok_or(SupervisorError::NotInProgram)?.into(),
+            None => sys::own_program().ok_or(SupervisorError::NotInProgram)?.into(),
         };
-        let connected = UnixStream::pair().and_then(|(ours, theirs)| {
+        let connected = pair().and_then(|(ours, theirs)| {
             self.pass_on(&program, &theirs.into())?;
             Ok(ours)
         });
@@ -103,7 +100,7 @@ impl Supervisor {
 
 impl Process {
     fn start(program: &Path) -> io::Result<Self> {
-        let (control, theirs) = UnixStream::pair()?;
+        let (control, theirs) = pair()?;
         control.set_write_timeout(Some(TAKEN_WITHIN))?;
         Ok(Self { child: entry::start(program, theirs)?, control })
     }
@@ -121,14 +118,26 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         _ = self.control.shutdown(std::net::Shutdown::Both);
-        if self.is_alive()
-            && let Ok(pidfd) = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty())
-        {
-            pidfd::block_on_end(pidfd.as_fd(), DROP_SETTLE);
-            if self.is_alive() {
-                let reaper = move || _ = pidfd::wait(pidfd.as_fd(), rustix::process::WaitIdOptions::empty());
-                _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(reaper);
-            }
+        if !self.is_alive() {
+            return;
+        }
+        let pid = Pid::from_child(&self.child);
+        let Ok(handle) = sys::watch(pid) else {
+            // It has ended meanwhile, and is reaped by this.
+            self.is_alive();
+            return;
+        };
+        handle::block_on_end(handle.as_fd(), DROP_SETTLE);
+        if self.is_alive() {
+            let reaper = move || sys::reap(&handle, pid);
+            _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(reaper);
         }
     }
+}
+
+fn pair() -> io::Result<(UnixStream, UnixStream)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    sys::without_signal(&ours);
+    sys::without_signal(&theirs);
+    Ok((ours, theirs))
 }

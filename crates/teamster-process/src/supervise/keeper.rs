@@ -12,12 +12,12 @@ use std::{
     },
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::{
     net::RecvFlags,
-    process::{Pid, WaitStatus, getpid, kill_process, set_child_subreaper, setsid},
+    process::{Pid, WaitStatus, getpid, kill_process, setsid},
 };
 
 use super::{
@@ -25,15 +25,14 @@ use super::{
     events::{Children, Reaped, reap, wait},
     wire::{self, Inbox, Order, Report, Start},
 };
-use crate::{
-    kin::with_descendants,
-    procfs::{self, Stat},
-    tree::Survivor,
-};
+use crate::{kin::Kin, process::Stat, sys, tree::Survivor};
 
 /// How long a tree may take to end by itself when its host is gone: the whole must be over within two seconds, on a busy
 /// machine too.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
+
+/// How often those are looked for who are nobody's children.
+const STRAYS_PAUSE: Duration = Duration::from_millis(20);
 
 struct Keeper {
     /// `None` when the host is gone.
@@ -41,6 +40,7 @@ struct Keeper {
     inbox: Inbox,
     children: Children,
     leader: Option<i32>,
+    kin: Kin,
     ending: Option<Ending>,
     leave: bool,
     belongings: Option<Belongings>,
@@ -54,7 +54,7 @@ struct Belongings {
 }
 
 /// Keeps one tree, from its start to its end, and returns those of it who are left: whom nothing ends, or all if it was
-/// told to leave them. `host_process` is a pidfd of the program that the tree belongs to.
+/// told to leave them. `host_process` can be read once the program that the tree belongs to has ended.
 pub(super) fn keep(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<Vec<Stat>> {
     let children = ready().inspect_err(|error| refuse(&host, error))?;
     let mut keeper = Keeper {
@@ -62,19 +62,21 @@ pub(super) fn keep(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<
         inbox: Inbox::default(),
         children,
         leader: None,
+        kin: Kin::of(own(), String::new()),
         ending: None,
         leave: false,
         belongings: None,
     };
+    let mut childless = false;
     loop {
         let host = keeper.host.as_ref();
         let sockets = [host.map(AsFd::as_fd), host.and(host_process).map(AsFd::as_fd)];
-        let due = keeper.ending.as_ref().map(Ending::due);
+        let due = keeper.due(childless);
         let [told, host_ended] = wait(sockets, &mut keeper.children, due)?;
         if told && !keeper.hear() || host_ended {
             keeper.lose_host();
         }
-        let childless = keeper.reap();
+        childless = keeper.reap();
         if let Some(left) = keeper.is_over(childless) {
             return Ok(left);
         }
@@ -82,8 +84,7 @@ pub(super) fn keep(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<
 }
 
 fn ready() -> io::Result<Children> {
-    // Whoever loses its parent falls to this process.
-    set_child_subreaper(Some(getpid()))?;
+    sys::adopt_orphans()?;
     // Out of the terminal's reach; and without a terminal, a tool that asks for one fails at once, and is not halted.
     setsid()?;
     Children::watch()
@@ -132,11 +133,12 @@ impl Keeper {
         };
         let directory = start.directory.as_ref().map(PathBuf::from);
         self.belongings = directory.map(|directory| Belongings { directory, _lock: descriptors.next() });
+        self.kin = Kin::of(own(), start.mark.clone());
         match spawn(start, stdin, stdout, stderr) {
             Ok(child) => {
                 let leader = child.id().cast_signed();
                 self.leader = Some(leader);
-                self.tell(&Report::Started { leader, keeper: getpid().as_raw_nonzero().get() });
+                self.tell(&Report::Started { leader, keeper: own() });
             }
             Err(error) => self.tell(&Report::NotStarted { errno: error.raw_os_error() }),
         }
@@ -145,7 +147,7 @@ impl Keeper {
     fn end(&mut self, grace: Duration) {
         match &mut self.ending {
             Some(ending) => ending.hurry(grace),
-            None => self.ending = Some(Ending::begin(grace, members)),
+            None => self.ending = Some(Ending::begin(grace, || self.kin.alive())),
         }
     }
 
@@ -154,6 +156,13 @@ impl Keeper {
         if !self.leave {
             self.end(ORPHAN_GRACE);
         }
+    }
+
+    /// When to look again, if nothing happens before. Nobody tells of the end of a process that is not this one's child.
+    fn due(&self, childless: bool) -> Option<Instant> {
+        let due = self.ending.as_ref()?.due();
+        let is_last_to_know = childless && !sys::ADOPTS_ORPHANS;
+        Some(if is_last_to_know { due.min(Instant::now() + STRAYS_PAUSE) } else { due })
     }
 
     /// Reaps whoever has ended; whether there are no children any more.
@@ -176,11 +185,13 @@ impl Keeper {
 
     /// Goes on with the end, and returns who is left when it is over.
     fn is_over(&mut self, childless: bool) -> Option<Vec<Stat>> {
+        let Self { kin, ending, .. } = self;
         let left = if self.leave {
-            members()
+            kin.alive()
         } else {
-            let ending = self.ending.as_mut()?;
-            if childless { Vec::new() } else { ending.go_on(members)? }
+            let ending = ending.as_mut()?;
+            let nobody_is_left = childless && (sys::ADOPTS_ORPHANS || kin.alive().is_empty());
+            if nobody_is_left { Vec::new() } else { ending.go_on(|| kin.alive())? }
         };
         if self.host.is_none()
             && let Some(Belongings { directory, .. }) = &self.belongings
@@ -200,19 +211,17 @@ impl Keeper {
     }
 }
 
-/// Everybody alive who descends from this process.
-fn members() -> Vec<Stat> {
-    let own = getpid().as_raw_nonzero().get();
-    let snapshot = procfs::snapshot().unwrap_or_default();
-    with_descendants(snapshot, |stat| stat.parent == own, Stat::is_still)
+fn own() -> i32 {
+    getpid().as_raw_nonzero().get()
 }
 
 fn spawn(start: Start, stdin: Stdio, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Child> {
-    let Start { program, args, env, cwd, .. } = start;
+    let Start { program, args, env, mark, cwd, .. } = start;
     Command::new(program)
         .args(args)
         .env_clear()
         .envs(env)
+        .env(mark, "1")
         .current_dir::<OsString>(cwd)
         .process_group(0)
         .stdin(stdin)

@@ -18,6 +18,9 @@
 //! subreaper too: if a keeper is killed, what it kept falls to the supervisor, and is ended.
 //!
 //! If all of them are killed at once, only the run ledger is left; the next start sweeps.
+//!
+//! macOS gives orphans to nobody but process 1. There a keeper knows its tree by kinship, by its own session, which all
+//! of the tree are in but those that opened another, and by the run's mark, as far as the system shows it.
 
 pub(crate) mod ending;
 mod entry;
@@ -27,4 +30,5 @@ mod keeper;
 mod supervisor;
 pub(crate) mod wire;
 
+pub(crate) use entry::begin;
 pub use host::{Supervisor, SupervisorError};

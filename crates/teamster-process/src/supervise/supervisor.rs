@@ -2,9 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::CStr,
-    fs::File,
-    io::{self, Read, Write},
+    io::{self, PipeReader, PipeWriter, Read, Write},
     os::fd::{AsFd, OwnedFd},
     process::exit,
     time::{Duration, Instant},
@@ -13,8 +11,7 @@ use std::{
 use rustix::{
     io::ioctl_fionbio,
     net::RecvFlags,
-    pipe::{PipeFlags, pipe_with},
-    process::{PidfdFlags, getpid, getppid, pidfd_open, set_child_subreaper, setsid},
+    process::{Pid, getpid, getppid, setsid},
 };
 
 use super::{
@@ -23,8 +20,9 @@ use super::{
     keeper, wire,
 };
 use crate::{
-    kin::with_descendants,
-    procfs::{self, Stat},
+    kin::{is_in_session_of, with_descendants},
+    process::Stat,
+    sys,
 };
 
 /// How long the orphans of a keeper that was killed may take to die.
@@ -40,28 +38,29 @@ struct Supervisor {
     /// Processes that outlived their keeper knowingly: number and start time.
     left: HashSet<(i32, u64)>,
     /// Where keepers write whom they leave, before they exit.
-    leaving: (File, File),
+    leaving: (PipeReader, PipeWriter),
     children: Children,
-    host: Option<OwnedFd>,
+    host: Option<Host>,
+}
+
+struct Host {
+    pid: Pid,
+    /// Can be read once it has ended.
+    handle: OwnedFd,
 }
 
 /// Supervises until the program at the other end of `control` is gone, and all keepers are.
 pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
     turn_deaf()?;
     setsid()?;
-    set_child_subreaper(Some(getpid()))?;
-    name(c"teamster-superv");
+    sys::adopt_orphans()?;
+    sys::name_process(c"teamster-superv");
     // Belt and braces: the connection breaks when the program ends, unless it has forked and a copy holds it open.
-    let host = getppid().and_then(|host| pidfd_open(host, PidfdFlags::empty()).ok());
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-    ioctl_fionbio(&read, true)?;
-    let mut supervisor = Supervisor {
-        keepers: HashMap::new(),
-        left: HashSet::new(),
-        leaving: (read.into(), write.into()),
-        children: Children::watch()?,
-        host,
-    };
+    let host = getppid().and_then(|pid| Some(Host { pid, handle: sys::watch(pid).ok()? }));
+    let leaving = io::pipe()?;
+    ioctl_fionbio(&leaving.0, true)?;
+    let mut supervisor =
+        Supervisor { keepers: HashMap::new(), left: HashSet::new(), leaving, children: Children::watch()?, host };
     let mut control = Some(control);
     while control.is_some() || !supervisor.keepers.is_empty() {
         let sockets = [control.as_ref().map(AsFd::as_fd), Some(supervisor.leaving.0.as_fd())];
@@ -121,7 +120,7 @@ impl Supervisor {
             let pid = pid.as_raw_nonzero().get();
             if self.keepers.contains_key(&pid) {
                 if status.exit_status() != Some(0) {
-                    self.end_orphans();
+                    self.end_orphans(pid);
                 }
                 // Only now, when nobody of its tree is left, its owner sees the connection break.
                 self.keepers.remove(&pid);
@@ -130,25 +129,27 @@ impl Supervisor {
     }
 
     /// Ends what a keeper should have ended that was killed.
-    fn end_orphans(&mut self) {
+    fn end_orphans(&mut self, keeper: i32) {
         let until = Instant::now() + ORPHANS_SETTLE;
         while Instant::now() < until {
-            if ending::kill(|| self.orphans()).is_empty() {
+            if ending::kill(|| self.orphans(keeper)).is_empty() {
                 return;
             }
             std::thread::sleep(PAUSE);
         }
     }
 
-    /// Living children that are no keepers and were not left knowingly, and whoever descends from them.
-    fn orphans(&mut self) -> Vec<Stat> {
+    /// Living children that are no keepers and were not left knowingly, and whoever descends from them. Where they did
+    /// not become children, those who are still in the session of their keeper.
+    fn orphans(&mut self, keeper: i32) -> Vec<Stat> {
         let own = getpid().as_raw_nonzero().get();
-        let Ok(snapshot) = procfs::snapshot() else { return Vec::new() };
+        let Ok(snapshot) = sys::snapshot() else { return Vec::new() };
         // After the snapshot: another keeper may end meanwhile, and has told before whom it leaves.
         self.note_left();
         let is_orphan = |stat: &Stat| {
             let known = self.keepers.contains_key(&stat.pid) || self.left.contains(&(stat.pid, stat.start));
-            stat.parent == own && !known
+            let is_lost = stat.parent == own || !sys::ADOPTS_ORPHANS && is_in_session_of(stat, keeper);
+            is_lost && !known
         };
         with_descendants(snapshot, is_orphan, Stat::is_still)
     }
@@ -159,15 +160,11 @@ fn become_keeper(supervisor: Supervisor, socket: OwnedFd) -> ! {
     // The sockets of other keepers, and the news of the supervisor's children.
     drop((keepers, left, children));
     let (_, mut leaving) = leaving;
-    name(c"teamster-keeper");
+    sys::name_process(c"teamster-keeper");
+    let host = host.and_then(|host| sys::watch_after_fork(host.handle, host.pid));
     let told = keeper::keep(socket, host.as_ref()).and_then(|left| {
         let identities = left.iter().flat_map(|stat| [&stat.pid.to_ne_bytes()[..], &stat.start.to_ne_bytes()].concat());
         leaving.write_all(&identities.collect::<Vec<_>>())
     });
     exit(i32::from(told.is_err()))
-}
-
-/// What `ps` shows, which is cut to 15 bytes. Nothing depends on it.
-fn name(name: &CStr) {
-    _ = rustix::thread::set_name(name);
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::{
-    io::Errno,
+    io::{Errno, FdFlags, fcntl_setfd},
     net::{
         RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
         recvmsg, sendmsg,
@@ -16,7 +16,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::tree::Survivor;
+use crate::{sys, tree::Survivor};
 
 /// The most descriptors that come together: stdin, stdout, stderr, a lock.
 const MAX_DESCRIPTORS: usize = 4;
@@ -35,12 +35,13 @@ pub(crate) enum Order {
     Leave,
 }
 
-/// What to start. The variables are the whole environment.
+/// What to start. The variables, and the mark, are the whole environment.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) mark: String,
     pub(crate) cwd: OsString,
     /// A descriptor for stdin comes first; otherwise it is `/dev/null`.
     pub(crate) has_stdin: bool,
@@ -115,7 +116,7 @@ pub(crate) fn receive(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     loop {
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags | RecvFlags::CMSG_CLOEXEC) {
+        match recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags | sys::RECEIVE) {
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
             Ok(message) => {
@@ -124,6 +125,10 @@ pub(crate) fn receive(
                     if let RecvAncillaryMessage::ScmRights(rights) = message {
                         descriptors.extend(rights);
                     }
+                }
+                for descriptor in &descriptors {
+                    // Where it could not be asked for before.
+                    fcntl_setfd(descriptor, FdFlags::CLOEXEC)?;
                 }
                 return Ok((message.bytes, descriptors));
             }
@@ -144,7 +149,7 @@ pub(crate) fn send(
         if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
             return Err(io::Error::other("too many descriptors for one message"));
         }
-        match sendmsg(&socket, &[IoSlice::new(bytes)], &mut control, flags | SendFlags::NOSIGNAL) {
+        match sendmsg(&socket, &[IoSlice::new(bytes)], &mut control, flags | sys::SEND) {
             Err(Errno::INTR) => {}
             result => return Ok(result?),
         }
@@ -172,6 +177,7 @@ mod tests {
             program: OsString::from_vec(b"/bin/\xff".to_vec()),
             args: vec!["a\nb".into(), "".into()],
             env: vec![("A".into(), "=".into())],
+            mark: "TEAMSTER_TREE_1".into(),
             cwd: "/".into(),
             has_stdin: true,
             directory: None,

@@ -1,7 +1,13 @@
-//! What differs from system to system, and nothing else: each has a file with the same functions.
+//! What differs from system to system, and nothing else: each has the same functions and constants.
 
-#[cfg_attr(target_os = "linux", path = "linux.rs")]
-#[cfg_attr(target_os = "macos", path = "macos.rs")]
-mod system;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(any(test, target_os = "macos"))]
+mod procargs;
 
-pub(crate) use system::*;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::*;
+#[cfg(target_os = "macos")]
+pub(crate) use macos::*;

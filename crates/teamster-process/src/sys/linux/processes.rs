@@ -1,39 +1,14 @@
-//! Reads what `/proc` tells about processes.
-//!
-//! A number names one process only for its life, so a process is always meant by number and start time together.
+//! What `/proc` tells about processes.
 
-use std::{io, os::fd::OwnedFd};
+use std::{io, os::fd::OwnedFd, time::Duration};
 
 use rustix::fs::{Mode, OFlags, open, openat};
 
-/// One process, as `/proc/PID/stat` describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub(crate) pid: i32,
-    /// The first 15 bytes of the program's name.
-    pub(crate) name: String,
-    pub(crate) state: u8,
-    pub(crate) parent: i32,
-    pub(crate) threads: i64,
-    /// In clock ticks since the system's start.
-    pub(crate) start: u64,
-}
+use crate::process::{Stat, State};
 
-impl Stat {
-    pub(crate) fn is_alive(&self) -> bool {
-        // A zombie with threads is a process whose first thread ended before the others.
-        !matches!(self.state, b'Z' | b'X' | b'x') || self.threads > 1
-    }
-
-    /// Whether the number is this process's still.
-    pub(crate) fn is_still(&self) -> bool {
-        start_of(self.pid) == Some(self.start)
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        matches!(self.state, b'T' | b't')
-    }
-}
+/// How often and how long a process is waited for that is about to get its environment.
+const EXEC_LOOKS: usize = 50;
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// All processes that this user can see.
 pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
@@ -61,9 +36,27 @@ pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
     read(&root, &format!("{pid}/stat"))
 }
 
-/// When the process with this number was started.
-pub(crate) fn start_of(pid: i32) -> Option<u64> {
-    stat_of(pid).map(|stat| stat.start)
+/// The environment of a process; nothing if it may not be read.
+pub(crate) fn environ(pid: i32) -> Vec<u8> {
+    for _ in 0..EXEC_LOOKS {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        if !environ.is_empty() || !is_being_executed(pid) {
+            return environ;
+        }
+        std::thread::sleep(EXEC_PAUSE);
+    }
+    Vec::new()
+}
+
+/// Whether a process has a new program already, but that program's environment not yet: the system shows none until
+/// then. (Who started it may go on before.)
+fn is_being_executed(pid: i32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = memchr::memrchr(b')', &stat).and_then(|end| stat.get(end + 1..)).unwrap_or_default();
+    // The address where the environment ends is field 51 in proc(5); the state, behind the name, is field 3.
+    let end = fields.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).nth(48);
+    // Threads of the kernel have no environment either, and no program.
+    end == Some(b"0") && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }
 
 fn read(root: &OwnedFd, path: &str) -> Option<Stat> {
@@ -82,11 +75,20 @@ fn parse(line: &[u8]) -> Option<Stat> {
     let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
     let mut rest = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace();
     // Counted from the state, which is field 3 in proc(5): 4, 20 and 22 follow.
-    let state = rest.next()?.bytes().next()?;
+    let letter = rest.next()?.bytes().next()?;
     let parent = rest.next()?.parse().ok()?;
     let threads = rest.nth(15)?.parse().ok()?;
     let start = rest.nth(1)?.parse().ok()?;
-    Some(Stat { pid, name, state, parent, threads, start })
+    Some(Stat { pid, name, state: state(letter, threads), parent, start })
+}
+
+fn state(letter: u8, threads: i64) -> State {
+    match letter {
+        // A zombie with threads is a process whose first thread ended before the others.
+        b'Z' | b'X' | b'x' if threads <= 1 => State::Dead,
+        b'T' | b't' => State::Stopped,
+        _ => State::Alive,
+    }
 }
 
 #[cfg(test)]
@@ -97,10 +99,7 @@ mod tests {
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
         let line = b"42 (a ) R 1 (b)) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 11 0 98765 1 2 3\n";
         let stat = parse(line).unwrap();
-        assert_eq!(
-            stat,
-            Stat { pid: 42, name: "a ) R 1 (b)".into(), state: b'S', parent: 7, threads: 11, start: 98765 }
-        );
+        assert_eq!(stat, Stat { pid: 42, name: "a ) R 1 (b)".into(), state: State::Alive, parent: 7, start: 98765 });
     }
 
     #[test]
@@ -112,10 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn this_process_finds_itself() {
-        let own = i32::try_from(std::process::id()).unwrap();
-        let found = snapshot().unwrap().into_iter().find(|stat| stat.pid == own).unwrap();
-        assert!(found.is_alive());
-        assert_eq!(start_of(own), Some(found.start));
+    fn a_zombie_with_threads_is_alive_and_one_without_is_dead() {
+        assert_eq!([state(b'Z', 2), state(b'Z', 1), state(b'X', 0)], [State::Alive, State::Dead, State::Dead]);
+        assert_eq!([state(b'T', 1), state(b't', 1), state(b'D', 1)], [State::Stopped, State::Stopped, State::Alive]);
     }
 }

@@ -1,0 +1,31 @@
+//! Pidfds.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::{
+    io::{Errno, Result},
+    process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid},
+};
+
+use crate::process::Stat;
+
+/// A descriptor that can be read once this process has ended, and names it for good.
+pub(crate) fn watch(pid: Pid) -> Result<OwnedFd> {
+    pidfd_open(pid, PidfdFlags::empty())
+}
+
+/// The same, in a child of the process that has made it.
+#[expect(clippy::unnecessary_wraps, reason = "another system has to ask anew")]
+pub(crate) fn watch_after_fork(handle: OwnedFd, _pid: Pid) -> Option<OwnedFd> {
+    Some(handle)
+}
+
+/// Sends a signal to the process of a handle.
+pub(crate) fn signal(handle: &OwnedFd, _stat: &Stat, signal: Signal) -> Result<()> {
+    pidfd_send_signal(handle, signal)
+}
+
+/// Waits until a child has ended, and reaps it.
+pub(crate) fn reap(handle: &OwnedFd, _pid: Pid) {
+    while let Err(Errno::INTR) = waitid(WaitId::PidFd(handle.as_fd()), WaitIdOptions::EXITED) {}
+}

@@ -1,0 +1,85 @@
+//! Linux.
+
+mod handle;
+mod processes;
+mod program;
+
+use std::{
+    ffi::CStr,
+    fs, io,
+    os::{fd::AsFd, unix::fs::MetadataExt},
+    path::PathBuf,
+};
+
+use rustix::{
+    net::{RecvFlags, SendFlags},
+    param::page_size,
+    pipe::fcntl_setpipe_size,
+    process::{Signal, getpid, set_child_subreaper},
+    thread::CapabilitySet,
+};
+
+pub(crate) use handle::{reap, signal, watch, watch_after_fork};
+pub(crate) use processes::{environ, numbers, snapshot, stat_of};
+pub(crate) use program::{close_inherited, own_program};
+
+/// What a socket is written to with: an end of the connection is an error and no signal.
+pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL;
+
+/// What a socket is read with: no program inherits the descriptors that come.
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+
+/// Signals that other systems do not have.
+pub(crate) const SIGNALS: [(Signal, &str); 2] = [(Signal::STKFLT, "SIGSTKFLT"), (Signal::POWER, "SIGPWR")];
+
+/// Whether [`adopt_orphans`] works: who has no children then has no descendants.
+pub(crate) const ADOPTS_ORPHANS: bool = true;
+
+/// Makes this process the parent of whoever descends from it and loses its parent.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Has writing to a socket whose other end is closed send no signal: [`SEND`] does that.
+pub(crate) fn without_signal(_socket: impl AsFd) {}
+
+/// What `ps` shows, which is cut to 15 bytes. Nothing depends on it.
+pub(crate) fn name_process(name: &CStr) {
+    _ = rustix::thread::set_name(name);
+}
+
+/// Which start of the system this is.
+pub(crate) fn boot() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// Where process numbers mean something.
+pub(crate) fn pid_namespace() -> io::Result<u64> {
+    Ok(fs::metadata("/proc/self/ns/pid")?.ino())
+}
+
+/// Where the ledger of this user is, if a variable says so that is not set everywhere.
+#[expect(clippy::unnecessary_wraps, reason = "another system may have none")]
+pub(crate) fn known_ledger(uid: u32) -> Option<PathBuf> {
+    Some(format!("/run/user/{uid}/teamster").into())
+}
+
+/// Makes a pipe hold so many bytes, if the system lets this user.
+pub(crate) fn enlarge_pipe(pipe: impl AsFd, bytes: usize) -> bool {
+    fcntl_setpipe_size(pipe, bytes).is_ok()
+}
+
+/// How many bytes all pipes of this user may hold before the system makes new ones small; `None` without a limit.
+pub(crate) fn pipe_allowance() -> Option<usize> {
+    let pages = fs::read_to_string("/proc/sys/fs/pipe-user-pages-soft").ok()?.trim().parse::<usize>().ok()?;
+    let is_limited = pages > 0 && !is_above_limits();
+    is_limited.then(|| pages.saturating_mul(page_size()))
+}
+
+/// Whether limits of users are not this process's. What root may do in a user namespace of its own does not count.
+fn is_above_limits() -> bool {
+    let above = CapabilitySet::SYS_RESOURCE | CapabilitySet::SYS_ADMIN;
+    let is_privileged = rustix::thread::capabilities(None).is_ok_and(|own| own.effective.intersects(above));
+    let ids = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    is_privileged && ids.split_ascii_whitespace().eq(["0", "0", "4294967295"])
+}

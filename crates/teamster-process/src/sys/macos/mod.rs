@@ -1,0 +1,96 @@
+//! macOS: checked to compile, and not more. What it lacks, and what is promised there all the same, stands in
+//! `docs/security.md`.
+
+mod handle;
+mod processes;
+mod program;
+
+use std::{
+    ffi::{CStr, OsString},
+    io,
+    os::{fd::AsFd, unix::ffi::OsStringExt},
+    path::PathBuf,
+    ptr::null_mut,
+};
+
+use rustix::{
+    net::{RecvFlags, SendFlags, sockopt::set_socket_nosigpipe},
+    process::Signal,
+};
+
+pub(crate) use handle::{reap, signal, watch, watch_after_fork};
+pub(crate) use processes::{environ, numbers, snapshot, stat_of};
+pub(crate) use program::{close_inherited, own_program};
+
+/// What a socket is written to with. There is no flag against the signal: see [`without_signal`].
+pub(crate) const SEND: SendFlags = SendFlags::empty();
+
+/// What a socket is read with. There is no flag that keeps descriptors from programs.
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::empty();
+
+/// Signals that other systems do not have.
+pub(crate) const SIGNALS: [(Signal, &str); 2] = [(Signal::EMT, "SIGEMT"), (Signal::INFO, "SIGINFO")];
+
+/// Whether [`adopt_orphans`] works: who has no children then has no descendants.
+pub(crate) const ADOPTS_ORPHANS: bool = false;
+
+/// Process 1 adopts all orphans here.
+#[expect(clippy::unnecessary_wraps, reason = "another system may refuse")]
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+/// Has writing to a socket whose other end is closed send no signal. (The host ignores it, as it must, and whoever
+/// supervises catches it; this is for hosts that do not.)
+pub(crate) fn without_signal(socket: impl AsFd) {
+    _ = set_socket_nosigpipe(socket, true);
+}
+
+/// What `ps` shows is the first argument here, which was set at the start.
+pub(crate) fn name_process(_name: &CStr) {}
+
+/// Which start of the system this is. (The time of the start moves with the clock.)
+#[expect(unsafe_code, reason = "no safe call asks the system by name")]
+pub(crate) fn boot() -> io::Result<String> {
+    // A UUID, as text.
+    let mut text = vec![0_u8; 64];
+    let mut size = text.len();
+    // SAFETY: `size` is the size of the buffer, which lives longer than the call, and nothing is set.
+    let asked = unsafe {
+        libc::sysctlbyname(c"kern.bootsessionuuid".as_ptr(), text.as_mut_ptr().cast(), &raw mut size, null_mut(), 0)
+    };
+    if asked != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let text = CStr::from_bytes_until_nul(&text).map_err(io::Error::other)?;
+    Ok(text.to_string_lossy().into_owned())
+}
+
+/// Where process numbers mean something: there is one place.
+#[expect(clippy::unnecessary_wraps, reason = "another system may not tell")]
+pub(crate) fn pid_namespace() -> io::Result<u64> {
+    Ok(0)
+}
+
+/// Where the ledger of this user is, if a variable says so that is not set everywhere: in the user's own directory for
+/// temporary files, which is what `TMPDIR` names.
+#[expect(unsafe_code, reason = "no safe call asks for this directory")]
+pub(crate) fn known_ledger(uid: u32) -> Option<PathBuf> {
+    let mut path = vec![0_u8; 1024];
+    // SAFETY: the buffer has this size and lives longer than the call, which writes no more than that.
+    let needed = unsafe { libc::confstr(libc::_CS_DARWIN_USER_TEMP_DIR, path.as_mut_ptr().cast(), path.len()) };
+    // With the NUL at the end.
+    let length = needed.checked_sub(1).filter(|_| needed <= path.len())?;
+    path.truncate(length);
+    Some(PathBuf::from(OsString::from_vec(path)).join(format!("teamster-{uid}")))
+}
+
+/// Makes a pipe hold so many bytes. It grows by itself here, up to 64 KiB, and not beyond.
+pub(crate) fn enlarge_pipe(_pipe: impl AsFd, _bytes: usize) -> bool {
+    false
+}
+
+/// How many bytes all pipes of this user may hold before the system makes new ones small: nobody asks for large ones.
+pub(crate) fn pipe_allowance() -> Option<usize> {
+    None
+}

@@ -1,0 +1,96 @@
+//! What `libproc` and `sysctl` tell about processes.
+
+use std::{
+    ffi::{c_int, c_void},
+    io,
+    mem::MaybeUninit,
+    ptr::null_mut,
+};
+
+use rustix::process::geteuid;
+
+use crate::{
+    process::{Stat, State},
+    sys::procargs,
+};
+
+/// Whose processes are listed, as `sys/proc_info.h` has it.
+const ALL_PIDS: u32 = 1;
+const UID_ONLY: u32 = 4;
+
+/// Has a process described though it has ended and was not waited for.
+const DEAD_TOO: u64 = 1;
+
+/// How many processes may be born between two calls.
+const MARGIN: usize = 64;
+
+/// The most that arguments and environment of a process take.
+const ARGUMENTS_BYTES: usize = 1024 * 1024;
+
+/// All processes that this user can see.
+pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
+    // One that has ended meanwhile is no error.
+    Ok(numbers()?.into_iter().filter_map(stat_of).collect())
+}
+
+/// The numbers of all processes that this user can see.
+#[expect(unsafe_code, reason = "no safe call lists processes")]
+pub(crate) fn numbers() -> io::Result<Vec<i32>> {
+    let user = geteuid();
+    let (of, whom) = if user.is_root() { (ALL_PIDS, 0) } else { (UID_ONLY, user.as_raw()) };
+    // SAFETY: without a buffer it tells how many bytes are needed.
+    let bytes = unsafe { libc::proc_listpids(of, whom, null_mut(), 0) };
+    let count = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())? / size_of::<i32>();
+    let mut numbers = vec![0_i32; count + MARGIN];
+    let size = c_int::try_from(size_of_val(&numbers[..])).map_err(io::Error::other)?;
+    // SAFETY: the buffer has this size and lives longer than the call, which writes numbers of this type.
+    let bytes = unsafe { libc::proc_listpids(of, whom, numbers.as_mut_ptr().cast(), size) };
+    let count = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())? / size_of::<i32>();
+    numbers.truncate(count);
+    numbers.retain(|&pid| pid > 0);
+    Ok(numbers)
+}
+
+/// The process with this number, if there is one that this user can see.
+#[expect(unsafe_code, reason = "no safe call describes a process")]
+pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
+    let mut info = MaybeUninit::<libc::proc_bsdinfo>::zeroed();
+    let size = c_int::try_from(size_of_val(&info)).ok()?;
+    // SAFETY: the buffer is one of this structure, has its size, and lives longer than the call.
+    let filled =
+        unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, DEAD_TOO, info.as_mut_ptr().cast::<c_void>(), size) };
+    if filled != size {
+        return None;
+    }
+    // SAFETY: it is filled, and before it was all zeros, which are numbers too.
+    let info = unsafe { info.assume_init() };
+    let name = if info.pbi_name[0] == 0 { text(&info.pbi_comm) } else { text(&info.pbi_name) };
+    let state = match info.pbi_status {
+        libc::SZOMB => State::Dead,
+        libc::SSTOP => State::Stopped,
+        _ => State::Alive,
+    };
+    let parent = i32::try_from(info.pbi_ppid).ok()?;
+    Some(Stat { pid, name, state, parent, start: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec })
+}
+
+fn text(bytes: &[libc::c_char]) -> String {
+    let bytes: Vec<u8> = bytes.iter().take_while(|&&byte| byte != 0).map(|byte| byte.cast_unsigned()).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The environment of a process; nothing if it may not be read, as that of programs of the system.
+#[expect(unsafe_code, reason = "no safe call reads an environment")]
+pub(crate) fn environ(pid: i32) -> Vec<u8> {
+    let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
+    let mut bytes = vec![0_u8; ARGUMENTS_BYTES];
+    let mut size = bytes.len();
+    // SAFETY: the name has three parts, `size` is the size of the buffer, both live longer than the call, and nothing is
+    // set.
+    let asked = unsafe { libc::sysctl(name.as_mut_ptr(), 3, bytes.as_mut_ptr().cast(), &raw mut size, null_mut(), 0) };
+    if asked != 0 {
+        return Vec::new();
+    }
+    bytes.truncate(size);
+    procargs::environment(&bytes).to_vec()
+}

@@ -1,0 +1,51 @@
+//! This program's file, and how it is run before its `main`.
+
+use std::{
+    ffi::{CStr, OsStr, OsString, c_void},
+    fs,
+    mem::MaybeUninit,
+    os::unix::ffi::OsStrExt,
+    path::Path,
+};
+
+use crate::supervise::begin;
+
+#[used]
+#[expect(unsafe_code, reason = "the only way to run before somebody else's main")]
+// SAFETY: the section holds pointers to functions of C's calling convention; this one takes none of the arguments that
+// it is given, and does not unwind.
+#[unsafe(link_section = "__DATA,__mod_init_func")]
+static START: extern "C" fn() = begin;
+
+/// Closes what the host's other libraries left open for every program: nobody here would ever close it.
+#[expect(unsafe_code, reason = "no safe call closes descriptors that nobody owns")]
+pub(crate) fn close_inherited() {
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
+    // All are read before the first is closed: one of them is the directory's own, which is closed by then.
+    let open: Vec<i32> = fs::read_dir("/dev/fd").into_iter().flatten().flatten().filter_map(number).collect();
+    for descriptor in open.into_iter().filter(|&descriptor| descriptor > 2) {
+        // SAFETY: this process was just executed and has opened nothing itself, so no object owns this descriptor.
+        unsafe { libc::close(descriptor) };
+    }
+}
+
+/// This program's own file, if this crate is part of it: a library that another program loads has no `main` to come
+/// before, and starting that program would start whatever it is.
+#[expect(unsafe_code, reason = "no safe call tells which file an address is of")]
+pub(crate) fn own_program() -> Option<OsString> {
+    let mut image = MaybeUninit::<libc::Dl_info>::zeroed();
+    let address = START as *const c_void;
+    // SAFETY: the structure lives longer than the call, which fills it and returns something else than 0.
+    if unsafe { libc::dladdr(address, image.as_mut_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: it is filled, and before it was all zeros, which are null pointers.
+    let name = unsafe { image.assume_init() }.dli_fname;
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: the name of an image that holds this very code stays where it is.
+    let name = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
+    let file = std::env::current_exe().ok()?;
+    (name.canonicalize().ok()? == file.canonicalize().ok()?).then(|| file.into())
+}
