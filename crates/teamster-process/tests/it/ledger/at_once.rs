@@ -3,29 +3,41 @@
 use std::{
     fs,
     sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
 };
 
-use teamster_process::ledger::Sweep;
+use teamster_process::ledger::{LeftReason, Sweep};
 
 use super::scene::{Running, scene};
+use crate::BOUND;
 
 #[test]
 fn sweeps_at_once_clear_each_leftover_once() {
     let scene = scene();
     let runs: Vec<_> = (0..30).map(|_| scene.crashed()).collect();
     let members: Vec<_> = runs.iter().step_by(6).map(|run| Running::marked("exec sleep 300", run)).collect();
-    let sweeps: Vec<_> = std::thread::scope(|scope| {
+    let mut sweeps: Vec<_> = std::thread::scope(|scope| {
         let sweeps: Vec<_> = (0..4).map(|_| scope.spawn(|| scene.ledger.sweep())).collect();
         sweeps.into_iter().map(|sweep| sweep.join().unwrap()).collect()
     });
+    // On a busy machine one may not die in time: it is told, and left to the next sweep.
+    let began = Instant::now();
+    loop {
+        sweeps.push(scene.ledger.sweep());
+        if sweeps.last().is_some_and(Sweep::is_clean) {
+            break;
+        }
+        assert!(began.elapsed() < BOUND, "{sweeps:?}");
+    }
+    let left = sweeps.iter().flat_map(|sweep| &sweep.left);
+    assert!(left.clone().all(|left| matches!(left.reason, LeftReason::Alive(_))), "{sweeps:?}");
     let mut cleared: Vec<_> = sweeps.iter().flat_map(|sweep| &sweep.cleared).map(|cleared| &cleared.run.path).collect();
+    assert_eq!(cleared.len(), runs.len());
     cleared.sort();
     cleared.dedup();
     assert_eq!(cleared.len(), runs.len());
-    assert_eq!(sweeps.iter().map(|sweep| sweep.cleared.len()).sum::<usize>(), runs.len());
-    let ended = sweeps.iter().flat_map(|sweep| &sweep.cleared).map(|cleared| cleared.ended.len());
-    assert_eq!(ended.sum::<usize>(), members.len());
-    assert!(sweeps.iter().all(Sweep::is_clean), "{sweeps:?}");
+    let ended = sweeps.iter().flat_map(|sweep| &sweep.cleared).map(|cleared| cleared.ended.len()).sum::<usize>();
+    assert!(ended <= members.len() && ended + left.count() >= members.len(), "{sweeps:?}");
     assert!(!members.iter().any(Running::is_alive) && scene.is_empty());
 }
 
