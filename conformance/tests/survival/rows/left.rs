@@ -44,21 +44,30 @@ fn said() -> [Step; 1] {
 }
 
 fn daemon(place: &Place, program: &str) -> Fault {
-    leaving(place, &format!("{program} {}", place.token))
+    leaving(place, &in_background(&format!("{program} {}", place.token)))
 }
 
-/// They end by themselves before long, whatever becomes of the test that looks for them.
+/// The CLI goes on when both are what they are to be. They end by themselves before long, whatever becomes of the test that
+/// looks for them.
 fn kept(place: &Place) -> Fault {
-    let daemon = format!("setsid sh -c 'sleep 300.{}; :'", place.token);
-    leaving(place, &daemon).asking(|request| request.background = Background::Keep)
+    let (up, token) = (place.path("up"), &place.token);
+    let up = up.display();
+    let daemon = in_background(&format!(
+        "setsid sh -c 'sleep 300.{token} & until read -r NAME < /proc/$!/comm && [ $NAME = sleep ]; do :; done; : > {up}; wait'"
+    ));
+    let fault = leaving(place, &format!("{daemon}; until [ -e {up} ]; do sleep 0.01; done"));
+    fault.asking(|request| request.background = Background::Keep)
 }
 
-/// The fake agent finds it in its surroundings; a real CLI starts it by its shell tool.
-fn leaving(place: &Place, daemon: &str) -> Fault {
-    let start = format!("({daemon} </dev/null >/dev/null 2>&1 &)");
+fn in_background(command: &str) -> String {
+    format!("({command} </dev/null >/dev/null 2>&1 &)")
+}
+
+/// The fake agent finds them in its surroundings; a real CLI starts them by its shell tool.
+fn leaving(place: &Place, start: &str) -> Fault {
     let fault = match place.column {
-        Column::Fake => place.answers().after_shell(&start),
-        Column::Real(_) => place.runs(&start),
+        Column::Fake => place.answers().after_shell(start),
+        Column::Real(_) => place.runs(start),
     };
     fault.then(said())
 }
