@@ -15,6 +15,7 @@ use teamster_testkit::fake::SCRIPT_ENV;
 
 use crate::caller::Host;
 use crate::census::{self, Census, MARK};
+use crate::crowd::Crowd;
 use crate::fault::{Cli, Fault, Moment, Start, Step};
 use crate::host::Spec;
 use crate::place::{GATE, Place};
@@ -45,7 +46,9 @@ struct Stage {
     /// Processes that are to live on.
     kept: BTreeSet<u32>,
     host_is_dead: bool,
+    /// Since the last moment that has come.
     clock: Instant,
+    crowd: Crowd,
 }
 
 /// Plays a cell.
@@ -120,7 +123,8 @@ impl Stage {
         census.set_host(host.pid());
         let clock = Instant::now();
         let (said, warned) = (fault.said, fault.warned);
-        Ok(Self { place, lab, project, census, host, said, warned, kept: BTreeSet::new(), host_is_dead: false, clock })
+        let (kept, host_is_dead, crowd) = (BTreeSet::new(), false, Crowd::default());
+        Ok(Self { place, lab, project, census, host, said, warned, kept, host_is_dead, clock, crowd })
     }
 
     async fn play(&mut self, steps: Vec<Step>, expected: Expected) -> Result<()> {
@@ -128,7 +132,8 @@ impl Stage {
             self.step(step).await?;
         }
         let took = self.end(expected).await?;
-        ensure!(took <= expected.within, "it took {took:?}, more than {:?}", expected.within);
+        let within = self.crowd.stretch(expected.within);
+        ensure!(took <= within, "it took {took:?}, more than {within:?}");
         if !self.host_is_dead {
             self.host.dismiss();
             self.until("the host's exit", PATIENCE, |stage| Ok(stage.host.exit()?.is_some())).await?;
@@ -144,14 +149,14 @@ impl Stage {
                 self.until(&format!("{moment:?}"), PATIENCE, |stage| Ok(stage.has_come(moment))).await?;
                 // Whom the end must find.
                 self.census.living();
-                self.clock = Instant::now();
+                self.start_clock();
             }
             Step::Say(word) => self.host.say(word)?,
             Step::Signal(signal) => census::signal(self.place.leader().context("no leader")?, signal),
             Step::KillHost => {
                 self.host.kill()?;
                 self.host_is_dead = true;
-                self.clock = Instant::now();
+                self.start_clock();
             }
             Step::RemoveProject => fs::remove_dir_all(&self.project)?,
             Step::Touch(name) => fs::write(self.place.path(name), "")?,
@@ -199,8 +204,7 @@ impl Stage {
     async fn end(&mut self, expected: Expected) -> Result<Duration> {
         if self.host_is_dead {
             // The end has no herald: it has come when nothing is left.
-            let bound = expected.within.saturating_sub(self.clock.elapsed());
-            self.nothing_remains(bound).await?;
+            self.nothing_remains(expected.within).await?;
             return Ok(self.clock.elapsed());
         }
         let unread = expected.end == End::Unread;
@@ -249,11 +253,17 @@ impl Stage {
         Ok(())
     }
 
+    fn start_clock(&mut self) {
+        (self.clock, self.crowd) = (Instant::now(), Crowd::default());
+    }
+
     /// Nobody and nothing is left within a bound, of Teamster's own neither.
-    async fn nothing_remains(&self, bound: Duration) -> Result<()> {
+    async fn nothing_remains(&mut self, bound: Duration) -> Result<()> {
         let began = Instant::now();
         while let Err(left) = self.nothing_is_left(&self.others()) {
+            let bound = self.crowd.stretch(bound);
             ensure!(began.elapsed() < bound, "{left:#}, {bound:?} later");
+            self.crowd.look();
             tokio::time::sleep(LOOK).await;
         }
         Ok(())
@@ -322,6 +332,7 @@ impl Stage {
         let began = Instant::now();
         while !condition(self)? {
             ensure!(began.elapsed() < bound, "never came: {what}");
+            self.crowd.look();
             tokio::time::sleep(LOOK).await;
         }
         Ok(())

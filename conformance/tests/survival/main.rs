@@ -6,13 +6,15 @@
 //!
 //! - `row`, `rows`: the table as data. - `fault`: how a fault is made, step by step. - `place`: where a cell happens; `disk`: a
 //!   full one. - `host`: the program that holds the run, and is killed in some rows; `caller`: its other end. - `census`: who
-//!   lives, and which files are there. - `cell`: plays a cell; `verdict`: compares. - `table`: the page.
+//!   lives, and which files are there. - `crowd`: how busy the machine is. - `cell`: plays a cell; `verdict`: compares.
+//! - `table`: the page.
 //!
 //! This program plays three parts: the tests, the host, and (with a script in its environment) the fake agent.
 
 mod caller;
 mod cell;
 mod census;
+mod crowd;
 mod disk;
 mod fault;
 mod host;

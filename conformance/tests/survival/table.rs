@@ -21,8 +21,9 @@ This page is written by the tests that prove it: each cell is a test of its own,
 
 A cell reads: **ended within** · **`done` events** · **error code** · **processes left** · **files left** · **bytes lost**.
 
-- *Ended within* is counted from the moment of the fault, on two busy cores. It is a bound, not a measurement: the limits
-  of the run that matter (grace period, silence) are set short.
+- *Ended within* is counted from the moment of the fault, on busy cores: each has two threads to run all the time. Where there
+  are more, the test allows as much more time. It is a bound, not a measurement: the limits of the run that matter (grace
+  period, silence) are set short.
 - *Processes left* counts everybody who descends from the run when its `done` is read, whatever session or parent it has now and
   whatever became of its environment. (Teamster's own process above the tree ends a moment later; the test waits for that.) Of a
   host that was killed nothing at all is left, its supervisor neither. Where some are to be kept (`--keep-background`), they are
