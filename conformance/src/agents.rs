@@ -1,5 +1,8 @@
 //! The four agents, and what a scenario calls by another name on each.
 
+use std::fs;
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use teamster::RunRequest;
@@ -15,16 +18,43 @@ pub struct Agent {
     /// The name on its box.
     pub title: &'static str,
     shell: (&'static str, &'static str),
+    /// What the model's name of an MCP tool begins with, what stands between server and tool, and what stands for a
+    /// character that a server's name cannot have.
+    mcp: (&'static str, &'static str, &'static str),
     /// Whether its vendor's API tells what goes into a cache.
     tells_cache_writes: bool,
 }
 
 /// All of them.
 pub const AGENTS: &[Agent] = &[
-    Agent { name: "claude", title: "Claude Code", shell: ("Bash", "command"), tells_cache_writes: true },
-    Agent { name: "codex", title: "Codex", shell: ("exec_command", "cmd"), tells_cache_writes: true },
-    Agent { name: "gemini", title: "Gemini CLI", shell: ("run_shell_command", "command"), tells_cache_writes: false },
-    Agent { name: "opencode", title: "OpenCode", shell: ("bash", "command"), tells_cache_writes: false },
+    Agent {
+        name: "claude",
+        title: "Claude Code",
+        shell: ("Bash", "command"),
+        mcp: ("mcp__", "__", "_"),
+        tells_cache_writes: true,
+    },
+    Agent {
+        name: "codex",
+        title: "Codex",
+        shell: ("exec_command", "cmd"),
+        mcp: ("mcp__", "/", "_"),
+        tells_cache_writes: true,
+    },
+    Agent {
+        name: "gemini",
+        title: "Gemini CLI",
+        shell: ("run_shell_command", "command"),
+        mcp: ("mcp_", "_", "-"),
+        tells_cache_writes: false,
+    },
+    Agent {
+        name: "opencode",
+        title: "OpenCode",
+        shell: ("bash", "command"),
+        mcp: ("", "_", "-"),
+        tells_cache_writes: false,
+    },
 ];
 
 impl Agent {
@@ -71,6 +101,37 @@ impl Agent {
             _ => json!({ argument: command, "description": "Run a command" }),
         };
         (tool, input)
+    }
+
+    /// How its model calls a tool of an MCP server, whose name consists of letters, digits, dots and underscores.
+    pub fn mcp_tool(&self, server: &str, tool: &str) -> String {
+        let (prefix, separator, filler) = self.mcp;
+        format!("{prefix}{}{separator}{tool}", server.replace(['.', '_'], filler))
+    }
+
+    /// Gives its user an MCP server of this name, that is a program without arguments.
+    ///
+    /// # Errors
+    /// When the user's file cannot be written.
+    pub fn add_user_server(&self, lab: &Lab, server: &str, program: &str) -> Result<PathBuf> {
+        let home = lab.home();
+        let servers = json!({"mcpServers": {server: {"command": program}}}).to_string();
+        let (file, text) = match self.name {
+            "claude" => (".claude.json", servers),
+            "codex" => {
+                let text = fs::read_to_string(home.join(".codex/config.toml"))?;
+                (".codex/config.toml", format!("{text}\n[mcp_servers.{server}] # mine\ncommand = {}\n", json!(program)))
+            }
+            "gemini" => (".gemini/settings.json", format!("// mine\n{servers}")),
+            _ => {
+                let server = json!({server: {"type": "local", "command": [program]}});
+                (".config/opencode/opencode.json", format!("// mine\n{}", json!({"mcp": server})))
+            }
+        };
+        let path = home.join(file);
+        fs::create_dir_all(path.parent().context("a file of the home")?)?;
+        fs::write(&path, text)?;
+        Ok(path)
     }
 
     /// Usage means what the provider told, on every agent.

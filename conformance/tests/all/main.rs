@@ -6,6 +6,8 @@
 
 mod environment;
 mod failures;
+mod mcp;
+mod mcp_failures;
 mod retries;
 mod sessions;
 

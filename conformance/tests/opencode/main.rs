@@ -4,7 +4,6 @@
 
 mod ending;
 mod failures;
-mod mcp;
 mod permissions;
 mod prompts;
 mod sessions;

@@ -191,6 +191,8 @@ pub enum StandInEntry {
 pub struct MergedJson {
     /// They win over the user's. Objects are merged, key by key; everything else is replaced.
     pub over: Value,
+    /// Objects of the document, by name, whose entries are replaced as a whole where both have them.
+    pub whole: &'static [&'static str],
     /// The user's win over these; they hold only where this variable is set.
     pub under: Option<(&'static str, Value)>,
 }

@@ -17,6 +17,9 @@ pub enum Input<'a> {
     Started,
     /// A line came on the protocol stream, without its line end. Bytes, since a CLI may write anything.
     Line(&'a [u8]),
+    /// A line came beside the protocol stream: what the CLI says of itself. It may be cut, and come before or after the line of
+    /// the protocol stream that it belongs to.
+    Diagnostic(&'a [u8]),
     /// The caller wants the turn to end soon, politely.
     Interrupt,
     /// In a session, and only there: what the caller wants.
@@ -117,4 +120,11 @@ pub trait Protocol: Send {
     ///
     /// Must be total: any bytes in any order give actions, never a panic. (The driver survives one all the same.)
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>);
+
+    /// What of the diagnostics callers get to see, and [`Input::Exited`] has; all if `None`. A CLI may be made to say things
+    /// there that are meant for the protocol alone.
+    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+        let _ = stderr;
+        None
+    }
 }

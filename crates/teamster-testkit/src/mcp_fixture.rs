@@ -6,7 +6,7 @@
 //! that a fixture is for lie below what an SDK lets one do.
 //!
 //! # The binary
-//! `teamster-mcp-fixture [--exit-at-start] [--hang-at-start] [--start-delay-ms N] [--die-on-call] [--deny] [--log FILE]`
+//! `teamster-mcp-fixture [--exit-at-start] [--hang-at-start] [--start-delay-ms N] [--die-on-call] [--silent] [--deny] [--log FILE]`
 //!
 //! The log has a line of JSON for the start (`args`, `cwd`, `envNames`, `pid`) and then each message as it came. A server that
 //! dies, dies with exit code 7.

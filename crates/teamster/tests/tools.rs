@@ -15,7 +15,6 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use teamster::RunRequest;
-use teamster::request::McpServer;
 use teamster::tools::{JsonSchema, Reply, ServeError, ServedTools, Tool, ToolServer, schemars};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -74,8 +73,9 @@ async fn until(flag: &AtomicBool) {
 
 /// Where the server is, and the header that it wants.
 fn address(tools: &ServedTools) -> (String, String) {
-    let McpServer::Http { url, headers, .. } = tools.server() else { panic!("no HTTP server") };
-    (url, headers["Authorization"].clone())
+    let server = tools.server();
+    let endpoint = server.endpoint().unwrap();
+    (endpoint.url.clone(), endpoint.all_headers()["Authorization"].clone())
 }
 
 /// A request in flight.

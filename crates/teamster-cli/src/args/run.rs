@@ -98,10 +98,14 @@ pub(crate) struct RunArgs {
 
     /// MCP servers for this run (repeatable)
     ///
-    /// A file, or the JSON itself, in the usual form: {"mcpServers": {"name": {"command": "..."}}}. A name may come
-    /// once only.
+    /// A file (JSON, or .toml), or the JSON itself, in the usual form: {"mcpServers": {"name": {"command": "..."}}}.
+    /// ${NAME} stands for a variable. A name may come once only. docs/mcp.md says more.
     #[arg(long, value_name = "FILE|JSON", help_heading = INSTRUCTIONS, value_hint = ValueHint::FilePath)]
     pub(crate) mcp_config: Vec<String>,
+
+    /// Leave out the MCP servers of the user's and the project's configuration
+    #[arg(long, help_heading = INSTRUCTIONS, hide_short_help = true)]
+    pub(crate) mcp_strict: bool,
 
     /// read-only, ask (default), edit or full
     ///

@@ -9,6 +9,8 @@ pub(crate) trait Inputs {
     fn here(&self) -> std::io::Result<PathBuf>;
     /// The content of a file.
     fn file(&mut self, path: &Path) -> std::io::Result<Vec<u8>>;
+    /// The value of an environment variable.
+    fn variable(&self, name: &str) -> Option<String>;
     /// Whether a person would have to type what standard input gives.
     fn stdin_is_terminal(&self) -> bool;
     /// All of standard input.
@@ -26,6 +28,10 @@ impl Inputs for Machine {
 
     fn file(&mut self, path: &Path) -> std::io::Result<Vec<u8>> {
         std::fs::read(path)
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
     }
 
     fn stdin_is_terminal(&self) -> bool {

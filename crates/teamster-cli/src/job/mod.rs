@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use teamster::request::{
     self, Attachment, Background, Conversation, Inherit, McpServer, OutputMode, PermissionMode, Permissions,
-    ProjectTrust, PromptMode, RequestError, RunRequest,
+    ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
 };
 
 pub(crate) use inputs::{Inputs, Machine};
@@ -109,7 +109,8 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     };
     request.system_prompt = text_or_file(args.system_prompt, args.system_prompt_file, inputs)?;
     request.append_system_prompt = text_or_file(args.append_system_prompt, args.append_system_prompt_file, inputs)?;
-    request.mcp_servers = mcp_servers(&args.mcp_config, inputs)?;
+    request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
+    request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
     request.prompt = prompt(args.prompt, &args.words, inputs)?;
     request.validate()?;
@@ -168,12 +169,20 @@ fn json_or_file(value: &str, option: &str, inputs: &mut impl Inputs) -> Result<(
     Ok((read_file(Path::new(value), inputs)?, value.to_owned()))
 }
 
-fn mcp_servers(values: &[String], inputs: &mut impl Inputs) -> Result<BTreeMap<String, McpServer>, UsageError> {
+/// Variables in their texts are filled in as the agent would see them.
+fn mcp_servers(
+    values: &[String],
+    env: &BTreeMap<String, String>,
+    inputs: &mut impl Inputs,
+) -> Result<BTreeMap<String, McpServer>, UsageError> {
     let mut servers = BTreeMap::new();
     let mut origins: BTreeMap<String, String> = BTreeMap::new();
     for value in values {
         let (text, what) = json_or_file(value, "--mcp-config", inputs)?;
-        let read = McpServer::parse_map(&text).map_err(|error| match error {
+        let variable = |name: &str| env.get(name).cloned().or_else(|| inputs.variable(name));
+        let toml = Path::new(&what).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+        let read = if toml { McpServer::from_toml(&text, variable) } else { McpServer::from_json(&text, variable) };
+        let read = read.map_err(|error| match error {
             RequestError::McpConfig { message } => UsageError::McpConfig { what: what.clone(), message },
             other => other.into(),
         })?;

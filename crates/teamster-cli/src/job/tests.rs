@@ -25,6 +25,10 @@ impl Inputs for Made {
         found.map(|(_, content)| content.to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "KEY").then(|| "k3y".to_owned())
+    }
+
     fn stdin_is_terminal(&self) -> bool {
         self.stdin.is_none()
     }
@@ -134,12 +138,22 @@ fn each_option_becomes_its_part_of_the_request() {
                 "a": {"type": "stdio", "command": "x"}, "b": {"type": "http", "url": "http://b"},
             }}),
         ),
+        (
+            &["--mcp-config", "codex.toml", "--env", "MORE=m", "--mcp-strict", "hi"],
+            json!({"prompt": "hi", "env": {"MORE": "m"}, "userMcpServers": "leftOut", "mcpServers": {
+                "c": {"type": "stdio", "command": "x", "env": {"A": "k3y", "B": "m"}, "startupTimeoutMs": 2500},
+            }}),
+        ),
     ];
     for (argv, expected) in rows {
         let files: Vec<(&str, &[u8])> = vec![
             ("brief", b"Be brief\n"),
             ("schema.json", b"{\"type\": \"array\"}"),
             ("servers.json", b"{\"mcpServers\": {\"b\": {\"type\": \"http\", \"url\": \"http://b\"}}}"),
+            (
+                "codex.toml",
+                b"model = 'x'\n[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_sec = 2.5\nenv = {A = '${KEY}', B = '${MORE}'}\n",
+            ),
         ];
         let job = job(argv, &[], Made { files, stdin: None }).unwrap();
         assert_eq!(asked(&job), *expected, "{argv:?}");
@@ -215,7 +229,7 @@ fn wrong_input_is_refused_by_name() {
         (&["--mcp-config", "broken.json", "hi"], None),
         (&["--mcp-config", "list.json", "hi"], None),
         (&["--mcp-config", "typo.json", "hi"], None),
-        (&["--mcp-config", "{\"calc\":{\"url\":\"http://x\"}}", "hi"], None),
+        (&["--mcp-config", "{\"calc\":{\"url\":\"${NONE}\"}}", "hi"], None),
         (&["--mcp-config", "one.json", "--mcp-config", "{\"calc\":{\"command\":\"y\"}}", "hi"], None),
         (&["--model", "", "hi"], None),
         (&["--resume=--help", "hi"], None),
@@ -237,6 +251,7 @@ fn wrong_input_is_refused_by_name() {
         })
         .collect();
     assert_snapshot!(lines.join("\n"), @r#"
+
       there is no prompt
       hint: teamster run 'What does this project do?', or pipe a prompt into it
 
@@ -262,10 +277,10 @@ fn wrong_input_is_refused_by_name() {
       list.json: must be an object with "mcpServers"
       hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
     --mcp-config typo.json hi
-      typo.json: server "calc": unknown field `comand`, expected one of `command`, `args`, `env`
+      typo.json: server "calc": unknown field `comand`, expected one of `type`, `command`, `args`, `env`, `cwd`, `url`, `headers`, `bearerToken`, `required`, `startupTimeoutMs`, `toolTimeoutMs`, `enabledTools`, `disabledTools`
       hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
-    --mcp-config {"calc":{"url":"http://x"}} hi
-      the JSON of --mcp-config: server "calc": missing field `type`
+    --mcp-config {"calc":{"url":"${NONE}"}} hi
+      the JSON of --mcp-config: server "calc": "url" needs the variable NONE, which is not set: set it, or write ${NONE:-a default}
       hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
     --mcp-config one.json --mcp-config {"calc":{"command":"y"}} hi
       the JSON of --mcp-config: server "calc" is in one.json already

@@ -5,7 +5,10 @@
 
 use super::{FailureRow, OwnKeys};
 use crate::event::{Warning, WarningCode};
-use crate::request::{Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest};
+use crate::request::{
+    Conversation, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest,
+    UserMcpServers,
+};
 
 /// Something that a request can ask for and an agent may not be able to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +52,18 @@ pub enum Feature {
     AddDirs,
     /// MCP servers of the run.
     McpServers,
+    /// MCP servers of the older HTTP + SSE transport.
+    McpSse,
+    /// MCP servers without which the run fails.
+    McpRequired,
+    /// MCP servers of which the model gets some tools only.
+    McpEnabledTools,
+    /// MCP servers of which the model does not get some tools.
+    McpDisabledTools,
+    /// How long MCP servers and their tools may take.
+    McpTimeouts,
+    /// No MCP servers but those of the run.
+    McpStrict,
     /// Answers message by message.
     Messages,
     /// One document at the end.
@@ -81,6 +96,12 @@ impl Feature {
         Self::MaxBudget,
         Self::AddDirs,
         Self::McpServers,
+        Self::McpSse,
+        Self::McpRequired,
+        Self::McpEnabledTools,
+        Self::McpDisabledTools,
+        Self::McpTimeouts,
+        Self::McpStrict,
         Self::Messages,
         Self::Batch,
         Self::UntrustedProject,
@@ -109,6 +130,12 @@ impl Feature {
             Self::MaxBudget => "--max-budget",
             Self::AddDirs => "--add-dir",
             Self::McpServers => "--mcp-config",
+            Self::McpSse => "--mcp-config: type sse",
+            Self::McpRequired => "--mcp-config: required",
+            Self::McpEnabledTools => "--mcp-config: enabledTools",
+            Self::McpDisabledTools => "--mcp-config: disabledTools",
+            Self::McpTimeouts => "--mcp-config: timeouts",
+            Self::McpStrict => "--mcp-strict",
             Self::Messages => "--whole-messages",
             Self::Batch => "--batch",
             Self::UntrustedProject => "--project-trust untrusted",
@@ -119,6 +146,7 @@ impl Feature {
     /// Whether the request asks for it.
     pub fn is_asked_by(self, request: &RunRequest) -> bool {
         let mode = request.permissions.mode;
+        let servers = || request.mcp_servers.values();
         match self {
             Self::Model => request.model.is_some(),
             Self::Effort => request.effort.is_some(),
@@ -139,6 +167,14 @@ impl Feature {
             Self::MaxBudget => request.max_budget_usd.is_some(),
             Self::AddDirs => !request.add_dirs.is_empty(),
             Self::McpServers => !request.mcp_servers.is_empty(),
+            Self::McpSse => servers().any(|server| matches!(server.transport, McpTransport::Sse(_))),
+            Self::McpRequired => servers().any(|server| server.required),
+            Self::McpEnabledTools => servers().any(|server| server.enabled_tools.is_some()),
+            Self::McpDisabledTools => servers().any(|server| !server.disabled_tools.is_empty()),
+            Self::McpTimeouts => {
+                servers().any(|server| server.startup_timeout.is_some() || server.tool_timeout.is_some())
+            }
+            Self::McpStrict => request.user_mcp_servers == UserMcpServers::LeftOut,
             Self::Messages => request.output == OutputMode::Messages,
             Self::Batch => request.output == OutputMode::Batch,
             Self::UntrustedProject => request.project_trust == ProjectTrust::Untrusted,

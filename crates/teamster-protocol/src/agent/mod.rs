@@ -10,6 +10,7 @@ pub mod gemini;
 mod keys;
 mod limit;
 mod line;
+mod mcp;
 pub mod opencode;
 
 pub use abilities::{Abilities, Feature, Support};

@@ -18,7 +18,7 @@ use serde_json::Value;
 pub use attachment::{Attachment, AttachmentKind};
 pub use environment::{BASE_VARIABLES, Inherit, is_named};
 pub use limits::Limits;
-pub use mcp::McpServer;
+pub use mcp::{McpEndpoint, McpServer, McpTransport};
 pub use retries::{EvenAfter, Retries};
 pub use session::{Answer, Prompt};
 pub use validate::{RequestError, check_word};
@@ -77,6 +77,8 @@ pub struct RunRequest {
     /// MCP servers of this run, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp_servers: BTreeMap<String, McpServer>,
+    /// Whether the user's own MCP servers are there too.
+    pub user_mcp_servers: UserMcpServers,
     /// The JSON schema that the answer must follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -124,6 +126,7 @@ impl std::fmt::Debug for RunRequest {
             .field("conversation", &self.conversation)
             .field("permissions", &self.permissions)
             .field("mcp_servers", &self.mcp_servers)
+            .field("user_mcp_servers", &self.user_mcp_servers)
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .field("inherit", &self.inherit)
             .field("cli_path", &self.cli_path)
@@ -181,6 +184,19 @@ pub enum ProjectTrust {
     Trusted,
     /// Nothing of it is used.
     Untrusted,
+}
+
+/// What becomes of the MCP servers that the agent finds in the user's and the project's configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum UserMcpServers {
+    /// They are there beside those of the request.
+    #[default]
+    Used,
+    /// They are not started: the servers of the request are all there are.
+    LeftOut,
 }
 
 /// What becomes of processes of the agent's that are alive when it exits: servers, watchers, jobs of its shell.

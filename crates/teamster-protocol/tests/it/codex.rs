@@ -232,6 +232,7 @@ const KEYS: &[&str] = &[
     "model_reasoning_effort",
     "developer_instructions",
     "mcp_servers",
+    "mcp_optional_startup_grace_ms",
     "shell_environment_policy.set",
     "projects",
     "project_doc_max_bytes",
@@ -356,8 +357,7 @@ proptest! {
 }
 
 fn stdio(env: &[(&str, &str)]) -> McpServer {
-    let env = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    McpServer::Stdio { command: "x".to_owned(), args: Vec::new(), env }
+    env.iter().fold(McpServer::stdio("x"), |server, (name, value)| server.env(*name, *value))
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
         change(|r| r.permissions.allow = vec!["Bash".into()]),
         change(|r| r.permissions.allow = vec!["mcp__other".into()]),
         change(|r| {
-            r.mcp_servers = [("a".to_owned(), McpServer::Sse { url: "http://x".into(), headers: [].into() })].into();
+            r.mcp_servers = [("a".to_owned(), McpServer::sse("http://x"))].into();
         }),
         change(|r| r.mcp_servers = [("a".to_owned(), stdio(&[("path", "/x")]))].into()),
         change(|r| {

@@ -72,6 +72,9 @@ pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
     let mut driver = Driver::start_of(subject, &(subject.request)(capture));
     // What is written first is the request, which the capture's own argv and stdin do not depend on.
     driver.steps.clear();
+    for line in capture.stderr.lines() {
+        driver.tell(Input::Diagnostic(line.as_bytes()));
+    }
     for line in capture.lines() {
         driver.tell(Input::Line(line));
     }

@@ -17,6 +17,8 @@ mod failures;
 #[cfg(test)]
 mod gemini;
 #[cfg(test)]
+mod mcp;
+#[cfg(test)]
 mod opencode;
 #[cfg(test)]
 mod oracle;

@@ -10,7 +10,7 @@ use teamster_protocol::event::{ErrorCode, Event, RunResult, StopReason, WarningC
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{ExitReport, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, McpServer, PermissionMode, ProjectTrust, RequestError, RunRequest,
+    Attachment, Conversation, McpServer, McpTransport, PermissionMode, ProjectTrust, RequestError, RunRequest,
 };
 use teamster_protocol::transcript::End;
 
@@ -193,11 +193,10 @@ fn lines_that_nobody_knows_are_nothing_and_broken_ones_a_warning() {
 }
 
 #[test]
-fn what_stands_in_the_log_alone_is_told_at_the_end() {
-    let stderr = "timestamp=1 level=WARN message=\"server unavailable\" key=calc type=local status=failed\n";
-    let exit = ExitReport { code: Some(0), stderr, ..ExitReport::default() };
-    let steps = play(&RunRequest::new("x"), &[start("m"), finish("stop")], exit);
-    assert!(warned(&steps, &WarningCode::McpServerFailed));
+fn what_stands_in_the_log_alone_is_told_when_it_comes() {
+    let mut driver = Driver::start_of(subject(), &RunRequest::new("x"));
+    driver.tell(Input::Diagnostic(b"level=WARN message=\"server unavailable\" key=calc type=local status=failed"));
+    assert!(warned(&driver.steps, &WarningCode::McpServerFailed));
 }
 
 #[test]
@@ -277,9 +276,9 @@ prop_compose! {
             r.add_dirs = vec![dir.into()];
             r.attachments = vec![Attachment::Data { name: file, data: b"text".to_vec() }];
             if servers {
-                let secret = [(key, SECRET.to_owned())];
-                r.mcp_servers.insert("plain".into(), McpServer::Stdio { command, args: vec![arg], env: secret.clone().into() });
-                r.mcp_servers.insert(name, McpServer::Http { url: "http://h".into(), headers: secret.into() });
+                let plain = McpServer::stdio(command).args([arg]).env(key.clone(), SECRET);
+                r.mcp_servers.insert("plain".into(), plain);
+                r.mcp_servers.insert(name, McpServer::http("http://h").header(key, SECRET));
             }
         })
     }
@@ -328,7 +327,8 @@ let named = request.permissions.allow.iter().chain(&request.permissions.deny);
             let rest = if request.permissions.mode == PermissionMode::Full { "allow" } else { "deny" };
             prop_assert_eq!(&rules["*"], rest);
         }
-        if let Some(McpServer::Stdio { command, args, .. }) = request.mcp_servers.get("plain") {
+        let plain = request.mcp_servers.get("plain").map(|server| &server.transport);
+        if let Some(McpTransport::Stdio { command, args, .. }) = plain {
             prop_assert_eq!(&read["mcp"]["plain"]["command"], &json!([command, args[0]]));
         }
     }

@@ -46,7 +46,7 @@ fn claude(capture: &Capture) -> RunRequest {
     };
     let schema = capture.value(&["--json-schema"]);
     request.schema = schema.and_then(|text| serde_json::from_str(text).ok());
-    if let Some(servers) = capture.value(&["--mcp-config"]).and_then(|text| McpServer::parse_map(text).ok()) {
+    if let Some(servers) = capture.value(&["--mcp-config"]).and_then(|text| McpServer::from_json(text, |_| None).ok()) {
         request.mcp_servers = servers;
     }
     request
@@ -78,8 +78,7 @@ fn opencode(capture: &Capture) -> RunRequest {
     };
     // The configuration stood in the environment; its server was always the same.
     if capture.name.starts_with("mcp_") {
-        let server = McpServer::Stdio { command: "tiny".into(), args: Vec::new(), env: [].into() };
-        request.mcp_servers.insert("tiny".to_owned(), server);
+        request.mcp_servers.insert("tiny".to_owned(), McpServer::stdio("tiny"));
     }
     request
 }

@@ -20,6 +20,7 @@ const HANG: Duration = Duration::from_mins(10);
 /// What the binary is told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "faults that go together in any way")]
 pub struct StdioFlags {
     /// Dies before it reads anything.
     pub exit_at_start: bool,
@@ -29,6 +30,8 @@ pub struct StdioFlags {
     pub start_delay: Duration,
     /// Dies at the first call of a tool.
     pub die_on_call: bool,
+    /// Tells nothing of the progress of slow calls.
+    pub silent: bool,
     /// What the tool `approve` says.
     pub decision: Decision,
     /// Where the messages are written down.
@@ -57,6 +60,7 @@ impl StdioFlags {
                 "--exit-at-start" => flags.exit_at_start = true,
                 "--hang-at-start" => flags.hang_at_start = true,
                 "--die-on-call" => flags.die_on_call = true,
+                "--silent" => flags.silent = true,
                 "--deny" => flags.decision = Decision::Deny,
                 "--start-delay-ms" => {
                     let millis = args.next().and_then(|value| value.parse().ok());
@@ -111,8 +115,8 @@ pub fn serve_stdio(flags: &StdioFlags, input: impl BufRead, output: impl Write +
             Step::Nothing => {}
             Step::Answer(answer) => output.send(&answer)?,
             Step::Slow(slow) => {
-                let output = output.clone();
-                thread::spawn(move || sleep_through(&slow, &output));
+                let (output, silent) = (output.clone(), flags.silent);
+                thread::spawn(move || sleep_through(&slow, silent, &output));
             }
         }
     }
@@ -120,10 +124,10 @@ pub fn serve_stdio(flags: &StdioFlags, input: impl BufRead, output: impl Write +
 }
 
 /// A client that has gone away meanwhile needs no answer: the reading side ends the server.
-fn sleep_through(slow: &Slow, output: &Output) -> io::Result<()> {
+fn sleep_through(slow: &Slow, silent: bool, output: &Output) -> io::Result<()> {
     for second in 1..=slow.takes.as_secs() {
         thread::sleep(Duration::from_secs(1));
-        if let Some(progress) = slow.progress(second) {
+        if let Some(progress) = slow.progress(second).filter(|_| !silent) {
             output.send(&progress)?;
         }
     }

@@ -77,8 +77,7 @@ impl Case {
         request.output = self.output;
         request.env.insert("A_VARIABLE".to_owned(), SECRET.to_owned());
         if self.some(9).is_some() {
-            let env = [("TOKEN".to_owned(), SECRET.to_owned())].into();
-            let server = McpServer::Stdio { command: "server".to_owned(), args: vec![self.word(9)], env };
+            let server = McpServer::stdio("server").args([self.word(9)]).env("TOKEN", SECRET);
             request.mcp_servers.insert("server".to_owned(), server);
         }
         request

@@ -20,15 +20,8 @@ fn secretive(lab: &Lab, script: &Script) -> RunRequest {
     request.prompt = SECRETS[3].into();
     request.system_prompt = Some("system-prompt".into());
     request.env.insert("API_KEY".into(), SECRETS[0].into());
-    let stdio = McpServer::Stdio {
-        command: "server".into(),
-        args: Vec::new(),
-        env: BTreeMap::from([("TOKEN".into(), SECRETS[1].into())]),
-    };
-    let http = McpServer::Http {
-        url: "http://127.0.0.1:1".into(),
-        headers: BTreeMap::from([("Authorization".into(), SECRETS[2].into())]),
-    };
+    let stdio = McpServer::stdio("server").env("TOKEN", SECRETS[1]);
+    let http = McpServer::http("http://127.0.0.1:1").header("Authorization", SECRETS[2]);
     request.mcp_servers = BTreeMap::from([("one".into(), stdio), ("two".into(), http)]);
     request
 }

@@ -32,11 +32,9 @@ fn lab(variables: &[(&str, &str)]) -> Lab {
 fn secretive(lab: &Lab, script: &Script) -> RunRequest {
     let mut request = lab.request(script);
     request.env.insert("API_KEY".into(), SET.into());
-    let (command, args, env) = ("server".into(), Vec::new(), [("WHO".into(), MCP.into())].into());
-    let headers = BTreeMap::from([("Authorization".into(), format!("Bearer {HEADER}"))]);
     request.mcp_servers = BTreeMap::from([
-        ("one".into(), McpServer::Stdio { command, args, env }),
-        ("two".into(), McpServer::Http { url: "http://127.0.0.1:1".into(), headers }),
+        ("one".into(), McpServer::stdio("server").env("WHO", MCP)),
+        ("two".into(), McpServer::http("http://127.0.0.1:1").bearer_token(HEADER)),
     ]);
     request
 }

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
-use teamster_process::{Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor};
+use teamster_process::{Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor, TailReader};
 use teamster_protocol::event::{ErrorCode, Event, Failure, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input};
 use teamster_protocol::request::{Answer, Limits};
@@ -111,6 +111,7 @@ impl Reins<'_> {
                 }
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
+                    self.diagnostics(&mut streams.diagnostics);
                 }
                 // A CLI that does not read its input is no error by itself: its result or its exit tells.
                 _ = self.stdin.flush(), if !self.stdin.is_idle() => {}
@@ -171,6 +172,7 @@ impl Reins<'_> {
                 }
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
+                    self.diagnostics(&mut streams.diagnostics);
                 }
                 () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => {}
                 () = sleep_until(until) => break,
@@ -193,6 +195,13 @@ impl Reins<'_> {
             && let Ok(Some(count @ 1..)) = streams.diagnostics.fill_now()
         {
             left = left.saturating_sub(count);
+            self.diagnostics(&mut streams.diagnostics);
+        }
+    }
+
+    fn diagnostics(&mut self, diagnostics: &mut TailReader) {
+        while let Some(line) = diagnostics.next_line() {
+            self.tell(Input::Diagnostic(line));
         }
     }
 

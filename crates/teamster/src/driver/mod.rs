@@ -164,6 +164,7 @@ impl Story {
 
     /// Hears what the protocol makes of the exit, when nothing of the process is left.
     fn last_word(&mut self, ended: &mut Ended) {
+        self.show_less(&mut ended.stderr);
         // Before anybody takes a piece of it.
         ended.stderr = self.redactor.text(&ended.stderr).into_owned();
         let signal = ended.signal();
@@ -179,6 +180,18 @@ impl Story {
         }
         if self.panicked {
             ended.cause.get_or_insert_with(|| Cause::Failed(bug()));
+        }
+    }
+
+    /// Takes away what the CLI says for the protocol alone.
+    fn show_less(&mut self, stderr: &mut String) {
+        if self.panicked {
+            return;
+        }
+        match catch_unwind(AssertUnwindSafe(|| self.protocol.shown_diagnostics(stderr))) {
+            Ok(Some(shown)) => *stderr = shown,
+            Ok(None) => {}
+            Err(_) => self.panicked = true,
         }
     }
 

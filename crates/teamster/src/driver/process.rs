@@ -110,6 +110,9 @@ impl Process {
                 }
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
+                    while let Some(line) = streams.diagnostics.next_line() {
+                        kept.tell(protocol, Input::Diagnostic(line), stdin);
+                    }
                 }
                 _ = stdin.flush(), if !stdin.is_idle() => {}
             }

@@ -13,7 +13,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use serde_json::Value;
 use teamster_protocol::event::Event;
 use teamster_protocol::launch::{Arg, Launch};
-use teamster_protocol::request::{McpServer, RunRequest};
+use teamster_protocol::request::{McpTransport, RunRequest};
 
 use super::environment::Environment;
 
@@ -67,15 +67,16 @@ impl Redactor {
             }
         }
         for (name, server) in &request.mcp_servers {
-            match server {
-                McpServer::Stdio { env, .. } => env.iter().for_each(|(name, value)| learned.learn(name, value)),
-                McpServer::Http { url, headers } | McpServer::Sse { url, headers } => {
-                    learned.url(name, url);
-                    for (name, value) in headers {
-                        learned.header(name, value);
-                    }
+            if let McpTransport::Stdio { env, .. } = &server.transport {
+                for (name, value) in env {
+                    learned.learn(name, value);
                 }
-                _ => {}
+            }
+            if let Some(endpoint) = server.endpoint() {
+                learned.url(name, &endpoint.url);
+                for (name, value) in endpoint.all_headers() {
+                    learned.header(name, &value);
+                }
             }
         }
         learned
@@ -338,13 +339,16 @@ mod tests {
 
     #[test]
     fn every_value_of_an_mcp_server_is_a_secret() {
+        use teamster_protocol::request::McpServer;
+
         let mut request = RunRequest::new("x");
         let document = r#"{"a": {"command": "x", "env": {"WHERE": "somewhere"}},
-            "b": {"type": "http", "url": "https://me:passwords@host", "headers": {"X-Who": "Bearer somebody"}}}"#;
-        request.mcp_servers = McpServer::parse_map(document).unwrap();
+            "b": {"type": "http", "url": "https://me:passwords@host", "headers": {"X-Who": "Bearer somebody"}},
+            "c": {"url": "https://host", "bearerToken": "t0ken-of-c"}}"#;
+        request.mcp_servers = McpServer::from_json(document, |_| None).unwrap();
         let redactor = Redactor::new(&Environment::new(), &Launch::new("x"), &request);
-        let text = redactor.text("somewhere passwords somebody");
-        assert_eq!(text, "[redacted WHERE] [redacted b] [redacted X-Who]");
+        let text = redactor.text("somewhere passwords somebody t0ken-of-c");
+        assert_eq!(text, "[redacted WHERE] [redacted b] [redacted X-Who] [redacted Authorization]");
     }
 
     #[test]

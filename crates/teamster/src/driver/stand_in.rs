@@ -97,9 +97,21 @@ fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<Str
         // As people write it: with comments and commas at the end.
         let value: Value = jsonc_parser::parse_to_serde_value(text, &ParseOptions::default())
             .map_err(|error| unusable(error.to_string()))?;
-        document = overlay(&document, &value.to_string()).map_err(unusable)?;
+        document = overlay(&document, &without(value, values).to_string()).map_err(unusable)?;
     }
     overlay(&document, &values.over.to_string()).map_err(unusable)
+}
+
+/// The document without the entries that ours replace as a whole.
+fn without(mut document: Value, values: &MergedJson) -> Value {
+    for name in values.whole {
+        let theirs = document.get_mut(*name).and_then(Value::as_object_mut);
+        let ours = values.over.get(*name).and_then(Value::as_object);
+        if let (Some(theirs), Some(ours)) = (theirs, ours) {
+            theirs.retain(|entry, _| !ours.contains_key(entry));
+        }
+    }
+    document
 }
 
 fn read(path: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
@@ -153,10 +165,12 @@ mod tests {
         fs::write(theirs.join("login.json"), "token").unwrap();
         fs::write(theirs.join("commands/mine"), "mine").unwrap();
         fs::write(theirs.join("notes.md"), "theirs\n").unwrap();
-        let settings = "\u{feff}{ // why\n \"a\": {\"b\": 1, \"c\": \"//x\\\"\"}, /* * */ \"d\": [1] }";
+        let settings = "\u{feff}{ // why\n \"a\": {\"b\": 1, \"c\": \"//x\\\"\"}, /* * */ \"d\": [1],
+            \"servers\": {\"one\": {\"command\": \"theirs\"}, \"two\": {\"command\": \"theirs\"}} }";
         fs::write(theirs.join("settings.json"), settings).unwrap();
         let values = MergedJson {
-            over: json!({"a": {"b": 2}, "d": [2]}),
+            over: json!({"a": {"b": 2}, "d": [2], "servers": {"one": {"url": "ours"}}}),
+            whole: &["servers"],
             under: Some(("URL", json!({"a": {"c": "under", "e": 3}}))),
         };
         let entries = vec![
@@ -172,8 +186,9 @@ mod tests {
         assert_eq!(fs::read_to_string(ours.join("commands/mine")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(ours.join("commands/ours")).unwrap(), "ours");
         assert!(!ours.join("missing.json").exists());
+        let servers = json!({"one": {"url": "ours"}, "two": {"command": "theirs"}});
         let read: Value = serde_json::from_slice(&fs::read(ours.join("settings.json")).unwrap()).unwrap();
-        assert_eq!(read, json!({"a": {"b": 2, "c": "//x\"", "e": 3}, "d": [2]}));
+        assert_eq!(read, json!({"a": {"b": 2, "c": "//x\"", "e": 3}, "d": [2], "servers": servers}));
         fs::write(ours.join("kept/session"), "kept").unwrap();
         drop(private);
 
@@ -189,7 +204,7 @@ mod tests {
         fs::create_dir(home.path().join(".agent")).unwrap();
         for broken in ["{", "[]"] {
             fs::write(home.path().join(".agent/settings.json"), broken).unwrap();
-            let values = MergedJson { over: json!({}), under: None };
+            let values = MergedJson { over: json!({}), whole: &[], under: None };
             let failure =
                 made(home.path(), &stand_in(vec![("settings.json", StandInEntry::Merge(values))])).unwrap_err();
             assert_eq!(failure.code, ErrorCode::Config);

@@ -89,8 +89,7 @@ impl ServedTools {
 
     /// The server, for [`RunRequest::mcp_servers`].
     pub fn server(&self) -> McpServer {
-        let authorization = ("Authorization".to_owned(), format!("Bearer {}", self.token));
-        McpServer::Http { url: format!("http://{}/mcp", self.address), headers: [authorization].into() }
+        McpServer::http(format!("http://{}/mcp", self.address)).bearer_token(self.token.clone())
     }
 
     /// Adds the server to a run, under its name, and allows its tools there. (Rules of the request that deny still hold.)

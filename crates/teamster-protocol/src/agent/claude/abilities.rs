@@ -1,7 +1,7 @@
 //! What Claude Code 2.1.197 can do, and by which means.
 
 use crate::agent::{Abilities, Feature, OwnKeys, Support};
-use Support::Yes;
+use Support::{Refused, Yes};
 
 const AWS_KEYS: &[&str] = &[
     "AWS_ACCESS_KEY_ID",
@@ -67,6 +67,12 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::MaxBudget, Yes("`--max-budget-usd`; overshoots by one call")),
         (Feature::AddDirs, Yes("`--add-dir`")),
         (Feature::McpServers, Yes("`--mcp-config`, a private file; the user's own servers stay")),
+        (Feature::McpSse, Yes("type `sse`")),
+        (Feature::McpRequired, Yes("`mcp_servers` of `system/init`, before the model is called (batch: at the end)")),
+        (Feature::McpEnabledTools, Refused("it can only leave tools out: name those in `disabledTools`")),
+        (Feature::McpDisabledTools, Yes("`--disallowedTools`, one rule a tool")),
+        (Feature::McpTimeouts, Yes("`timeout` of each server for its calls; MCP_TIMEOUT, one for all, for the start")),
+        (Feature::McpStrict, Yes("`--strict-mcp-config`")),
         (Feature::Messages, Yes("stream-json without partial messages")),
         (Feature::Batch, Yes("`--output-format json`")),
         (

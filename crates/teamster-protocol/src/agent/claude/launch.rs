@@ -3,10 +3,12 @@
 //! Variadic flags swallow what follows them (`--allowedTools X PROMPT`), so every value goes as `--flag=value`. Texts go
 //! by private file or by standard input, never by argv, which other users of the machine can read.
 
-use serde_json::json;
-
+use super::mcp;
+use crate::agent::mcp::Names;
 use crate::launch::{Launch, Stdin};
-use crate::request::{Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest};
+use crate::request::{
+    Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
+};
 
 /// What 2.1.197 allows in every mode, though it changes the project: a branch and a folder for it.
 const NEVER_ASKED_FOR: &[&str] = &["EnterWorktree"];
@@ -14,7 +16,7 @@ const NEVER_ASKED_FOR: &[&str] = &["EnterWorktree"];
 /// An argument may be 128 KiB long; this leaves room for its flag.
 const LONGEST_ARGUMENT: usize = 100 * 1024;
 
-pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
+pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let program = request.cli_path.clone().unwrap_or_else(|| "claude".into());
     let mut launch = Launch::new(program);
     launch.cwd.clone_from(&request.cwd);
@@ -22,8 +24,8 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
     output(&mut launch, request);
     conversation(&mut launch, &request.conversation);
     model(&mut launch, request);
-    permissions(&mut launch, request);
-    mcp(&mut launch, request);
+    permissions(&mut launch, request, names);
+    mcp::servers(&mut launch, request, names)?;
     trust(&mut launch, request);
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
@@ -36,8 +38,8 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
 }
 
 /// A session: the same process, which asks over its streams where a run could only deny.
-pub(super) fn session(request: &RunRequest) -> Result<Launch, RequestError> {
-    let mut launch = launch(request)?;
+pub(super) fn session(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
+    let mut launch = launch(request, names)?;
     // What is to be read only asks for nothing: it denies.
     if request.permissions.mode != PermissionMode::ReadOnly {
         launch.arg("--permission-prompt-tool").arg("stdio");
@@ -48,6 +50,10 @@ pub(super) fn session(request: &RunRequest) -> Result<Launch, RequestError> {
 fn output(launch: &mut Launch, request: &RunRequest) {
     if request.output == OutputMode::Batch {
         launch.arg("--output-format").arg("json");
+        if !request.mcp_servers.is_empty() {
+            // The document becomes a list of all lines: the first one tells of servers that failed.
+            launch.arg("--verbose");
+        }
         return;
     }
     // A session of one turn: with stdin open until the result was read, the CLI does not drop the end of its output
@@ -97,7 +103,7 @@ fn model(launch: &mut Launch, request: &RunRequest) {
     }
 }
 
-fn permissions(launch: &mut Launch, request: &RunRequest) {
+fn permissions(launch: &mut Launch, request: &RunRequest, names: &Names) {
     let denied_by_mode: &[&str] = match request.permissions.mode {
         // In `default` mode `-p` denies what it would ask for: a run cannot ask.
         PermissionMode::Ask => {
@@ -126,30 +132,30 @@ fn permissions(launch: &mut Launch, request: &RunRequest) {
     for tool in denied_by_mode {
         launch.flag("--disallowedTools", tool);
     }
+    let rule_of = |rule: &String| names.translated(rule).unwrap_or_else(|| rule.clone());
     for rule in &request.permissions.allow {
-        launch.flag("--allowedTools", rule);
+        launch.flag("--allowedTools", rule_of(rule));
     }
     for rule in &request.permissions.deny {
-        launch.flag("--disallowedTools", rule);
+        launch.flag("--disallowedTools", rule_of(rule));
+    }
+    for (name, server) in &request.mcp_servers {
+        for tool in &server.disabled_tools {
+            launch.flag("--disallowedTools", names.tool(name, tool));
+        }
     }
     for dir in &request.add_dirs {
         launch.flag("--add-dir", dir.display());
     }
 }
 
-fn mcp(launch: &mut Launch, request: &RunRequest) {
-    if !request.mcp_servers.is_empty() {
-        let document = json!({ "mcpServers": request.mcp_servers });
-        launch.flag_file("--mcp-config", "mcp.json", document.to_string());
-        // Otherwise the first turn waits about 2 s only, and a slower server's tools are missing (trap 7).
-        launch.env("MCP_CONNECTION_NONBLOCKING", "0");
-    }
-}
-
 /// In `-p` a foreign folder is trusted: its settings run hooks and can send the key elsewhere (trap 8).
 fn trust(launch: &mut Launch, request: &RunRequest) {
     if request.project_trust == ProjectTrust::Untrusted {
-        launch.flag("--setting-sources", "user").arg("--strict-mcp-config");
+        launch.flag("--setting-sources", "user");
+    }
+    if request.project_trust == ProjectTrust::Untrusted || request.user_mcp_servers == UserMcpServers::LeftOut {
+        launch.arg("--strict-mcp-config");
     }
 }
 

@@ -9,6 +9,7 @@ mod control;
 mod dialog;
 mod failure;
 mod launch;
+mod mcp;
 mod message;
 mod notices;
 mod outcome;
@@ -16,6 +17,7 @@ mod protocol;
 mod tools;
 mod wire;
 
+use super::mcp::Health;
 use super::{Abilities, Agent, Plan};
 use crate::request::{RequestError, RunRequest};
 
@@ -33,14 +35,16 @@ impl Agent for Claude {
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
-        let launch = launch::launch(request)?;
-        let protocol = Box::new(protocol::Stream::new(request)?);
+        let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
+        let launch = launch::launch(request, &servers.names)?;
+        let protocol = Box::new(protocol::Stream::new(request, servers)?);
         Ok(Plan { launch, protocol })
     }
 
     fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
-        let launch = launch::session(request)?;
-        let protocol = Box::new(protocol::Stream::session(request));
+        let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
+        let launch = launch::session(request, &servers.names)?;
+        let protocol = Box::new(protocol::Stream::session(request, servers));
         Ok(Some(Plan { launch, protocol }))
     }
 }

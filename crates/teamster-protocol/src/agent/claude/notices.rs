@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 
 use super::wire::{RateLimitInfo, SystemLine};
 use crate::agent::limit;
-use crate::event::{Event, McpServerState, RateLimit, RateLimitStatus, Warning, WarningCode};
+use crate::event::{Event, RateLimit, RateLimitStatus, Warning, WarningCode};
 
 /// A `system/*` line other than init; `None` for what is the CLI's own housekeeping (hooks, tasks, status).
 pub(super) fn of_system(subtype: &str, line: &SystemLine) -> Option<Warning> {
@@ -71,17 +71,15 @@ fn content(line: &SystemLine, otherwise: &str) -> String {
     content.filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned()
 }
 
-/// An MCP server that the model cannot use. It is visible in the init line only; the run goes on without its tools.
-pub(super) fn mcp_server(server: &McpServerState) -> Option<Warning> {
-    let problem = match server.status.as_str() {
-        "connected" | "disabled" => return None,
-        "failed" => "did not start".to_owned(),
-        "pending" => "is still starting; its tools are missing".to_owned(),
-        "needs-auth" => "needs a login".to_owned(),
-        other => format!("is {other}"),
-    };
-    let warning = Warning::new(WarningCode::McpServerFailed, format!("MCP server \"{}\" {problem}", server.name));
-    Some(warning.with("server", server.name.as_str()).with("status", server.status.as_str()))
+/// What is wrong with an MCP server of this status, if the model cannot use it.
+pub(super) fn mcp_server(status: &str) -> Option<String> {
+    match status {
+        "connected" | "disabled" => None,
+        "failed" => Some("did not start".to_owned()),
+        "pending" => Some("is still starting; its tools are missing".to_owned()),
+        "needs-auth" => Some("needs a login".to_owned()),
+        other => Some(format!("is {other}")),
+    }
 }
 
 pub(super) fn rate_limit(info: &RateLimitInfo) -> Event {

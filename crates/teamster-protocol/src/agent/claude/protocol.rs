@@ -10,11 +10,12 @@ use super::dialog::Dialog;
 use super::message::{Streamed, Voice};
 use super::outcome::Tally;
 use super::wire::{
-    Block, ControlCancelLine, ControlRequestLine, ControlResponse, ControlResponseLine, InitLine, Line, MessageHead,
-    MessageLine, RateLimitLine, ResultLine, StreamEvent, SystemLine,
+    Block, ControlCancelLine, ControlRequestLine, ControlResponse, ControlResponseLine, InitLine, InitServer, Line,
+    MessageHead, MessageLine, RateLimitLine, ResultLine, StreamEvent, SystemLine,
 };
 use super::{control, failure, notices, tools};
 use crate::agent::line;
+use crate::agent::mcp::Health;
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, McpServerState, MessageId, Retract, ToolId, ToolResult, Warning,
     WarningCode,
@@ -32,7 +33,7 @@ pub(super) struct Stream {
     speaks: bool,
     /// The session that must answer.
     expected_session: Option<String>,
-    servers: Vec<String>,
+    servers: Health,
     streamed: Option<Streamed>,
     /// `assistant` lines so far, for withdrawals by uuid.
     lines: Vec<(String, MessageId)>,
@@ -60,29 +61,30 @@ enum Phase {
     Open,
     /// A result has been read.
     Answered,
-    /// Another session answered than the one asked for: nothing that it says is meant for the caller.
+    /// Another session answered than the one asked for, or a server is missing that the run cannot do without: nothing that
+    /// it says is meant for the caller.
     Refused,
 }
 
 impl Stream {
     /// A run: a session of one turn, or a document.
-    pub(super) fn new(request: &RunRequest) -> Result<Self, RequestError> {
+    pub(super) fn new(request: &RunRequest, servers: Health) -> Result<Self, RequestError> {
         let opening = if request.output == OutputMode::Batch {
             Vec::new()
         } else {
             let prompt = control::user_message(&request.prompt, &request.attachments, request.prompt_mode)?;
             vec![control::initialize(request.schema.as_ref()), prompt]
         };
-        Ok(Self::with(opening, request, None))
+        Ok(Self::with(opening, request, servers, None))
     }
 
     /// A session, whose prompts come turn by turn.
-    pub(super) fn session(request: &RunRequest) -> Self {
+    pub(super) fn session(request: &RunRequest, servers: Health) -> Self {
         let session = Session { prompt_mode: request.prompt_mode, dialog: Dialog::default() };
-        Self::with(vec![control::initialize(request.schema.as_ref())], request, Some(session))
+        Self::with(vec![control::initialize(request.schema.as_ref())], request, servers, Some(session))
     }
 
-    fn with(opening: Vec<Vec<u8>>, request: &RunRequest, session: Option<Session>) -> Self {
+    fn with(opening: Vec<Vec<u8>>, request: &RunRequest, servers: Health, session: Option<Session>) -> Self {
         let expected_session = match &request.conversation {
             // `--resume` takes a title too; only an id can be compared.
             Conversation::Resume(id) if is_uuid(id.as_str()) => Some(id.to_string()),
@@ -92,7 +94,7 @@ impl Stream {
             speaks: !opening.is_empty(),
             opening,
             expected_session,
-            servers: request.mcp_servers.keys().cloned().collect(),
+            servers,
             streamed: None,
             lines: Vec::new(),
             server_tools: Vec::new(),
@@ -137,7 +139,8 @@ impl Stream {
 
     /// The CLI asks its host.
     fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
-        let ControlRequestLine { request_id, request } = line;
+        let ControlRequestLine { request_id, mut request } = line;
+        request.tool_name = request.tool_name.map(|name| self.servers.names.rule(&name));
         actions.push(match &mut self.session {
             Some(session) if request.subtype == "can_use_tool" => session.dialog.ask(request_id, request),
             _ => Action::Write(control::refuse(&request_id, &request.subtype)),
@@ -158,6 +161,10 @@ impl Stream {
     }
 
     fn object(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
+        // The document of a batch is a list.
+        if self.phase == Phase::Refused {
+            return Ok(());
+        }
         let line: Line<'_> = serde_json::from_str(text)?;
         let parent = line.parent_tool_use_id.as_deref();
         match (&*line.kind, line.subtype.as_deref()) {
@@ -214,13 +221,33 @@ impl Stream {
         init.agent_version = line.claude_code_version;
         init.cwd = line.cwd.map(Into::into);
         init.tools = line.tools;
-        let states = servers.into_iter().map(|server| McpServerState { name: server.name, status: server.status });
-        let states: Vec<_> = states.collect();
-        let first = self.tally.begin_turn();
-        let failed: Vec<_> = if first { states.iter().filter_map(notices::mcp_server).collect() } else { Vec::new() };
-        init.mcp_servers = Some(states);
+        for server in &servers {
+            self.servers.names.learn(&server.name);
+        }
+        let state = |server: &InitServer| McpServerState {
+            name: self.servers.names.given(&server.name).to_owned(),
+            status: server.status.clone(),
+        };
+        init.mcp_servers = Some(servers.iter().map(state).collect());
         actions.push(Action::Emit(Event::Init(Box::new(init))));
-        actions.extend(failed.into_iter().map(|warning| Action::Emit(warning.into())));
+        if self.tally.begin_turn() {
+            self.failed_servers(&servers, actions);
+        }
+    }
+
+    /// They are told here alone, before the model is called; the run would go on without their tools.
+    fn failed_servers(&mut self, servers: &[InitServer], actions: &mut Actions) {
+        let mut lacking = None;
+        for server in servers {
+            if let Some(reason) = notices::mcp_server(&server.status) {
+                let failure = self.servers.failed(&server.name, &server.status, &reason, actions);
+                lacking = lacking.or(failure);
+            }
+        }
+        if let Some(failure) = lacking {
+            Health::end(failure, actions);
+            self.phase = Phase::Refused;
+        }
     }
 
     fn system(&mut self, subtype: &str, line: &SystemLine, actions: &mut Actions) {
@@ -369,7 +396,7 @@ impl Stream {
     }
 
     fn tool_use(&self, id: &str, name: &str, input: Value, parent: Option<&str>, actions: &mut Actions) {
-        let tool = tools::tool_use(id, name, input, parent, &self.servers);
+        let tool = tools::tool_use(id, name, input, parent, &self.servers.names);
         actions.push(Action::Emit(Event::ToolUse(Box::new(tool))));
     }
 
@@ -402,7 +429,7 @@ impl Stream {
         }
     }
 
-    fn result(&mut self, line: ResultLine, actions: &mut Actions) {
+    fn result(&mut self, mut line: ResultLine, actions: &mut Actions) {
         for tool_id in self.server_tools.drain(..) {
             // The vendor ran it and the model went on from its result, which the CLI does not show.
             let result =
@@ -413,6 +440,9 @@ impl Stream {
             // A document without messages, or an answer that is structured output alone.
             let id = MessageId::from(line.uuid.as_deref().unwrap_or("result"));
             self.tell(Voice::Text, text, id, None, actions);
+        }
+        for denial in &mut line.permission_denials {
+            denial.tool_name = self.servers.names.rule(&denial.tool_name);
         }
         let api_error = self.api_error.take();
         let before = failure::Before { api_error: api_error.as_deref(), rate_limit: self.rate_limit.as_deref() };
@@ -447,6 +477,7 @@ impl Protocol for Stream {
             Input::Interrupt if self.speaks => actions.push(Action::Write(control::interrupt())),
             Input::Interrupt => actions.push(Action::Interrupt),
             Input::Command(command) => self.command(command, actions),
+            Input::Diagnostic(_) => {}
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::wire::Block;
+use crate::agent::mcp::Names;
 use crate::event::{ToolId, ToolKind, ToolResult, ToolUse};
 
 /// What sort of work a built-in tool does. Names as in 2.1.197's init line and tool calls; the older names stay, since
@@ -20,11 +21,9 @@ fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// A tool call. MCP tools are named `mcp__SERVER__TOOL`, with what is no letter, digit, `-` or `_` in the server's name
-/// written as `_`; `servers` are the configured names, to tell where the server's name ends.
-pub(super) fn tool_use(id: &str, name: &str, input: Value, parent: Option<&str>, servers: &[String]) -> ToolUse {
-    let mcp = name.strip_prefix("mcp__").and_then(|rest| split_server(rest, servers));
-    let (tool_name, server, kind) = match mcp {
+/// A tool call. MCP tools are named `mcp__SERVER__TOOL`.
+pub(super) fn tool_use(id: &str, name: &str, input: Value, parent: Option<&str>, servers: &Names) -> ToolUse {
+    let (tool_name, server, kind) = match servers.guess(name) {
         Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
         None => (name.to_owned(), None, kind(name)),
     };
@@ -39,21 +38,6 @@ fn unwrap_unparsed(input: Value) -> Value {
         Some(Value::String(raw)) => Value::String(raw.clone()),
         _ => input,
     }
-}
-
-fn split_server<'a>(rest: &'a str, servers: &[String]) -> Option<(String, &'a str)> {
-    let known = servers.iter().filter_map(|server| {
-        let tool = rest.strip_prefix(&wire_name(server))?.strip_prefix("__")?;
-        Some((server.clone(), tool))
-    });
-    // The longest name wins: with servers `a` and `a__b`, `a__b__c` is tool `c` of `a__b`.
-    known
-        .max_by_key(|(server, _)| server.len())
-        .or_else(|| rest.split_once("__").map(|(server, tool)| (server.to_owned(), tool)))
-}
-
-fn wire_name(server: &str) -> String {
-    server.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' }).collect()
 }
 
 /// A tool result. Its content is a string, or a list of blocks of which any may be text.
@@ -99,23 +83,4 @@ fn mcp_block(block: Value) -> Value {
         })
         .flatten();
     image.unwrap_or(block)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn mcp(name: &str, servers: &[&str]) -> (Option<String>, String) {
-        let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
-        let tool = tool_use("t", name, Value::Null, None, &servers);
-        (tool.server, tool.tool_name)
-    }
-
-    #[test]
-    fn an_mcp_tool_is_named_without_its_prefix_and_with_its_server() {
-        assert_eq!(mcp("mcp__calc__add", &[]), (Some("calc".into()), "add".into()));
-        assert_eq!(mcp("mcp__my_dots__add", &["my.dots"]), (Some("my.dots".into()), "add".into()));
-        assert_eq!(mcp("mcp__a__b__c", &["a", "a__b"]), (Some("a__b".into()), "c".into()));
-        assert_eq!(mcp("Bash", &["Bash"]), (None, "Bash".into()));
-    }
 }

@@ -37,9 +37,17 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::MaxTurns, Ignored("it counts no turns")),
         (Feature::MaxBudget, Refused("it knows no cost")),
         (Feature::AddDirs, Yes("`--add-dir`; writable in mode `edit`")),
+        (Feature::McpServers, Yes("`mcp_servers`, with values in the environment; the user's own servers stay")),
+        (Feature::McpSse, Refused("it speaks streamable HTTP only: use type http")),
+        (Feature::McpRequired, Yes("`required`, before the model is called")),
+        (Feature::McpEnabledTools, Yes("`enabled_tools`")),
+        (Feature::McpDisabledTools, Yes("`disabled_tools`")),
+        (Feature::McpTimeouts, Yes("`startup_timeout_sec` (60 s if left out) and `tool_timeout_sec`")),
         (
-            Feature::McpServers,
-            Yes("`mcp_servers`, with values in the environment; a server that does not start fails the run"),
+            Feature::McpStrict,
+            Refused(
+                "servers are switched off by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each",
+            ),
         ),
         (Feature::Messages, Yes("messages always come whole")),
         (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
@@ -56,7 +64,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ("tool_use", "when the call starts; web searches when they are over"),
         ("tool_result", "in order of completion; a patch that is refused gives none"),
         ("plan", "`todo_list`, where the tool is on"),
-        ("warning", "reconnects, notices"),
+        ("warning", "reconnects, notices, MCP servers that failed (from its log)"),
     ],
     failures: super::failure::FAILURES,
 };

@@ -33,10 +33,6 @@ impl Table {
         let _ = write!(self.0, "{comma}{}={value}", string(key));
         self
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl std::fmt::Display for Table {

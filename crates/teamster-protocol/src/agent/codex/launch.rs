@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::config::{self, Table};
 use super::{mcp, mentions, unsupported};
+use crate::agent::mcp::Names;
 use crate::event::SessionId;
 use crate::launch::{Arg, Launch, Stdin};
 use crate::request::{
@@ -26,7 +27,7 @@ const IMAGES: [&str; 16] = [
     "image-10", "image-11", "image-12", "image-13", "image-14", "image-15", "image-16",
 ];
 
-pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
+pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let program = request.cli_path.clone().unwrap_or_else(|| "codex".into());
     let mut launch = Launch::new(program);
     launch.cwd.clone_from(&request.cwd);
@@ -44,7 +45,7 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
     config::set(&mut launch, "features.unbounded_connection_retries", "false");
     model(&mut launch, request);
     permissions(&mut launch, request);
-    mcp::servers(&mut launch, request)?;
+    mcp::servers(&mut launch, request, names)?;
     trust(&mut launch, request)?;
     literal(&mut launch, request, &prompt)?;
     for argument in &request.cli_args {

@@ -4,42 +4,58 @@
 //! travel. A stdio server gets the variables that it names and hardly any others.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::config::{self, Table};
 use super::unsupported;
+use crate::agent::mcp::{Names, Style};
 use crate::launch::{Arg, Launch};
-use crate::request::{McpServer, PermissionMode, RequestError, RunRequest};
+use crate::request::{McpEndpoint, McpServer, McpTransport, PermissionMode, RequestError, RunRequest};
+
+/// Names with other characters are dropped without a word (trap 10).
+pub(super) static STYLE: Style =
+    Style { agent: "codex", prefix: "mcp__", separator: "__", all: "", filler: '_', longest: 40, reserved: &[] };
 
 /// A server may need more than the 10 s that Codex gives it: the run's own watchdog is there too.
-const START_TIMEOUT_SECONDS: u32 = 60;
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Where it says that a server failed: `exec` says it nowhere else.
+const LOG: (&str, &str) = ("RUST_LOG", "error,codex_mcp::rmcp_client=warn");
 
 /// Variables that Codex itself, its loader or its shell go by: for a server they cannot be others.
 const OWN_VARIABLES: &[&str] =
     &["PATH", "HOME", "PWD", "SHELL", "USER", "TMPDIR", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 const OWN_PREFIXES: &[&str] = &["CODEX_", "OPENAI_", "LD_", "RUST_", "NODE_", "TEAMSTER_MCP_"];
 
-pub(super) fn servers(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
-    let rules = Rules::read(request)?;
+pub(super) fn servers(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
+    let rules = Rules::read(request, names)?;
     if request.mcp_servers.is_empty() {
         return Ok(());
     }
     let mut table = Table::default();
     let mut values = Values { taken: &request.env, set: BTreeMap::new() };
     for (number, (name, server)) in request.mcp_servers.iter().enumerate() {
-        table = table.entry(name, entry(number, name, server, &rules, &mut values)?);
+        table = table.entry(names.wire(name), entry(number, name, server, &rules, &mut values)?);
     }
-    // A table merges with the servers of the user's own configuration, and takes names with dots, which keys do not.
+    // A table merges with the servers of the user's own configuration.
     config::set(launch, "mcp_servers", table);
-    let mut hidden = Table::default();
+    // The first turn would wait for about a second only, and be without the tools of a slower server (trap 9).
+    let patience = request.mcp_servers.values().map(start_timeout).max().unwrap_or(START_TIMEOUT);
+    config::set(launch, "mcp_optional_startup_grace_ms", patience.as_millis());
+    let (variable, level) = LOG;
+    launch.env(variable, level);
+    let mut hidden = Table::default().entry(variable, "\"\"");
     for (name, value) in values.set {
         // Commands of the model get the whole environment: not what is meant for a server.
         hidden = hidden.entry(&name, "\"\"");
         launch.env.insert(name, Some(Arg::Text(value)));
     }
-    if !hidden.is_empty() {
-        config::set(launch, "shell_environment_policy.set", hidden);
-    }
+    config::set(launch, "shell_environment_policy.set", hidden);
     Ok(())
+}
+
+fn start_timeout(server: &McpServer) -> Duration {
+    server.startup_timeout.unwrap_or(START_TIMEOUT)
 }
 
 fn entry(
@@ -49,31 +65,36 @@ fn entry(
     rules: &Rules<'_>,
     values: &mut Values<'_>,
 ) -> Result<Table, RequestError> {
-    let mut table = match server {
-        McpServer::Stdio { command, args, env } => {
+    let mut table = match &server.transport {
+        McpTransport::Stdio { command, args, env, cwd } => {
             for (variable, value) in env {
                 values.variable(name, variable, value)?;
             }
-            Table::default()
+            let table = Table::default()
                 .entry("command", config::string(command))
                 .entry("args", config::strings(args.iter().map(String::as_str)))
-                .entry("env_vars", config::strings(env.keys().map(String::as_str)))
+                .entry("env_vars", config::strings(env.keys().map(String::as_str)));
+            cwd.iter().fold(table, |table, cwd| table.entry("cwd", config::string(cwd)))
         }
-        McpServer::Http { url, headers } => {
-            let mut names = Table::default();
-            for (place, (header, value)) in headers.iter().enumerate() {
-                let variable = format!("TEAMSTER_MCP_{number}_{place}");
-                names = names.entry(header, config::string(&variable));
-                values.set.insert(variable, value.clone());
-            }
-            Table::default().entry("url", config::string(url)).entry("env_http_headers", names)
-        }
-        McpServer::Sse { .. } => {
+        McpTransport::Http(endpoint) => http(number, endpoint, values),
+        McpTransport::Sse(_) => {
             return Err(unsupported("an MCP server of type sse", "it speaks streamable HTTP only; use type http"));
         }
     };
-    // Without it a server that fails is left out without a word, and a slow one misses the first turn.
-    table = table.entry("required", "true").entry("startup_timeout_sec", START_TIMEOUT_SECONDS);
+    table = table
+        // Fields of a server of the user's with the same name are there too: one that is switched off would stay off.
+        .entry("enabled", true)
+        .entry("required", server.required)
+        .entry("startup_timeout_sec", format_args!("{:?}", start_timeout(server).as_secs_f64()));
+    if let Some(timeout) = server.tool_timeout {
+        table = table.entry("tool_timeout_sec", format_args!("{:?}", timeout.as_secs_f64()));
+    }
+    if let Some(tools) = &server.enabled_tools {
+        table = table.entry("enabled_tools", config::strings(tools.iter().map(String::as_str)));
+    }
+    if !server.disabled_tools.is_empty() {
+        table = table.entry("disabled_tools", config::strings(server.disabled_tools.iter().map(String::as_str)));
+    }
     let allowed = rules.of(name);
     if rules.all || allowed.contains(&None) {
         table = table.entry("default_tools_approval_mode", "\"approve\"");
@@ -83,6 +104,27 @@ fn entry(
         table = table.entry("tools", tools);
     }
     Ok(table)
+}
+
+fn http(number: usize, endpoint: &McpEndpoint, values: &mut Values<'_>) -> Table {
+    let mut names = Table::default();
+    for (place, (header, value)) in endpoint.headers.iter().enumerate() {
+        let variable = format!("TEAMSTER_MCP_{number}_{place}");
+        names = names.entry(header, config::string(&variable));
+        values.set.insert(variable, value.clone());
+    }
+    let table = Table::default().entry("url", config::string(&endpoint.url)).entry("env_http_headers", names);
+    let Some(token) = &endpoint.bearer_token else { return table };
+    let variable = format!("TEAMSTER_MCP_{number}_TOKEN");
+    let table = table.entry("bearer_token_env_var", config::string(&variable));
+    values.set.insert(variable, token.clone());
+    table
+}
+
+/// What a line of the log says of a server that failed: its name, and why.
+pub(super) fn failed(line: &str) -> Option<(&str, &str)> {
+    let (_, rest) = line.split_once("MCP server startup failed server_name=\"")?;
+    rest.split_once("\" error=")
 }
 
 /// Variables with which values travel to servers.
@@ -121,18 +163,9 @@ struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    fn read(request: &'a RunRequest) -> Result<Self, RequestError> {
+    fn read(request: &'a RunRequest, names: &'a Names) -> Result<Self, RequestError> {
         let rule = |rule: &'a String| {
-            let names = rule.strip_prefix("mcp__").and_then(|rest| {
-                let servers =
-                    request.mcp_servers.keys().filter_map(|server| match rest.strip_prefix(server.as_str())? {
-                        "" => Some((server.as_str(), None)),
-                        tool => Some((server.as_str(), Some(tool.strip_prefix("__").filter(|tool| !tool.is_empty())?))),
-                    });
-                // With servers `a` and `a__b`, `mcp__a__b__c` is tool `c` of `a__b`.
-                servers.max_by_key(|(server, _)| server.len())
-            });
-            names.ok_or_else(|| {
+            names.named(rule).map(|named| (named.server, named.tool)).ok_or_else(|| {
                 let why = format!("only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}");
                 unsupported("--allow-tool", why)
             })

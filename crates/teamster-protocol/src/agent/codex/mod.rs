@@ -15,6 +15,7 @@ mod protocol;
 mod tools;
 mod wire;
 
+use super::mcp::Health;
 use super::{Abilities, Agent, Plan};
 use crate::request::{RequestError, RunRequest};
 
@@ -32,8 +33,9 @@ impl Agent for Codex {
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
-        let launch = launch::launch(request)?;
-        let protocol = Box::new(protocol::Exec::new(request));
+        let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
+        let launch = launch::launch(request, &servers.names)?;
+        let protocol = Box::new(protocol::Exec::new(request, servers));
         Ok(Plan { launch, protocol })
     }
 }

@@ -9,8 +9,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::wire::{FirstId, Item, Line, Todo, TurnUsage};
-use super::{failure, notices, tools};
+use super::{failure, mcp, notices, tools};
 use crate::agent::line;
+use crate::agent::mcp::Health;
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, PermissionDenial, Plan, PlanEntry, PlanStatus, SessionId, StopReason,
     Usage, UsageScope, Warning, WarningCode,
@@ -24,6 +25,7 @@ type Actions = Vec<Action>;
 pub(super) struct Exec {
     expected: Expected,
     scope: UsageScope,
+    servers: Health,
     schema: Option<Value>,
     /// What is to be told of an option once the session has begun.
     ignored: Option<Warning>,
@@ -55,12 +57,13 @@ enum Phase {
     Open,
     /// The turn is over.
     Ended(Box<Outcome>),
-    /// Another thread answers than the one asked for: nothing that it says is meant for the caller.
+    /// Another thread answers than the one asked for, or a server is missing that the run cannot do without: nothing that it
+    /// says is meant for the caller.
     Refused,
 }
 
 impl Exec {
-    pub(super) fn new(request: &RunRequest) -> Self {
+    pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
         let (expected, scope) = match &request.conversation {
             Conversation::New => (Expected::Any, UsageScope::Run),
             // Figures add up over the thread, across processes too, and nobody tells what it had before (trap 2).
@@ -71,6 +74,7 @@ impl Exec {
         Self {
             expected,
             scope,
+            servers,
             schema: request.schema.clone(),
             ignored: notices::ignored_addition(request),
             thread: None,
@@ -165,7 +169,7 @@ impl Exec {
             }
             _ => {
                 self.call(id, &item, actions);
-                if let Some(call) = tools::call(id, &item) {
+                if let Some(call) = tools::call(id, &item, &self.servers.names) {
                     self.denials.extend(tools::denial(&call, &item));
                     actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(id, &item)))));
                 }
@@ -174,7 +178,7 @@ impl Exec {
     }
 
     fn call(&mut self, id: &str, item: &Item, actions: &mut Actions) {
-        match tools::call(id, item) {
+        match tools::call(id, item, &self.servers.names) {
             Some(call) if self.calls.insert(id.to_owned()) => {
                 actions.push(Action::Emit(Event::ToolUse(Box::new(call))));
             }
@@ -251,6 +255,16 @@ impl Exec {
         self.phase = Phase::Ended(Box::new(outcome));
     }
 
+    fn diagnostic(&mut self, line: &[u8], actions: &mut Actions) {
+        let Ok(line) = std::str::from_utf8(line) else { return };
+        let Some((server, error)) = mcp::failed(line).filter(|_| matches!(self.phase, Phase::Open)) else { return };
+        let reason = format!("did not start: {error}");
+        if let Some(failure) = self.servers.failed(server, "failed", &reason, actions) {
+            Health::end(failure, actions);
+            self.phase = Phase::Refused;
+        }
+    }
+
     fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
         let outcome = match &self.phase {
             Phase::Refused => return,
@@ -296,6 +310,7 @@ impl Protocol for Exec {
                     actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
                 }
             }
+            Input::Diagnostic(line) => self.diagnostic(line, actions),
             Input::Interrupt => {
                 self.interrupted = true;
                 actions.push(Action::Interrupt);

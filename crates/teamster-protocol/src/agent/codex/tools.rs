@@ -4,10 +4,11 @@
 use serde_json::{Map, Value, json};
 
 use super::wire::{Item, McpResult};
+use crate::agent::mcp::Names;
 use crate::event::{PermissionDenial, ToolKind, ToolResult, ToolUse};
 
 /// The call that an item is; `None` where it is no tool's.
-pub(super) fn call(id: &str, item: &Item) -> Option<ToolUse> {
+pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
     let (name, kind, input) = match item.kind.as_str() {
         "command_execution" => ("command_execution", ToolKind::Execute, json!({ "command": item.command })),
         "file_change" => {
@@ -32,7 +33,8 @@ pub(super) fn call(id: &str, item: &Item) -> Option<ToolUse> {
         }
         _ => return None,
     };
-    let server = if item.kind == "mcp_tool_call" { item.server.clone() } else { None };
+    let server = item.server.as_deref().filter(|_| item.kind == "mcp_tool_call");
+    let server = server.map(|server| servers.given(server).to_owned());
     Some(ToolUse { tool_id: id.into(), tool_name: name.to_owned(), input, kind, server, parent_tool_id: None })
 }
 
@@ -117,7 +119,11 @@ pub(super) fn denial(call: &ToolUse, item: &Item) -> Option<PermissionDenial> {
     let unapproved = item.error.as_ref().is_some_and(|error| error.message.contains("requires approval"));
     let denied = item.status.as_deref() == Some("declined") || unapproved;
     denied.then(|| PermissionDenial {
-        tool_name: call.tool_name.clone(),
+        tool_name: match &call.server {
+            // As the rule names it that would have allowed it.
+            Some(server) => format!("mcp__{server}__{}", call.tool_name),
+            None => call.tool_name.clone(),
+        },
         tool_id: Some(call.tool_id.clone()),
         input: Some(call.input.clone()),
     })

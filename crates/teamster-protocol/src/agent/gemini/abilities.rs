@@ -49,7 +49,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Feature::Full,
             Yes("`--approval-mode=yolo`; where the project is not trusted, a private policy that allows everything"),
         ),
-        (Feature::AllowTools, Yes("rules of a private policy: `NAME`, `mcp_SERVER_*`, `run_shell_command(git diff)`")),
+        (Feature::AllowTools, Yes("rules of a private policy: `NAME`, `mcp__SERVER`, `run_shell_command(git diff)`")),
         (Feature::DenyTools, Yes("rules of a private policy, which win over every mode")),
         (
             Feature::MaxTurns,
@@ -58,6 +58,12 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::MaxBudget, Refused("the CLI does not know what a run costs")),
         (Feature::AddDirs, Yes("`--include-directories`")),
         (Feature::McpServers, Yes("`mcpServers` in the settings of a stand-in; the user's own servers stay")),
+        (Feature::McpSse, Yes("type `sse`")),
+        (Feature::McpRequired, Yes("its debug log on standard error, before the model is called")),
+        (Feature::McpEnabledTools, Yes("`includeTools`")),
+        (Feature::McpDisabledTools, Yes("`excludeTools`")),
+        (Feature::McpTimeouts, Yes("`timeout`, one for a server's start and its calls")),
+        (Feature::McpStrict, Yes("`--allowed-mcp-server-names`")),
         (Feature::Messages, Yes("deltas, joined")),
         (Feature::Batch, Yes("`--output-format=json`; its text is the last message alone")),
         (
@@ -81,7 +87,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ("tool_result", "all results of a turn together, after the slowest"),
         ("plan", "calls of `write_todos`"),
         ("rate_limit", "with the failure, where the vendor said how long to wait"),
-        ("warning", "loops, MCP servers that failed (at the end)"),
+        ("warning", "loops, MCP servers that failed"),
     ],
     failures: super::failure::FAILURES,
 };

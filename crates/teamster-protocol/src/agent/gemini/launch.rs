@@ -7,9 +7,10 @@ use crate::launch::{Arg, Launch, Stdin};
 use crate::request::{Conversation, OutputMode, PermissionMode, ProjectTrust, RequestError, RunRequest};
 
 use super::settings::STAND_IN;
-use super::{policy, prompt, settings, unsupported};
+use super::{log, mcp, policy, prompt, settings, unsupported};
+use crate::agent::mcp::Names;
 
-pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
+pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let program = request.cli_path.clone().unwrap_or_else(|| "gemini".into());
     let mut launch = Launch::new(program);
     launch.cwd.clone_from(&request.cwd);
@@ -23,13 +24,14 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
     let yolo = request.permissions.mode == PermissionMode::Full && request.project_trust == ProjectTrust::Trusted;
     launch.flag("--approval-mode", if yolo { "yolo" } else { "default" });
     // A policy that is not there, or does not parse, is as good as none (perm_policy_bad_file): this one is made here.
-    launch.flag_file("--policy", "policy.toml", policy::document(&request.permissions)?);
+    launch.flag_file("--policy", "policy.toml", policy::document(&request.permissions, names)?);
+    mcp::strict(&mut launch, request, names);
     directories(&mut launch, request)?;
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
     let prompt = prompt::of(request)?;
-    launch.stand_in = Some(settings::stand_in(request, prompt.command)?);
+    launch.stand_in = Some(settings::stand_in(request, names, prompt.command)?);
     launch.stdin = Stdin::Write(prompt.stdin.into_bytes());
     environment(&mut launch, request);
     Ok(launch)
@@ -78,6 +80,10 @@ fn environment(launch: &mut Launch, request: &RunRequest) {
     launch.env("NO_COLOR", "1").env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
     // What stands for `$` in the settings, where `$NAME` means a variable.
     launch.env(settings::DOLLAR, "$");
+    if !request.mcp_servers.is_empty() {
+        let (name, value) = log::VARIABLE;
+        launch.env(name, value);
+    }
     for (name, value) in &request.env {
         launch.env(name.as_str(), value.as_str());
     }

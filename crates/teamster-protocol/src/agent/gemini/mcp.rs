@@ -4,12 +4,15 @@
 //! when the server starts. Both are kept from it: a secret may hold any characters.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::settings::DOLLAR;
 use super::unsupported;
-use crate::request::{McpServer, RequestError, RunRequest};
+use crate::agent::mcp::{Names, Style};
+use crate::launch::Launch;
+use crate::request::{McpEndpoint, McpServer, McpTransport, RequestError, RunRequest, UserMcpServers};
 
 /// Variables that the CLI takes out of a server's environment without a word.
 const BLOCKED: &[&str] = &[
@@ -40,30 +43,78 @@ const BLOCKED: &[&str] = &[
     "CORECLR_ENABLE_PROFILING",
 ];
 
-pub(super) fn servers(request: &RunRequest) -> Result<Value, RequestError> {
-    // A server that hangs holds up the start for so long (10 minutes, if nothing is said), and its calls are given up
-    // after that.
-    let timeout = request.limits.startup * 3 / 4;
+/// `mcp_SERVER_TOOL`: no server's name may hold a `_`. What is longer than 63 characters is cut in its middle.
+pub(super) static STYLE: Style =
+    Style { agent: "gemini", prefix: "mcp_", separator: "_", all: "_*", filler: '-', longest: 25, reserved: &[] };
+
+/// A name that no server has.
+const NOBODY: &str = "teamster-none";
+
+/// Servers of no other name are started, wherever they are configured.
+pub(super) fn strict(launch: &mut Launch, request: &RunRequest, names: &Names) {
+    if request.user_mcp_servers == UserMcpServers::Used {
+        return;
+    }
+    let allowed = request.mcp_servers.keys().map(|name| names.wire(name));
+    // Without a value the flag is as good as none.
+    let allowed = if request.mcp_servers.is_empty() { vec![NOBODY] } else { allowed.collect() };
+    for name in allowed {
+        launch.flag("--allowed-mcp-server-names", name);
+    }
+}
+
+pub(super) fn servers(request: &RunRequest, names: &Names) -> Result<Value, RequestError> {
     let mut servers = Map::new();
     for (name, server) in &request.mcp_servers {
-        let mut entry = match server {
-            McpServer::Stdio { command, args, env } => {
+        let mut entry = match &server.transport {
+            McpTransport::Stdio { command, args, env, cwd } => {
                 if let Some(blocked) = env.keys().find(|name| BLOCKED.contains(&&*name.to_uppercase())) {
-                    let why = format!("the CLI takes {blocked} out of the environment of server \"{name}\"");
+                    let why = format!("the CLI takes {blocked} out of the environment of server {name:?}");
                     return Err(unsupported("this variable of an MCP server", why));
                 }
                 let args: Vec<String> = args.iter().map(|arg| once(arg)).collect();
-                json!({"command": once(command), "args": args, "env": twice_each(env)})
+                let env = twice_each(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+                let mut entry = json!({"command": once(command), "args": args, "env": env});
+                set(&mut entry, "cwd", cwd.as_ref().map(|cwd| once(cwd).into()));
+                entry
             }
-            McpServer::Http { url, headers } => json!({"httpUrl": once(url), "headers": twice_each(headers)}),
-            McpServer::Sse { url, headers } => json!({"url": once(url), "type": "sse", "headers": twice_each(headers)}),
+            McpTransport::Http(endpoint) => json!({"httpUrl": once(&endpoint.url), "headers": headers(endpoint)}),
+            McpTransport::Sse(endpoint) => {
+                json!({"url": once(&endpoint.url), "type": "sse", "headers": headers(endpoint)})
+            }
         };
-        if let Some(fields) = entry.as_object_mut().filter(|_| !timeout.is_zero()) {
-            fields.insert("timeout".to_owned(), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).into());
-        }
-        servers.insert(name.clone(), entry);
+        let timeout = timeout(name, server, request)?;
+        set(&mut entry, "timeout", timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into()));
+        set(&mut entry, "includeTools", server.enabled_tools.as_ref().map(|tools| json!(tools)));
+        let disabled = Some(&server.disabled_tools).filter(|tools| !tools.is_empty());
+        set(&mut entry, "excludeTools", disabled.map(|tools| json!(tools)));
+        servers.insert(names.wire(name).to_owned(), entry);
     }
     Ok(Value::Object(servers))
+}
+
+fn set(entry: &mut Value, field: &str, value: Option<Value>) {
+    if let (Some(fields), Some(value)) = (entry.as_object_mut(), value) {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+/// There is one for the start and for calls. A server that hangs would hold up the start for 10 minutes, if nothing were
+/// said.
+fn timeout(name: &str, server: &McpServer, request: &RunRequest) -> Result<Option<Duration>, RequestError> {
+    match (server.startup_timeout, server.tool_timeout) {
+        (Some(start), Some(tool)) if start != tool => {
+            let why = format!("it has one for both; give server {name:?} the same, or one of the two");
+            Err(unsupported("different timeouts for the start and the tools of an MCP server", why))
+        }
+        (None, None) => Ok(Some(request.limits.startup * 3 / 4).filter(|timeout| !timeout.is_zero())),
+        (start, tool) => Ok(start.or(tool)),
+    }
+}
+
+fn headers(endpoint: &McpEndpoint) -> BTreeMap<String, String> {
+    let headers = endpoint.all_headers();
+    twice_each(headers.iter().map(|(&name, value)| (name, value.as_str())))
 }
 
 /// Kept from being filled in once.
@@ -72,6 +123,6 @@ fn once(text: &str) -> String {
 }
 
 /// Kept from being filled in by the settings, and then by dotenv's rules, where a backslash protects a `$`.
-fn twice_each(values: &BTreeMap<String, String>) -> BTreeMap<&str, String> {
-    values.iter().map(|(name, value)| (name.as_str(), value.replace('$', &format!("\\${{{DOLLAR}}}")))).collect()
+fn twice_each<'a>(values: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
+    values.map(|(name, value)| (name.to_owned(), value.replace('$', &format!("\\${{{DOLLAR}}}")))).collect()
 }

@@ -8,6 +8,7 @@ mod abilities;
 mod document;
 mod failure;
 mod launch;
+mod log;
 mod mcp;
 mod outcome;
 mod policy;
@@ -17,6 +18,7 @@ mod settings;
 mod tools;
 mod wire;
 
+use super::mcp::Health;
 use super::{Abilities, Agent, Plan};
 use crate::request::{RequestError, RunRequest};
 
@@ -34,8 +36,9 @@ impl Agent for Gemini {
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
-        let launch = launch::launch(request)?;
-        Ok(Plan { launch, protocol: Box::new(protocol::Headless::new(request)) })
+        let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
+        let launch = launch::launch(request, &servers.names)?;
+        Ok(Plan { launch, protocol: Box::new(protocol::Headless::new(request, servers)) })
     }
 }
 

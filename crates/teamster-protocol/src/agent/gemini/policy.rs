@@ -4,6 +4,7 @@
 //! in settings. Between its rules the higher priority wins.
 
 use super::unsupported;
+use crate::agent::mcp::Names;
 use crate::request::{PermissionMode, Permissions, RequestError};
 
 /// Without these a headless run goes into plan mode and out of it by itself, and is then in `yolo` (trap 2,
@@ -38,7 +39,7 @@ mod priority {
     pub(super) const ELSE: u16 = 410;
 }
 
-pub(super) fn document(permissions: &Permissions) -> Result<String, RequestError> {
+pub(super) fn document(permissions: &Permissions, names: &Names) -> Result<String, RequestError> {
     let mut text = String::new();
     let mut add = |names: &[&str], decision, priority| rule(&mut text, &list(names), None, decision, priority);
     add(ESCALATION, "deny", priority::ESCALATION);
@@ -54,11 +55,13 @@ pub(super) fn document(permissions: &Permissions) -> Result<String, RequestError
         PermissionMode::Full => add(&["*"], "allow", priority::MODE),
     }
     for denied in &permissions.deny {
-        let (name, prefix) = read(denied)?;
+        let translated = names.translated(denied);
+        let (name, prefix) = read(translated.as_deref().unwrap_or(denied))?;
         rule(&mut text, &quoted(name), prefix, "deny", priority::DENIED);
     }
     for allowed in &permissions.allow {
-        let (name, prefix) = read(allowed)?;
+        let translated = names.translated(allowed);
+        let (name, prefix) = read(translated.as_deref().unwrap_or(allowed))?;
         rule(&mut text, &quoted(name), prefix, "allow", priority::ALLOWED);
     }
     Ok(text)
@@ -89,7 +92,7 @@ fn read(rule: &str) -> Result<(&str, Option<&str>), RequestError> {
         },
     };
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:*".contains(c)) {
-        return wrong("is no name of a tool, such as write_file, mcp_SERVER_TOOL or run_shell_command(git diff)");
+        return wrong("is no name of a tool, such as write_file, mcp__SERVER__TOOL or run_shell_command(git diff)");
     }
     if prefix.is_some() && name != "run_shell_command" {
         return wrong("names a command, which only run_shell_command has");
@@ -114,10 +117,14 @@ pub(super) fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn nobody() -> Names {
+        Names::new(&super::super::mcp::STYLE, &std::collections::BTreeMap::new()).unwrap()
+    }
+
     #[test]
     fn every_mode_keeps_the_way_around_it_shut() {
         for mode in [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full] {
-            let text = document(&Permissions { mode, ..Permissions::default() }).unwrap();
+            let text = document(&Permissions { mode, ..Permissions::default() }, &nobody()).unwrap();
             assert!(text.starts_with(
                 "[[rule]]\ntoolName = [\"enter_plan_mode\", \"exit_plan_mode\"]\ndecision = \"deny\"\npriority = 999\n"
             ));
@@ -127,12 +134,12 @@ mod tests {
     #[test]
     fn rules_of_the_request_are_read_or_refused() {
         let permissions = |allow: &str| Permissions { allow: vec![allow.to_owned()], ..Permissions::default() };
-        let text = document(&permissions("run_shell_command(git \"x\\)")).unwrap();
+        let text = document(&permissions("run_shell_command(git \"x\\)"), &nobody()).unwrap();
         assert!(text.ends_with(
             "toolName = \"run_shell_command\"\ndecision = \"allow\"\npriority = 500\ncommandPrefix = \"git \\\"x\\\\\"\n"
         ));
         for wrong in ["", "a b", "x\"\n[[rule]]", "write_file(x)", "run_shell_command(", "run_shell_command()"] {
-            assert!(document(&permissions(wrong)).is_err(), "{wrong}");
+            assert!(document(&permissions(wrong), &nobody()).is_err(), "{wrong}");
         }
     }
 }

@@ -12,7 +12,8 @@ use time::format_description::well_known::Rfc3339;
 use super::document::{self, Lines};
 use super::failure::Complaint;
 use super::wire::{Document, Line, Problem};
-use super::{failure, outcome, tools};
+use super::{failure, log, outcome, tools};
+use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, PermissionDenial, Retract, SessionId, StopReason, Warning,
@@ -28,7 +29,7 @@ pub(super) struct Headless {
     form: Form,
     /// The session that must answer.
     expected_session: Option<SessionId>,
-    servers: Vec<String>,
+    servers: Health,
     /// Messages begun so far: the CLI gives them no ids.
     messages: u64,
     /// The message that is being said.
@@ -61,7 +62,8 @@ enum Phase {
     Open,
     /// A result has been read; of a failure the exit code may tell more.
     Answered(Option<Box<Failed>>),
-    /// Another session answered than the one asked for: nothing that it says is meant for the caller.
+    /// Another session answered than the one asked for, or a server is missing that the run cannot do without: nothing that
+    /// it says is meant for the caller.
     Refused,
 }
 
@@ -73,14 +75,14 @@ struct Failed {
 }
 
 impl Headless {
-    pub(super) fn new(request: &RunRequest) -> Self {
+    pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
         Self {
             form: if request.output == OutputMode::Batch { Form::Document(Lines::default()) } else { Form::Lines },
             expected_session: match &request.conversation {
                 Conversation::Resume(id) => Some(id.clone()),
                 _ => None,
             },
-            servers: request.mcp_servers.keys().cloned().collect(),
+            servers,
             messages: 0,
             speaking: false,
             waiting: (request.output == OutputMode::Messages).then(String::new),
@@ -173,7 +175,7 @@ impl Headless {
         let input = line.parameters.take().unwrap_or(Value::Null);
         self.calls.insert(id.to_owned(), (name.to_owned(), input.clone()));
         let plan = tools::plan(name, &input);
-        actions.push(Action::Emit(Event::ToolUse(Box::new(tools::tool_use(id, name, input, &self.servers)))));
+        actions.push(Action::Emit(Event::ToolUse(Box::new(tools::tool_use(id, name, input, &self.servers.names)))));
         actions.extend(plan.map(|plan| Action::Emit(Event::Plan(plan))));
     }
 
@@ -187,7 +189,7 @@ impl Headless {
             && tools::is_denied(name, line)
         {
             self.denials.push(PermissionDenial {
-                tool_name: name.clone(),
+                tool_name: self.servers.names.rule(name),
                 tool_id: Some((&*id).into()),
                 input: Some(input.clone()),
             });
@@ -311,9 +313,20 @@ impl Headless {
         }
     }
 
+    fn diagnostic(&mut self, line: &[u8], actions: &mut Actions) {
+        let Ok(line) = std::str::from_utf8(line) else { return };
+        let Some((server, error)) = log::failed_server(line).filter(|_| matches!(self.phase, Phase::Open)) else {
+            return;
+        };
+        if let Some(failure) = self.servers.failed(server, "failed", &format!("did not start: {error}"), actions) {
+            Health::end(failure, actions);
+            self.phase = Phase::Refused;
+        }
+    }
+
     fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
-        // Which one it was is not told, and nothing of it stands in the stream (mcp_server_fails_to_start).
-        if exit.stderr.contains("MCP issues detected") {
+        // By itself it does not say which one it was (mcp_server_fails_to_start).
+        if exit.stderr.contains("MCP issues detected") && !self.servers.has_told() {
             let text = "an MCP server did not start or has no tools; its tools were missing";
             actions.push(Action::Emit(Warning::new(WarningCode::McpServerFailed, text).into()));
         }
@@ -354,6 +367,10 @@ impl Headless {
 }
 
 impl Protocol for Headless {
+    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+        Some(log::without(stderr))
+    }
+
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             // A session's turns are runs.
@@ -361,6 +378,7 @@ impl Protocol for Headless {
             Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => self.read(bytes, actions),
+            Input::Diagnostic(line) => self.diagnostic(line, actions),
             // It exits with 0 and says nothing more; what its tools started is ended with the tree.
             Input::Interrupt => {
                 self.interrupted = true;

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{mcp, unsupported};
+use crate::agent::mcp::Names;
 use crate::launch::{MergedJson, StandIn, StandInEntry};
 use crate::request::{ProjectTrust, RequestError, RunRequest};
 
@@ -20,10 +21,12 @@ const BASE_URL: &str = "GOOGLE_GEMINI_BASE_URL";
 
 pub(super) fn stand_in(
     request: &RunRequest,
+    names: &Names,
     command: Option<(&'static str, StandInEntry)>,
 ) -> Result<StandIn, RequestError> {
     let settings = StandInEntry::Merge(MergedJson {
-        over: settings(request)?,
+        over: settings(request, names)?,
+        whole: &["mcpServers"],
         under: Some((BASE_URL, json!({"security": {"auth": {"selectedType": "gemini-api-key"}}}))),
     });
     let mut entries = vec![
@@ -52,7 +55,7 @@ pub(super) fn stand_in(
     })
 }
 
-fn settings(request: &RunRequest) -> Result<Value, RequestError> {
+fn settings(request: &RunRequest, names: &Names) -> Result<Value, RequestError> {
     // The clean-up after a resumed session deletes it (trap 1), and one at a concurrent start a new one (trap 4).
     let mut settings = Map::new();
     let mut set = |section: &str, values: Value| settings.insert(section.to_owned(), values);
@@ -71,7 +74,7 @@ fn settings(request: &RunRequest) -> Result<Value, RequestError> {
         if request.project_trust == ProjectTrust::Untrusted {
             return Err(unsupported("--mcp-config with --project-trust untrusted", "the CLI starts no server there"));
         }
-        set("mcpServers", mcp::servers(request)?);
+        set("mcpServers", mcp::servers(request, names)?);
     }
     Ok(Value::Object(settings))
 }

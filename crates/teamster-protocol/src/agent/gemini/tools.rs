@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::wire::Line;
+use crate::agent::mcp::Names;
 use crate::event::{Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse};
 
 /// What sort of work a built-in tool does. Names as 0.61.0 offers them to its model.
@@ -28,25 +29,14 @@ fn is_withheld(name: &str) -> bool {
 
 const MCP_PREFIX: &str = "mcp_";
 
-/// A tool call. MCP tools are named `mcp_SERVER_TOOL`; `servers` are the configured names, to tell where the server's name
-/// ends.
-pub(super) fn tool_use(id: &str, name: &str, input: Value, servers: &[String]) -> ToolUse {
-    let mcp = name.strip_prefix(MCP_PREFIX).and_then(|rest| split_server(rest, servers));
-    let (tool_name, server, kind) = match mcp {
+/// A tool call. MCP tools are named `mcp_SERVER_TOOL`.
+pub(super) fn tool_use(id: &str, name: &str, input: Value, servers: &Names) -> ToolUse {
+    let (tool_name, server, kind) = match servers.guess(name) {
         Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
         None if name.starts_with(MCP_PREFIX) => (name.to_owned(), None, ToolKind::Mcp),
         None => (name.to_owned(), None, kind(name)),
     };
     ToolUse { tool_id: id.into(), tool_name, input, kind, server, parent_tool_id: None }
-}
-
-/// The longest name wins; of a server that the request does not name, the first word is the name.
-fn split_server<'a>(rest: &'a str, servers: &[String]) -> Option<(String, &'a str)> {
-    let known =
-        servers.iter().filter_map(|server| Some((server.clone(), rest.strip_prefix(&**server)?.strip_prefix('_')?)));
-    known
-        .max_by_key(|(server, _)| server.len())
-        .or_else(|| rest.split_once('_').map(|(server, tool)| (server.to_owned(), tool)))
 }
 
 /// Its outcome. What an MCP tool said of its failure stands in the error's message alone (`mcp_tool_error`). A command that
@@ -102,21 +92,4 @@ pub(super) fn plan(name: &str, input: &Value) -> Option<Plan> {
         Some(PlanEntry { content: text(todo, "description")?, status: PlanStatus::from(&*status) })
     });
     Some(Plan { entries: entries.collect() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_mcp_tool_is_named_without_its_prefix_and_with_its_server() {
-        let named = |name: &str, servers: &[&str]| {
-            let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
-            let tool = tool_use("t", name, Value::Null, &servers);
-            (tool.server, tool.tool_name)
-        };
-        assert_eq!(named("mcp_calc_add", &[]), (Some("calc".into()), "add".into()));
-        assert_eq!(named("mcp_a_b_c", &["a", "a_b"]), (Some("a_b".into()), "c".into()));
-        assert_eq!(named("write_file", &["write"]), (None, "write_file".into()));
-    }
 }

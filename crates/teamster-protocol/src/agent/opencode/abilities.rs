@@ -53,12 +53,23 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::Ask, Yes("permission rules that deny what would be asked for")),
         (Feature::Edit, Yes("permission rules: `edit` is allowed in the project, the rest as in `ask`")),
         (Feature::Full, Yes("permission rule `*: allow`")),
-        (Feature::AllowTools, Yes("permission rules: `NAME` or `NAME(PATTERN)`, as in `bash(git *)`")),
+        (Feature::AllowTools, Yes("permission rules: `NAME` or `NAME(PATTERN)`, as in `bash(git *)`; `mcp__SERVER`")),
         (Feature::DenyTools, Yes("permission rules, the last ones; subagents are denied with them")),
         (Feature::MaxTurns, Yes("counted here by `step_finish`; the agent's own limit is only a request to the model")),
         (Feature::MaxBudget, Yes("counted here by `step_finish`; a model without a known price costs nothing")),
         (Feature::AddDirs, Yes("permission rule `external_directory`")),
         (Feature::McpServers, Yes("`mcp`, with values from private files; the user's own servers stay")),
+        (Feature::McpSse, Yes("type `remote`, which tries streamable HTTP first")),
+        (Feature::McpRequired, Yes("its log on standard error, before the model is called")),
+        (Feature::McpEnabledTools, Yes("permission rules")),
+        (Feature::McpDisabledTools, Yes("permission rules")),
+        (Feature::McpTimeouts, Yes("`timeout`, one for a server's start and its calls")),
+        (
+            Feature::McpStrict,
+            Refused(
+                "servers are switched off by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT",
+            ),
+        ),
         (Feature::Messages, Yes("as always: parts are told when they are whole")),
         (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
         (
@@ -79,7 +90,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ("plan", "from `todowrite`"),
         ("usage", "after each call of the model; subagents' calls are not told"),
         ("rate_limit", "with the failure, where the vendor's answer had `retry-after`"),
-        ("warning", "compaction; an answer that is asked for again; MCP servers that failed, at the end"),
+        ("warning", "compaction; an answer that is asked for again; MCP servers that failed"),
     ],
     failures: super::failure::FAILURES,
 };

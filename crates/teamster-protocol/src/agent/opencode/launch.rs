@@ -4,16 +4,17 @@
 //! `OPENCODE_CONFIG_CONTENT`, which beats every file of the user's and the project's, laid over what the user has there.
 //! The directory is `PWD`, which the driver sets; `--dir` would be read from there once more.
 
-use super::config::{list, object, path_of, quote, secret};
-use super::{NAME, permissions};
+use super::config::{object, path_of, quote, secret};
+use super::{NAME, mcp, permissions};
+use crate::agent::mcp::Names;
 use crate::launch::{Arg, Launch, PrivateFile, Stdin};
-use crate::request::{Attachment, Conversation, McpServer, ProjectTrust, RequestError, RunRequest};
+use crate::request::{Attachment, Conversation, ProjectTrust, RequestError, RunRequest};
 
 /// The agent configuration of a run. It has a name of its own so that nobody else's rules are mixed into it: a user's
 /// rules for `build` would come after ours.
 const AGENT: &str = "teamster";
 
-pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
+pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let program = request.cli_path.clone().unwrap_or_else(|| NAME.into());
     let mut launch = Launch::new(program);
     launch.cwd.clone_from(&request.cwd);
@@ -34,7 +35,7 @@ pub(super) fn launch(request: &RunRequest) -> Result<Launch, RequestError> {
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
-    environment(&mut launch, request)?;
+    environment(&mut launch, request, names)?;
     launch.stdin = Stdin::Write(request.prompt.clone().into_bytes());
     Ok(launch)
 }
@@ -78,12 +79,12 @@ fn file_name(name: &str) -> String {
     clean.iter().skip(clean.len().saturating_sub(100)).collect()
 }
 
-fn environment(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+fn environment(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
     for (name, value) in &request.env {
         launch.env(name.as_str(), value.as_str());
     }
-    let rules = permissions::rules(request)?;
-    let config = config(launch, request, &rules);
+    let rules = permissions::rules(request, names)?;
+    let config = config(launch, request, names, &rules)?;
     launch.json_env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config);
     // For subagents, which do not have our agent's rules.
     launch.env("OPENCODE_PERMISSION", rules);
@@ -99,7 +100,7 @@ fn environment(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestE
     Ok(())
 }
 
-fn config(launch: &mut Launch, request: &RunRequest, rules: &str) -> String {
+fn config(launch: &mut Launch, request: &RunRequest, names: &Names, rules: &str) -> Result<String, RequestError> {
     let mut agent = vec![
         (quote("mode"), quote("primary")),
         (quote("description"), quote("What this run asked for")),
@@ -112,31 +113,6 @@ fn config(launch: &mut Launch, request: &RunRequest, rules: &str) -> String {
     if let Some(text) = &request.append_system_prompt {
         fields.push((quote("instructions"), format!("[{}]", path_of(launch, text))));
     }
-    if !request.mcp_servers.is_empty() {
-        let servers: Vec<_> =
-            request.mcp_servers.iter().map(|(name, entry)| (quote(name), server(launch, entry))).collect();
-        fields.push((quote("mcp"), object(servers)));
-    }
-    object(fields)
-}
-
-/// Values of variables and headers stand in files: the configuration itself is in the environment of every tool.
-fn server(launch: &mut Launch, server: &McpServer) -> String {
-    let mut fields = vec![(quote("enabled"), "true".to_owned())];
-    match server {
-        McpServer::Stdio { command, args, env } => {
-            let words = std::iter::once(command).chain(args).map(String::as_str);
-            let values: Vec<_> = env.iter().map(|(name, value)| (quote(name), secret(launch, value))).collect();
-            fields.push((quote("type"), quote("local")));
-            fields.push((quote("command"), list(words)));
-            fields.push((quote("environment"), object(values)));
-        }
-        McpServer::Http { url, headers } | McpServer::Sse { url, headers } => {
-            let values: Vec<_> = headers.iter().map(|(name, value)| (quote(name), secret(launch, value))).collect();
-            fields.push((quote("type"), quote("remote")));
-            fields.push((quote("url"), quote(url)));
-            fields.push((quote("headers"), object(values)));
-        }
-    }
-    object(fields)
+    fields.extend(mcp::servers(launch, request, names)?.map(|servers| (quote("mcp"), servers)));
+    Ok(object(fields))
 }

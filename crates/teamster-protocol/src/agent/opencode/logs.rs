@@ -1,21 +1,18 @@
 //! What stands in OpenCode's log alone, which it prints to standard error: `level=WARN message="..." key=value`.
 
-use crate::event::{Warning, WarningCode};
-
-/// MCP servers that failed: the agent says so nowhere else (`mcp_nostart_exit1`), and the run goes on without their tools.
-pub(super) fn failed_servers(stderr: &str) -> Vec<Warning> {
-    let mut names = Vec::new();
-    for line in stderr.lines().filter(|line| value(line, "message") == Some("server unavailable")) {
-        let Some(name) = value(line, "key") else { continue };
-        if !names.contains(&name) {
-            names.push(name);
-        }
+/// What a line says of an MCP server that failed: its name, the log's word for it, and why. The agent says so nowhere else
+/// (`mcp_nostart_exit1`), and the run goes on without its tools.
+pub(super) fn failed_server(line: &str) -> Option<(&str, &str, &'static str)> {
+    if value(line, "message")? != "server unavailable" {
+        return None;
     }
-    let warning = |name: &str| {
-        let text = format!("MCP server \"{name}\" did not start");
-        Warning::new(WarningCode::McpServerFailed, text).with("server", name).with("status", "failed")
+    let status = value(line, "status").unwrap_or("failed");
+    let reason = match status {
+        "needs_auth" => "needs a login",
+        "needs_client_registration" => "needs a login, for which the agent must be registered with it",
+        _ => "did not start",
     };
-    names.into_iter().map(warning).collect()
+    Some((value(line, "key")?, status, reason))
 }
 
 /// What the log says of the error that has this reference.

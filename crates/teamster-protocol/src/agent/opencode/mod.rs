@@ -9,12 +9,14 @@ mod config;
 mod failure;
 mod launch;
 mod logs;
+mod mcp;
 mod permissions;
 mod protocol;
 mod tally;
 mod tools;
 mod wire;
 
+use super::mcp::Health;
 use super::{Abilities, Agent, Plan};
 use crate::request::{RequestError, RunRequest};
 
@@ -35,8 +37,9 @@ impl Agent for OpenCode {
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
-        let launch = launch::launch(request)?;
-        let protocol = Box::new(protocol::Stream::new(request));
+        let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
+        let launch = launch::launch(request, &servers.names)?;
+        let protocol = Box::new(protocol::Stream::new(request, servers));
         Ok(Plan { launch, protocol })
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::NAME;
 use super::config::{object, quote};
 use super::tools::permission_of;
+use crate::agent::mcp::Names;
 use crate::request::{PermissionMode, RequestError, RunRequest};
 
 /// Tools that change nothing and reach nothing outside of the project.
@@ -20,7 +21,7 @@ const SECRETS: &[(&str, &str)] = &[("*.env", "deny"), ("*.env.*", "deny"), ("*.e
 type Rule = (String, Vec<(String, &'static str)>);
 
 /// The rules as JSON text, in their order.
-pub(super) fn rules(request: &RunRequest) -> Result<String, RequestError> {
+pub(super) fn rules(request: &RunRequest, names: &Names) -> Result<String, RequestError> {
     let mode = request.permissions.mode;
     let (mut rules, mut last) = (Rules::default(), Rules::default());
     if mode == PermissionMode::Full {
@@ -41,11 +42,13 @@ pub(super) fn rules(request: &RunRequest) -> Result<String, RequestError> {
         }
     }
     for rule in &request.permissions.allow {
-        let (name, pattern) = read(rule, "--allow-tool")?;
+        let translated = names.translated(rule);
+        let (name, pattern) = read(rule, translated.as_deref(), "--allow-tool")?;
         rules.set(name, pattern, "allow");
     }
     for rule in &request.permissions.deny {
-        let (name, pattern) = read(rule, "--deny-tool")?;
+        let translated = names.translated(rule);
+        let (name, pattern) = read(rule, translated.as_deref(), "--deny-tool")?;
         last.set(name, pattern, "deny");
     }
     if !request.permissions.deny.is_empty() && !rules.has("task") {
@@ -59,7 +62,26 @@ pub(super) fn rules(request: &RunRequest) -> Result<String, RequestError> {
             last.set(tool, "*", "deny");
         }
     }
-    Ok(rules.then(last).json())
+    let mut rules = rules.then(last);
+    filters(&mut rules, request, names);
+    Ok(rules.json())
+}
+
+/// Takes tools of MCP servers away. What is left of a server may be used as far as the rules before say so.
+fn filters(rules: &mut Rules, request: &RunRequest, names: &Names) {
+    for (name, server) in &request.mcp_servers {
+        if let Some(enabled) = &server.enabled_tools {
+            let enabled = enabled.iter().map(|tool| names.tool(name, tool));
+            let enabled: Vec<_> = enabled.map(|tool| (rules.action(&tool), tool)).collect();
+            rules.set_last(&names.all_tools(name), "deny");
+            for (action, tool) in enabled {
+                rules.set_last(&tool, action);
+            }
+        }
+        for tool in &server.disabled_tools {
+            rules.set_last(&names.tool(name, tool), "deny");
+        }
+    }
 }
 
 /// Rules by permission. A key may stand once only, so what is said last of a name is said where the name stands last:
@@ -77,6 +99,19 @@ impl Rules {
             patterns.retain(|(known, _)| known != pattern);
             patterns.push((pattern.to_owned(), action));
         }
+    }
+
+    /// What they say of a tool that asks without a pattern.
+    fn action(&self, tool: &str) -> &'static str {
+        let fits = |(name, _): &&Rule| matches(name, tool);
+        let rule = self.0.iter().rev().find(fits).and_then(|(_, patterns)| patterns.last());
+        rule.map_or("deny", |(_, action)| *action)
+    }
+
+    /// Says it of the whole permission, after everything else.
+    fn set_last(&mut self, name: &str, action: &'static str) {
+        self.0.retain(|(known, _)| known != name);
+        self.set(name, "*", action);
     }
 
     fn has(&self, name: &str) -> bool {
@@ -111,8 +146,45 @@ impl Rules {
     }
 }
 
-/// `NAME` or `NAME(PATTERN)`.
-fn read<'a>(rule: &'a str, option: &'static str) -> Result<(&'a str, &'a str), RequestError> {
+/// Whether a name with `*` and `?` in it means this tool.
+fn matches(pattern: &str, tool: &str) -> bool {
+    let (pattern, tool) = (pattern.as_bytes(), tool.as_bytes());
+    let (mut at, mut from) = (0, 0);
+    // Where the last `*` stands, and what it has taken so far.
+    let mut star: Option<(usize, usize)> = None;
+    loop {
+        match (pattern.get(at), tool.get(from)) {
+            (None, None) => return true,
+            (Some(b'*'), _) => {
+                star = Some((at, from));
+                at += 1;
+                continue;
+            }
+            (Some(wanted), Some(found)) if *wanted == b'?' || wanted == found => {
+                (at, from) = (at + 1, from + 1);
+                continue;
+            }
+            _ => {}
+        }
+        match star {
+            Some((place, taken)) if taken < tool.len() => {
+                star = Some((place, taken + 1));
+                (at, from) = (place + 1, taken + 1);
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// `NAME` or `NAME(PATTERN)`, or tools of an MCP server, translated.
+fn read<'a>(
+    rule: &'a str,
+    translated: Option<&'a str>,
+    option: &'static str,
+) -> Result<(&'a str, &'a str), RequestError> {
+    if let Some(tools) = translated {
+        return Ok((tools, "*"));
+    }
     let wrong = |why: String| RequestError::Unsupported { agent: NAME.to_owned(), option, why };
     let rule = rule.trim();
     let (name, pattern) = match rule.split_once('(') {
@@ -156,12 +228,16 @@ fn directory(dir: &Path, cwd: Option<&Path>) -> Result<String, RequestError> {
 mod tests {
     use super::*;
 
+    fn nobody() -> Names {
+        Names::new(&super::super::mcp::STYLE, &std::collections::BTreeMap::new()).unwrap()
+    }
+
     fn check(mode: PermissionMode, allow: &[&str], deny: &[&str]) -> Result<String, String> {
         let mut request = RunRequest::new("x");
         request.permissions.mode = mode;
         request.permissions.allow = allow.iter().map(|&rule| rule.to_owned()).collect();
         request.permissions.deny = deny.iter().map(|&rule| rule.to_owned()).collect();
-        rules(&request).map_err(|error| error.to_string())
+        rules(&request, &nobody()).map_err(|error| error.to_string())
     }
 
     fn end(text: Result<String, String>) -> String {
@@ -198,7 +274,7 @@ mod tests {
             let mut request = RunRequest::new("x");
             request.add_dirs = vec![dir.into()];
             request.cwd = cwd.map(Into::into);
-            rules(&request)
+            rules(&request, &nobody())
         };
         assert!(with("/a/b/", None).unwrap().contains(r#""external_directory":{"/a/b/*":"allow"}"#));
         assert!(with("b", Some("/a")).unwrap().contains(r#""external_directory":{"/a/b/*":"allow"}"#));

@@ -11,6 +11,7 @@ use super::tally::Tally;
 use super::wire::{ErrorBody, FinishPart, Line, StepPart, TextPart, ToolPart};
 use super::{failure, logs, tools};
 use crate::agent::failure::Judgement;
+use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, Retract, SessionId, StopReason, Warning, WarningCode,
@@ -26,7 +27,7 @@ const UNFINISHED_STEPS: u32 = 3;
 /// One run of OpenCode.
 pub(super) struct Stream {
     expected: Expected,
-    servers: Vec<String>,
+    servers: Health,
     max_turns: Option<u64>,
     max_budget_usd: Option<f64>,
     session: Option<SessionId>,
@@ -60,7 +61,7 @@ enum Step {
 }
 
 impl Stream {
-    pub(super) fn new(request: &RunRequest) -> Self {
+    pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
         let expected = match &request.conversation {
             Conversation::Resume(id) => Expected::This(id.clone()),
             Conversation::Fork(id) => Expected::OtherThan(id.clone()),
@@ -68,7 +69,7 @@ impl Stream {
         };
         Self {
             expected,
-            servers: request.mcp_servers.keys().cloned().collect(),
+            servers,
             max_turns: request.max_turns.map(|turns| u64::from(turns.get())),
             max_budget_usd: request.max_budget_usd,
             session: None,
@@ -182,7 +183,7 @@ impl Stream {
     }
 
     fn tool(&mut self, part: ToolPart, actions: &mut Actions) {
-        let call = tools::call(part, &self.servers);
+        let call = tools::call(part, &self.servers.names);
         self.tally.denials.extend(call.denial);
         actions.push(Action::Emit(Event::ToolUse(Box::new(call.tool))));
         actions.push(Action::Emit(Event::ToolResult(Box::new(call.result))));
@@ -221,9 +222,16 @@ impl Stream {
         actions.push(Action::Stop);
     }
 
+    fn diagnostic(&mut self, line: &[u8], actions: &mut Actions) {
+        let Some(line) = std::str::from_utf8(line).ok().filter(|_| !self.closed) else { return };
+        let Some((server, status, reason)) = logs::failed_server(line) else { return };
+        if let Some(failure) = self.servers.failed(server, status, reason, actions) {
+            Health::end(failure, actions);
+            self.closed = true;
+        }
+    }
+
     fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
-        let failed = logs::failed_servers(exit.stderr);
-        actions.extend(failed.into_iter().map(|warning| Action::Emit(warning.into())));
         if self.closed {
             return;
         }
@@ -323,6 +331,7 @@ impl Protocol for Stream {
                     actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
                 }
             }
+            Input::Diagnostic(line) => self.diagnostic(line, actions),
             Input::Interrupt => self.interrupt(actions),
             Input::Exited(exit) => self.exited(exit, actions),
         }

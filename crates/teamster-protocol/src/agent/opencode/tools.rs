@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::wire::{Attachment, ToolPart, ToolState};
+use crate::agent::mcp::Names;
 use crate::event::{PermissionDenial, Plan, PlanEntry, PlanStatus, ToolId, ToolKind, ToolResult, ToolUse};
 
 /// The built-in tools of 1.18.33, with the permission that each one asks for where that has another name.
@@ -46,14 +47,15 @@ pub(super) struct Call {
     pub(super) plan: Option<Plan>,
 }
 
-pub(super) fn call(part: ToolPart, servers: &[String]) -> Call {
+/// MCP tools are named `SERVER_TOOL`, so that only those of servers that we know can be told from others.
+pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let ToolPart { id, tool, call_id, state } = part;
     let id = ToolId::from(call_id.filter(|id| !id.is_empty()).unwrap_or(id));
     // What the model calls and cannot have comes as the tool `invalid`, completed (unknown_tool, perm_bash_deny).
     let asked = (tool == "invalid").then(|| state.input.get("tool").and_then(Value::as_str)).flatten();
     let invalid = tool == "invalid";
     let name = asked.unwrap_or(&tool).to_owned();
-    let (tool_name, server) = match split_server(&name, servers) {
+    let (tool_name, server) = match servers.split(&name) {
         Some((server, rest)) => (rest.to_owned(), Some(server)),
         None => (name.clone(), None),
     };
@@ -61,7 +63,7 @@ pub(super) fn call(part: ToolPart, servers: &[String]) -> Call {
     let output = output(&state);
     let denied = is_denied(&name, server.is_some(), &output);
     let denial = denied.then(|| PermissionDenial {
-        tool_name: name,
+        tool_name: servers.rule(&name),
         tool_id: Some(id.clone()),
         input: Some(state.input.clone()),
     });
@@ -78,20 +80,6 @@ pub(super) fn call(part: ToolPart, servers: &[String]) -> Call {
         denial,
         plan,
     }
-}
-
-/// MCP tools are named `SERVER_TOOL`, with what is no letter, digit, `-` or `_` written as `_`; only the configured names
-/// tell where the server's name ends. The longest one wins.
-fn split_server<'a>(name: &'a str, servers: &[String]) -> Option<(String, &'a str)> {
-    let known = servers.iter().filter_map(|server| {
-        let tool = name.strip_prefix(&wire_name(server))?.strip_prefix('_')?;
-        Some((server.clone(), tool))
-    });
-    known.max_by_key(|(server, _)| server.len())
-}
-
-pub(super) fn wire_name(server: &str) -> String {
-    server.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' }).collect()
 }
 
 fn output(state: &ToolState) -> String {
@@ -139,24 +127,12 @@ mod tests {
     use super::*;
 
     fn of(tool: &str, state: &Value, servers: &[&str]) -> Call {
-        let servers: Vec<String> = servers.iter().map(|&server| server.to_owned()).collect();
+        let servers = servers.iter().map(|&name| (name.to_owned(), crate::request::McpServer::stdio("x"))).collect();
+        let servers = Names::new(&super::super::mcp::STYLE, &servers).unwrap();
         call(
             serde_json::from_value(json!({"id": "prt", "tool": tool, "callID": "c", "state": state})).unwrap(),
             &servers,
         )
-    }
-
-    fn mcp(name: &str, servers: &[&str]) -> (Option<String>, String) {
-        let tool = of(name, &json!({"status": "completed", "output": ""}), servers).tool;
-        (tool.server, tool.tool_name)
-    }
-
-    #[test]
-    fn an_mcp_tool_is_named_without_its_prefix_and_with_its_server() {
-        assert_eq!(mcp("calc_add", &["calc"]), (Some("calc".into()), "add".into()));
-        assert_eq!(mcp("my_calc_add", &["my.calc"]), (Some("my.calc".into()), "add".into()));
-        assert_eq!(mcp("a_b_c", &["a", "a_b"]), (Some("a_b".into()), "c".into()));
-        assert_eq!(mcp("other_add", &["calc"]), (None, "other_add".into()));
     }
 
     #[test]
