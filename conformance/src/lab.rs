@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use teamster::{Opening, Registry, RunRequest, Runtime};
+use teamster::{Journals, Opening, Registry, RunRequest, Runtime};
 use teamster_testkit::provider::{ModelRequest, Provider, Scenario};
 use tempfile::TempDir;
 
@@ -143,14 +143,14 @@ impl Lab {
         ];
         let variables = variables.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let environment: Vec<_> = environment.into_iter().chain(variables).collect();
-        let runtime = Runtime::with_environment(Registry::default(), environment.clone());
+        let runtime = runtime(folder.path(), &environment);
         Ok(Self { folder, agent, provider, environment, runtime, cli, runs: AtomicU32::new(0) })
     }
 
     /// The lab with more variables in the environment of its host.
     pub fn with_variables<'a>(mut self, variables: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         self.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
-        self.runtime = Runtime::with_environment(Registry::default(), self.environment.clone());
+        self.runtime = runtime(self.folder.path(), &self.environment);
         self
     }
 
@@ -227,6 +227,11 @@ impl Lab {
     pub(crate) fn requests_from(&self, first: usize) -> Vec<Arc<ModelRequest>> {
         self.provider.requests().into_iter().skip(first).collect()
     }
+}
+
+fn runtime(folder: &Path, environment: &[(OsString, OsString)]) -> Runtime {
+    let journals = Journals::in_directory(folder.join("journals"));
+    Runtime::with_environment(Registry::default(), environment.to_owned()).restoring_by(journals)
 }
 
 /// Prices are in dollars a million tokens.

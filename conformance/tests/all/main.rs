@@ -8,6 +8,7 @@ mod environment;
 mod failures;
 mod mcp;
 mod mcp_failures;
+mod merge_restore;
 mod retries;
 mod sessions;
 

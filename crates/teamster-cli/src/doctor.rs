@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use teamster::agent::{Feature, Support};
-use teamster::{Inspection, Registry, Runtime, VersionStatus};
+use teamster::{Inspection, Journals, Registry, Runtime, VersionStatus};
 
 use crate::args::values;
-use crate::{exit, leftovers};
+use crate::{config_files, exit, leftovers};
 
 /// Look which agents can be run here
 ///
@@ -32,6 +32,10 @@ pub(crate) struct DoctorArgs {
     #[arg(long, conflicts_with_all = ["agent", "cli_path"])]
     pub(crate) sweep: bool,
 
+    /// Take out of agents' configuration files what crashed runs left in them
+    #[arg(long, conflicts_with_all = ["agent", "cli_path", "sweep"])]
+    pub(crate) restore: bool,
+
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -40,7 +44,22 @@ pub(crate) struct DoctorArgs {
 /// Carries out the command and tells its exit code.
 pub(crate) fn main(args: &DoctorArgs) -> u8 {
     let runtime = Runtime::new();
-    if args.sweep { sweep(&runtime, args) } else { inspect(&runtime, args) }
+    match (args.sweep, args.restore) {
+        (true, _) => sweep(&runtime, args),
+        (_, true) => restore(&runtime, args),
+        _ => inspect(&runtime, args),
+    }
+}
+
+fn restore(runtime: &Runtime, args: &DoctorArgs) -> u8 {
+    let recovery = runtime.journals().map(Journals::recover).unwrap_or_default();
+    let mut stdout = anstream::stdout();
+    let shown = if args.json {
+        write_document(&mut stdout, &json!({ "restore": config_files::recovery_document(&recovery) }))
+    } else {
+        config_files::write_recovery(&mut stdout, &recovery)
+    };
+    code(&shown, config_files::is_clean(&recovery))
 }
 
 fn sweep(runtime: &Runtime, args: &DoctorArgs) -> u8 {
@@ -58,12 +77,17 @@ fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(found) = tokio.map(|tokio| tokio.block_on(inspect_all(runtime, args))) else { return exit::FAILURE };
     let survey = runtime.ledger().survey();
+    let files = runtime.journals().map(Journals::survey).unwrap_or_default();
     let mut stdout = anstream::stdout();
     let shown = if args.json {
         let agents: Vec<Value> = found.iter().map(document).collect();
-        write_document(&mut stdout, &json!({ "agents": agents, "runs": leftovers::survey_document(&survey) }))
+        let runs = leftovers::survey_document(&survey);
+        let files = config_files::survey_document(&files);
+        write_document(&mut stdout, &json!({ "agents": agents, "runs": runs, "configurationFiles": files }))
     } else {
-        write_text(&mut stdout, &found).and_then(|()| leftovers::write_survey(&mut stdout, &survey))
+        write_text(&mut stdout, &found)
+            .and_then(|()| leftovers::write_survey(&mut stdout, &survey))
+            .and_then(|()| config_files::write_survey(&mut stdout, &files))
     };
     let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(&args.agent));
     code(&shown, chosen.is_some_and(Inspection::can_run))

@@ -9,6 +9,7 @@
 //! drives the terminal; whatever ends the command, no process of its run is left.
 
 mod args;
+mod config_files;
 mod doctor;
 mod exit;
 mod job;

@@ -28,12 +28,12 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// What stands in the user's file cannot take entries.
-    #[error("cannot edit {path:?}: {source}")]
+    #[error("cannot edit {path:?}: {problem}")]
     Document {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: DocumentError,
+        problem: DocumentError,
     },
     /// Somebody else has put another entry of that name into the file, and still needs it.
     #[error(

@@ -19,6 +19,7 @@
 //!     path: path.clone(),
 //!     place: Place { format: Format::Jsonc, at: vec!["mcpServers".into()] },
 //!     entries: [("calc".into(), json!({"command": "calc-server"}))].into(),
+//!     template: String::new(),
 //!     by: "a run".into(),
 //! })?;
 //! assert!(std::fs::read_to_string(&path)?.contains("calc-server"));

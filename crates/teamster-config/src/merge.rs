@@ -30,6 +30,8 @@ pub struct Merge {
     pub place: Place,
     /// The entries.
     pub entries: Entries,
+    /// What a file that is made for them holds beside them, as its program would write it there at once; or nothing.
+    pub template: String,
     /// Who needs them, for people.
     pub by: String,
 }
@@ -43,7 +45,7 @@ impl fmt::Debug for Merge {
             .field("place", &self.place)
             .field("entries", &self.entries.keys().collect::<Vec<_>>())
             .field("by", &self.by)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -170,7 +172,12 @@ impl Journals {
         let holder = Holder::register(&station, &claim)?;
         (self.step)("the holder is registered");
         claims.push(claim);
-        let settlement = Settlement { target: &target, missing: &missing, place: Some(&merge.place), step: self.step };
+        let settlement = Settlement {
+            target: &target,
+            missing: &missing,
+            new: Some((&merge.place, &merge.template)),
+            step: self.step,
+        };
         let done = settle(&settlement, station, journal, &claims);
         let merged = Merged { journals: self.clone(), target, holder: Some(holder), is_in: done.is_ok() };
         match done {
@@ -228,7 +235,7 @@ impl Journals {
             return Ok((None, live));
         };
         let target = Target::at(journal.path());
-        let settlement = Settlement { target: &target, missing: &[], place: None, step: self.step };
+        let settlement = Settlement { target: &target, missing: &[], new: None, step: self.step };
         let restored = settle(&settlement, station, Some(journal), &claims)?;
         Ok(((!live).then_some(restored), live))
     }
@@ -294,7 +301,7 @@ impl Merged {
             return Ok(nothing());
         };
         let step = self.journals.step;
-        let settlement = Settlement { target: &self.target, missing: &[], place: None, step };
+        let settlement = Settlement { target: &self.target, missing: &[], new: None, step };
         settle(&settlement, station, Some(journal), &claims)
     }
 }

@@ -24,8 +24,8 @@ pub(crate) struct Settlement<'a> {
     pub(crate) target: &'a Target,
     /// Directories that are to be made for the file.
     pub(crate) missing: &'a [PathBuf],
-    /// Where new entries go; `None` if there are none.
-    pub(crate) place: Option<&'a Place>,
+    /// Where new entries go, and what a file that is made for them holds; `None` if there are none.
+    pub(crate) new: Option<(&'a Place, &'a str)>,
     pub(crate) step: fn(&'static str),
 }
 
@@ -65,10 +65,13 @@ enum Attempt {
 
 impl Settlement<'_> {
     fn attempt(&self, station: &Station, journal: Option<&Journal>, claims: &[Claim]) -> Result<Attempt, ConfigError> {
-        let is_merge = self.place.is_some();
-        let Some(place) = self.place.or(journal.map(|journal| &journal.place)) else {
+        let is_merge = self.new.is_some();
+        let noted = journal.map(|journal| (&journal.place, &*journal.template));
+        let Some((place, template)) = self.new.or(noted) else {
             return Ok(Attempt::Done(self.restored(How::Exactly, Vec::new())));
         };
+        // Whoever made the file has said what it holds.
+        let template = noted.map_or(template, |(_, template)| template);
         if let Some(journal) = journal {
             self.target.remove_temporary(&journal.temporary);
         }
@@ -98,10 +101,10 @@ impl Settlement<'_> {
             (content, true) => content.clone(),
             (content, false) => {
                 let bytes = match content {
-                    Content::Bytes(bytes) => Some(bytes.as_slice()),
-                    Content::Absent => None,
+                    Content::Bytes(bytes) => bytes.as_slice(),
+                    Content::Absent => template.as_bytes(),
                 };
-                match document::merge(bytes, place, &needed) {
+                match document::merge(Some(bytes), place, &needed) {
                     Ok(bytes) => Content::Bytes(bytes),
                     Err(source) if is_merge => return Err(self.document_error(source)),
                     Err(source) => return self.left(station, journal, claims, WhyLeft::Unreadable(source)),
@@ -111,7 +114,9 @@ impl Settlement<'_> {
         let state = State::of(&next, needed);
         let is_settled =
             now == next && !base.is_edited && journal.is_some_and(|old| old.states.first() == Some(&state));
-        if !is_settled && self.write(station, journal, place, &base, state, (&now, &next))? == Written::Raced {
+        if !is_settled
+            && self.write(station, journal, (place, template), &base, state, (&now, &next))? == Written::Raced
+        {
             return Ok(Attempt::Raced);
         }
         let how = match (claims.is_empty(), base.is_edited) {
@@ -127,13 +132,13 @@ impl Settlement<'_> {
         &self,
         station: &Station,
         journal: Option<&Journal>,
-        place: &Place,
+        (place, template): (&Place, &str),
         base: &Base,
         state: State,
         (now, next): (&Content, &Content),
     ) -> Result<Written, ConfigError> {
         let states = [state].into_iter().chain(base.now.iter().cloned()).collect();
-        let mut new = Journal::new(self.target.path(), place.clone(), &base.content, states);
+        let mut new = Journal::new(self.target.path(), (place, template), &base.content, states);
         new.made = journal.map(|journal| journal.made.clone()).unwrap_or_default();
         let missing: Vec<_> = self.missing.iter().filter(|path| !path.exists()).collect();
         new.made.extend(missing.iter().map(|path| path.as_os_str().to_owned()));
@@ -192,8 +197,8 @@ impl Settlement<'_> {
         Restored { path: self.target.path().to_owned(), how, changed }
     }
 
-    fn document_error(&self, source: DocumentError) -> ConfigError {
-        ConfigError::Document { path: self.target.path().to_owned(), source }
+    fn document_error(&self, problem: DocumentError) -> ConfigError {
+        ConfigError::Document { path: self.target.path().to_owned(), problem }
     }
 }
 
@@ -210,15 +215,15 @@ fn base_of(station: &Station, journal: Option<&Journal>, now: &Content) -> Resul
     }
     let Content::Bytes(bytes) = now else { return Ok(Err(WhyLeft::Deleted)) };
     let saved = match &before {
-        Content::Bytes(bytes) => Some(bytes.as_slice()),
-        Content::Absent => None,
+        Content::Bytes(bytes) => bytes.as_slice(),
+        Content::Absent => journal.template.as_bytes(),
     };
     let put = journal.put();
-    let taken = match document::take_out(bytes, saved, &journal.place, &put) {
+    let taken = match document::take_out(bytes, Some(saved), &journal.place, &put) {
         Ok(taken) => taken,
         Err(source) => return Ok(Err(WhyLeft::Unreadable(source))),
     };
-    let is_gone = taken.is_empty && before == Content::Absent;
+    let is_gone = before == Content::Absent && (taken.is_empty || taken.bytes == saved);
     let content = if is_gone { Content::Absent } else { Content::Bytes(taken.bytes) };
     let now = put.into_iter().map(|entries| State::of(now, entries)).collect();
     Ok(Ok(Base { content, now, is_edited: !is_gone, changed: taken.changed }))

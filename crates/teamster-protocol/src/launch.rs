@@ -28,6 +28,8 @@ pub struct Launch {
     pub files: Vec<PrivateFile>,
     /// A directory of the run's own that stands in for the user's home, for a CLI that takes its settings only from there.
     pub stand_in: Option<StandIn>,
+    /// Entries that stand in files of the user's while the run lives.
+    pub config_files: Vec<ConfigFile>,
 }
 
 impl Launch {
@@ -43,6 +45,7 @@ impl Launch {
             protocol_stream: ProtocolStream::Stdout,
             files: Vec::new(),
             stand_in: None,
+            config_files: Vec::new(),
         }
     }
 
@@ -152,6 +155,54 @@ pub struct PrivateFile {
 impl std::fmt::Debug for PrivateFile {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "PrivateFile({}, {} bytes)", self.name, self.content.len())
+    }
+}
+
+/// Entries for a file of the user's configuration. They are put in before the start, beside those of other runs, and taken
+/// out again when nothing of the run is left; the file is then what it was.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// Where its directory is.
+    pub directory: ConfigDirectory,
+    /// Its name in there. Of several, the first one that is there counts; where none is, the first one is made.
+    pub names: &'static [&'static str],
+    /// Its language.
+    pub format: ConfigFormat,
+    /// The key of the object that holds the entries.
+    pub key: &'static str,
+    /// The entries by name. They stand in the user's file: a secret goes by the name of a variable or of a file's one.
+    pub entries: BTreeMap<String, Value>,
+    /// What a file that is made for them holds beside them: what the CLI would add to it at once.
+    pub template: &'static str,
+}
+
+/// Where a configuration file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigDirectory {
+    /// In this folder of the working directory.
+    Project(&'static str),
+    /// In a folder of the directory that a variable of the process names; of several, the first one that is set counts.
+    Home(&'static [(&'static str, &'static str)]),
+}
+
+/// The language of a configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigFormat {
+    /// TOML.
+    Toml,
+    /// JSON, in which comments are allowed.
+    Json,
+}
+
+impl std::fmt::Debug for ConfigFile {
+    /// Shows no value.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("ConfigFile")
+            .field("directory", &self.directory)
+            .field("names", &self.names)
+            .field("entries", &self.entries.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
     }
 }
 

@@ -23,6 +23,7 @@
 //! - [`Run`] is the stream of one run; [`Control`] interrupts or aborts it from elsewhere.
 //! - [`Ledger`] knows the live runs on disk; what a crash left is swept with the first run of a [`Runtime`].
 //! - `tools` (with the feature `tools`) serves tools written in Rust to any agent.
+//! - [`Journals`] note what runs change in configuration files of the user's, where they are asked to.
 //! - [`event`] and [`request`] are the vocabulary, [`agent`] the trait for agents of your own.
 //!
 //! What is promised of every run, whatever the CLI does:
@@ -55,6 +56,7 @@ pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, Run};
 pub use runtime::{RunError, Runtime};
 pub use session::{AnswerError, Opening, SendError, Session};
+pub use teamster_config::{self as config, Journals};
 pub use teamster_process::ledger::{self, Ledger};
 pub use teamster_process::{Signal, Supervisor, SupervisorError};
 pub use teamster_protocol::agent::{self, Agent};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use teamster_config::Journals;
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::event::Warning;
@@ -37,6 +38,7 @@ pub struct Runtime {
     drivers: TaskTracker,
     gate: Gate,
     ledger: Arc<Ledger>,
+    journals: Option<Journals>,
     swept: AtomicBool,
 }
 
@@ -81,6 +83,7 @@ impl Runtime {
             drivers: TaskTracker::new(),
             gate: Gate::default(),
             ledger: Arc::new(Ledger::of_user()),
+            journals: journals_of_user(),
             swept: AtomicBool::new(false),
         }
     }
@@ -90,6 +93,15 @@ impl Runtime {
     #[must_use]
     pub fn known_in(mut self, ledger: Ledger) -> Self {
         self.ledger = Arc::new(ledger);
+        self
+    }
+
+    /// Notes here what runs change in configuration files of the user's, where they are asked to
+    /// ([`McpDelivery::MergeRestore`](teamster_protocol::request::McpDelivery)); what crashes left of such changes is undone
+    /// with the first run. The usual place is `$XDG_STATE_HOME/teamster/restore`, or `~/.local/state/teamster/restore`; runs that share a file must share it.
+    #[must_use]
+    pub fn restoring_by(mut self, journals: Journals) -> Self {
+        self.journals = Some(journals);
         self
     }
 
@@ -120,6 +132,11 @@ impl Runtime {
     /// Where runs are known while they live.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// Where it is noted what is changed in configuration files, if there is a place for it.
+    pub fn journals(&self) -> Option<&Journals> {
+        self.journals.as_ref()
     }
 
     pub(crate) fn supervisor(&self) -> &Supervisor {
@@ -202,6 +219,7 @@ impl Runtime {
             environment: inherited(&self.environment, request, agent.abilities(), &self.registry),
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
+            journals: self.journals.clone(),
             agent: agent.name().to_owned(),
             background: request.background,
             cwd,
@@ -213,6 +231,9 @@ impl Runtime {
     fn sweep_once(&self) {
         if self.swept.swap(true, Ordering::Relaxed) {
             return;
+        }
+        if let Some(journals) = self.journals.clone() {
+            self.drivers.spawn_blocking(move || recover(&journals));
         }
         let ledger = Arc::clone(&self.ledger);
         self.drivers.spawn_blocking(move || {
@@ -252,6 +273,23 @@ impl std::fmt::Debug for Runtime {
 impl Default for Runtime {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+fn journals_of_user() -> Option<Journals> {
+    let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;
+    Some(Journals::in_directory(state.join("teamster/restore")))
+}
+
+/// Takes out of configuration files what runs of hosts that were killed had put in.
+fn recover(journals: &Journals) {
+    let recovery = journals.recover();
+    for restored in recovery.restored {
+        tracing::info!(path = %restored.path.display(), how = ?restored.how, "a configuration file was restored");
+    }
+    for problem in recovery.problems {
+        tracing::warn!(%problem, "a configuration file could not be restored");
     }
 }
 

@@ -15,7 +15,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::doctor::DoctorArgs;
 
-pub(crate) use run::{EvenAfter, Format, Permission, Prompt, RunArgs, Trust};
+pub(crate) use run::{Delivery, EvenAfter, Format, Permission, Prompt, RunArgs, Trust};
 
 /// Drive any AI agent CLI with one set of reins
 #[derive(Debug, clap::Parser)]
@@ -38,11 +38,12 @@ pub(crate) enum Command {
 }
 
 /// The variables that stand behind options of `run`, by the option's id.
-const VARIABLES: [(&str, &str); 5] = [
+const VARIABLES: [(&str, &str); 6] = [
     ("agent", "AGENT_BACKEND"),
     ("cli_path", "BACKEND_CLI_PATH"),
     ("model", "BACKEND_MODEL"),
     ("max_turns", "BACKEND_MAX_TURNS"),
+    ("mcp_delivery", "BACKEND_MCP_DELIVERY"),
     ("allow_tool", "ALLOWED_TOOLS"),
 ];
 

@@ -107,6 +107,14 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = INSTRUCTIONS, hide_short_help = true)]
     pub(crate) mcp_strict: bool,
 
+    /// auto (default), or merge-restore: by the agent's own configuration file
+    ///
+    /// By themselves MCP servers reach an agent without a change to any file. With merge-restore they are put into the file
+    /// from which it takes the user's own ones, for as long as the run lives. More: docs/mcp.md
+    #[arg(long, value_name = "DELIVERY", help_heading = INSTRUCTIONS, hide_short_help = true)]
+    #[arg(default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    pub(crate) mcp_delivery: Delivery,
+
     /// read-only, ask (default), edit or full
     ///
     ///   read-only  it may read
@@ -276,6 +284,13 @@ pub(crate) enum Permission {
     Full,
 }
 
+/// How the agent gets MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Delivery {
+    Auto,
+    MergeRestore,
+}
+
 /// What of a failed attempt may stand when the run is started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum EvenAfter {
@@ -317,11 +332,12 @@ Examples:
   teamster run --output ndjson -- --help me | jq -r 'select(.type == \"tool_use\") | .toolName'
 
 Environment variables (options win; an empty variable counts as unset):
-  AGENT_BACKEND      --agent
-  BACKEND_CLI_PATH   --cli-path
-  BACKEND_MODEL      --model
-  BACKEND_MAX_TURNS  --max-turns
-  ALLOWED_TOOLS      --allow-tool, with commas between rules
+  AGENT_BACKEND         --agent
+  BACKEND_CLI_PATH      --cli-path
+  BACKEND_MODEL         --model
+  BACKEND_MAX_TURNS     --max-turns
+  BACKEND_MCP_DELIVERY  --mcp-delivery
+  ALLOWED_TOOLS         --allow-tool, with commas between rules
 
 Colours are for terminals; NO_COLOR and CLICOLOR_FORCE override that.
 

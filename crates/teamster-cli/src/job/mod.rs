@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use teamster::request::{
-    self, Attachment, Background, Conversation, Inherit, McpServer, OutputMode, PermissionMode, Permissions,
-    ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
+    self, Attachment, Background, Conversation, Inherit, McpDelivery, McpServer, OutputMode, PermissionMode,
+    Permissions, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
 };
 
 pub(crate) use inputs::{Inputs, Machine};
 
-use crate::args::{EvenAfter, Format, Permission, Prompt, RunArgs, Trust};
+use crate::args::{Delivery, EvenAfter, Format, Permission, Prompt, RunArgs, Trust};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -69,6 +69,10 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     request.prompt_mode = match args.prompt_mode {
         Prompt::Agent => PromptMode::Agent,
         Prompt::Literal => PromptMode::Literal,
+    };
+    request.mcp_delivery = match args.mcp_delivery {
+        Delivery::Auto => McpDelivery::Auto,
+        Delivery::MergeRestore => McpDelivery::MergeRestore,
     };
     request.conversation = conversation(args.resume, args.fork, args.continue_last);
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);

@@ -178,6 +178,11 @@ fn variables_stand_behind_options_and_empty_ones_are_unset() {
         (&["hi"], &[("BACKEND_MAX_TURNS", "7")], json!({"prompt": "hi", "maxTurns": 7})),
         (
             &["hi"],
+            &[("BACKEND_MCP_DELIVERY", "merge-restore")],
+            json!({"prompt": "hi", "mcpDelivery": "merge-restore"}),
+        ),
+        (
+            &["hi"],
             &[("ALLOWED_TOOLS", "Read, Bash(echo a,b),")],
             json!({"prompt": "hi", "permissions": {"mode": "ask", "allow": ["Read", "Bash(echo a,b)"]}}),
         ),

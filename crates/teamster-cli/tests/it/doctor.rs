@@ -183,3 +183,65 @@ fn a_sweep_looks_at_no_agent() {
     assert_eq!(told.code, Some(2));
     assert!(told.err.contains("cannot be used with"), "{}", told.err);
 }
+
+/// A configuration file with an entry of a host that is gone.
+fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
+    use teamster::config::document::{Format, Place};
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("config.toml");
+    fs::write(&path, "# mine\n").unwrap();
+    let merge = teamster::config::Merge {
+        path: path.clone(),
+        place: Place { format: Format::Toml, at: vec!["servers".to_owned()] },
+        entries: [("ours".to_owned(), json!({"command": "x"}))].into(),
+        template: String::new(),
+        by: "a run".to_owned(),
+    };
+    let journals = teamster::Journals::in_directory(home.path().join("teamster/restore"));
+    let merged = journals.merge(&merge).unwrap();
+    // As if its process had died: the lock goes with the copy of the holder's file.
+    let station = fs::read_dir(journals.directory()).unwrap().map(|entry| entry.unwrap().path());
+    let station = station.into_iter().find(|path| path.is_dir()).unwrap();
+    let holder = fs::read_dir(station).unwrap().map(|entry| entry.unwrap().path());
+    let holder = holder.into_iter().find(|path| path.to_str().unwrap().contains("holder-")).unwrap();
+    let copy = holder.with_file_name("copy");
+    fs::copy(&holder, &copy).unwrap();
+    fs::rename(copy, holder).unwrap();
+    std::mem::forget(merged);
+    (home, path)
+}
+
+#[test]
+fn what_crashes_left_in_a_configuration_file_is_told_and_taken_out() {
+    let (home, path) = left_in_a_file();
+    let doctor = |args: &[&str]| {
+        let mut command = doctor("echo '2.1.197 (Claude Code)'", args);
+        command.env("XDG_STATE_HOME", home.path());
+        ended(command)
+    };
+    let told = doctor(&[]);
+    assert!(told.out.contains("1 left by crashes; `teamster doctor --restore`"), "{}", told.out);
+    assert!(told.out.contains(&format!("left         {}", path.display())), "{}", told.out);
+    let document: Value = serde_json::from_str(&doctor(&["--json"]).out).unwrap();
+    assert_eq!(document["configurationFiles"]["leftovers"], json!([path]));
+    assert!(fs::read_to_string(&path).unwrap().contains("ours"));
+
+    let told = doctor(&["--restore"]);
+    assert_eq!(told.code, Some(0));
+    assert!(told.out.contains("restored") && told.out.contains("it is what it was"), "{}", told.out);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "# mine\n");
+    let document: Value = serde_json::from_str(&doctor(&["--restore", "--json"]).out).unwrap();
+    assert_eq!(document, json!({"restore": {"clean": true, "live": 0, "files": [], "problems": []}}));
+}
+
+#[test]
+fn what_cannot_be_taken_out_is_told_with_the_place_of_the_original() {
+    let (home, path) = left_in_a_file();
+    fs::write(&path, "= broken").unwrap();
+    let mut command = doctor("echo", &["--restore"]);
+    command.env("XDG_STATE_HOME", home.path());
+    let told = ended(command);
+    assert_eq!(told.code, Some(1));
+    assert!(told.out.contains("left") && told.out.contains("restore/kept/"), "{}", told.out);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "= broken");
+}

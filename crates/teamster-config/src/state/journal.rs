@@ -24,6 +24,8 @@ pub(crate) struct Journal {
     /// The file's own path.
     pub(crate) path: OsString,
     pub(crate) place: Place,
+    /// What the file holds beside entries, if we made it.
+    pub(crate) template: String,
     /// The user's content, by its hash, which is the name of a file beside the journal; or there was no file.
     base: Option<String>,
     /// Contents that stand for the user's one, the newest first: what we wrote, and what it was written over.
@@ -55,12 +57,13 @@ impl State {
 }
 
 impl Journal {
-    pub(crate) fn new(path: &Path, place: Place, base: &Content, states: Vec<State>) -> Self {
+    pub(crate) fn new(path: &Path, (place, template): (&Place, &str), base: &Content, states: Vec<State>) -> Self {
         let random: String = std::iter::repeat_with(random_letter).take(12).collect();
         Self {
             version: VERSION,
             path: path.as_os_str().to_owned(),
-            place,
+            place: place.clone(),
+            template: template.to_owned(),
             base: hash_of(base),
             states,
             made: Vec::new(),

@@ -55,6 +55,7 @@ pub(crate) fn request(home: &Path, kind: Kind, name: &str) -> Merge {
             ("shared".to_owned(), json!({"command": "ours"})),
         ]
         .into(),
+        template: "{\"$schema\": \"x\"}\n".to_owned(),
         by: name.to_owned(),
     }
 }

@@ -75,6 +75,24 @@ fn a_file_and_directories_that_were_not_there_are_gone_again() {
 }
 
 #[test]
+fn a_file_that_is_made_begins_as_its_program_wants_it() {
+    let lab = Lab::new(Format::Jsonc).at("new.json");
+    let request = || teamster_config::Merge { template: "{\"schema\": \"x\"}\n".to_owned(), ..lab.request("ours") };
+    let merged = lab.journals().merge(&request()).unwrap();
+    assert!(lab.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", lab.text());
+    lab.merge("more").unwrap().restore().unwrap();
+    assert!(lab.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", lab.text());
+    assert_eq!(merged.restore().unwrap().how, How::Exactly);
+    assert!(!lab.path.exists());
+
+    // Whatever somebody has done to it is theirs.
+    let merged = lab.journals().merge(&request()).unwrap();
+    lab.edit("\n", "\n\n");
+    assert_eq!(merged.restore().unwrap().how, How::EditKept);
+    assert_eq!(lab.text(), "{\"schema\": \"x\"}\n\n");
+}
+
+#[test]
 fn a_directory_of_ours_that_somebody_uses_meanwhile_stays() {
     let lab = Lab::new(Format::Jsonc).at(".agent/settings.json");
     let merged = lab.merge("ours").unwrap();

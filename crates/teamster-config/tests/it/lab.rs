@@ -46,6 +46,7 @@ impl Lab {
             path: self.path.clone(),
             place: Place { format: self.format, at: vec!["servers".to_owned()] },
             entries: [(name.to_owned(), json!({"command": format!("server-of-{name}")}))].into(),
+            template: String::new(),
             by: format!("run of {name}"),
         }
     }

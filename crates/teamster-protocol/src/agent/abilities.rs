@@ -6,8 +6,8 @@
 use super::{FailureRow, OwnKeys};
 use crate::event::{Warning, WarningCode};
 use crate::request::{
-    Conversation, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest,
-    UserMcpServers,
+    Conversation, McpDelivery, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
+    RunRequest, UserMcpServers,
 };
 
 /// Something that a request can ask for and an agent may not be able to do.
@@ -64,6 +64,8 @@ pub enum Feature {
     McpTimeouts,
     /// No MCP servers but those of the run.
     McpStrict,
+    /// MCP servers of the run, by the user's own configuration file.
+    McpMergeRestore,
     /// Answers message by message.
     Messages,
     /// One document at the end.
@@ -102,6 +104,7 @@ impl Feature {
         Self::McpDisabledTools,
         Self::McpTimeouts,
         Self::McpStrict,
+        Self::McpMergeRestore,
         Self::Messages,
         Self::Batch,
         Self::UntrustedProject,
@@ -136,6 +139,7 @@ impl Feature {
             Self::McpDisabledTools => "--mcp-config: disabledTools",
             Self::McpTimeouts => "--mcp-config: timeouts",
             Self::McpStrict => "--mcp-strict",
+            Self::McpMergeRestore => "--mcp-delivery merge-restore",
             Self::Messages => "--whole-messages",
             Self::Batch => "--batch",
             Self::UntrustedProject => "--project-trust untrusted",
@@ -175,6 +179,7 @@ impl Feature {
                 servers().any(|server| server.startup_timeout.is_some() || server.tool_timeout.is_some())
             }
             Self::McpStrict => request.user_mcp_servers == UserMcpServers::LeftOut,
+            Self::McpMergeRestore => request.mcp_delivery == McpDelivery::MergeRestore,
             Self::Messages => request.output == OutputMode::Messages,
             Self::Batch => request.output == OutputMode::Batch,
             Self::UntrustedProject => request.project_trust == ProjectTrust::Untrusted,

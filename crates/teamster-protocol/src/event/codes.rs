@@ -105,6 +105,9 @@ open_enum! {
         ExitForced = "EXIT_FORCED",
         /// The run is not known on disk: if this program is killed with all its helpers, nobody will clear up after it.
         LedgerUnavailable = "LEDGER_UNAVAILABLE",
+        /// A file of the user's configuration, into which entries were put for the run, is not what it was before (`data`:
+        /// path; original, if its content before is kept; entries, if somebody has changed them and they were left).
+        ConfigNotRestored = "CONFIG_NOT_RESTORED",
         /// Processes of the run could not be ended: another user's, or such as hang in the kernel (`data`: processes).
         ProcessesLeft = "PROCESSES_LEFT",
         /// What the agent says of itself for people to read.

@@ -79,6 +79,8 @@ pub struct RunRequest {
     pub mcp_servers: BTreeMap<String, McpServer>,
     /// Whether the user's own MCP servers are there too.
     pub user_mcp_servers: UserMcpServers,
+    /// How the agent gets them.
+    pub mcp_delivery: McpDelivery,
     /// The JSON schema that the answer must follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -127,6 +129,7 @@ impl std::fmt::Debug for RunRequest {
             .field("permissions", &self.permissions)
             .field("mcp_servers", &self.mcp_servers)
             .field("user_mcp_servers", &self.user_mcp_servers)
+            .field("mcp_delivery", &self.mcp_delivery)
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .field("inherit", &self.inherit)
             .field("cli_path", &self.cli_path)
@@ -197,6 +200,19 @@ pub enum UserMcpServers {
     Used,
     /// They are not started: the servers of the request are all there are.
     LeftOut,
+}
+
+/// How an agent gets the MCP servers of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum McpDelivery {
+    /// By arguments, variables and private files: no file of the user's is touched.
+    #[default]
+    Auto,
+    /// By the user's own configuration file, into which they are put for as long as the run lives.
+    MergeRestore,
 }
 
 /// What becomes of processes of the agent's that are alive when it exits: servers, watchers, jobs of its shell.

@@ -18,6 +18,7 @@ mod failures;
 mod gemini;
 #[cfg(test)]
 mod mcp;
+mod merge_restore;
 #[cfg(test)]
 mod opencode;
 #[cfg(test)]

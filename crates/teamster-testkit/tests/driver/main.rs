@@ -11,6 +11,7 @@
 )]
 
 mod agents;
+mod config_files;
 mod disk;
 mod dropping;
 mod end_model;

@@ -9,6 +9,7 @@
 //! for each attempt, and its stream is closed after the last one.
 
 pub(crate) mod attempts;
+mod config_files;
 pub(crate) mod desk;
 pub(crate) mod environment;
 mod live;
@@ -27,6 +28,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use teamster_config::Journals;
 use teamster_process::{Exit, Ledger, Supervisor};
 use teamster_protocol::agent::Plan;
 use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Warning};
@@ -50,6 +52,8 @@ pub(crate) struct Host {
     pub(crate) environment: Environment,
     pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) ledger: Arc<Ledger>,
+    /// Where it is noted what is changed in configuration files, if there is a place for it.
+    pub(crate) journals: Option<Journals>,
     /// The agent's name.
     pub(crate) agent: String,
     pub(crate) background: Background,

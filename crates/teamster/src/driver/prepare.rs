@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use teamster_config::Merged;
 use teamster_process::{
     FindError, Output, OutputReader, PrivateDir, ProcessTree, RunDir, Spawn, SpawnError, StdinWriter, TailReader,
     find_program,
@@ -20,7 +21,7 @@ use teamster_protocol::request::{Background, Limits};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
-use super::{Host, environment, stand_in};
+use super::{Host, config_files, environment, stand_in};
 
 /// How many runs may make their files at once: each takes a thread meanwhile, and more are not faster. (What has begun
 /// waits for nobody: a run that lives goes on and ends although these hang.)
@@ -43,6 +44,8 @@ pub(super) struct Live {
 /// What a run has on disk. Removing it waits for the disk, and so does dropping it: the emergency path.
 #[derive(Debug)]
 pub(super) struct Belongings {
+    /// Files of the user's with entries for this run.
+    merged: Vec<Merged>,
     files: Option<PrivateDir>,
     /// Where the ledger knows the run, and its files are.
     run: Option<RunDir>,
@@ -56,9 +59,16 @@ struct Prepared {
 }
 
 impl Belongings {
-    /// Removes them, and waits until they are gone.
-    pub(super) async fn remove(self) {
-        blocking(move || drop(self)).await;
+    /// Removes them, and waits until they are gone. What could not be restored is told.
+    pub(super) async fn remove(mut self) -> Vec<Warning> {
+        blocking(move || self.merged.drain(..).rev().filter_map(config_files::restore).collect()).await
+    }
+
+    /// The same where no stream is there that could tell.
+    pub(super) async fn remove_unheard(self) {
+        for warning in self.remove().await {
+            tracing::warn!("{}", warning.message);
+        }
     }
 
     /// Makes the leader known. The file is written anew: where it waits for the disk, nobody else does.
@@ -88,7 +98,7 @@ pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result
     let (tree, pipes) = match ProcessTree::spawn(&supervisor, &spawn, belongings.run.as_ref()).await {
         Ok(spawned) => spawned,
         Err(error) => {
-            belongings.remove().await;
+            belongings.remove_unheard().await;
             return Err(not_spawned(&error));
         }
     };
@@ -124,16 +134,17 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     }
 }
 
-fn prepare(launch: &Launch, host: Host) -> Result<Prepared, Failure> {
+fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
     let (run, warning) = match host.ledger.register(&host.agent) {
         Ok(run) => (Some(run), None),
         Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, chain(&error)))),
     };
-    let mut belongings = Belongings { files: None, run };
+    let mut belongings = Belongings { merged: Vec::new(), files: None, run };
     let files = private_files(launch, &host, &mut belongings)?;
     let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
-    let environment = environment::of_process(host.environment, launch, &host.cwd, resolve)?;
+    let inherited = std::mem::take(&mut host.environment);
+    let environment = environment::of_process(inherited, launch, &host.cwd, resolve)?;
     let path = environment.get(&OsString::from("PATH"));
     let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
         .map_err(|error| not_found(&launch.program, &error))?;
@@ -146,6 +157,10 @@ fn prepare(launch: &Launch, host: Host) -> Result<Prepared, Failure> {
         ProtocolStream::Stdout => Output::Stdout,
         ProtocolStream::Stderr => Output::Stderr,
     };
+    // Last: what fails before it changes nothing of the user's.
+    for file in &launch.config_files {
+        belongings.merged.push(config_files::merge(file, &host, &environment)?);
+    }
     Ok(Prepared { spawn: Spawn { program, args, env: environment, cwd: host.cwd, stdin, output }, belongings, warning })
 }
 
@@ -201,7 +216,7 @@ fn not_spawned(error: &SpawnError) -> Failure {
 }
 
 /// An error with its causes, in one line.
-fn chain(error: &dyn Error) -> String {
+pub(super) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

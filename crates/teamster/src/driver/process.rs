@@ -85,7 +85,9 @@ impl Process {
             (survivors, kept, exit)
         });
         let (survivors, kept, exit) = end.await;
-        delivering(&mut story.outbox, belongings.remove()).await;
+        for warning in delivering(&mut story.outbox, belongings.remove()).await {
+            story.say(warning.into());
+        }
         if !survivors.is_empty() {
             story.say(left(&survivors).into());
         }
@@ -135,7 +137,7 @@ impl Process {
         } else {
             tree.terminate(limits.grace).await;
         }
-        belongings.remove().await;
+        belongings.remove_unheard().await;
     }
 }
 

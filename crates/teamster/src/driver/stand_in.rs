@@ -148,6 +148,7 @@ mod tests {
             environment,
             supervisor: std::sync::Arc::default(),
             ledger: teamster_process::Ledger::in_directory(home.join("ledger")).into(),
+            journals: None,
             agent: "agent".to_owned(),
             background: teamster_protocol::request::Background::End,
             cwd: home.to_owned(),

@@ -73,6 +73,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::McpDisabledTools, Yes("`--disallowedTools`, one rule a tool")),
         (Feature::McpTimeouts, Yes("`timeout` of each server for its calls; MCP_TIMEOUT, one for all, for the start")),
         (Feature::McpStrict, Yes("`--strict-mcp-config`")),
+        (Feature::McpMergeRestore, Refused("`auto` touches no file; leave the option out")),
         (Feature::Messages, Yes("stream-json without partial messages")),
         (Feature::Batch, Yes("`--output-format json`")),
         (

@@ -49,6 +49,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
                 "servers are switched off by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each",
             ),
         ),
+        (
+            Feature::McpMergeRestore,
+            Yes("`mcp_servers` of `$CODEX_HOME/config.toml` or `~/.codex/config.toml`, with values in the environment"),
+        ),
         (Feature::Messages, Yes("messages always come whole")),
         (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
         (

@@ -33,6 +33,12 @@ impl Table {
         let _ = write!(self.0, "{comma}{}={value}", string(key));
         self
     }
+
+    /// The table as data; `None` only if an entry's value was no TOML.
+    pub(super) fn to_json(&self) -> Option<serde_json::Value> {
+        let mut document: serde_json::Map<_, _> = toml::from_str(&format!("table = {self}")).ok()?;
+        document.remove("table")
+    }
 }
 
 impl std::fmt::Display for Table {
@@ -55,5 +61,6 @@ mod tests {
     fn keys_of_a_table_are_quoted_as_values_are() {
         let table = Table::default().entry("a.b", string("x")).entry("c\"}", "true");
         assert_eq!(table.to_string(), r#"{"a.b"="x","c\"}"=true}"#);
+        assert_eq!(table.to_json(), Some(serde_json::json!({"a.b": "x", "c\"}": true})));
     }
 }

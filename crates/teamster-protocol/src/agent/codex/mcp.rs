@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::config::{self, Table};
 use super::unsupported;
-use crate::agent::mcp::{Names, Style};
-use crate::launch::{Arg, Launch};
-use crate::request::{McpEndpoint, McpServer, McpTransport, PermissionMode, RequestError, RunRequest};
+use crate::agent::mcp::{Names, Style, fingerprint};
+use crate::launch::{Arg, ConfigDirectory, ConfigFile, ConfigFormat, Launch};
+use crate::request::{McpDelivery, McpEndpoint, McpServer, McpTransport, PermissionMode, RequestError, RunRequest};
 
 /// Names with other characters are dropped without a word (trap 10).
 pub(super) static STYLE: Style =
@@ -32,13 +32,33 @@ pub(super) fn servers(launch: &mut Launch, request: &RunRequest, names: &Names) 
     if request.mcp_servers.is_empty() {
         return Ok(());
     }
-    let mut table = Table::default();
     let mut values = Values { taken: &request.env, set: BTreeMap::new() };
-    for (number, (name, server)) in request.mcp_servers.iter().enumerate() {
-        table = table.entry(names.wire(name), entry(number, name, server, &rules, &mut values)?);
+    if request.mcp_delivery == McpDelivery::MergeRestore {
+        let mut entries = BTreeMap::new();
+        for (name, server) in &request.mcp_servers {
+            // What a variable is for stands in its name: others, who see the entry too, do not have it.
+            let plain = entry("", name, server, &rules, &mut Values { taken: &request.env, set: BTreeMap::new() })?;
+            let tag = fingerprint(&[names.wire(name), &plain.to_string()]);
+            let table = entry(&tag, name, server, &rules, &mut values)?;
+            let no_data = || unsupported("this MCP server", format!("{name:?} cannot be written as TOML"));
+            entries.insert(names.wire(name).to_owned(), table.to_json().ok_or_else(no_data)?);
+        }
+        launch.config_files.push(ConfigFile {
+            directory: ConfigDirectory::Home(&[("CODEX_HOME", ""), ("HOME", ".codex")]),
+            names: &["config.toml"],
+            format: ConfigFormat::Toml,
+            key: "mcp_servers",
+            entries,
+            template: "",
+        });
+    } else {
+        let mut table = Table::default();
+        for (number, (name, server)) in request.mcp_servers.iter().enumerate() {
+            table = table.entry(names.wire(name), entry(&number.to_string(), name, server, &rules, &mut values)?);
+        }
+        // A table merges with the servers of the user's own configuration.
+        config::set(launch, "mcp_servers", table);
     }
-    // A table merges with the servers of the user's own configuration.
-    config::set(launch, "mcp_servers", table);
     // The first turn would wait for about a second only, and be without the tools of a slower server (trap 9).
     let patience = request.mcp_servers.values().map(start_timeout).max().unwrap_or(START_TIMEOUT);
     config::set(launch, "mcp_optional_startup_grace_ms", patience.as_millis());
@@ -59,7 +79,7 @@ fn start_timeout(server: &McpServer) -> Duration {
 }
 
 fn entry(
-    number: usize,
+    tag: &str,
     name: &str,
     server: &McpServer,
     rules: &Rules<'_>,
@@ -76,7 +96,7 @@ fn entry(
                 .entry("env_vars", config::strings(env.keys().map(String::as_str)));
             cwd.iter().fold(table, |table, cwd| table.entry("cwd", config::string(cwd)))
         }
-        McpTransport::Http(endpoint) => http(number, endpoint, values),
+        McpTransport::Http(endpoint) => http(tag, endpoint, values),
         McpTransport::Sse(_) => {
             return Err(unsupported("an MCP server of type sse", "it speaks streamable HTTP only; use type http"));
         }
@@ -106,16 +126,16 @@ fn entry(
     Ok(table)
 }
 
-fn http(number: usize, endpoint: &McpEndpoint, values: &mut Values<'_>) -> Table {
+fn http(tag: &str, endpoint: &McpEndpoint, values: &mut Values<'_>) -> Table {
     let mut names = Table::default();
     for (place, (header, value)) in endpoint.headers.iter().enumerate() {
-        let variable = format!("TEAMSTER_MCP_{number}_{place}");
+        let variable = format!("TEAMSTER_MCP_{tag}_{place}");
         names = names.entry(header, config::string(&variable));
         values.set.insert(variable, value.clone());
     }
     let table = Table::default().entry("url", config::string(&endpoint.url)).entry("env_http_headers", names);
     let Some(token) = &endpoint.bearer_token else { return table };
-    let variable = format!("TEAMSTER_MCP_{number}_TOKEN");
+    let variable = format!("TEAMSTER_MCP_{tag}_TOKEN");
     let table = table.entry("bearer_token_env_var", config::string(&variable));
     values.set.insert(variable, token.clone());
     table

@@ -64,6 +64,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::McpDisabledTools, Yes("`excludeTools`")),
         (Feature::McpTimeouts, Yes("`timeout`, one for a server's start and its calls")),
         (Feature::McpStrict, Yes("`--allowed-mcp-server-names`")),
+        (
+            Feature::McpMergeRestore,
+            Yes("`mcpServers` of `.gemini/settings.json` in the working directory, with values in the environment"),
+        ),
         (Feature::Messages, Yes("deltas, joined")),
         (Feature::Batch, Yes("`--output-format=json`; its text is the last message alone")),
         (

@@ -4,7 +4,7 @@
 //! only the settings can say stands in a merged copy of the user's, in a stand-in for the home (`settings`).
 
 use crate::launch::{Arg, Launch, Stdin};
-use crate::request::{Conversation, OutputMode, PermissionMode, ProjectTrust, RequestError, RunRequest};
+use crate::request::{Conversation, McpDelivery, OutputMode, PermissionMode, ProjectTrust, RequestError, RunRequest};
 
 use super::settings::STAND_IN;
 use super::{log, mcp, policy, prompt, settings, unsupported};
@@ -34,6 +34,9 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     launch.stand_in = Some(settings::stand_in(request, names, prompt.command)?);
     launch.stdin = Stdin::Write(prompt.stdin.into_bytes());
     environment(&mut launch, request);
+    if request.mcp_delivery == McpDelivery::MergeRestore && !request.mcp_servers.is_empty() {
+        mcp::merge(&mut launch, request, names)?;
+    }
     Ok(launch)
 }
 

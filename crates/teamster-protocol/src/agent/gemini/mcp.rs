@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::settings::DOLLAR;
 use super::unsupported;
-use crate::agent::mcp::{Names, Style};
-use crate::launch::Launch;
+use crate::agent::mcp::{Names, Style, fingerprint};
+use crate::launch::{ConfigDirectory, ConfigFile, ConfigFormat, Launch};
 use crate::request::{McpEndpoint, McpServer, McpTransport, RequestError, RunRequest, UserMcpServers};
 
 /// Variables that the CLI takes out of a server's environment without a word.
@@ -93,6 +93,45 @@ pub(super) fn servers(request: &RunRequest, names: &Names) -> Result<Value, Requ
     Ok(Value::Object(servers))
 }
 
+/// Hands the servers over by the project's settings, in which values of environments and headers are the names of variables.
+pub(super) fn merge(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
+    let Value::Object(mut entries) = servers(request, names)? else { return Ok(()) };
+    for (name, entry) in &mut entries {
+        let mut values = Vec::new();
+        for field in ["env", "headers"] {
+            let fields = entry.get_mut(field).and_then(Value::as_object_mut);
+            // An empty value is no secret, and an empty variable is as good as none.
+            let secret = fields.into_iter().flatten().filter(|(_, value)| value.as_str() != Some(""));
+            for (_, value) in secret {
+                values.extend(value.as_str().map(|text| text.replace(&dollar(), "$")));
+                *value = Value::from(values.len());
+            }
+        }
+        // What a server is called with differs where servers do. (By this name the CLI keeps it from servers.)
+        let tag = fingerprint(&[name, &entry.to_string()]);
+        let variable = |number: u64| format!("TEAMSTER_MCP_SECRET_{tag}_{number}");
+        for field in ["env", "headers"] {
+            for (_, value) in entry.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten() {
+                if let Some(number) = value.as_u64() {
+                    *value = format!("${{{}}}", variable(number)).into();
+                }
+            }
+        }
+        for (number, value) in (1..).zip(values) {
+            launch.env(variable(number), value);
+        }
+    }
+    launch.config_files.push(ConfigFile {
+        directory: ConfigDirectory::Project(".gemini"),
+        names: &["settings.json"],
+        format: ConfigFormat::Json,
+        key: "mcpServers",
+        entries: entries.into_iter().collect(),
+        template: "",
+    });
+    Ok(())
+}
+
 fn set(entry: &mut Value, field: &str, value: Option<Value>) {
     if let (Some(fields), Some(value)) = (entry.as_object_mut(), value) {
         fields.insert(field.to_owned(), value);
@@ -119,7 +158,12 @@ fn headers(endpoint: &McpEndpoint) -> BTreeMap<String, String> {
 
 /// Kept from being filled in once.
 fn once(text: &str) -> String {
-    text.replace('$', &format!("${{{DOLLAR}}}"))
+    text.replace('$', &dollar())
+}
+
+/// What the settings fill in as `$`.
+fn dollar() -> String {
+    format!("${{{DOLLAR}}}")
 }
 
 /// Kept from being filled in by the settings, and then by dotenv's rules, where a backslash protects a `$`.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{mcp, unsupported};
 use crate::agent::mcp::Names;
 use crate::launch::{MergedJson, StandIn, StandInEntry};
-use crate::request::{ProjectTrust, RequestError, RunRequest};
+use crate::request::{McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The stand-in's name among the private files.
 pub(super) const STAND_IN: &str = "home";
@@ -74,7 +74,9 @@ fn settings(request: &RunRequest, names: &Names) -> Result<Value, RequestError> 
         if request.project_trust == ProjectTrust::Untrusted {
             return Err(unsupported("--mcp-config with --project-trust untrusted", "the CLI starts no server there"));
         }
-        set("mcpServers", mcp::servers(request, names)?);
+        if request.mcp_delivery == McpDelivery::Auto {
+            set("mcpServers", mcp::servers(request, names)?);
+        }
     }
     Ok(Value::Object(settings))
 }

@@ -70,6 +70,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
                 "servers are switched off by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT",
             ),
         ),
+        (
+            Feature::McpMergeRestore,
+            Yes("`mcp` of `opencode.json` or `opencode.jsonc` in the working directory, with values in private files"),
+        ),
         (Feature::Messages, Yes("as always: parts are told when they are whole")),
         (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
         (

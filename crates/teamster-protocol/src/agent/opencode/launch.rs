@@ -8,7 +8,7 @@ use super::config::{object, path_of, quote, secret};
 use super::{NAME, mcp, permissions};
 use crate::agent::mcp::Names;
 use crate::launch::{Arg, Launch, PrivateFile, Stdin};
-use crate::request::{Attachment, Conversation, ProjectTrust, RequestError, RunRequest};
+use crate::request::{Attachment, Conversation, McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The agent configuration of a run. It has a name of its own so that nobody else's rules are mixed into it: a user's
 /// rules for `build` would come after ours.
@@ -113,6 +113,10 @@ fn config(launch: &mut Launch, request: &RunRequest, names: &Names, rules: &str)
     if let Some(text) = &request.append_system_prompt {
         fields.push((quote("instructions"), format!("[{}]", path_of(launch, text))));
     }
-    fields.extend(mcp::servers(launch, request, names)?.map(|servers| (quote("mcp"), servers)));
+    if request.mcp_delivery == McpDelivery::Auto {
+        fields.extend(mcp::servers(launch, request, names)?.map(|servers| (quote("mcp"), servers)));
+    } else if !request.mcp_servers.is_empty() {
+        mcp::merge(launch, request, names)?;
+    }
     Ok(object(fields))
 }

@@ -1,0 +1,103 @@
+//! Entries in files of the user's configuration, for as long as a run lives.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use teamster_config::document::{Format, Place};
+use teamster_config::{How, Merge, Merged, Restored};
+use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
+use teamster_protocol::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
+
+use super::Host;
+use super::environment::Environment;
+use super::prepare::chain;
+
+/// Puts the entries in. `environment` is that of the process.
+pub(super) fn merge(file: &ConfigFile, host: &Host, environment: &Environment) -> Result<Merged, Failure> {
+    let wrong = |why: String| Failure::new(ErrorCode::Config, why);
+    let Some(journals) = &host.journals else {
+        let why = "cannot note what is changed in configuration files: neither XDG_STATE_HOME nor HOME is set";
+        return Err(wrong(why.to_owned()));
+    };
+    let merge = Merge {
+        path: path(file, &host.cwd, environment).map_err(wrong)?,
+        place: Place {
+            format: match file.format {
+                ConfigFormat::Toml => Format::Toml,
+                ConfigFormat::Json => Format::Jsonc,
+            },
+            at: vec![file.key.to_owned()],
+        },
+        entries: file.entries.clone(),
+        template: file.template.to_owned(),
+        by: format!("a run of {}", host.agent),
+    };
+    journals.merge(&merge).map_err(|error| wrong(chain(&error)))
+}
+
+/// Takes them out, and says what there is to be said about that.
+pub(super) fn restore(merged: Merged) -> Option<Warning> {
+    let path = merged.path().to_owned();
+    let warning = |text: String| {
+        let text = format!("{} is not what it was before the run: {text}", path.display());
+        Warning::new(WarningCode::ConfigNotRestored, text).with("path", path.display().to_string())
+    };
+    match merged.restore() {
+        Err(error) => Some(warning(format!("{}; `teamster doctor --restore` takes the entries out", chain(&error)))),
+        Ok(Restored { how: How::Left { why, original }, .. }) => Some(match original {
+            Some(original) => warning(format!("{why}; what stood in it is in {}", original.display()))
+                .with("original", original.display().to_string()),
+            None => warning(why.to_string()),
+        }),
+        Ok(Restored { changed, .. }) if !changed.is_empty() => {
+            let names = changed.join(", ");
+            Some(warning(format!("what somebody has changed since was left there: {names}")).with("entries", changed))
+        }
+        Ok(_) => None,
+    }
+}
+
+fn path(file: &ConfigFile, cwd: &Path, environment: &Environment) -> Result<PathBuf, String> {
+    let directory = match file.directory {
+        ConfigDirectory::Project(folder) => cwd.join(folder),
+        ConfigDirectory::Home(homes) => {
+            let set = |name: &str| environment.get(OsStr::new(name)).filter(|value| !value.is_empty());
+            let found = homes.iter().find_map(|(name, folder)| Some(cwd.join(set(name)?).join(folder)));
+            found.ok_or_else(|| {
+                let names: Vec<_> = homes.iter().map(|(name, _)| *name).collect();
+                format!("cannot find the agent's configuration: {} is not set", names.join(" or "))
+            })?
+        }
+    };
+    let paths: Vec<_> = file.names.iter().map(|name| directory.join(name)).collect();
+    let there = paths.iter().find(|path| path.symlink_metadata().is_ok());
+    there.or(paths.first()).cloned().ok_or_else(|| "the launch names no configuration file".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_home_that_is_set_and_the_first_file_that_is_there_count() {
+        let home = teamster_process::PrivateDir::create(None, "config-files").unwrap();
+        std::fs::write(home.path().join("b.json"), "{}").unwrap();
+        let file = |directory, names| ConfigFile {
+            directory,
+            names,
+            format: ConfigFormat::Json,
+            key: "servers",
+            entries: std::collections::BTreeMap::new(),
+            template: "",
+        };
+        let environment: Environment = [("HOME".into(), home.path().into()), ("AGENT_HOME".into(), "".into())].into();
+        let cwd = Path::new("/work");
+        let homes = ConfigDirectory::Home(&[("AGENT_HOME", ""), ("HOME", "")]);
+        assert_eq!(path(&file(homes, &["a.json", "b.json"]), cwd, &environment), Ok(home.path().join("b.json")));
+        assert_eq!(path(&file(homes, &["a.json"]), cwd, &environment), Ok(home.path().join("a.json")));
+        let project = ConfigDirectory::Project(".agent");
+        assert_eq!(path(&file(project, &["a.json"]), cwd, &environment), Ok("/work/.agent/a.json".into()));
+        let missing = path(&file(ConfigDirectory::Home(&[("NONE", "")]), &["a"]), cwd, &environment).unwrap_err();
+        assert!(missing.contains("NONE is not set"), "{missing}");
+    }
+}
