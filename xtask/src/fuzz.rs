@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: libFuzzer over every protocol and the framing, from the recorded runs on.
+//! `cargo xtask fuzz`: libFuzzer over every protocol, from the recorded runs on, the framing, and configuration files.
 //!
 //! It needs `cargo install cargo-fuzz` and a nightly toolchain. What it finds worth keeping goes to `fuzz/corpus`.
 
@@ -12,7 +12,7 @@ use crate::command;
 /// Longer inputs are the same lines over and over.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// Fuzz the protocols and the framing (needs cargo-fuzz and a nightly toolchain)
+/// Fuzz the protocols, the framing and configuration files (needs cargo-fuzz and a nightly toolchain)
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The targets; all if none is named
