@@ -11,6 +11,7 @@ mod mcp_failures;
 mod merge_restore;
 mod retries;
 mod sessions;
+mod tools;
 
 use anyhow::Result;
 use teamster::event::{ErrorCode, Event};

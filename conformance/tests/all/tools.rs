@@ -1,0 +1,80 @@
+//! Tools written in Rust, called by the real CLIs.
+
+use anyhow::Result;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use teamster::event::ToolKind;
+use teamster::request::PermissionMode;
+use teamster::tools::{JsonSchema, Reply, Tool, ToolServer, schemars};
+use teamster_conformance::{AGENTS, Recording};
+use teamster_testkit::provider::Scenario;
+
+#[derive(Deserialize, JsonSchema)]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+/// Has each agent call one tool of a server in this program, in a run that may do nothing but that.
+async fn on_each(tool: impl Fn() -> Tool, name: &str, input: Value, look: impl Fn(&str, &Recording)) -> Result<()> {
+    for agent in AGENTS {
+        let call = agent.mcp_tool("host", name);
+        let scenario =
+            Scenario::new().reply(agent.reply().tool(call, input.clone())).reply(agent.reply().text("Done."));
+        let lab = agent.lab(scenario).await?;
+        let tools = ToolServer::new("host").with(tool()).serve().await?;
+        let mut request = agent.request(&lab, "Go.");
+        request.permissions.mode = PermissionMode::ReadOnly;
+        tools.offer(&mut request);
+        let recording = lab.run(request).await?;
+        assert_eq!(recording.result.final_text, "Done.", "{}: {:?}", agent.name, recording.result);
+        let (told, _) = recording.only_tool()?;
+        assert_eq!((told.server.as_deref(), told.tool_name.as_str()), (Some("host"), name), "{}", agent.name);
+        assert_eq!((&told.kind, &told.input), (&ToolKind::Mcp, &input), "{}", agent.name);
+        look(agent.name, &recording);
+        tools.shutdown().await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_agent_calls_a_tool_of_this_program_where_it_may_do_nothing_else() -> Result<()> {
+    let tool =
+        || {
+            Tool::new("add", "Adds two numbers", |Add { a, b }: Add| async move {
+                Ok::<_, String>(format!("it is {}", a + b))
+            })
+        };
+    on_each(tool, "add", json!({"a": 19, "b": 23}), |agent, recording| {
+        let (_, result) = recording.only_tool().unwrap();
+        assert_eq!((result.output.as_str(), result.is_error == Some(true)), ("it is 42", false), "{agent}");
+        let told = recording.requests.last().unwrap().tool_results();
+        assert!(told.iter().any(|result| result.output.contains("it is 42")), "{agent}: the model hears it");
+    })
+    .await
+}
+
+#[tokio::test]
+async fn every_agent_takes_a_reply_that_is_a_number() -> Result<()> {
+    let tool = || Tool::new("answer", "The answer", |Nothing {}| async { Ok::<_, String>("42") });
+    on_each(tool, "answer", json!({}), |agent, recording| {
+        let (_, result) = recording.only_tool().unwrap();
+        assert_ne!(result.is_error, Some(true), "{agent}: {}", result.output);
+        assert!(result.output.contains("42"), "{agent}: {}", result.output);
+    })
+    .await
+}
+
+#[tokio::test]
+async fn every_agent_hears_of_a_tool_that_fails() -> Result<()> {
+    let tool = || Tool::new("fail", "Fails", |Nothing {}| async { Err::<Reply, _>("there is no such room") });
+    on_each(tool, "fail", json!({}), |agent, recording| {
+        let (_, result) = recording.only_tool().unwrap();
+        assert_eq!(result.is_error, Some(true), "{agent}");
+        assert!(result.output.contains("there is no such room"), "{agent}: {}", result.output);
+    })
+    .await
+}
