@@ -182,7 +182,13 @@ async fn a_strict_run_has_no_servers_but_its_own_or_is_refused() -> Result<()> {
 #[tokio::test]
 async fn runs_at_once_in_one_home_and_directory_do_not_see_each_others_servers() -> Result<()> {
     for agent in AGENTS {
-        let lab = agent.lab(agent.reply().text("Done.").gate_before("end")).await?;
+        let scenario = Scenario::new().reply(agent.reply().text("Done.").gate_before("end"));
+        let lab = agent.lab(scenario.branch("alone", agent.reply().text("Done."))).await?;
+        // A home is new but once, and OpenCode makes its database then: of two at once one would fail.
+        let mut first = request(agent, &lab);
+        first.prompt = "SCN:alone".to_owned();
+        done(agent, &lab.run(first).await?)?;
+        let before = lab.provider().requests().len();
         let start = |name: &str| {
             let mut asked = request(agent, &lab);
             asked.prompt = format!("This is {name}.");
@@ -191,7 +197,7 @@ async fn runs_at_once_in_one_home_and_directory_do_not_see_each_others_servers()
             lab.start(asked)
         };
         let (one, two) = (start("one")?, start("two")?);
-        lab.provider().wait_until(BOUND * 2, |requests| requests.len() >= 2).await?;
+        lab.provider().wait_until(BOUND * 2, |requests| requests.len() >= before + 2).await?;
         lab.provider().gate("end").open();
         for live in [one, two] {
             done(agent, &live.finish().await?)?;
