@@ -91,12 +91,12 @@ mod tests {
             template: "",
         };
         let environment: Environment = [("HOME".into(), home.path().into()), ("AGENT_HOME".into(), "".into())].into();
-        let cwd = Path::new("/work");
+        let cwd = Path::new("/home/dev");
         let homes = ConfigDirectory::Home(&[("AGENT_HOME", ""), ("HOME", "")]);
         assert_eq!(path(&file(homes, &["a.json", "b.json"]), cwd, &environment), Ok(home.path().join("b.json")));
         assert_eq!(path(&file(homes, &["a.json"]), cwd, &environment), Ok(home.path().join("a.json")));
         let project = ConfigDirectory::Project(".agent");
-        assert_eq!(path(&file(project, &["a.json"]), cwd, &environment), Ok("/work/.agent/a.json".into()));
+        assert_eq!(path(&file(project, &["a.json"]), cwd, &environment), Ok("/home/dev/.agent/a.json".into()));
         let missing = path(&file(ConfigDirectory::Home(&[("NONE", "")]), &["a"]), cwd, &environment).unwrap_err();
         assert!(missing.contains("NONE is not set"), "{missing}");
     }
