@@ -6,12 +6,11 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::dialog::Dialog;
 use super::message::{Streamed, Voice};
 use super::outcome::Tally;
 use super::wire::{
-    Block, ControlCancelLine, ControlRequestLine, ControlResponse, ControlResponseLine, InitLine, InitServer, Line,
-    MessageHead, MessageLine, RateLimitLine, ResultLine, StreamEvent, SystemLine,
+    Block, ControlCancelLine, ControlResponseLine, InitLine, InitServer, Line, MessageHead, MessageLine, RateLimitLine,
+    ResultLine, StreamEvent, SystemLine,
 };
 use super::{control, failure, notices, tools};
 use crate::agent::line;
@@ -20,8 +19,12 @@ use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, McpServerState, MessageId, Retract, ToolId, ToolResult, Warning,
     WarningCode,
 };
-use crate::protocol::{Action, Command, ExitReport, Input, Outcome, Protocol};
-use crate::request::{Conversation, OutputMode, Prompt, PromptMode, RequestError, RunRequest};
+use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::request::{Conversation, OutputMode, RequestError, RunRequest};
+
+mod session;
+
+use session::Session;
 
 type Actions = Vec<Action>;
 
@@ -49,12 +52,6 @@ pub(super) struct Stream {
     session: Option<Session>,
 }
 
-/// What a session has beside a run.
-struct Session {
-    prompt_mode: PromptMode,
-    dialog: Dialog,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// No result has been read.
@@ -80,7 +77,7 @@ impl Stream {
 
     /// A session, whose prompts come turn by turn.
     pub(super) fn session(request: &RunRequest, servers: Health) -> Self {
-        let session = Session { prompt_mode: request.prompt_mode, dialog: Dialog::default() };
+        let session = Session::new(request.prompt_mode);
         Self::with(vec![control::initialize(request.schema.as_ref())], request, servers, Some(session))
     }
 
@@ -105,59 +102,6 @@ impl Stream {
             phase: Phase::Open,
             session,
         }
-    }
-
-    fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
-        match command {
-            Command::Send(prompt) => self.send(prompt, actions),
-            Command::Answer { request, answer } => {
-                actions.extend(self.session.as_mut().and_then(|session| session.dialog.answer(request, answer)));
-            }
-            Command::SetModel(model) => actions.push(Action::Write(control::set_model(model))),
-            // Ours are more than the CLI's modes: tools that are denied by flags.
-            Command::SetPermissionMode(_) => actions.push(Action::Reopen),
-            Command::Close => actions.push(Action::CloseStdin),
-        }
-    }
-
-    /// A turn of a session begins.
-    fn send(&mut self, prompt: &Prompt, actions: &mut Actions) {
-        let Some(session) = &mut self.session else { return };
-        match control::user_message(&prompt.text, &prompt.attachments, session.prompt_mode) {
-            Ok(bytes) => actions.push(Action::Write(bytes)),
-            Err(error) => {
-                let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
-                return actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
-            }
-        }
-        if self.phase == Phase::Answered {
-            self.phase = Phase::Open;
-        }
-        (self.streamed, self.api_error, self.text_told) = (None, None, false);
-        self.tally.next_turn();
-    }
-
-    /// The CLI asks its host.
-    fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
-        let ControlRequestLine { request_id, mut request } = line;
-        request.tool_name = request.tool_name.map(|name| self.servers.names.rule(&name));
-        actions.push(match &mut self.session {
-            Some(session) if request.subtype == "can_use_tool" => session.dialog.ask(request_id, request),
-            _ => Action::Write(control::refuse(&request_id, &request.subtype)),
-        });
-    }
-
-    /// The CLI answers a request of ours. Only a refusal is news.
-    fn answered(response: ControlResponse, actions: &mut Actions) {
-        actions.push(match response {
-            ControlResponse { subtype, request_id, error }
-                if subtype == "error" && request_id == control::SET_MODEL =>
-            {
-                let text = format!("the model was not changed: {}", error.unwrap_or_default());
-                warning(WarningCode::OptionIgnored, text)
-            }
-            _ => Action::Alive,
-        });
     }
 
     fn object(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {

@@ -1,0 +1,76 @@
+//! What a session has beside a run: prompts that come turn by turn, and requests of the CLI that are answered.
+
+use super::super::control;
+use super::super::dialog::Dialog;
+use super::super::wire::{ControlRequestLine, ControlResponse};
+use super::{Actions, Phase, Stream, warning};
+use crate::event::{ErrorCode, Failure, WarningCode};
+use crate::protocol::{Action, Command, Outcome};
+use crate::request::{Prompt, PromptMode};
+
+/// What a session has beside a run.
+pub(super) struct Session {
+    prompt_mode: PromptMode,
+    pub(super) dialog: Dialog,
+}
+
+impl Session {
+    pub(super) fn new(prompt_mode: PromptMode) -> Self {
+        Self { prompt_mode, dialog: Dialog::default() }
+    }
+}
+
+impl Stream {
+    pub(super) fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
+        match command {
+            Command::Send(prompt) => self.send(prompt, actions),
+            Command::Answer { request, answer } => {
+                actions.extend(self.session.as_mut().and_then(|session| session.dialog.answer(request, answer)));
+            }
+            Command::SetModel(model) => actions.push(Action::Write(control::set_model(model))),
+            // Ours are more than the CLI's modes: tools that are denied by flags.
+            Command::SetPermissionMode(_) => actions.push(Action::Reopen),
+            Command::Close => actions.push(Action::CloseStdin),
+        }
+    }
+
+    /// A turn of a session begins.
+    fn send(&mut self, prompt: &Prompt, actions: &mut Actions) {
+        let Some(session) = &mut self.session else { return };
+        match control::user_message(&prompt.text, &prompt.attachments, session.prompt_mode) {
+            Ok(bytes) => actions.push(Action::Write(bytes)),
+            Err(error) => {
+                let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
+                return actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
+            }
+        }
+        if self.phase == Phase::Answered {
+            self.phase = Phase::Open;
+        }
+        (self.streamed, self.api_error, self.text_told) = (None, None, false);
+        self.tally.next_turn();
+    }
+
+    /// The CLI asks its host.
+    pub(super) fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
+        let ControlRequestLine { request_id, mut request } = line;
+        request.tool_name = request.tool_name.map(|name| self.servers.names.rule(&name));
+        actions.push(match &mut self.session {
+            Some(session) if request.subtype == "can_use_tool" => session.dialog.ask(request_id, request),
+            _ => Action::Write(control::refuse(&request_id, &request.subtype)),
+        });
+    }
+
+    /// The CLI answers a request of ours. Only a refusal is news.
+    pub(super) fn answered(response: ControlResponse, actions: &mut Actions) {
+        actions.push(match response {
+            ControlResponse { subtype, request_id, error }
+                if subtype == "error" && request_id == control::SET_MODEL =>
+            {
+                let text = format!("the model was not changed: {}", error.unwrap_or_default());
+                warning(WarningCode::OptionIgnored, text)
+            }
+            _ => Action::Alive,
+        });
+    }
+}
