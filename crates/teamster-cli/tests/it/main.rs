@@ -14,4 +14,5 @@ mod doctor;
 mod ends;
 mod formats;
 mod inputs;
+mod merge_restore;
 mod signals;
