@@ -1,10 +1,12 @@
 //! What `teamster doctor` tells of agents' configuration files that runs have changed, and what `--restore` did about it.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 use teamster::config::{ConfigError, How, Recovery, Restored, Survey};
+
+use crate::doctor::{chain, shown};
 
 /// Which files have entries of runs.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
@@ -63,7 +65,7 @@ pub(crate) fn survey_document(survey: &Survey) -> Value {
     json!({
         "live": paths(&survey.live),
         "leftovers": paths(&survey.leftovers),
-        "problems": survey.problems.iter().map(chain).collect::<Vec<_>>(),
+        "problems": survey.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn recovery_document(recovery: &Recovery) -> Value {
         "clean": is_clean(recovery),
         "live": recovery.live,
         "files": recovery.restored.iter().map(restored_document).collect::<Vec<_>>(),
-        "problems": recovery.problems.iter().map(chain).collect::<Vec<_>>(),
+        "problems": recovery.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
 
@@ -91,19 +93,4 @@ fn restored_document(restored: &Restored) -> Map<String, Value> {
         ("changed", changed),
     ];
     known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &ConfigError) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

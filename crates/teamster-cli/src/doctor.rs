@@ -1,7 +1,8 @@
 //! `teamster doctor`: which agents can be run here, what to do about those that cannot, and what crashes left.
 
+use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teamster::agent::{Feature, Support};
@@ -187,4 +188,20 @@ fn document(inspection: &Inspection) -> Value {
         fields.insert("features".to_owned(), features.into());
     }
     document
+}
+
+/// A path for people and for JSON, which has text alone.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
 }

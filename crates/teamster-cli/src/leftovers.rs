@@ -1,10 +1,11 @@
 //! What `teamster doctor` tells of live runs and of what crashes left, and what `--sweep` did about that.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use teamster::ledger::{Cleared, KnownRun, LedgerError, Left, Survey, Sweep};
+
+use crate::doctor::{chain, shown};
 
 /// What the ledger holds.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
@@ -53,7 +54,7 @@ pub(crate) fn survey_document(survey: &Survey) -> Value {
         "live": survey.live.iter().map(run_document).collect::<Vec<_>>(),
         "leftovers": survey.leftovers.iter().map(run_document).collect::<Vec<_>>(),
         "left": left_document(&survey.left),
-        "problems": survey.problems.iter().map(chain).collect::<Vec<_>>(),
+        "problems": survey.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn sweep_document(sweep: &Sweep) -> Value {
         "live": sweep.live,
         "removed": sweep.cleared.iter().map(removed).collect::<Vec<_>>(),
         "left": left_document(&sweep.left),
-        "problems": sweep.problems.iter().map(chain).collect::<Vec<_>>(),
+        "problems": sweep.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
 
@@ -82,19 +83,4 @@ fn run_document(run: &KnownRun) -> Map<String, Value> {
 
 fn left_document(left: &[Left]) -> Value {
     left.iter().map(|left| json!({ "path": shown(&left.path), "reason": left.reason.to_string() })).collect()
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &LedgerError) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
