@@ -90,6 +90,8 @@ fn lives(stat: &Stat) -> bool {
 mod tests {
     use std::process::Command;
 
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
     use super::*;
     use crate::mark::Mark;
 
@@ -109,7 +111,9 @@ mod tests {
             assert!(!census.bears(&Stat { start: stat.start + 1, ..stat.clone() }, name));
         }
         child.kill().unwrap();
-        // A zombie, since nobody has waited for it.
+        // Dead, and not reaped: a zombie.
+        let dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_raw(pid).unwrap()), dead).unwrap();
         assert!(!census.take(|_, _| ()).unwrap().iter().any(|stat| stat.pid == pid && stat.is_alive()));
         child.wait().unwrap();
     }

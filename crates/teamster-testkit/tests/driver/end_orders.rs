@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::end_model::{Answer, Order, Progress, Step, Stop, Verdict};
-use crate::lab::{INTERRUPT, LONG, Lab, SHORT, bounded, counted, eventually, is_alive, is_warning, rest_after};
+use crate::lab::{INTERRUPT, LONG, Lab, SHORT, bounded, counted, eventually, is_alive, is_warning, parent, rest_after, state};
 
 /// Orders that are played at the same time: most of what they take is waiting.
 const AT_ONCE: usize = 12;
@@ -39,6 +39,9 @@ struct Stage {
     control: Control,
     consumer: Consumer,
     told: Arc<Mutex<Vec<Event>>>,
+    agent: u32,
+    /// The process that tells the driver of the agent's exit.
+    keeper: u32,
 }
 
 impl Stage {
@@ -67,9 +70,10 @@ impl Stage {
                 }
             }
         });
-        lab.pid("ready").await;
+        let agent = lab.pid("ready").await;
+        let keeper = parent(agent).unwrap();
         let progress = order.begin();
-        Self { lab, order, progress, control, consumer: Consumer::Reads { task, stop }, told }
+        Self { lab, order, progress, control, consumer: Consumer::Reads { task, stop }, told, agent, keeper }
     }
 
     /// Takes a step.
@@ -98,12 +102,15 @@ impl Stage {
         match step {
             Step::Result | Step::Fail | Step::Close => _ = self.lab.pid(&done(step)).await,
             Step::Exit => {
-                self.dies("agent").await;
+                eventually("the agent dies", || !is_alive(self.agent)).await;
                 if self.progress.held {
                     self.see_that_the_driver_knows().await;
                 }
             }
-            Step::LetGo => self.dies("grandchild").await,
+            Step::LetGo => {
+                let grandchild = self.lab.pid("grandchild").await;
+                eventually("the grandchild dies", || !is_alive(grandchild)).await;
+            }
             // After the result nobody is told any more: stdin is closed.
             Step::Interrupt if is_free && matches!(before.answer, Answer::Awaited | Answer::Lost) => {
                 self.lab.pid("interrupted").await;
@@ -142,13 +149,11 @@ impl Stage {
         File::create(self.lab.path(file)).unwrap();
     }
 
-    async fn dies(&self, name: &str) {
-        let pid = self.lab.pid(name).await;
-        eventually(&format!("{name} dies"), || !is_alive(pid)).await;
-    }
-
-    /// The driver knows of the exit when it reads what was written long after it.
+    /// The keeper has told of the exit when it has reaped the agent and waits again; and the driver knows of it when it
+    /// has read what was written after that.
     async fn see_that_the_driver_knows(&self) {
+        eventually("the agent is reaped", || state(self.agent).is_none()).await;
+        eventually("its exit is told", || state(self.keeper) == Some('S')).await;
         self.touch("speak");
         eventually("the noise is told", || self.told.lock().unwrap().iter().any(is_warning)).await;
     }
@@ -170,7 +175,7 @@ impl Stage {
 fn agent(lab: &Lab, order: &Order) -> Script {
     let diary = lab.pid_file();
     let note = |what: &str| Script::new().write_pid(&diary, what);
-    let mut script = note("agent")
+    let mut script = Script::new()
         .ignore(Signal::Int)
         .on_signal(Signal::Term, note("terminated"))
         .on_line(INTERRUPT, note("interrupted"))

@@ -224,6 +224,11 @@ pub(crate) fn state(pid: u32) -> Option<char> {
     stat(pid)?.rsplit(") ").next()?.chars().next()
 }
 
+/// The number of a process's parent.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    stat(pid)?.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()
+}
+
 /// A zombie is not alive: orphans are reaped by whoever is process 1 here, if at all.
 pub(crate) fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
