@@ -11,7 +11,7 @@ use teamster_config::Journals;
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::event::Warning;
-use teamster_protocol::request::{Attachment, ProjectTrust, RequestError, RunRequest};
+use teamster_protocol::request::{Attachment, Mode, ProjectTrust, RequestError, RunRequest};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -179,14 +179,14 @@ impl Runtime {
     /// # Errors
     /// When the agent is unknown or the request is wrong; a prompt in it is, since prompts are sent turn by turn.
     pub fn open(&self, agent: &str, opening: impl Into<Opening>) -> Result<Session, RunError> {
-        let Opening { mut frame, mut spawns, handler } = opening.into();
+        let Opening { mut frame, handler } = opening.into();
         let agent = self.registry.get(agent)?;
         frame.validate_session()?;
         let (host, warnings) = self.host(&*agent, &mut frame)?;
         // What cannot be planned is told now and not with the first turn.
         let probe = frame.turn("x".into(), frame.conversation.clone());
         plan(&*agent, &probe)?;
-        spawns |= guarded(&*agent, || agent.plan_session(&frame))?.is_none();
+        let spawns = frame.mode != Mode::Auto || guarded(&*agent, || agent.plan_session(&frame))?.is_none();
         self.sweep_once();
         let (orders, ordered) = mpsc::channel(ORDERS);
         let (told, id) = watch::channel(None);

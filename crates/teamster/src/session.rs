@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use teamster_protocol::event::{Event, RequestId, SessionId};
-use teamster_protocol::request::{self, Answer, PermissionMode, Prompt, RequestError, RunRequest};
+use teamster_protocol::request::{self, Answer, Mode, PermissionMode, Prompt, RequestError, RunRequest};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -42,20 +42,20 @@ pub struct Session {
 /// How a session is to be opened: a request without a prompt, and who answers the agent.
 pub struct Opening {
     pub(crate) frame: RunRequest,
-    pub(crate) spawns: bool,
     pub(crate) handler: Option<Handler>,
 }
 
 impl Opening {
     /// With what all turns have in common. Its limits hold for each turn.
     pub fn new(frame: RunRequest) -> Self {
-        Self { frame, spawns: false, handler: None }
+        Self { frame, handler: None }
     }
 
-    /// Each turn is to be a run of its own, which goes on with the conversation, though the agent may have a form that lives.
+    /// Each turn is to be a run of its own, which goes on with the conversation, though the agent may have a form that lives
+    /// ([`Mode::Spawn`]).
     #[must_use]
     pub fn spawned(mut self) -> Self {
-        self.spawns = true;
+        self.frame.mode = Mode::Spawn;
         self
     }
 
@@ -80,12 +80,7 @@ impl From<RunRequest> for Opening {
 
 impl std::fmt::Debug for Opening {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("Opening")
-            .field("frame", &self.frame)
-            .field("spawns", &self.spawns)
-            .field("handler", &self.handler.is_some())
-            .finish()
+        formatter.debug_struct("Opening").field("frame", &self.frame).field("handler", &self.handler.is_some()).finish()
     }
 }
 

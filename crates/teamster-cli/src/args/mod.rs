@@ -15,7 +15,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::doctor::DoctorArgs;
 
-pub(crate) use run::{Delivery, EvenAfter, Format, Permission, Prompt, RunArgs, Trust};
+pub(crate) use run::{Delivery, EvenAfter, Format, Mode, Permission, Prompt, RunArgs, Trust};
 
 /// Drive any AI agent CLI with one set of reins
 #[derive(Debug, clap::Parser)]

@@ -223,6 +223,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PROGRAM", help_heading = CLI, value_hint = ValueHint::CommandName)]
     pub(crate) cli_path: Option<PathBuf>,
 
+    /// auto (default), exec or spawn: in which of its forms the CLI is driven
+    ///
+    ///   auto   the form that serves best: deltas, a polite interrupt
+    ///   exec   its one-shot form
+    ///   spawn  a process for each turn of a session; a run is one turn
+    #[arg(long, value_name = "MODE", help_heading = CLI, hide_short_help = true, verbatim_doc_comment)]
+    #[arg(default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    pub(crate) mode: Mode,
+
     /// Pass this argument to the CLI as it is (repeatable)
     #[arg(long, value_name = "ARG", help_heading = CLI, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) cli_arg: Vec<String>,
@@ -289,6 +298,14 @@ pub(crate) enum Permission {
 pub(crate) enum Delivery {
     Auto,
     MergeRestore,
+}
+
+/// In which of its forms the CLI is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Mode {
+    Auto,
+    Exec,
+    Spawn,
 }
 
 /// What of a failed attempt may stand when the run is started again.

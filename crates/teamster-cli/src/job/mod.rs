@@ -15,7 +15,7 @@ use teamster::request::{
 
 pub(crate) use inputs::{Inputs, Machine};
 
-use crate::args::{Delivery, EvenAfter, Format, Permission, Prompt, RunArgs, Trust};
+use crate::args::{Delivery, EvenAfter, Format, Mode, Permission, Prompt, RunArgs, Trust};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -69,6 +69,11 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     request.prompt_mode = match args.prompt_mode {
         Prompt::Agent => PromptMode::Agent,
         Prompt::Literal => PromptMode::Literal,
+    };
+    request.mode = match args.mode {
+        Mode::Auto => request::Mode::Auto,
+        Mode::Exec => request::Mode::Exec,
+        Mode::Spawn => request::Mode::Spawn,
     };
     request.mcp_delivery = match args.mcp_delivery {
         Delivery::Auto => McpDelivery::Auto,

@@ -131,6 +131,8 @@ fn each_option_becomes_its_part_of_the_request() {
             json!({"prompt": "hi", "retries": {"max": 100, "evenAfter": "tools"}}),
         ),
         (&["--batch", "hi"], json!({"prompt": "hi", "output": "batch"})),
+        (&["--mode", "exec", "hi"], json!({"prompt": "hi", "mode": "exec"})),
+        (&["--mode", "spawn", "hi"], json!({"prompt": "hi", "mode": "spawn"})),
         (&["--whole-messages", "hi"], json!({"prompt": "hi", "output": "messages"})),
         (
             &["--mcp-config", "{\"a\":{\"command\":\"x\"}}", "--mcp-config", "servers.json", "hi"],

@@ -99,6 +99,8 @@ pub struct RunRequest {
     pub project_trust: ProjectTrust,
     /// Whether the agent may interpret the prompt.
     pub prompt_mode: PromptMode,
+    /// In which of its forms the agent is driven.
+    pub mode: Mode,
     /// How the answer is to come.
     pub output: OutputMode,
     /// What becomes of processes that the agent started and left.
@@ -136,6 +138,7 @@ impl std::fmt::Debug for RunRequest {
             .field("project_trust", &self.project_trust)
             .field("background", &self.background)
             .field("prompt_mode", &self.prompt_mode)
+            .field("mode", &self.mode)
             .field("output", &self.output)
             .field("limits", &self.limits)
             .field("retries", &self.retries)
@@ -158,6 +161,22 @@ pub enum Conversation {
     Fork(SessionId),
     /// Goes on with the newest one of the working directory, or begins a new one where there is none.
     Continue,
+}
+
+/// In which of its forms an agent is driven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Mode {
+    /// In the one that serves best: a run as one turn of the agent's live form where that tells more, a session on one process
+    /// where the agent has a form that lives.
+    #[default]
+    Auto,
+    /// In its one-shot form, in a session too: each turn is a run of its own.
+    Exec,
+    /// As a process for each turn of a session, in the form that serves best. A run is one such turn.
+    Spawn,
 }
 
 /// How the answer comes.

@@ -16,7 +16,9 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::end_model::{Answer, Order, Progress, Step, Stop, Verdict};
-use crate::lab::{INTERRUPT, LONG, Lab, SHORT, bounded, counted, eventually, is_alive, is_warning, parent, rest_after, state};
+use crate::lab::{
+    INTERRUPT, LONG, Lab, SHORT, bounded, counted, eventually, is_alive, is_warning, parent, rest_after, state,
+};
 
 /// Orders that are played at the same time: most of what they take is waiting.
 const AT_ONCE: usize = 12;

@@ -7,7 +7,7 @@ use super::mcp;
 use crate::agent::mcp::Names;
 use crate::launch::{Launch, Stdin};
 use crate::request::{
-    Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
+    Conversation, Mode, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
 };
 
 /// What 2.1.197 allows in every mode, though it changes the project: a branch and a folder for it.
@@ -31,10 +31,15 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
         launch.arg(argument.as_str());
     }
     environment(&mut launch, request);
-    if request.output == OutputMode::Batch {
-        batch_prompt(&mut launch, request)?;
+    if is_one_shot(request) {
+        plain_prompt(&mut launch, request)?;
     }
     Ok(launch)
+}
+
+/// Whether the CLI gets one prompt, as plain text, and is not spoken to after that.
+pub(super) fn is_one_shot(request: &RunRequest) -> bool {
+    request.output == OutputMode::Batch || request.mode == Mode::Exec
 }
 
 /// A session: the same process, which asks over its streams where a run could only deny.
@@ -56,10 +61,13 @@ fn output(launch: &mut Launch, request: &RunRequest) {
         }
         return;
     }
-    // A session of one turn: with stdin open until the result was read, the CLI does not drop the end of its output
-    // (trap 1 of the facts), the prompt stays out of argv, and an interrupt can be asked for.
-    launch.stdin = Stdin::Open;
-    for part in ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"] {
+    if !is_one_shot(request) {
+        // A session of one turn: with stdin open until the result was read, the CLI does not drop the end of its output
+        // (trap 1 of the facts), the prompt stays out of argv, and an interrupt can be asked for.
+        launch.stdin = Stdin::Open;
+        launch.arg("--input-format").arg("stream-json");
+    }
+    for part in ["--output-format", "stream-json", "--verbose"] {
         launch.arg(part);
     }
     if request.output == OutputMode::Stream {
@@ -170,22 +178,21 @@ fn environment(launch: &mut Launch, request: &RunRequest) {
     }
 }
 
-fn batch_prompt(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+fn plain_prompt(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+    let refuse = |option, why: &str| {
+        let why = format!("{why}; use streaming output in mode auto");
+        Err(RequestError::Unsupported { agent: "claude".to_owned(), option, why })
+    };
     if request.prompt_mode == PromptMode::Literal {
-        return Err(RequestError::Unsupported {
-            agent: "claude".to_owned(),
-            option: "a literal prompt in batch mode",
-            why: "plain text is always interpreted; use streaming output".to_owned(),
-        });
+        return refuse("a literal prompt in batch or exec mode", "plain text is always interpreted");
+    }
+    if !request.attachments.is_empty() {
+        return refuse("attachments in batch or exec mode", "the prompt is plain text there");
     }
     if let Some(schema) = &request.schema {
         let schema = schema.to_string();
         if schema.len() > LONGEST_ARGUMENT {
-            return Err(RequestError::Unsupported {
-                agent: "claude".to_owned(),
-                option: "a schema of this length in batch mode",
-                why: "it goes by argv there; use streaming output".to_owned(),
-            });
+            return refuse("a schema of this length in batch or exec mode", "it goes by argv there");
         }
         launch.flag("--json-schema", schema);
     }

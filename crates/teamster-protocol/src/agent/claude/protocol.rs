@@ -12,7 +12,7 @@ use super::wire::{
     Block, ControlCancelLine, ControlResponseLine, InitLine, InitServer, Line, MessageHead, MessageLine, RateLimitLine,
     ResultLine, StreamEvent, SystemLine,
 };
-use super::{control, failure, notices, tools};
+use super::{control, failure, launch, notices, tools};
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::event::{
@@ -20,7 +20,7 @@ use crate::event::{
     WarningCode,
 };
 use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
-use crate::request::{Conversation, OutputMode, RequestError, RunRequest};
+use crate::request::{Conversation, RequestError, RunRequest};
 
 mod session;
 
@@ -64,9 +64,9 @@ enum Phase {
 }
 
 impl Stream {
-    /// A run: a session of one turn, or a document.
+    /// A run: a session of one turn, or one shot.
     pub(super) fn new(request: &RunRequest, servers: Health) -> Result<Self, RequestError> {
-        let opening = if request.output == OutputMode::Batch {
+        let opening = if launch::is_one_shot(request) {
             Vec::new()
         } else {
             let prompt = control::user_message(&request.prompt, &request.attachments, request.prompt_mode)?;
