@@ -12,6 +12,7 @@ mod permissions;
 mod prompts;
 mod schema;
 mod sessions;
+mod steering;
 mod subagents;
 mod text;
 mod tools;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason};
-use teamster::request::OutputMode;
+use teamster::request::{Mode, OutputMode};
 use teamster_conformance::{BOUND, Lab};
 use teamster_testkit::provider::{Reply, Stop, Usage};
 
@@ -30,6 +30,20 @@ async fn text_streams_while_the_model_speaks() -> Result<()> {
     assert!(!recording.result.is_error);
     assert_eq!(recording.result.exit_code, Some(0));
     assert_eq!(recording.requests.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_one_shot_form_says_the_same() -> Result<()> {
+    let words = ["chunk 1. ", "chunk 2. ", "chunk 3."];
+    let lab = Lab::claude(Reply::new().text_deltas(words)).await?;
+    let mut request = lab.request("Count.");
+    request.mode = Mode::Exec;
+    let recording = lab.run(request).await?;
+    assert!(recording.texts().len() > 1, "{:?}", recording.texts());
+    assert_eq!(recording.result.text, words.concat());
+    assert_eq!(recording.init()?.agent, "claude");
+    assert!(recording.requests[0].prompts().contains(&"Count."));
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 //! read becomes a warning.
 
 use crate::agent::FailureRow;
-use crate::event::{Event, Failure, PermissionDenial, RequestId, SessionId, StopReason, Usage, UsageScope};
+use crate::event::{Event, Failure, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage, UsageScope};
 use crate::request::{Answer, PermissionMode, Prompt};
 use serde_json::Value;
 
@@ -34,6 +34,15 @@ pub enum Input<'a> {
 pub enum Command<'a> {
     /// The model is told something, and a turn begins. The last one has had its outcome.
     Send(&'a Prompt),
+    /// The model is to be told this within the running turn, at the next moment when it listens. Only where the protocol
+    /// [steers](Protocol::steers). Before the turn's outcome [`Action::Steered`] tells what became of it; or
+    /// [`Action::Begin`] follows the outcome.
+    Steer {
+        /// Which words.
+        id: &'a SteerId,
+        /// The words.
+        prompt: &'a Prompt,
+    },
     /// The answer to a request that the protocol has emitted, and not withdrawn.
     Answer {
         /// The request.
@@ -76,6 +85,16 @@ pub enum Action {
     Outcome(Box<Outcome>),
     /// In a session: the agent waits for the answer to this request no longer.
     Withdraw(RequestId),
+    /// In a session: the model hears within the turn what it is steered by; or it was too late for that, and nothing was
+    /// said.
+    Steered {
+        /// Which words.
+        id: SteerId,
+        /// Whether the model hears them.
+        heard: bool,
+    },
+    /// In a session, after a turn's outcome: the agent begins the next turn by itself, with what it was steered by too late.
+    Begin,
     /// In a session: what was asked for needs another process, which goes on with the conversation.
     Reopen,
     /// Send the process SIGINT: the agent has no other polite way.
@@ -120,6 +139,11 @@ pub trait Protocol: Send {
     ///
     /// Must be total: any bytes in any order give actions, never a panic. (The driver survives one all the same.)
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>);
+
+    /// Whether the agent can be told more within a turn of a session ([`Command::Steer`]).
+    fn steers(&self) -> bool {
+        false
+    }
 
     /// What of the diagnostics callers get to see, and [`Input::Exited`] has; all if `None`. A CLI may be made to say things
     /// there that are meant for the protocol alone.

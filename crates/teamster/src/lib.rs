@@ -55,7 +55,7 @@ pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, Run};
 pub use runtime::{RunError, Runtime};
-pub use session::{AnswerError, Opening, SendError, Session};
+pub use session::{AnswerError, Opening, SendError, Sent, Session};
 pub use teamster_config::{self as config, Journals};
 pub use teamster_process::ledger::{self, Ledger};
 pub use teamster_process::{Signal, Supervisor, SupervisorError};

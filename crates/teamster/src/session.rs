@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::desk::{Order, TurnOrder};
+use crate::driver::desk::{Now, Order, TurnOrder};
 use crate::run::Run;
 use crate::runtime::read_attachment;
 
@@ -84,6 +84,16 @@ impl std::fmt::Debug for Opening {
     }
 }
 
+/// What became of words that were [sent at once](Session::send_now).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Sent {
+    /// The model hears them within the turn that runs: what it says to them is in that turn's stream.
+    Joined,
+    /// They are a turn of their own.
+    Turn(Box<Run>),
+}
+
 /// Why a turn was not taken. Nothing was sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -124,14 +134,24 @@ impl Session {
     /// # Errors
     /// When the prompt or an attachment is wrong, or the session takes no more.
     pub fn send(&self, prompt: impl Into<Prompt>) -> Result<Run, SendError> {
-        let mut prompt = prompt.into();
-        prompt.validate()?;
-        for attachment in &mut prompt.attachments {
-            read_attachment(attachment, &self.cwd)?;
-        }
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| SendError::Busy)?;
-        let (run, outlet) = Run::of_session(&self.abort);
-        self.order(Order::Turn(TurnOrder { prompt, outlet, place })).map(|()| run)
+        let (run, turn) = self.turn(prompt.into())?;
+        self.order(Order::Turn(turn)).map(|()| run)
+    }
+
+    /// Tells the model something at once: within the running turn, at the next moment when the model listens, where the
+    /// agent has a form that lives and can do that. Otherwise, if it is too late for that, and while no turn runs, it is a turn
+    /// of its own, which comes before those that wait.
+    ///
+    /// The answer comes when it is known which of the two it is: with some agents, when the model hears the words. If it is
+    /// dropped before, the words may still be heard.
+    ///
+    /// # Errors
+    /// When the prompt or an attachment is wrong, or the session takes no more.
+    pub async fn send_now(&self, prompt: impl Into<Prompt>) -> Result<Sent, SendError> {
+        let (run, turn) = self.turn(prompt.into())?;
+        let (told, tells) = oneshot::channel();
+        self.order(Order::Now(Box::new(Now { turn, run: Box::new(run), told })))?;
+        tells.await.map_err(|_| SendError::Ended)
     }
 
     /// Answers a request of the agent. The first answer counts.
@@ -175,6 +195,16 @@ impl Session {
         if let Some(driver) = self.driver.take() {
             _ = driver.await;
         }
+    }
+
+    fn turn(&self, mut prompt: Prompt) -> Result<(Run, TurnOrder), SendError> {
+        prompt.validate()?;
+        for attachment in &mut prompt.attachments {
+            read_attachment(attachment, &self.cwd)?;
+        }
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| SendError::Busy)?;
+        let (run, outlet) = Run::of_session(&self.abort);
+        Ok((run, TurnOrder { prompt, outlet, place }))
     }
 
     fn order(&self, order: Order) -> Result<(), SendError> {

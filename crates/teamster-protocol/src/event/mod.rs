@@ -36,6 +36,10 @@ id! {
     /// A request of the agent that waits for an answer.
     RequestId
 }
+id! {
+    /// Words that are said within a running turn. A UUID, since an agent may keep it with them.
+    SteerId
+}
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

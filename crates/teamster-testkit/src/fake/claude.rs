@@ -70,6 +70,12 @@ impl Script {
             .lines(message_end("tool_use"))
     }
 
+    /// Tells that the model is about to hear the prompt that was found last (`--replay-user-messages`).
+    #[must_use]
+    pub fn claude_echo(self) -> Self {
+        self.echo([("isReplay", true.into()), ("session_id", CLAUDE_SESSION.into())])
+    }
+
     /// What a tool gave.
     #[must_use]
     pub fn claude_tool_result(self, tool_id: &str, output: &str) -> Self {

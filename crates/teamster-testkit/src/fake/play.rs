@@ -7,10 +7,12 @@ use std::io::{self, BufWriter, Read as _, Seek as _, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{getpid, kill_process, setsid};
+use serde_json::{Map, Value};
 use signal_hook::iterator::Signals;
 
 use super::script::{Child, Home, Script, Signal, Step};
@@ -34,13 +36,16 @@ pub fn play(script: &Script) -> io::Result<()> {
     if std::env::var_os(CHILD_ENV).is_some_and(|home| home == "session") {
         setsid()?;
     }
-    Player { line: 0 }.play(script)
+    Player::default().play(script)
 }
 
 /// One thread of the play.
+#[derive(Clone, Debug, Default)]
 struct Player {
     /// The next line of stdin that it has not looked at.
     line: usize,
+    /// The one that it found last.
+    found: Arc<str>,
 }
 
 impl Player {
@@ -73,6 +78,11 @@ impl Player {
                 self.find_line(containing);
                 Ok(())
             }
+            Step::Echo(members) => {
+                let mut line: Map<String, Value> = serde_json::from_str(&self.found)?;
+                line.extend(members.clone());
+                write_whole(io::stdout().lock(), format!("{}\n", Value::Object(line)).as_bytes())
+            }
             Step::ReadToEnd => {
                 Lines::of_stdin().wait_for_end();
                 Ok(())
@@ -81,7 +91,7 @@ impl Player {
             Step::CloseStdout => Ok(rustix::stdio::dup2_stdout(OpenOptions::new().write(true).open("/dev/null")?)?),
             Step::OnSignal { signal, play } => on_signal(*signal, play.clone()),
             Step::OnLine { containing, play } => {
-                on_line(Player { line: self.line }, containing.clone(), play.clone());
+                on_line(self.clone(), containing.clone(), play.clone());
                 Ok(())
             }
             Step::InTurn { file, scripts } => match scripts.get(turn(file)?).or(scripts.last()) {
@@ -109,6 +119,7 @@ impl Player {
         while let Some(line) = Lines::of_stdin().wait_for(self.line) {
             self.line += 1;
             if line.contains(containing) {
+                self.found = line;
                 return true;
             }
         }
@@ -152,7 +163,7 @@ fn on_signal(signal: Signal, play: Script) -> io::Result<()> {
     let mut signals = Signals::new([raw(signal).as_raw()])?;
     thread::spawn(move || {
         for _ in signals.forever() {
-            or_exit(Player { line: 0 }.play(&play));
+            or_exit(Player::default().play(&play));
         }
     });
     Ok(())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What a fake agent does, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,6 +50,8 @@ pub enum Step {
     AwaitWriter(PathBuf),
     /// Waits for a line on stdin that contains this text; lines before it are passed over. The end of stdin ends the wait.
     AwaitLine(String),
+    /// Writes the line of stdin that it found last to stdout, a JSON object, with these members in place of its own.
+    Echo(Map<String, Value>),
     /// Reads stdin to its end.
     ReadToEnd,
     /// Closes stdin. What has not been read by then is lost; one that is being read stays open.
@@ -261,6 +263,12 @@ impl Script {
     #[must_use]
     pub fn await_line(self, containing: impl Into<String>) -> Self {
         self.step(Step::AwaitLine(containing.into()))
+    }
+
+    /// Adds [`Step::Echo`].
+    #[must_use]
+    pub fn echo(self, members: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        self.step(Step::Echo(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
     }
 
     /// Adds [`Step::ReadToEnd`].

@@ -3,7 +3,7 @@
 use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
 use teamster::request::Answer;
-use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Session};
+use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session};
 use teamster_testkit::fake::Script;
 
 use crate::lab::{
@@ -338,4 +338,102 @@ async fn turns_without_number_do_not_wait() {
     };
     assert!(matches!(refused, SendError::Busy));
     assert_eq!(waiting.len(), 256);
+}
+
+/// A turn that has begun, in an agent that goes on with this.
+async fn begun(lab: &Lab, rest: Script) -> (Session, Run, Vec<Event>) {
+    let session = open(lab, &agent(lab).await_line("one").claude_init().claude_text("1").then(rest));
+    let mut turn = session.send("one").unwrap();
+    let events = read_until(&mut turn, is_text).await;
+    (session, turn, events)
+}
+
+async fn send_now(session: &Session, prompt: &str) -> Sent {
+    bounded("what becomes of the words", session.send_now(prompt)).await.unwrap()
+}
+
+async fn sent_as_a_turn(session: &Session, prompt: &str) -> Run {
+    match send_now(session, prompt).await {
+        Sent::Turn(run) => *run,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_sent_at_once_is_heard_within_the_turn_that_runs() {
+    let lab = Lab::new();
+    let rest = Script::new().await_line("more").claude_echo().claude_text("2").claude_result("2");
+    let (session, mut turn, events) = begun(&lab, rest.then(turn("three", "3")).read_to_end()).await;
+    let waiting = session.send("three").unwrap();
+    assert!(matches!(send_now(&session, "more").await, Sent::Joined));
+    rest_after(events, &mut turn).await.is_good("12");
+    let mut waiting = waiting;
+    rest_of(&mut waiting).await.is_good("3");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn what_is_sent_too_late_for_the_turn_is_the_next_one_before_those_that_wait() {
+    let lab = Lab::new();
+    // The CLI begins it by itself, and does not wait to be asked.
+    let begins = Script::new().claude_init().claude_echo().claude_text("2").claude_result("2");
+    let rest = Script::new().await_line("more").claude_result("1").then(begins).then(turn("three", "3"));
+    let (session, mut first, events) = begun(&lab, rest.read_to_end()).await;
+    let mut waiting = session.send("three").unwrap();
+    let mut second = sent_as_a_turn(&session, "more").await;
+    rest_after(events, &mut first).await.is_good("1");
+    rest_of(&mut second).await.is_good("2");
+    rest_of(&mut waiting).await.is_good("3");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn words_that_come_too_late_together_are_one_turn() {
+    let lab = Lab::new();
+    let begins = Script::new().claude_init().claude_text("2").claude_result("2");
+    let rest = Script::new().await_line("more").await_line("and more").claude_result("1").then(begins);
+    let (session, mut first, events) = begun(&lab, rest.read_to_end()).await;
+    let (one, other) =
+        tokio::join!(bounded("one", session.send_now("more")), bounded("the other", session.send_now("and more")));
+    let Sent::Turn(mut second) = one.unwrap() else { panic!("no turn") };
+    assert!(matches!(other.unwrap(), Sent::Joined));
+    rest_after(events, &mut first).await.is_good("1");
+    rest_of(&mut second).await.is_good("2");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_the_agent_begins_by_itself_can_be_interrupted() {
+    let lab = Lab::new();
+    let begins = Script::new().claude_init().claude_text_begun("2").await_line(INTERRUPT).claude_interrupted();
+    let rest = Script::new().await_line("more").claude_result("1").then(begins).then(turn("three", "3"));
+    let (session, mut first, events) = begun(&lab, rest.read_to_end()).await;
+    let mut second = sent_as_a_turn(&session, "more").await;
+    rest_after(events, &mut first).await.is_good("1");
+    second.control().interrupt();
+    rest_of(&mut second).await.is_aborted();
+    rest_of(&mut session.send("three").unwrap()).await.is_good("3");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn what_is_sent_at_once_while_no_turn_runs_is_a_turn() {
+    let lab = Lab::new();
+    let session = open(&lab, &agent(&lab).then(turn("one", "1")).read_to_end());
+    rest_of(&mut sent_as_a_turn(&session, "one").await).await.is_good("1");
+    close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn what_an_agent_has_not_heard_when_it_dies_is_said_to_the_next_one() {
+    let lab = Lab::new();
+    let dies = agent(&lab).await_line("one").claude_init().claude_text_begun("1").await_line("more").exit(3);
+    let lives = agent(&lab).then(turn("more", "2")).read_to_end();
+    let session = open(&lab, &Script::new().in_turn(&lab.path("turns"), [dies, lives]));
+    let mut first = session.send("one").unwrap();
+    let events = read_until(&mut first, is_text).await;
+    let mut second = sent_as_a_turn(&session, "more").await;
+    rest_after(events, &mut first).await.failed(&ErrorCode::CliExit);
+    rest_of(&mut second).await.is_good("2");
+    close(&lab, session).await;
 }

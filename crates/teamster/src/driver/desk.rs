@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use teamster_process::StdinWriter;
-use teamster_protocol::event::{Event, RequestId, Warning, WarningCode};
+use teamster_protocol::event::{Event, RequestId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
+use uuid::Uuid;
 
-use crate::run::Outlet;
-use crate::session::{AnswerError, Handler};
+use crate::run::{Outlet, Run};
+use crate::session::{AnswerError, Handler, Sent};
 
 /// Events between turns that are kept for the next one; more would be an agent that speaks when it was not asked.
 const MOST_KEPT: usize = 1000;
@@ -26,6 +27,7 @@ const MOST_KEPT: usize = 1000;
 /// What the caller of a session orders.
 pub(crate) enum Order {
     Turn(TurnOrder),
+    Now(Box<Now>),
     Answer {
         request: RequestId,
         answer: Answer,
@@ -45,8 +47,17 @@ pub(crate) struct TurnOrder {
     pub(crate) place: OwnedSemaphorePermit,
 }
 
+/// Words that are to be said within the running turn, or else as a turn.
+pub(crate) struct Now {
+    pub(crate) turn: TurnOrder,
+    /// The caller's end of that turn.
+    pub(crate) run: Box<Run>,
+    pub(crate) told: oneshot::Sender<Sent>,
+}
+
 /// What an order asks of the agent in mid-turn.
 pub(super) enum Asked {
+    Steer { id: SteerId, prompt: Prompt },
     Answer { request: RequestId, answer: Answer },
     SetModel(String),
     SetPermissionMode(PermissionMode),
@@ -58,6 +69,10 @@ pub(crate) struct Desk {
     /// Nothing comes any more.
     closed: bool,
     turns: VecDeque<TurnOrder>,
+    /// Whether more can be said within the running turn.
+    pub(super) steers: bool,
+    /// What was said within the running turn, and is not known to be heard.
+    steering: VecDeque<(SteerId, Box<Now>)>,
     /// Requests of the agent that wait, and until when.
     open: BTreeMap<RequestId, Option<Instant>>,
     handler: Option<Handler>,
@@ -68,12 +83,22 @@ pub(crate) struct Desk {
     pub(super) frame: RunRequest,
 }
 
+impl Now {
+    fn into_turn(self) -> TurnOrder {
+        // If nobody waits for it any more, the run is dropped, and the turn is aborted.
+        _ = self.told.send(Sent::Turn(self.run));
+        self.turn
+    }
+}
+
 impl Desk {
     pub(crate) fn new(orders: mpsc::Receiver<Order>, handler: Option<Handler>, frame: RunRequest) -> Self {
         Self {
             orders,
             closed: false,
             turns: VecDeque::new(),
+            steers: false,
+            steering: VecDeque::new(),
             open: BTreeMap::new(),
             handler,
             handling: JoinSet::new(),
@@ -115,6 +140,13 @@ impl Desk {
     fn take(&mut self, order: Option<Order>) -> Option<Asked> {
         match order {
             Some(Order::Turn(turn)) => self.turns.push_back(turn),
+            Some(Order::Now(now)) if self.steers => {
+                let id = SteerId::from(Uuid::new_v4().to_string());
+                let prompt = now.turn.prompt.clone();
+                self.steering.push_back((id.clone(), now));
+                return Some(Asked::Steer { id, prompt });
+            }
+            Some(Order::Now(now)) => self.turns.push_front(now.into_turn()),
             Some(Order::Answer { request, answer, told }) => {
                 let waits = self.open.remove(&request).is_some();
                 // Who asked may have gone.
@@ -146,6 +178,34 @@ impl Desk {
         self.open.remove(&request).map(|_| Asked::Answer { request, answer })
     }
 
+    /// What was said within the turn is heard, or will not be.
+    pub(super) fn steered(&mut self, id: &SteerId, heard: bool) {
+        let Some(at) = self.steering.iter().position(|(other, _)| other == id) else { return };
+        let Some((_, now)) = self.steering.remove(at) else { return };
+        if heard {
+            // Who asked may have gone.
+            _ = now.told.send(Sent::Joined);
+        } else {
+            self.turns.push_front(now.into_turn());
+        }
+    }
+
+    /// The first of what was said too late, where the agent begins a turn with all of it. The rest is heard in that turn.
+    pub(super) fn steered_too_late(&mut self) -> Option<TurnOrder> {
+        let (_, first) = self.steering.pop_front()?;
+        for (_, now) in self.steering.drain(..) {
+            _ = now.told.send(Sent::Joined);
+        }
+        Some(first.into_turn())
+    }
+
+    /// The turn is over: whatever was not heard in it becomes turns.
+    pub(super) fn stop_steering(&mut self) {
+        for (_, now) in std::mem::take(&mut self.steering).into_iter().rev() {
+            self.turns.push_front(now.into_turn());
+        }
+    }
+
     /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.
     pub(super) fn note(&mut self, event: &Event, limit: Duration) {
         let request = match event {
@@ -169,6 +229,7 @@ impl Desk {
 
     /// The turn is over: nothing waits for an answer of the caller's any more. Gives what did.
     pub(super) fn clear(&mut self) -> Vec<RequestId> {
+        self.steers = false;
         self.handling.abort_all();
         self.handled.clear();
         std::mem::take(&mut self.open).into_keys().collect()

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor, TailReader};
-use teamster_protocol::event::{ErrorCode, Event, Failure, Warning, WarningCode};
+use teamster_protocol::event::{ErrorCode, Event, Failure, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input};
 use teamster_protocol::request::{Answer, Limits};
 use teamster_protocol::transcript::Cause;
@@ -43,6 +43,7 @@ struct Reins<'a> {
     /// Where this is a turn of a session: who says what else is wanted.
     desk: Option<&'a mut Desk>,
     reopen: bool,
+    begins: bool,
 }
 
 /// Until the leader has exited and what it wrote has been read; with a desk, until the turn is over at the latest.
@@ -70,7 +71,11 @@ pub(super) async fn attend(
         cause: None,
         desk,
         reopen: false,
+        begins: false,
     };
+    if let Some(desk) = &mut reins.desk {
+        desk.steers = reins.story.protocol.steers();
+    }
     for input in inputs {
         reins.tell(*input);
     }
@@ -84,7 +89,7 @@ pub(super) async fn attend(
         Ending::Forced(since) => Some(since),
         _ => None,
     };
-    Seen { cause: reins.cause.take(), forced, lives, reopen: reins.reopen }
+    Seen { cause: reins.cause.take(), forced, lives, reopen: reins.reopen, begins: reins.begins }
 }
 
 impl Reins<'_> {
@@ -93,6 +98,8 @@ impl Reins<'_> {
     async fn live(&mut self, streams: &mut Streams, outlet: &Outlet, started: Instant) -> bool {
         let deadline = (!self.limits.deadline.is_zero()).then(|| started + self.limits.deadline);
         let (mut listening, mut interrupted) = (true, false);
+        // What was read with the end of the turn before.
+        self.frames(&mut streams.output);
         loop {
             if self.is_answered() {
                 return true;
@@ -152,6 +159,10 @@ impl Reins<'_> {
     /// The caller of the session wants something in mid-turn.
     fn asked(&mut self, asked: Asked) {
         match asked {
+            Asked::Steer { id, prompt } if matches!(self.ending, Ending::No) => {
+                self.tell(Input::Command(Command::Steer { id: &id, prompt: &prompt }));
+            }
+            Asked::Steer { id, .. } => self.steered(&id, false),
             Asked::Answer { request, answer } => {
                 self.watchdog.activity(Instant::now());
                 self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
@@ -164,11 +175,12 @@ impl Reins<'_> {
     /// What the CLI wrote is in the pipe now. Others may hold it open and write too: they get the drain period.
     async fn drain(&mut self, streams: &mut Streams, outlet: &Outlet) {
         let until = Instant::now() + self.limits.drain;
+        self.rest(&mut streams.output);
         while streams.output_open {
             tokio::select! {
                 read = streams.output.fill() => {
                     streams.output_open = is_more(&read);
-                    self.frames(&mut streams.output);
+                    self.rest(&mut streams.output);
                 }
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
@@ -185,7 +197,7 @@ impl Reins<'_> {
             && let Ok(Some(count @ 1..)) = streams.output.fill_now()
         {
             left = left.saturating_sub(count);
-            self.frames(&mut streams.output);
+            self.rest(&mut streams.output);
         }
         while let Some(frame) = streams.output.finish() {
             self.frame(frame);
@@ -205,7 +217,16 @@ impl Reins<'_> {
         }
     }
 
+    /// What follows the end of a session's turn is left to the next one.
     fn frames(&mut self, output: &mut OutputReader) {
+        while !self.is_answered()
+            && let Some(frame) = output.next()
+        {
+            self.frame(frame);
+        }
+    }
+
+    fn rest(&mut self, output: &mut OutputReader) {
         while let Some(frame) = output.next() {
             self.frame(frame);
         }
@@ -263,10 +284,18 @@ impl Reins<'_> {
                     desk.withdraw(&request);
                 }
             }
+            Action::Steered { id, heard } => self.steered(&id, heard),
+            Action::Begin => self.begins = true,
             Action::Reopen => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),
             _ => {}
+        }
+    }
+
+    fn steered(&mut self, id: &SteerId, heard: bool) {
+        if let Some(desk) = &mut self.desk {
+            desk.steered(id, heard);
         }
     }
 

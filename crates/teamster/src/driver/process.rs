@@ -47,6 +47,8 @@ pub(super) struct Seen {
     pub(super) lives: bool,
     /// Whether another process is to go on with the conversation.
     pub(super) reopen: bool,
+    /// Whether the agent begins the next turn by itself.
+    pub(super) begins: bool,
 }
 
 /// What the CLI writes.
@@ -100,16 +102,15 @@ impl Process {
     pub(super) async fn idle(&mut self, protocol: &mut dyn Protocol, kept: &mut Kept) {
         let Self { tree, stdin, streams, .. } = self;
         loop {
+            // The first time, what was read with the end of the turn.
+            while let Some(frame) = streams.output.next() {
+                if let Frame::Line(line) | Frame::Unterminated(line) = frame {
+                    kept.tell(protocol, Input::Line(line), stdin);
+                }
+            }
             tokio::select! {
                 _ = tree.exited() => return,
-                read = streams.output.fill(), if streams.output_open => {
-                    streams.output_open = is_more(&read);
-                    while let Some(frame) = streams.output.next() {
-                        if let Frame::Line(line) | Frame::Unterminated(line) = frame {
-                            kept.tell(protocol, Input::Line(line), stdin);
-                        }
-                    }
-                }
+                read = streams.output.fill(), if streams.output_open => streams.output_open = is_more(&read),
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
                     while let Some(line) = streams.diagnostics.next_line() {

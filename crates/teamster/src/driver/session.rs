@@ -50,6 +50,8 @@ struct Warm {
     protocol: Box<dyn Protocol>,
     redactor: Arc<Redactor>,
     kept: Kept,
+    /// The agent has begun the next turn by itself.
+    begun: bool,
 }
 
 /// Drives a session to its end.
@@ -89,9 +91,12 @@ enum Next {
 
 impl SessionJob {
     async fn next(&mut self, warm: &mut Option<Warm>) -> Next {
-        let Some(Warm { process, protocol, kept, .. }) = warm else {
+        let Some(Warm { process, protocol, kept, begun, .. }) = warm else {
             return self.desk.turn(|_| {}).await.map_or(Next::Close, Next::Turn);
         };
+        if *begun && let Some(turn) = self.desk.steered_too_late() {
+            return Next::Turn(turn);
+        }
         let mut asked = Vec::new();
         let turn = tokio::select! {
             biased;
@@ -127,7 +132,7 @@ impl SessionJob {
         let live = prepare::start(launch, self.host.clone(), &frame.limits).await?;
         let (mut process, mut kept) = (Process::new(live), Kept::default());
         process.tell(&mut *protocol, &mut kept, Input::Started);
-        Ok(Some(Warm { process, protocol, redactor, kept }))
+        Ok(Some(Warm { process, protocol, redactor, kept, begun: false }))
     }
 
     /// Takes a turn, from its place among the runs to its `done`.
@@ -147,7 +152,8 @@ impl SessionJob {
         for warning in self.warnings.drain(..) {
             story.say(warning.into());
         }
-        if stopped {
+        // One that the agent has begun by itself has to be stopped.
+        if stopped && !warm.as_ref().is_some_and(|warm| warm.begun) {
             return story.end(&Ended::by(Cause::Aborted));
         }
         let ended = if self.spawns {
@@ -156,6 +162,9 @@ impl SessionJob {
             self.warm_turn(&prompt, &mut story, &outlet, warm, lost).await
         };
         self.desk.clear();
+        if !warm.as_ref().is_some_and(|warm| warm.begun) {
+            self.desk.stop_steering();
+        }
         if let Some(id) = story.transcript.session_id().cloned() {
             self.told.send_if_modified(|told| told.replace(id.clone()) != Some(id));
         }
@@ -185,19 +194,19 @@ impl SessionJob {
             }
             // An agent that had such a form when the session was opened has it still.
             let Some(ready) = warm.take() else { return Ended::default() };
-            let Warm { mut process, protocol, redactor, mut kept } = ready;
+            let Warm { mut process, protocol, redactor, mut kept, begun } = ready;
             story.redactor = Arc::clone(&redactor);
             story.listen_to(protocol);
             for event in kept.take() {
                 story.say(event);
             }
-            let send = Input::Command(Command::Send(prompt));
-            let seen =
-                attend(&mut process, &[send], story, &limits, outlet, Some(&mut self.desk), Instant::now()).await;
+            let send = [Input::Command(Command::Send(prompt))];
+            let inputs: &[_] = if begun { &[] } else { &send };
+            let seen = attend(&mut process, inputs, story, &limits, outlet, Some(&mut self.desk), Instant::now()).await;
             if seen.lives {
                 let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
                 let ended = Ended { cause: seen.cause, ..Ended::default() };
-                let left = Warm { process, protocol, redactor, kept };
+                let left = Warm { process, protocol, redactor, kept, begun: seen.begins };
                 if seen.reopen || story.panicked {
                     left.close(self).await;
                 } else {
@@ -246,6 +255,7 @@ impl Asked {
     fn command(&self) -> Input<'_> {
         Input::Command(match self {
             Self::Answer { request, answer } => Command::Answer { request, answer },
+            Self::Steer { id, prompt } => Command::Steer { id, prompt },
             Self::SetModel(model) => Command::SetModel(model),
             Self::SetPermissionMode(mode) => Command::SetPermissionMode(*mode),
         })

@@ -4,7 +4,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use crate::request::{Attachment, AttachmentKind, PromptMode, RequestError};
+use crate::event::SteerId;
+use crate::request::{Attachment, AttachmentKind, Prompt, PromptMode, RequestError};
 
 /// The id of our `initialize` request.
 pub(super) const INITIALIZE: &str = "teamster-initialize";
@@ -58,6 +59,16 @@ pub(super) fn user_message(
     attachments: &[Attachment],
     mode: PromptMode,
 ) -> Result<Vec<u8>, RequestError> {
+    Ok(line(&json!({ "type": "user", "message": message(prompt, attachments, mode)? })))
+}
+
+/// A prompt that is said while a turn runs. The CLI echoes it, by its uuid, when the model is about to hear it.
+pub(super) fn steering(id: &SteerId, prompt: &Prompt, mode: PromptMode) -> Result<Vec<u8>, RequestError> {
+    let message = message(&prompt.text, &prompt.attachments, mode)?;
+    Ok(line(&json!({ "type": "user", "message": message, "uuid": id.as_str() })))
+}
+
+fn message(prompt: &str, attachments: &[Attachment], mode: PromptMode) -> Result<Value, RequestError> {
     let mut blocks = attachments.iter().map(attachment_block).collect::<Result<Vec<_>, _>>()?;
     let text = |text: &str| json!({ "type": "text", "text": text });
     let content = match mode {
@@ -72,7 +83,7 @@ pub(super) fn user_message(
             Value::Array(blocks)
         }
     };
-    Ok(line(&json!({ "type": "user", "message": { "role": "user", "content": content } })))
+    Ok(json!({ "role": "user", "content": content }))
 }
 
 fn attachment_block(attachment: &Attachment) -> Result<Value, RequestError> {

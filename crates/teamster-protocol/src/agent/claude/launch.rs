@@ -45,6 +45,8 @@ pub(super) fn is_one_shot(request: &RunRequest) -> bool {
 /// A session: the same process, which asks over its streams where a run could only deny.
 pub(super) fn session(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let mut launch = launch(request, names)?;
+    // Tells when the model hears what is said while a turn runs.
+    launch.arg("--replay-user-messages");
     // What is to be read only asks for nothing: it denies.
     if request.permissions.mode != PermissionMode::ReadOnly {
         launch.arg("--permission-prompt-tool").arg("stdio");

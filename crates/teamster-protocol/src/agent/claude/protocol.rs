@@ -118,7 +118,13 @@ impl Stream {
                 }
             }
             ("assistant", _) => self.assistant(&serde_json::from_str(text)?, actions)?,
-            ("user", _) => user(&serde_json::from_str(text)?, actions),
+            ("user", _) => {
+                let line: MessageLine<'_> = serde_json::from_str(text)?;
+                if let Some(uuid) = line.uuid.as_deref().filter(|_| line.is_replay) {
+                    self.echoed(uuid, actions);
+                }
+                user(&line, actions);
+            }
             ("system", Some("init")) => self.init(serde_json::from_str(text)?, actions),
             ("system", subtype) => self.system(subtype.unwrap_or_default(), &serde_json::from_str(text)?, actions),
             ("result", _) => self.result(serde_json::from_str(text)?, actions),
@@ -392,12 +398,12 @@ impl Stream {
         let before = failure::Before { api_error: api_error.as_deref(), rate_limit: self.rate_limit.as_deref() };
         let judgement = failure::of_result(&line, before);
         actions.push(Action::Outcome(Box::new(self.tally.outcome(line, judgement))));
+        self.phase = Phase::Answered;
         match &mut self.session {
-            Some(session) => session.dialog.clear(actions),
+            Some(_) => self.turn_over(actions),
             None if self.speaks => actions.push(Action::CloseStdin),
             None => {}
         }
-        self.phase = Phase::Answered;
     }
 }
 
@@ -424,6 +430,10 @@ impl Protocol for Stream {
             Input::Diagnostic(_) => {}
             Input::Exited(exit) => self.exited(exit, actions),
         }
+    }
+
+    fn steers(&self) -> bool {
+        self.session.is_some()
     }
 }
 

@@ -82,6 +82,9 @@ pub(super) struct MessageLine<'a> {
     pub(super) error: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) supersedes: Vec<Text<'a>>,
+    /// An echo of what the CLI was told.
+    #[serde(default, rename = "isReplay")]
+    pub(super) is_replay: bool,
 }
 
 #[derive(Debug, Deserialize)]

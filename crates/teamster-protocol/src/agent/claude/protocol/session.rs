@@ -4,7 +4,7 @@ use super::super::control;
 use super::super::dialog::Dialog;
 use super::super::wire::{ControlRequestLine, ControlResponse};
 use super::{Actions, Phase, Stream, warning};
-use crate::event::{ErrorCode, Failure, WarningCode};
+use crate::event::{ErrorCode, Failure, SteerId, WarningCode};
 use crate::protocol::{Action, Command, Outcome};
 use crate::request::{Prompt, PromptMode};
 
@@ -12,11 +12,13 @@ use crate::request::{Prompt, PromptMode};
 pub(super) struct Session {
     prompt_mode: PromptMode,
     pub(super) dialog: Dialog,
+    /// What was said while the turn runs, and the model has not heard yet.
+    steering: Vec<SteerId>,
 }
 
 impl Session {
     pub(super) fn new(prompt_mode: PromptMode) -> Self {
-        Self { prompt_mode, dialog: Dialog::default() }
+        Self { prompt_mode, dialog: Dialog::default(), steering: Vec::new() }
     }
 }
 
@@ -24,6 +26,7 @@ impl Stream {
     pub(super) fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
         match command {
             Command::Send(prompt) => self.send(prompt, actions),
+            Command::Steer { id, prompt } => self.steer(id, prompt, actions),
             Command::Answer { request, answer } => {
                 actions.extend(self.session.as_mut().and_then(|session| session.dialog.answer(request, answer)));
             }
@@ -44,11 +47,45 @@ impl Stream {
                 return actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
             }
         }
+        self.next_turn();
+    }
+
+    fn next_turn(&mut self) {
         if self.phase == Phase::Answered {
             self.phase = Phase::Open;
         }
         (self.streamed, self.api_error, self.text_told) = (None, None, false);
         self.tally.next_turn();
+    }
+
+    fn steer(&mut self, id: &SteerId, prompt: &Prompt, actions: &mut Actions) {
+        let Some(session) = &mut self.session else { return };
+        match control::steering(id, prompt, session.prompt_mode) {
+            Ok(bytes) => {
+                session.steering.push(id.clone());
+                actions.push(Action::Write(bytes));
+            }
+            // As a turn of its own it can say what is wrong.
+            Err(_) => actions.push(Action::Steered { id: id.clone(), heard: false }),
+        }
+    }
+
+    /// The CLI echoes what it was told, when the model is about to hear it.
+    pub(super) fn echoed(&mut self, uuid: &str, actions: &mut Actions) {
+        let Some(session) = &mut self.session else { return };
+        if let Some(at) = session.steering.iter().position(|id| id.as_str() == uuid) {
+            actions.push(Action::Steered { id: session.steering.remove(at), heard: true });
+        }
+    }
+
+    /// A turn of the session is over. Whatever the model has not heard by now, the CLI begins the next one with.
+    pub(super) fn turn_over(&mut self, actions: &mut Actions) {
+        let Some(session) = &mut self.session else { return };
+        session.dialog.clear(actions);
+        if !std::mem::take(&mut session.steering).is_empty() {
+            actions.push(Action::Begin);
+            self.next_turn();
+        }
     }
 
     /// The CLI asks its host.

@@ -1,0 +1,65 @@
+//! What is said while a turn of a session runs.
+
+use std::fs::File;
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use teamster::{Event, Sent};
+use teamster_conformance::{BOUND, Lab};
+use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
+
+/// A model that calls a tool, which ends when there is a file, and then answers.
+async fn in_a_tool() -> Result<Lab> {
+    let waits = json!({"command": "until [ -e go ]; do sleep 0.05; done; echo gone", "description": "Wait"});
+    Lab::claude(Scenario::new().reply(Reply::new().tool("Bash", waits)).reply(Reply::new().text("Both heard."))).await
+}
+
+#[tokio::test]
+async fn what_is_sent_at_once_is_heard_after_the_tool_that_runs() -> Result<()> {
+    let lab = in_a_tool().await?;
+    let mut frame = lab.request("");
+    frame.permissions.allow = vec!["Bash".to_owned()];
+    let talk = lab.open(frame, |opening| opening)?;
+    let mut live = talk.send("Wait for it.")?;
+    live.until("the tool", |event| matches!(event, Event::ToolUse(_))).await?;
+    let sent = talk.session().send_now("And hurry.");
+    File::create(lab.project().join("go"))?;
+    let (sent, recording) = tokio::join!(tokio::time::timeout(BOUND, sent), live.finish());
+    let recording = recording?;
+    assert!(matches!(sent??, Sent::Joined));
+    assert_eq!(recording.result.text, "Both heard.");
+    let heard = recording.requests.last().context("no request")?;
+    // As a message of the system's, which says that the user said it.
+    let mut texts = heard.messages.iter().flat_map(Message::texts);
+    assert!(texts.any(|text| text.contains("And hurry.")), "{:?}", heard.messages.last());
+    talk.close().await
+}
+
+#[tokio::test]
+async fn what_is_sent_too_late_to_be_heard_is_the_next_turn() -> Result<()> {
+    let scenario = Reply::from_fn(|request: &ModelRequest| match request.prompts().last() {
+        Some(&"One.") => Reply::new().text("Only ").gate_before("more").text("the first."),
+        Some(&"Two.") => Reply::new().text("The second."),
+        _ => Reply::new().text("The third."),
+    });
+    let lab = Lab::claude(scenario).await?;
+    let talk = lab.open(lab.request(""), |opening| opening)?;
+    let first = talk.send("One.")?;
+    lab.provider().gate("more").wait_reached(BOUND).await?;
+    let third = talk.send("Three.")?;
+    let end = async {
+        lab.provider().gate("more").open();
+        first.finish().await
+    };
+    let (sent, first) = tokio::join!(tokio::time::timeout(BOUND, talk.session().send_now("Two.")), end);
+    assert_eq!(first?.result.text, "Only the first.");
+    let Sent::Turn(second) = sent?? else { bail!("it was heard in a turn that was over") };
+    assert_eq!(second.result().await.text, "The second.");
+    let third = third.finish().await?;
+    assert_eq!(third.result.text, "The third.");
+    let heard = third.requests.last().context("no request")?;
+    let prompts = heard.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts);
+    let prompts: Vec<_> = prompts.filter(|text| ["One.", "Two.", "Three."].contains(text)).collect();
+    assert_eq!(prompts, ["One.", "Two.", "Three."]);
+    talk.close().await
+}
