@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: the command line as typed; [`job`]: what it asks for, checked.
 //! - [`run`]: carries it out, under signals; [`render`]: shows it.
+//! - [`session`]: a conversation for a program, over standard input and output.
 //! - [`doctor`]: looks which agents can be run.
 //! - [`exit`]: what exit codes mean.
 //!
@@ -9,6 +10,7 @@
 //! drives the terminal; whatever ends the command, no process of its run is left.
 
 mod args;
+mod begin;
 mod config_files;
 mod doctor;
 mod exit;
@@ -16,6 +18,7 @@ mod job;
 mod leftovers;
 mod render;
 mod run;
+mod session;
 mod signals;
 
 use std::io::Write as _;
@@ -27,6 +30,7 @@ fn main() -> ExitCode {
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(cli) => match cli.command {
             Command::Run(args) => run::main(*args),
+            Command::Session(args) => session::main(*args),
             Command::Doctor(args) => doctor::main(&args),
             Command::Completions { shell } => completions(shell),
         },

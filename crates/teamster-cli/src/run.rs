@@ -3,16 +3,16 @@
 //! What is shown is written by a thread of its own. However slow its reader, signals are still heard and the agent's
 //! output is still taken; and a reader that takes nothing cannot hold the command once it was told to end.
 
-use std::future::pending;
 use std::io::{self, IsTerminal as _};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use teamster::{Event, Run, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::args::RunArgs;
+use crate::begin::{ASKED_TO_STOP, ENDING, LAST_WORDS, at, carry_out, refuse};
 use crate::exit;
 use crate::job::{self, Job, Machine};
 use crate::render::{Output, write_error};
@@ -20,12 +20,6 @@ use crate::signals::{Signal, Signals};
 
 /// Events that wait for the writer. Those behind them wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
-/// How long the last lines may take to be read once a run was ended at once.
-const LAST_WORDS: Duration = Duration::from_secs(3);
-
-const ASKED_TO_STOP: &str = "asked the agent to stop; Ctrl-C again ends it at once";
-const ENDING: &str = "ending the agent at once";
-
 /// What the writer is given.
 enum Item {
     /// An event with its place in the queue.
@@ -35,23 +29,10 @@ enum Item {
 
 /// Carries out the command and tells its exit code.
 pub(crate) fn main(args: RunArgs) -> u8 {
-    let job = match job::check(args, &mut Machine) {
-        Ok(job) => job,
-        Err(error) => return refuse(&error.to_string(), error.hint()),
-    };
-    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    match tokio.and_then(|tokio| tokio.block_on(run(job))) {
-        Ok(code) => code,
-        Err(error) => {
-            write_error(&mut anstream::stderr(), &error.to_string(), None);
-            exit::FAILURE
-        }
+    match job::check(args, &mut Machine) {
+        Ok(job) => carry_out(run(job)),
+        Err(error) => refuse(&error.to_string(), error.hint()),
     }
-}
-
-fn refuse(message: &str, hint: Option<&str>) -> u8 {
-    write_error(&mut anstream::stderr(), message, hint);
-    exit::USAGE
 }
 
 async fn run(job: Job) -> io::Result<u8> {
@@ -164,12 +145,5 @@ fn notify(notices: &mpsc::WeakUnboundedSender<Item>, text: &str) {
     let start = if io::stderr().is_terminal() { "\r" } else { "" };
     if let Some(notices) = notices.upgrade() {
         let _ = notices.send(Item::Notice(format!("{start}{text}")));
-    }
-}
-
-async fn at(time: Option<tokio::time::Instant>) {
-    match time {
-        Some(time) => tokio::time::sleep_until(time).await,
-        None => pending().await,
     }
 }

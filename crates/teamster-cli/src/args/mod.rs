@@ -4,7 +4,9 @@
 //! [`crate::request`]. Environment variables are clap's defaults here, so a flag wins over a variable, a variable
 //! never contradicts a flag, and an empty one counts as unset.
 
+mod frame;
 mod run;
+mod session;
 pub(crate) mod values;
 
 use std::ffi::OsString;
@@ -15,7 +17,9 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::doctor::DoctorArgs;
 
-pub(crate) use run::{Delivery, EvenAfter, Format, Mode, Permission, Prompt, RunArgs, Trust};
+pub(crate) use frame::{Delivery, FrameArgs, Mode, Permission, Prompt, Trust};
+pub(crate) use run::{EvenAfter, Format, RunArgs};
+pub(crate) use session::{SessionArgs, TalkArgs};
 
 /// Drive any AI agent CLI with one set of reins
 #[derive(Debug, clap::Parser)]
@@ -28,6 +32,7 @@ pub(crate) struct Cli {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Session(Box<SessionArgs>),
     Doctor(DoctorArgs),
     /// Print the completions of a shell, for its startup files
     #[command(after_help = "Example:  teamster completions bash > ~/.local/share/bash-completion/completions/teamster")]
@@ -37,7 +42,10 @@ pub(crate) enum Command {
     },
 }
 
-/// The variables that stand behind options of `run`, by the option's id.
+/// The commands that share the options of a run.
+const FRAMED: [&str; 2] = ["run", "session"];
+
+/// The variables that stand behind their options, by the option's id.
 const VARIABLES: [(&str, &str); 6] = [
     ("agent", "AGENT_BACKEND"),
     ("cli_path", "BACKEND_CLI_PATH"),
@@ -75,13 +83,17 @@ pub(crate) fn command(variable: impl Fn(&str) -> Option<OsString>) -> clap::Comm
             None => arg,
         })
     });
-    command.mut_subcommand("run", |run| {
-        VARIABLES.into_iter().fold(run, |run, (id, name)| {
-            let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return run };
-            run.mut_arg(id, |arg| match value.to_str() {
-                Some(list) if id == "allow_tool" => arg.default_values(values::rules(list)),
-                _ => arg.default_value(value),
-            })
+    FRAMED
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, |framed| with_variables(framed, &variable)))
+}
+
+fn with_variables(framed: clap::Command, variable: impl Fn(&str) -> Option<OsString>) -> clap::Command {
+    VARIABLES.into_iter().fold(framed, |framed, (id, name)| {
+        let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return framed };
+        framed.mut_arg(id, |arg| match value.to_str() {
+            Some(list) if id == "allow_tool" => arg.default_values(values::rules(list)),
+            _ => arg.default_value(value),
         })
     })
 }

@@ -2,6 +2,27 @@ use insta::assert_snapshot;
 
 use super::*;
 
+#[test]
+fn what_makes_no_sense_in_a_session_is_no_option_of_it() {
+    for option in [&["--retries", "1"][..], &["--batch"], &["--output", "json"], &["--attach", "a"], &["hello"]] {
+        let argv: Vec<&str> = std::iter::once(&"session").chain(option).copied().collect();
+        assert!(said(&argv).starts_with("error: unexpected argument"), "{option:?}");
+    }
+}
+
+#[test]
+fn variables_stand_behind_the_options_of_every_command_that_has_them() {
+    for name in FRAMED {
+        let variable = |variable: &str| (variable == "AGENT_BACKEND").then(|| "codex".into());
+        let frame = match parse(["teamster", name].map(Into::into), variable).expect("no fault").command {
+            Command::Run(args) => args.frame,
+            Command::Session(args) => args.talk.frame,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(frame.agent, "codex", "{name}");
+    }
+}
+
 /// What the command line says of itself, on a terminal of 80 columns.
 fn said(argv: &[&str]) -> String {
     let argv = std::iter::once("teamster").chain(argv.iter().copied());
@@ -16,10 +37,12 @@ fn the_parser_is_sound() {
 
 #[test]
 fn short_help_fits_one_screen() {
-    let help = said(&["run", "-h"]);
-    assert_snapshot!("run_short_help", help);
-    assert!(help.lines().count() <= 46, "{} lines", help.lines().count());
-    assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    for command in FRAMED {
+        let help = said(&[command, "-h"]);
+        assert_snapshot!(format!("{command}_short_help"), help);
+        assert!(help.lines().count() <= 46, "{} lines", help.lines().count());
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+    }
 }
 
 #[test]
@@ -29,6 +52,7 @@ fn long_help_tells_all() {
     for (_, name) in VARIABLES {
         assert!(help.contains(name), "{name} is not explained");
     }
+    assert_snapshot!("session_long_help", said(&["session", "--help"]));
 }
 
 #[test]
@@ -40,6 +64,7 @@ fn the_command_lists_its_subcommands() {
 
     Commands:
       run          Give an agent one prompt and show what it does
+      session      Hold a conversation for a program: JSON commands in, events out
       doctor       Look which agents can be run here
       completions  Print the completions of a shell, for its startup files
       help         Print this message or the help of the given subcommand(s)

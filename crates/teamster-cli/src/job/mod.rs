@@ -15,7 +15,7 @@ use teamster::request::{
 
 pub(crate) use inputs::{Inputs, Machine};
 
-use crate::args::{Delivery, EvenAfter, Format, Mode, Permission, Prompt, RunArgs, Trust};
+use crate::args::{Delivery, EvenAfter, Format, FrameArgs, Mode, Permission, Prompt, RunArgs, TalkArgs, Trust};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -23,6 +23,14 @@ pub(crate) struct Job {
     pub(crate) agent: String,
     pub(crate) request: RunRequest,
     pub(crate) format: Format,
+}
+
+/// The conversation that is to be held.
+#[derive(Debug)]
+pub(crate) struct Talk {
+    pub(crate) agent: String,
+    /// What its turns have in common.
+    pub(crate) frame: RunRequest,
 }
 
 /// Why nothing was started.
@@ -58,7 +66,36 @@ impl UsageError {
 
 /// Checks arguments and reads what they point to, the prompt last.
 pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, UsageError> {
-    let here = inputs.here().map_err(|source| unreadable("the working directory", source))?;
+    let RunArgs { prompt: typed, words, frame: typed_frame, attach, retries, retry_even_after, output, batch, .. } =
+        args;
+    let Talk { agent, frame: mut request } = frame(typed_frame, inputs)?;
+    let here = here(inputs)?;
+    request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&here, path))).collect();
+    if batch {
+        request.output = OutputMode::Batch;
+    }
+    request.retries.max = retries.unwrap_or_default();
+    request.retries.even_after = match retry_even_after {
+        None => request::EvenAfter::Nothing,
+        Some(EvenAfter::Prompt) => request::EvenAfter::Prompt,
+        Some(EvenAfter::Tools) => request::EvenAfter::Tools,
+    };
+    request.prompt = prompt(typed, &words, inputs)?;
+    request.validate()?;
+    Ok(Job { agent, request, format: output })
+}
+
+/// Checks the arguments of a conversation and reads what they point to.
+pub(crate) fn check_talk(args: TalkArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
+    let mut talk = frame(args.frame, inputs)?;
+    talk.frame.limits.answer = args.answer_timeout.unwrap_or(talk.frame.limits.answer);
+    talk.frame.validate_session()?;
+    Ok(talk)
+}
+
+/// What a run and a session have in common.
+fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
+    let here = here(inputs)?;
     let mut request = RunRequest::default();
     request.model = args.model;
     request.effort = args.effort;
@@ -85,7 +122,6 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     request.max_budget_usd = args.max_budget;
     request.cwd = args.cwd.map(|path| absolute(&here, path));
     request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&here, path)).collect();
-    request.attachments = args.attach.into_iter().map(|path| Attachment::Path(absolute(&here, path))).collect();
     request.cli_path = args.cli_path.map(|path| program(&here, path));
     request.cli_args = args.cli_arg;
     request.env = args.env.into_iter().collect();
@@ -94,11 +130,7 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
         (None, true) => Inherit::WithholdKeys { keep: args.keep_key },
         (None, false) => Inherit::All,
     };
-    request.output = match (args.batch, args.whole_messages) {
-        (true, _) => OutputMode::Batch,
-        (false, true) => OutputMode::Messages,
-        (false, false) => OutputMode::Stream,
-    };
+    request.output = if args.whole_messages { OutputMode::Messages } else { OutputMode::Stream };
     request.background = if args.keep_background { Background::Keep } else { Background::End };
     let limits = &mut request.limits;
     for (limit, value) in [
@@ -110,20 +142,16 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     ] {
         *limit = value.unwrap_or(*limit);
     }
-    request.retries.max = args.retries.unwrap_or_default();
-    request.retries.even_after = match args.retry_even_after {
-        None => request::EvenAfter::Nothing,
-        Some(EvenAfter::Prompt) => request::EvenAfter::Prompt,
-        Some(EvenAfter::Tools) => request::EvenAfter::Tools,
-    };
     request.system_prompt = text_or_file(args.system_prompt, args.system_prompt_file, inputs)?;
     request.append_system_prompt = text_or_file(args.append_system_prompt, args.append_system_prompt_file, inputs)?;
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    request.prompt = prompt(args.prompt, &args.words, inputs)?;
-    request.validate()?;
-    Ok(Job { agent: args.agent, request, format: args.output })
+    Ok(Talk { agent: args.agent, frame: request })
+}
+
+fn here(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {
+    inputs.here().map_err(|source| unreadable("the working directory", source))
 }
 
 fn conversation(resume: Option<String>, fork: bool, continue_last: bool) -> Conversation {

@@ -1,6 +1,6 @@
 //! What went wrong, in one line, and what to do about it.
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 
 use anstyle::{AnsiColor, Style};
 use teamster::event::{ErrorCode, Failure, RunResult};
@@ -24,6 +24,14 @@ pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &Run
 /// Says why nothing was started.
 pub(crate) fn write_error(err: &mut dyn Write, message: &str, hint: Option<&str>) {
     write_lines(err, ERROR, "error", &one_line(message), hint);
+}
+
+/// Says something to the person at the terminal.
+pub(crate) fn write_notice(text: &str) {
+    let mut err = anstream::stderr();
+    // The terminal has written `^C` at the beginning of the line.
+    let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
+    let _ = writeln!(err, "{start}{text}").and_then(|()| err.flush());
 }
 
 fn write_lines(err: &mut dyn Write, style: Style, label: &str, message: &str, hint: Option<&str>) {

@@ -23,7 +23,7 @@ impl Renderer for Json {
 ///
 /// JSON demands that control characters below U+0020 are escaped; terminals obey those from U+007F to U+009F as well.
 /// They stand in strings alone, so to escape them changes nothing for a reader.
-pub(super) fn write_document(document: &str, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_document(document: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::with_capacity(document.len() + 1);
     for character in document.chars() {
         if matches!(character, '\u{7f}'..='\u{9f}') {

@@ -19,7 +19,8 @@ use teamster::event::Failure;
 
 use crate::args::Format;
 
-pub(crate) use failure::write_error;
+pub(crate) use failure::{write_error, write_notice};
+pub(crate) use json::write_document;
 
 /// A format.
 pub(crate) trait Renderer: Send {

@@ -18,11 +18,16 @@ pub(crate) const ANSWER: &str = "read -r opening; read -r prompt; cat \"$CAPTURE
 
 /// `teamster run` with this script as the agent's CLI and nothing else in its environment.
 pub(crate) fn teamster(script: &str, args: &[&str]) -> Command {
+    command("run", script, args)
+}
+
+/// The same with another command.
+pub(crate) fn command(name: &str, script: &str, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teamster"));
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("FAKE_CLI", script);
     command.env("BACKEND_CLI_PATH", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-cli.sh"));
     command.env("CAPTURE", capture("text"));
-    command.arg("run").args(args).stdin(Stdio::null());
+    command.arg(name).args(args).stdin(Stdio::null());
     command
 }
 
@@ -67,6 +72,17 @@ impl Running {
     /// Writes to standard input, and ends it.
     pub(crate) fn type_in(&mut self, text: &[u8]) {
         self.child.stdin.take().unwrap().write_all(text).unwrap();
+    }
+
+    /// Writes a line to standard input, which stays open.
+    pub(crate) fn say(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    /// Waits for the end and gives the exit code.
+    pub(crate) fn wait_for_exit(&mut self) -> Option<i32> {
+        wait(&mut self.child)
     }
 
     /// Waits for a line on standard output.

@@ -15,4 +15,5 @@ mod ends;
 mod formats;
 mod inputs;
 mod merge_restore;
+mod session;
 mod signals;

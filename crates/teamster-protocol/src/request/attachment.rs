@@ -72,5 +72,5 @@ fn to_base64<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Erro
 
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    BASE64_STANDARD.decode(text).map_err(serde::de::Error::custom)
+    BASE64_STANDARD.decode(text).map_err(|error| serde::de::Error::custom(format!("data is not base64: {error}")))
 }

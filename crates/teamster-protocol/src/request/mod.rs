@@ -1,6 +1,7 @@
 //! What a caller asks for: one prompt with everything around it, checked before anything is started.
 
 mod attachment;
+mod command;
 mod environment;
 mod limits;
 mod mcp;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use attachment::{Attachment, AttachmentKind};
+pub use command::{Decision, NoAnswer, SessionCommand};
 pub use environment::{BASE_VARIABLES, Inherit, is_named};
 pub use limits::Limits;
 pub use mcp::{McpEndpoint, McpServer, McpTransport};

@@ -7,7 +7,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use serde_json::{Map, Value};
 use teamster_protocol::event::Event;
-use teamster_protocol::request::RunRequest;
+use teamster_protocol::request::{RunRequest, SessionCommand};
 
 use crate::drive::{events, replay};
 use crate::replay::for_each_capture;
@@ -49,9 +49,17 @@ fn request_schema() -> Value {
     schema::<RunRequest>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
+fn command_schema() -> Value {
+    schema::<SessionCommand>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
 #[test]
 fn the_schemas_in_docs_are_current() {
-    for (name, schema) in [("event.schema.json", event_schema()), ("request.schema.json", request_schema())] {
+    for (name, schema) in [
+        ("event.schema.json", event_schema()),
+        ("request.schema.json", request_schema()),
+        ("session-command.schema.json", command_schema()),
+    ] {
         let path = docs().join(name);
         if std::env::var_os("UPDATE_DOCS").is_some() {
             fs::create_dir_all(docs()).unwrap();
@@ -112,6 +120,34 @@ fn a_request_as_it_is_written_follows_the_schema() {
     assert_eq!(valid(&schema, &schema, &value), Ok(()));
     assert_eq!(valid(&schema, &schema, &serde_json::to_value(request).unwrap()), Ok(()));
     assert!(valid(&schema, &schema, &serde_json::json!({"prompt": "x", "permisions": {}})).is_err());
+}
+
+#[test]
+fn a_command_as_it_is_read_follows_the_schema_and_what_is_refused_does_not() {
+    let schema = command_schema();
+    for (text, good) in [
+        (r#"{"type": "send", "text": "a", "attachments": [{"path": "a.png"}], "id": "1"}"#, true),
+        (r#"{"type": "answer", "requestId": "r", "decision": "allow_always"}"#, true),
+        (r#"{"type": "answer", "requestId": "r", "choices": {"q": ["a", "b"]}}"#, true),
+        (r#"{"type": "set_permission_mode", "mode": "read-only"}"#, true),
+        (r#"{"type": "interrupt"}"#, true),
+        (r#"{"type": "close", "id": "2"}"#, true),
+        (r#"{"type": "close", "now": true}"#, false),
+        (r#"{"type": "send"}"#, false),
+        (r#"{"type": "send", "text": "a", "txt": "b"}"#, false),
+        (r#"{"type": "send", "text": "a", "id": 1}"#, false),
+        (r#"{"type": "answer", "requestId": "r", "decision": "yes"}"#, false),
+        (r#"{"type": "stop"}"#, false),
+        (r#"{"text": "a"}"#, false),
+    ] {
+        let value: Value = serde_json::from_str(text).unwrap();
+        let read = serde_json::from_value::<SessionCommand>(value.clone());
+        assert_eq!((read.is_ok(), valid(&schema, &schema, &value).is_ok()), (good, good), "{text}: {read:?}");
+        if let Ok(command) = read {
+            let back = serde_json::to_value(&command).unwrap();
+            assert_eq!(serde_json::from_value::<SessionCommand>(back).unwrap(), command, "{text}");
+        }
+    }
 }
 
 /// Validates by the part of JSON Schema that our schemas use; a keyword beyond it is an error, so that nothing is passed

@@ -1,0 +1,349 @@
+//! `teamster session`: a conversation for a program, one command a line in and one event a line out.
+//!
+//! One loop: it takes commands, events of the running turn and signals, and hands lines to the writer. Events are taken
+//! when no line waits, so that a slow reader is waited for where the library waits for it; commands and signals are heard
+//! all the same.
+//!
+//! Invariants: each turn that was taken ends in one `done`; a command that is not followed is one `error` and ends nothing;
+//! when nobody can answer any more, what the agent asks is denied.
+
+mod command;
+mod input;
+mod output;
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use teamster::event::RequestId;
+use teamster::request::{Answer, Prompt, SessionCommand};
+use teamster::{AnswerError, Event, Run, Runtime, SendError, Session};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use self::command::{Origin, Refusal};
+use self::input::{Content, Line};
+use self::output::Gone;
+use crate::args::SessionArgs;
+use crate::begin::{self, ASKED_TO_STOP, ENDING, LAST_WORDS, refuse};
+use crate::exit;
+use crate::job::{self, Machine, Talk};
+use crate::render::{write_error, write_notice};
+use crate::signals::{Signal, Signals};
+
+/// Lines that may wait for the writer before no command is read any more.
+const WAITING_LINES: usize = 64;
+
+/// Carries out the command and tells its exit code.
+pub(crate) fn main(args: SessionArgs) -> u8 {
+    match job::check_talk(args.talk, &mut Machine) {
+        Ok(talk) => begin::carry_out(hold(talk)),
+        Err(error) => refuse(&error.to_string(), error.hint()),
+    }
+}
+
+async fn hold(talk: Talk) -> io::Result<u8> {
+    let runtime = Runtime::new();
+    // Before anything is started: from now on no signal leaves something behind.
+    let mut signals = Signals::catch()?;
+    let (lines, written) = output::start()?;
+    let (commands, reader) = (input::start()?, output::watch_reader()?);
+    let patience = talk.frame.limits.grace + LAST_WORDS;
+    let session = match runtime.open(&talk.agent, talk.frame) {
+        Ok(session) => session,
+        Err(error) => return Ok(refuse(&error.to_string(), None)),
+    };
+    let mut conversation = Conversation::new(&session);
+    let end = conversation.hold(commands, &lines, reader, &mut signals, patience).await;
+    let code = if conversation.stopped { exit::INTERRUPTED } else { conversation.code };
+    drop(conversation);
+    drop(lines);
+    let code = match end {
+        End::Closed => {
+            close(session, &mut signals).await;
+            written_whole(written, &mut signals, code).await
+        }
+        End::NoReader => {
+            drop(session);
+            how_it_was_written(written.await, exit::NO_READER)
+        }
+        End::GivenUp => exit::INTERRUPTED,
+    };
+    runtime.shutdown().await;
+    Ok(code)
+}
+
+/// Ends the session; a signal meanwhile ends it harder.
+async fn close(session: Session, signals: &mut Signals) {
+    tokio::select! {
+        () = session.close() => {}
+        _ = signals.next() => {}
+    }
+}
+
+/// Waits for the last lines to be read; a signal ends that.
+async fn written_whole(written: oneshot::Receiver<io::Result<()>>, signals: &mut Signals, code: u8) -> u8 {
+    tokio::select! {
+        end = written => how_it_was_written(end, code),
+        _ = signals.next() => exit::INTERRUPTED,
+    }
+}
+
+fn how_it_was_written(end: Result<io::Result<()>, oneshot::error::RecvError>, code: u8) -> u8 {
+    match end {
+        Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+            write_error(&mut anstream::stderr(), &format!("cannot write to standard output: {error}"), None);
+            exit::FAILURE
+        }
+        Ok(Err(_)) => exit::NO_READER,
+        _ => code,
+    }
+}
+
+/// How a conversation came to its end.
+enum End {
+    /// Every turn has had its `done`.
+    Closed,
+    /// Nobody reads what is said.
+    NoReader,
+    /// It was told to end at once, and nobody reads the last lines.
+    GivenUp,
+}
+
+/// How much more is to come from the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listening {
+    /// Everything.
+    ToAll,
+    /// No more turns: it has closed the session.
+    ToAnswers,
+    /// Nothing.
+    No,
+}
+
+/// A turn that was sent.
+struct Turn {
+    id: Option<String>,
+    run: Run,
+}
+
+/// An answer on its way to the agent.
+struct Answering<'a> {
+    /// The command, if it was one.
+    origin: Option<Origin>,
+    answer: Pin<Box<dyn Future<Output = Result<(), AnswerError>> + Send + 'a>>,
+}
+
+struct Conversation<'a> {
+    session: &'a Session,
+    /// In order; the first one runs.
+    turns: VecDeque<Turn>,
+    /// Lines for the writer.
+    lines: VecDeque<String>,
+    /// What the running turn asks, and nobody has answered.
+    asked: Vec<RequestId>,
+    answering: Option<Answering<'a>>,
+    listening: Listening,
+    /// A signal came.
+    stopped: bool,
+    /// Of the last turn that has ended.
+    code: u8,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(session: &'a Session) -> Self {
+        Self {
+            session,
+            turns: VecDeque::new(),
+            lines: VecDeque::new(),
+            asked: Vec::new(),
+            answering: None,
+            listening: Listening::ToAll,
+            stopped: false,
+            code: exit::SUCCESS,
+        }
+    }
+
+    /// Until the session was closed and every turn has ended.
+    async fn hold(
+        &mut self,
+        mut commands: mpsc::Receiver<Line>,
+        lines: &mpsc::Sender<String>,
+        mut reader: oneshot::Receiver<Gone>,
+        signals: &mut Signals,
+        patience: Duration,
+    ) -> End {
+        let mut give_up = None;
+        while !self.is_over() {
+            self.deny_for_nobody();
+            let hears = self.listening != Listening::No && self.answering.is_none() && self.lines.len() < WAITING_LINES;
+            tokio::select! {
+                place = lines.reserve(), if !self.lines.is_empty() => match place {
+                    Ok(place) => place.send(self.lines.pop_front().unwrap_or_default()),
+                    Err(_) => return End::NoReader,
+                },
+                () = gone(&mut reader) => return End::NoReader,
+                event = next(&mut self.turns), if self.lines.is_empty() => self.event(event.as_ref()),
+                line = commands.recv(), if hears => self.line(line),
+                answered = answered(&mut self.answering) => self.answered(answered),
+                () = begin::at(give_up) => return End::GivenUp,
+                signal = signals.next() => {
+                    self.listening = Listening::No;
+                    let again = std::mem::replace(&mut self.stopped, true) && signal == Signal::Interrupt;
+                    for turn in &self.turns {
+                        if again { turn.run.control().abort() } else { turn.run.control().interrupt() }
+                    }
+                    if again && give_up.is_none() {
+                        give_up = Some(Instant::now() + patience);
+                        write_notice(ENDING);
+                    } else if signal == Signal::Interrupt && !self.turns.is_empty() {
+                        write_notice(ASKED_TO_STOP);
+                    }
+                }
+            }
+        }
+        End::Closed
+    }
+
+    fn is_over(&self) -> bool {
+        self.listening != Listening::ToAll && self.turns.is_empty() && self.lines.is_empty()
+    }
+
+    /// The running turn says something.
+    fn event(&mut self, event: Option<&Event>) {
+        let Some(turn) = self.turns.front() else { return };
+        match event {
+            Some(Event::PermissionRequest(request)) => self.asked.push(request.request_id.clone()),
+            Some(Event::Question(question)) => self.asked.push(question.request_id.clone()),
+            Some(Event::Done(done)) => self.code = exit::of_result(&done.result),
+            _ => {}
+        }
+        if let Some(event) = event {
+            self.lines.push_back(output::event(event, turn.id.as_deref()));
+        }
+        if matches!(event, None | Some(Event::Done(_))) {
+            self.turns.pop_front();
+            self.asked.clear();
+        }
+    }
+
+    /// The program says something, or will not say anything any more.
+    fn line(&mut self, line: Option<Line>) {
+        let Some(Line { number, content }) = line else {
+            self.listening = Listening::No;
+            return;
+        };
+        let nameless = Origin { line: number, id: None };
+        let followed = match content {
+            Content::Bytes(bytes) => match command::read(number, &bytes) {
+                None => Ok(()),
+                Some(read) => read.and_then(|(origin, command)| self.follow(origin, command)),
+            },
+            Content::TooLong(length) => Err(nameless.refuse(format!(
+                "it has {length} bytes, more than the {} that a line may have",
+                input::MAX_LINE_BYTES
+            ))),
+            Content::Failed(error) => {
+                self.listening = Listening::No;
+                Err(nameless.refuse(format!("standard input cannot be read any more: {error}")))
+            }
+        };
+        if let Err(refusal) = followed {
+            self.lines.push_back(output::refusal(&refusal));
+        }
+    }
+
+    fn follow(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Refusal> {
+        match command {
+            SessionCommand::Send { .. } if self.listening == Listening::ToAnswers => {
+                Err(origin.refuse("the session was closed: no more turns are taken"))
+            }
+            SessionCommand::Send { text, attachments, id } => {
+                let mut prompt = Prompt::from(text);
+                prompt.attachments = attachments;
+                let run = self.session.send(prompt).map_err(|error| not_sent(origin, &error))?;
+                self.turns.push_back(Turn { id, run });
+                Ok(())
+            }
+            SessionCommand::Interrupt { .. } => match self.turns.front() {
+                Some(turn) => {
+                    turn.run.control().interrupt();
+                    Ok(())
+                }
+                None => Err(origin.refuse("no turn is running")),
+            },
+            SessionCommand::Answer { request_id, decision, choices, message, input, .. } => {
+                match Answer::of_parts(decision, choices, message, input) {
+                    Ok(answer) => {
+                        self.answer(Some(origin), request_id, answer);
+                        Ok(())
+                    }
+                    Err(error) => Err(origin.refuse(error.to_string())),
+                }
+            }
+            SessionCommand::SetModel { model, .. } => {
+                self.session.set_model(model).map_err(|error| not_sent(origin, &error))
+            }
+            SessionCommand::SetPermissionMode { mode, .. } => {
+                self.session.set_permission_mode(mode).map_err(|error| not_sent(origin, &error))
+            }
+            SessionCommand::Close { .. } => {
+                self.listening = Listening::ToAnswers;
+                Ok(())
+            }
+            _ => Err(origin.refuse("the command is not known")),
+        }
+    }
+
+    fn answer(&mut self, origin: Option<Origin>, request: RequestId, answer: Answer) {
+        self.asked.retain(|asked| *asked != request);
+        self.answering = Some(Answering { origin, answer: Box::pin(self.session.answer(request, answer)) });
+    }
+
+    fn answered(&mut self, (origin, outcome): (Option<Origin>, Result<(), AnswerError>)) {
+        // Of what was denied for nobody, some may have been over already.
+        if let (Some(origin), Err(error)) = (origin, outcome) {
+            self.lines.push_back(output::refusal(&origin.refuse(error.to_string())));
+        }
+    }
+
+    /// Denies what is asked when no answer can come any more.
+    fn deny_for_nobody(&mut self) {
+        if self.listening == Listening::No
+            && self.answering.is_none()
+            && let Some(request) = self.asked.pop()
+        {
+            let message = Some("Nobody is there any more who could answer.".to_owned());
+            self.answer(None, request, Answer::Deny { message });
+        }
+    }
+}
+
+fn not_sent(origin: Origin, error: &SendError) -> Refusal {
+    Refusal { passes: matches!(error, SendError::Busy), ..origin.refuse(error.to_string()) }
+}
+
+/// Waits until nobody reads any more. Can be dropped and called again at any time.
+async fn gone(reader: &mut oneshot::Receiver<Gone>) {
+    if !reader.is_terminated() && reader.await.is_ok() {
+        return;
+    }
+    pending::<()>().await;
+}
+
+/// The next event of the running turn.
+async fn next(turns: &mut VecDeque<Turn>) -> Option<Event> {
+    match turns.front_mut() {
+        Some(turn) => turn.run.next().await,
+        None => pending().await,
+    }
+}
+
+/// How the answer fared that is on its way. Can be dropped and called again at any time.
+async fn answered(answering: &mut Option<Answering<'_>>) -> (Option<Origin>, Result<(), AnswerError>) {
+    let Some(Answering { answer, .. }) = answering else { return pending().await };
+    let outcome = answer.await;
+    (answering.take().and_then(|answering| answering.origin), outcome)
+}

@@ -1,0 +1,93 @@
+//! Lines of standard output, written by a thread of their own, each at once.
+
+use std::io::{self, Write as _};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use serde::Serialize;
+use teamster::Event;
+use teamster::event::{ErrorCode, Failure};
+use tokio::sync::{mpsc, oneshot};
+
+use super::command::Refusal;
+use crate::render::write_document;
+
+/// Lines that wait for the writer.
+const WAITING_LINES: usize = 16;
+
+/// An event of a turn, as it is written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    #[serde(flatten)]
+    event: &'a Event,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+}
+
+/// What is said of a command that is not followed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Refused<'a> {
+    #[serde(flatten)]
+    event: &'a Event,
+    line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_id: Option<&'a str>,
+}
+
+/// An event as a line.
+pub(super) fn event(event: &Event, turn: Option<&str>) -> String {
+    document(&Told { event, turn_id: turn })
+}
+
+/// A refusal as a line.
+pub(super) fn refusal(refusal: &Refusal) -> String {
+    let Refusal { origin, problem, passes } = refusal;
+    let mut failure = Failure::new(ErrorCode::InvalidRequest, format!("line {}: {problem}", origin.line));
+    failure.retryable = Some(*passes);
+    let event = Event::Error(Box::new(failure));
+    document(&Refused { event: &event, line: origin.line, command_id: origin.id.as_deref() })
+}
+
+/// Every key is a string, so nothing here can fail.
+fn document(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Starts the writer. The channel closes when nothing can be written any more; the writer's end tells why it ended.
+pub(super) fn start() -> io::Result<(mpsc::Sender<String>, oneshot::Receiver<io::Result<()>>)> {
+    let (sender, mut lines) = mpsc::channel::<String>(WAITING_LINES);
+    let (end, written) = oneshot::channel();
+    let mut write = move || {
+        let mut out = io::stdout().lock();
+        while let Some(line) = lines.blocking_recv() {
+            write_document(&line, &mut out)?;
+        }
+        out.flush()
+    };
+    std::thread::Builder::new().name("writer".to_owned()).spawn(move || drop(end.send(write())))?;
+    Ok((sender, written))
+}
+
+/// Watches standard output for its reader, from a thread that nobody waits for: the channel tells when nobody reads any more,
+/// though nothing is written meanwhile.
+pub(super) fn watch_reader() -> io::Result<oneshot::Receiver<Gone>> {
+    let (tell, reader) = oneshot::channel();
+    let watch = move || {
+        let out = io::stdout();
+        // What is told unasked is told always: errors and hang-ups.
+        let mut watched = [PollFd::new(&out, PollFlags::empty())];
+        while matches!(poll(&mut watched, None), Err(Errno::INTR)) {}
+        if watched.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
+            // The conversation may be over.
+            _ = tell.send(Gone);
+        }
+    };
+    std::thread::Builder::new().name("watch".to_owned()).spawn(watch)?;
+    Ok(reader)
+}
+
+/// Nobody reads any more.
+#[derive(Debug)]
+pub(super) struct Gone;
