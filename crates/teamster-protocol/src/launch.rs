@@ -24,6 +24,8 @@ pub struct Launch {
     pub stdin: Stdin,
     /// Which stream carries the protocol; the other one is diagnostics.
     pub protocol_stream: ProtocolStream,
+    /// The server that the CLI starts, where the protocol is spoken over one.
+    pub server: Option<LocalServer>,
     /// Files to write before the start, with mode 0600 in a directory of the run's own that is gone after it.
     pub files: Vec<PrivateFile>,
     /// A directory of the run's own that stands in for the user's home, for a CLI that takes its settings only from there.
@@ -43,6 +45,7 @@ impl Launch {
             cwd: None,
             stdin: Stdin::Closed,
             protocol_stream: ProtocolStream::Stdout,
+            server: None,
             files: Vec::new(),
             stand_in: None,
             config_files: Vec::new(),
@@ -141,6 +144,15 @@ pub enum ProtocolStream {
     Stdout,
     /// Standard error: some CLIs write their result document there when they fail.
     Stderr,
+}
+
+/// How a server that the CLI starts on this machine knows us: by a password that is made for the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalServer {
+    /// The user's name there.
+    pub user: &'static str,
+    /// The variable by which the CLI gets the password.
+    pub password_variable: &'static str,
 }
 
 /// A file for the CLI's eyes only.

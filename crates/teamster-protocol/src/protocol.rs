@@ -20,12 +20,38 @@ pub enum Input<'a> {
     /// A line came beside the protocol stream: what the CLI says of itself. It may be cut, and come before or after the line of
     /// the protocol stream that it belongs to.
     Diagnostic(&'a [u8]),
+    /// The CLI's server said something, or cannot be reached; only where the launch has [one](crate::launch::Launch::server).
+    Server(FromServer<'a>),
     /// The caller wants the turn to end soon, politely.
     Interrupt,
     /// In a session, and only there: what the caller wants.
     Command(Command<'a>),
     /// The process is gone and everything it wrote has been read. The last input.
     Exited(ExitReport<'a>),
+}
+
+/// What is heard of a server that the CLI started.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum FromServer<'a> {
+    /// The CLI's server answered a [call](Action::Call). What it said in its diagnostics before has been told.
+    Reply {
+        /// The call.
+        call: CallId,
+        /// The status of HTTP.
+        status: u16,
+        /// The whole body.
+        body: &'a [u8],
+    },
+    /// The data of one event of the stream that was [asked for](Action::Listen).
+    Event(&'a [u8]),
+    /// A call of the CLI's server broke, or the stream of its events did, though the process lives on.
+    Unreachable {
+        /// The call; `None` if it is the stream or the server itself.
+        call: Option<CallId>,
+        /// What happened.
+        why: &'a str,
+    },
 }
 
 /// What the caller of a session wants.
@@ -81,6 +107,19 @@ pub enum Action {
     Write(Vec<u8>),
     /// Close standard input when all is written.
     CloseStdin,
+    /// The CLI's server listens at this address (`http://127.0.0.1:4096`): calls go there from now on. One that is not of this
+    /// machine is refused.
+    Connect {
+        /// Scheme, host and port.
+        address: String,
+    },
+    /// Call the CLI's server.
+    Call(ServerCall),
+    /// Read the server's stream of events (server-sent events) from now on.
+    Listen {
+        /// Its path.
+        path: String,
+    },
     /// The agent's final word on the run; a later one replaces it. In a session: on the turn, which ends with it.
     Outcome(Box<Outcome>),
     /// In a session: the agent waits for the answer to this request no longer.
@@ -101,6 +140,50 @@ pub enum Action {
     Interrupt,
     /// End the process: going on would do harm.
     Stop,
+}
+
+/// Which call of the CLI's server, by a number of the protocol's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u64);
+
+/// A call of the CLI's server. A reply comes, or word that there is none: at most 64 calls may be under way.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerCall {
+    /// By which its reply is known.
+    pub id: CallId,
+    /// The method of HTTP.
+    pub method: Method,
+    /// The path, with a query if there is one.
+    pub path: String,
+    /// A JSON document.
+    pub body: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for ServerCall {
+    /// Shows no body: prompts stand there.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let body = self.body.as_ref().map_or(0, Vec::len);
+        write!(formatter, "ServerCall({:?} {} {}, {body} bytes)", self.id, self.method.as_str(), self.path)
+    }
+}
+
+/// A method of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Asks.
+    Get,
+    /// Tells.
+    Post,
+}
+
+impl Method {
+    /// As it stands in a request.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
 }
 
 /// How the run ended, as far as the agent tells. What the driver knows better (durations, exit code) is added there.

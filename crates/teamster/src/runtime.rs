@@ -20,6 +20,7 @@ use crate::driver::attempts::Again;
 use crate::driver::desk::Desk;
 use crate::driver::environment::{Environment, inherited};
 use crate::driver::redact::Redactor;
+use crate::driver::server::Password;
 use crate::driver::session::SessionJob;
 use crate::driver::{self, Host, Job};
 use crate::gate::Gate;
@@ -55,6 +56,9 @@ pub enum RunError {
     /// The working directory of this process is gone.
     #[error("cannot tell the working directory of this process; name one in the request")]
     NoWorkingDirectory(#[source] std::io::Error),
+    /// The system has no randomness to give, of which a password for the run is made.
+    #[error("cannot make a password for the run")]
+    NoRandomness(#[source] std::io::Error),
     /// The agent's code panicked.
     #[error("a bug in Teamster or in the agent {agent}: it panicked when it planned the run")]
     AgentPanicked {
@@ -162,7 +166,7 @@ impl Runtime {
             read_attachment(attachment, &host.cwd)?;
         }
         let plan = plan(&*agent, &request)?;
-        let redactor = Redactor::new(&host.environment, &plan.launch, &request);
+        let redactor = Redactor::new(&host, &plan.launch, &request);
         self.sweep_once();
         let limits = request.limits.clone();
         let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
@@ -220,6 +224,7 @@ impl Runtime {
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
             journals: self.journals.clone(),
+            password: Password::new().map_err(RunError::NoRandomness)?,
             agent: agent.name().to_owned(),
             background: request.background,
             cwd,

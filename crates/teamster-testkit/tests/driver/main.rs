@@ -25,6 +25,7 @@ mod private;
 mod queue;
 mod retries;
 mod secrets;
+mod server;
 mod sessions;
 mod slow;
 mod start;

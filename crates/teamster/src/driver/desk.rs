@@ -8,8 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use teamster_process::StdinWriter;
 use teamster_protocol::event::{Event, RequestId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest};
@@ -18,6 +16,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::server::{Heard, Link};
 use crate::run::{Outlet, Run};
 use crate::session::{AnswerError, Handler, Sent};
 
@@ -266,7 +265,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Tells the protocol what happened between turns, and does what it says.
-    pub(super) fn tell(&mut self, protocol: &mut dyn Protocol, input: Input<'_>, stdin: &mut StdinWriter) {
+    pub(super) fn tell(&mut self, protocol: &mut dyn Protocol, input: Input<'_>, link: &mut Link) {
         let actions = &mut self.actions;
         if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, actions))).is_err() {
             self.reopen = true;
@@ -278,16 +277,21 @@ impl Kept {
                 Action::Emit(Event::Question(question)) => unasked.push(question.request_id),
                 Action::Emit(event) if self.events.len() < MOST_KEPT => self.events.push(event),
                 Action::Emit(_) => self.lost += 1,
-                Action::Write(bytes) => stdin.push(Bytes::from(bytes)),
-                Action::CloseStdin => stdin.close_when_written(),
                 Action::Reopen | Action::Stop => self.reopen = true,
-                _ => {}
+                action => link.pass_on(action),
             }
         }
         // Nobody is there who could say more than no.
         for request in unasked {
             let answer = Answer::Deny { message: Some("No turn is running.".to_owned()) };
-            self.tell(protocol, Input::Command(Command::Answer { request: &request, answer: &answer }), stdin);
+            self.tell(protocol, Input::Command(Command::Answer { request: &request, answer: &answer }), link);
+        }
+    }
+
+    /// Tells the protocol what its server said between turns.
+    pub(super) fn hear(&mut self, protocol: &mut dyn Protocol, heard: &Heard, link: &mut Link) {
+        if let Some(input) = heard.input() {
+            self.tell(protocol, input, link);
         }
     }
 

@@ -2,9 +2,8 @@
 
 use std::pin::Pin;
 
-use bytes::Bytes;
 use teamster_process::spawn::PIPE_BYTES;
-use teamster_process::{Frame, OutputReader, ProcessTree, Signal, StdinWriter, Survivor, TailReader};
+use teamster_process::{Frame, OutputReader, ProcessTree, Signal, Survivor, TailReader};
 use teamster_protocol::event::{ErrorCode, Event, Failure, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input};
 use teamster_protocol::request::{Answer, Limits};
@@ -13,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::desk::{Asked, Desk};
 use super::process::{Process, Seen, Streams, is_more};
+use super::server::{Heard, Link, heard, rest};
 use super::watchdog::{Bark, Watchdog};
 use super::{Story, bug};
 use crate::run::Outlet;
@@ -33,7 +33,7 @@ type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
 /// The driver's hands on a living process.
 struct Reins<'a> {
     tree: &'a ProcessTree,
-    stdin: &'a mut StdinWriter,
+    link: &'a mut Link,
     story: &'a mut Story,
     limits: &'a Limits,
     watchdog: Watchdog,
@@ -62,7 +62,7 @@ pub(super) async fn attend(
     }
     let mut reins = Reins {
         tree: &process.tree,
-        stdin: &mut process.stdin,
+        link: &mut process.link,
         story,
         limits,
         watchdog,
@@ -121,7 +121,17 @@ impl Reins<'_> {
                     self.diagnostics(&mut streams.diagnostics);
                 }
                 // A CLI that does not read its input is no error by itself: its result or its exit tells.
-                _ = self.stdin.flush(), if !self.stdin.is_idle() => {}
+                _ = self.link.stdin.flush(), if !self.link.stdin.is_idle() => {}
+                heard = heard(&mut self.link.server), if listening => {
+                    // A reply comes after what the CLI said of it in its diagnostics.
+                    if matches!(heard, Heard::Reply { .. })
+                        && streams.diagnostics_open
+                        && let Ok(Some(1..)) = streams.diagnostics.fill_now()
+                    {
+                        self.diagnostics(&mut streams.diagnostics);
+                    }
+                    self.hear(&heard);
+                }
                 () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => {}
                 () = outlet.interrupted.cancelled(), if !interrupted => {
                     interrupted = true;
@@ -202,12 +212,35 @@ impl Reins<'_> {
         while let Some(frame) = streams.output.finish() {
             self.frame(frame);
         }
+        self.drain_server(until, outlet).await;
         let mut left = PIPE_BYTES;
         while left > 0
             && let Ok(Some(count @ 1..)) = streams.diagnostics.fill_now()
         {
             left = left.saturating_sub(count);
             self.diagnostics(&mut streams.diagnostics);
+        }
+    }
+
+    /// What the CLI's server said before its end is on its way still.
+    async fn drain_server(&mut self, until: Instant, outlet: &Outlet) {
+        let Self { link: Link { server: Some(_), .. }, .. } = self else { return };
+        loop {
+            let heard = tokio::select! {
+                heard = rest(&mut self.link.server) => heard,
+                () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => continue,
+                () = sleep_until(until) => return,
+                () = outlet.aborted.cancelled() => return,
+            };
+            let Some(heard) = heard else { return };
+            self.hear(&heard);
+        }
+    }
+
+    fn hear(&mut self, heard: &Heard) {
+        match heard {
+            Heard::TooLong { head, length } => self.skipped("an event", head, *length),
+            heard => heard.input().into_iter().for_each(|input| self.tell(input)),
         }
     }
 
@@ -235,12 +268,14 @@ impl Reins<'_> {
     fn frame(&mut self, frame: Frame<'_>) {
         match frame {
             Frame::Line(line) | Frame::Unterminated(line) => self.tell(Input::Line(line)),
-            Frame::TooLong { head, length } => {
-                let text = format!("skipped a line of {length} bytes, more than {}", self.limits.max_line_bytes);
-                let head: String = String::from_utf8_lossy(head).chars().take(120).collect();
-                self.story.say(Warning::new(WarningCode::LineTooLong, text).with("line", head).into());
-            }
+            Frame::TooLong { head, length } => self.skipped("a line", head, length),
         }
+    }
+
+    fn skipped(&mut self, what: &str, head: &[u8], length: u64) {
+        let text = format!("skipped {what} of {length} bytes, more than {}", self.limits.max_line_bytes);
+        let head: String = String::from_utf8_lossy(head).chars().take(120).collect();
+        self.story.say(Warning::new(WarningCode::LineTooLong, text).with("line", head).into());
     }
 
     /// Tells the protocol what happened and does what it says.
@@ -273,8 +308,6 @@ impl Reins<'_> {
                 self.story.say(event);
             }
             Action::Alive => self.watchdog.alive(Instant::now()),
-            Action::Write(bytes) => self.stdin.push(Bytes::from(bytes)),
-            Action::CloseStdin => self.stdin.close_when_written(),
             Action::Outcome(outcome) => {
                 self.watchdog.final_word(Instant::now());
                 self.story.conclude(*outcome);
@@ -289,7 +322,7 @@ impl Reins<'_> {
             Action::Reopen => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),
-            _ => {}
+            action => self.link.pass_on(action),
         }
     }
 

@@ -19,6 +19,7 @@ mod prepare;
 mod process;
 pub(crate) mod redact;
 mod retry;
+pub(crate) mod server;
 pub(crate) mod session;
 mod stand_in;
 mod watchdog;
@@ -44,6 +45,7 @@ use environment::Environment;
 use outbox::{Bounds, Outbox};
 use process::Ended;
 use redact::Redactor;
+use server::Password;
 
 /// What the host gives to a run.
 #[derive(Clone)]
@@ -54,6 +56,8 @@ pub(crate) struct Host {
     pub(crate) ledger: Arc<Ledger>,
     /// Where it is noted what is changed in configuration files, if there is a place for it.
     pub(crate) journals: Option<Journals>,
+    /// By which a server that the CLI starts knows us.
+    pub(crate) password: Password,
     /// The agent's name.
     pub(crate) agent: String,
     pub(crate) background: Background,
@@ -137,7 +141,7 @@ impl Story {
         if self.panicked {
             return;
         }
-        self.heard |= matches!(input, Input::Line(_));
+        self.heard |= matches!(input, Input::Line(_) | Input::Server(_));
         let Self { protocol, actions, .. } = self;
         // A bug in one agent's protocol must not take the host down with it.
         if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, actions))).is_err() {

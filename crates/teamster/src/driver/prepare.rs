@@ -21,6 +21,7 @@ use teamster_protocol::request::{Background, Limits};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
+use super::server::{Link, Server};
 use super::{Host, config_files, environment, stand_in};
 
 /// How many runs may make their files at once: each takes a thread meanwhile, and more are not faster. (What has begun
@@ -33,7 +34,7 @@ pub(super) struct Live {
     pub(super) tree: ProcessTree,
     pub(super) output: OutputReader,
     pub(super) diagnostics: TailReader,
-    pub(super) stdin: StdinWriter,
+    pub(super) link: Link,
     /// To be removed when the process is gone.
     pub(super) belongings: Belongings,
     pub(super) background: Background,
@@ -86,6 +87,7 @@ impl Belongings {
 /// Writes the private files, finds the program and starts it.
 pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live, Failure> {
     let (supervisor, background) = (Arc::clone(&host.supervisor), host.background);
+    let password = host.password.clone();
     let place = PLACES.acquire().await;
     let (launch, prepared) = blocking(move || {
         // Kept until the disk has answered, though nobody may wait for that any more.
@@ -112,11 +114,12 @@ pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result
         stdin.push(Bytes::from(bytes));
         stdin.close_when_written();
     }
+    let server = launch.server.map(|server| Server::new(server.user, &password, limits));
     Ok(Live {
         tree,
         output: OutputReader::new(output, limits.max_line_bytes),
         diagnostics: TailReader::new(diagnostics, limits.stderr_bytes),
-        stdin,
+        link: Link { stdin, server },
         belongings,
         background,
         warning,
@@ -144,7 +147,10 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
     let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
     let inherited = std::mem::take(&mut host.environment);
-    let environment = environment::of_process(inherited, launch, &host.cwd, resolve)?;
+    let mut environment = environment::of_process(inherited, launch, &host.cwd, resolve)?;
+    if let Some(server) = &launch.server {
+        environment.insert(server.password_variable.into(), host.password.expose().into());
+    }
     let path = environment.get(&OsString::from("PATH"));
     let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
         .map_err(|error| not_found(&launch.program, &error))?;

@@ -1,6 +1,6 @@
 //! A process that was started: listened to between turns, ended when its time has come.
 
-use teamster_process::{Exit, Frame, OutputReader, ProcessTree, StdinWriter, Survivor, TailReader};
+use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Survivor, TailReader};
 use teamster_protocol::event::{LeftProcess, Warning, WarningCode};
 use teamster_protocol::protocol::{Command, Input, Protocol};
 use teamster_protocol::request::{Background, Limits};
@@ -12,6 +12,7 @@ use super::desk::Kept;
 use super::live::attend;
 use super::outbox::Outbox;
 use super::prepare::{Belongings, Live};
+use super::server::{Heard, Link, heard};
 use crate::run::Outlet;
 
 /// How a process ended, as the driver saw it.
@@ -32,7 +33,7 @@ pub(super) struct Process {
     pub(super) tree: ProcessTree,
     belongings: Belongings,
     background: Background,
-    pub(super) stdin: StdinWriter,
+    pub(super) link: Link,
     pub(super) streams: Streams,
 }
 
@@ -69,9 +70,9 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
 
 impl Process {
     pub(super) fn new(live: Live) -> Self {
-        let Live { belongings, tree, output, diagnostics, stdin, background, .. } = live;
+        let Live { belongings, tree, output, diagnostics, link, background, .. } = live;
         let streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
-        Self { tree, belongings, background, stdin, streams }
+        Self { tree, belongings, background, link, streams }
     }
 
     /// Ends whoever is left of the tree, and removes what belonged to it.
@@ -97,15 +98,16 @@ impl Process {
         Ended { cause, exit: Some(exit), stderr: streams.diagnostics.text(), left }
     }
 
-    /// Listens between turns, and returns when the leader has exited. What is said then goes to the protocol, which may
-    /// have to answer; what is to be told waits for the next turn. Can be dropped and called again at any time.
+    /// Listens between turns, and returns when the leader has exited, or its server cannot be reached. What is said then
+    /// goes to the protocol, which may have to answer; what is to be told waits for the next turn. Can be dropped and
+    /// called again at any time.
     pub(super) async fn idle(&mut self, protocol: &mut dyn Protocol, kept: &mut Kept) {
-        let Self { tree, stdin, streams, .. } = self;
+        let Self { tree, link, streams, .. } = self;
         loop {
             // The first time, what was read with the end of the turn.
             while let Some(frame) = streams.output.next() {
                 if let Frame::Line(line) | Frame::Unterminated(line) = frame {
-                    kept.tell(protocol, Input::Line(line), stdin);
+                    kept.tell(protocol, Input::Line(line), link);
                 }
             }
             tokio::select! {
@@ -114,24 +116,31 @@ impl Process {
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
                     while let Some(line) = streams.diagnostics.next_line() {
-                        kept.tell(protocol, Input::Diagnostic(line), stdin);
+                        kept.tell(protocol, Input::Diagnostic(line), link);
                     }
                 }
-                _ = stdin.flush(), if !stdin.is_idle() => {}
+                _ = link.stdin.flush(), if !link.stdin.is_idle() => {}
+                heard = heard(&mut link.server) => match &heard {
+                    Heard::Broken { .. } => return,
+                    heard => kept.hear(protocol, heard, link),
+                },
             }
         }
     }
 
     /// Tells the protocol what happens between turns.
     pub(super) fn tell(&mut self, protocol: &mut dyn Protocol, kept: &mut Kept, input: Input<'_>) {
-        kept.tell(protocol, input, &mut self.stdin);
+        kept.tell(protocol, input, &mut self.link);
     }
 
     /// Asks the leader to exit, and waits for that and for its tree to be gone, for so long at most; then it is ended.
     pub(super) async fn close(mut self, protocol: &mut dyn Protocol, limits: &Limits) {
         let mut kept = Kept::default();
-        kept.tell(protocol, Input::Command(Command::Close), &mut self.stdin);
-        _ = timeout(limits.grace, self.idle(protocol, &mut kept)).await;
+        kept.tell(protocol, Input::Command(Command::Close), &mut self.link);
+        // Some have no way to exit by themselves, and say so.
+        if !kept.reopen {
+            _ = timeout(limits.grace, self.idle(protocol, &mut kept)).await;
+        }
         let Self { tree, belongings, background, .. } = self;
         if background == Background::Keep {
             tree.leave().await;

@@ -15,6 +15,7 @@ use teamster_protocol::event::Event;
 use teamster_protocol::launch::{Arg, Launch};
 use teamster_protocol::request::{McpTransport, RunRequest};
 
+use super::Host;
 use super::environment::Environment;
 
 /// Shorter values are words like any other: `true`, `default`, `8080`.
@@ -56,7 +57,16 @@ pub(crate) struct Redactor {
 
 impl Redactor {
     /// Learns the secrets that a CLI gets.
-    pub(crate) fn new(inherited: &Environment, launch: &Launch, request: &RunRequest) -> Self {
+    pub(crate) fn new(host: &Host, launch: &Launch, request: &RunRequest) -> Self {
+        let mut learned = Self::of(&host.environment, launch, request);
+        if let Some(server) = &launch.server {
+            learned.learn(server.password_variable, host.password.expose());
+            learned.learn(server.password_variable, &host.password.basic(server.user));
+        }
+        learned
+    }
+
+    fn of(inherited: &Environment, launch: &Launch, request: &RunRequest) -> Self {
         let mut learned = Self { secrets: BTreeMap::new(), finder: OnceLock::new() };
         for (name, value) in inherited {
             learned.variable(&name.to_string_lossy(), &value.to_string_lossy());
@@ -248,7 +258,7 @@ mod tests {
 
     fn redactor(variables: &[(&str, &str)]) -> Redactor {
         let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Redactor::new(&variables, &Launch::new("x"), &RunRequest::new("x"))
+        Redactor::of(&variables, &Launch::new("x"), &RunRequest::new("x"))
     }
 
     fn check(variables: &[(&str, &str)], text: &str, expected: &str) {
@@ -346,7 +356,7 @@ mod tests {
             "b": {"type": "http", "url": "https://me:passwords@host", "headers": {"X-Who": "Bearer somebody"}},
             "c": {"url": "https://host", "bearerToken": "t0ken-of-c"}}"#;
         request.mcp_servers = McpServer::from_json(document, |_| None).unwrap();
-        let redactor = Redactor::new(&Environment::new(), &Launch::new("x"), &request);
+        let redactor = Redactor::of(&Environment::new(), &Launch::new("x"), &request);
         let text = redactor.text("somewhere passwords somebody t0ken-of-c");
         assert_eq!(text, "[redacted WHERE] [redacted b] [redacted X-Who] [redacted Authorization]");
     }
@@ -355,7 +365,7 @@ mod tests {
     fn what_the_launch_sets_is_known() {
         let mut launch = Launch::new("x");
         launch.env("A_TOKEN", "0123456789");
-        let redactor = Redactor::new(&Environment::new(), &launch, &RunRequest::new("x"));
+        let redactor = Redactor::of(&Environment::new(), &launch, &RunRequest::new("x"));
         assert_eq!(redactor.text("0123456789"), "[redacted A_TOKEN]");
     }
 

@@ -128,7 +128,7 @@ impl SessionJob {
         else {
             return Ok(None);
         };
-        let redactor = Arc::new(Redactor::new(&self.host.environment, &launch, &frame));
+        let redactor = Arc::new(Redactor::new(&self.host, &launch, &frame));
         let live = prepare::start(launch, self.host.clone(), &frame.limits).await?;
         let (mut process, mut kept) = (Process::new(live), Kept::default());
         process.tell(&mut *protocol, &mut kept, Input::Started);
@@ -232,7 +232,7 @@ impl SessionJob {
             Ok(plan) => plan,
             Err(error) => return Ended::by(Cause::Failed(not_planned(&error))),
         };
-        story.redactor = Arc::new(Redactor::new(&self.host.environment, &launch, &request));
+        story.redactor = Arc::new(Redactor::new(&self.host, &launch, &request));
         story.listen_to(protocol);
         let mut run = pin!(attempt(launch, self.host.clone(), &request.limits, story, outlet));
         loop {

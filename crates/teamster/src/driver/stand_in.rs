@@ -149,6 +149,7 @@ mod tests {
             supervisor: std::sync::Arc::default(),
             ledger: teamster_process::Ledger::in_directory(home.join("ledger")).into(),
             journals: None,
+            password: super::super::server::Password::new().unwrap(),
             agent: "agent".to_owned(),
             background: teamster_protocol::request::Background::End,
             cwd: home.to_owned(),

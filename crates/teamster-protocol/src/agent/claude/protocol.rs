@@ -427,7 +427,7 @@ impl Protocol for Stream {
             Input::Interrupt if self.speaks => actions.push(Action::Write(control::interrupt())),
             Input::Interrupt => actions.push(Action::Interrupt),
             Input::Command(command) => self.command(command, actions),
-            Input::Diagnostic(_) => {}
+            Input::Diagnostic(_) | Input::Server(_) => {}
             Input::Exited(exit) => self.exited(exit, actions),
         }
     }

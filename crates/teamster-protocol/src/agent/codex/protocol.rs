@@ -300,7 +300,7 @@ impl Protocol for Exec {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             // A session's turns are runs.
-            Input::Started | Input::Command(_) => {}
+            Input::Started | Input::Command(_) | Input::Server(_) => {}
             Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {

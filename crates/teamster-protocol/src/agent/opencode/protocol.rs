@@ -320,7 +320,7 @@ impl Protocol for Stream {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             // A session's turns are runs.
-            Input::Started | Input::Command(_) => {}
+            Input::Started | Input::Command(_) | Input::Server(_) => {}
             Input::Line(_) if self.closed => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {

@@ -1,0 +1,258 @@
+//! A CLI whose protocol is spoken over a server that it starts. The test is the server; a fake agent is the process.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+use teamster::agent::{Agent, Plan};
+use teamster::event::{Delta, ErrorCode, Event, Failure};
+use teamster::launch::{Launch, LocalServer};
+use teamster::protocol::{Action, CallId, FromServer, Input, Method, Outcome, Protocol, ServerCall};
+use teamster::request::RequestError;
+use teamster::{Registry, Run, RunRequest, Runtime};
+use teamster_testkit::fake::{SCRIPT_ENV, Script};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::lab::{BOUND, LONG, Lab, bounded, fake_agent, is_text, read_until, rest_after, rest_of};
+
+const VARIABLE: &str = "SERVED_PASSWORD";
+
+/// An agent that says what its server does.
+struct Served;
+
+struct Listener;
+
+impl Agent for Served {
+    fn name(&self) -> &'static str {
+        "served"
+    }
+
+    fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        let mut launch = Launch::new(fake_agent());
+        launch.server = Some(LocalServer { user: "someone", password_variable: VARIABLE });
+        launch.env(SCRIPT_ENV, request.prompt.as_str());
+        Ok(Plan { launch, protocol: Box::new(Listener) })
+    }
+}
+
+fn say(text: String) -> Action {
+    Action::Emit(Event::Text(Delta { text, message_id: "message".into(), parent_tool_id: None }))
+}
+
+impl Protocol for Listener {
+    fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>) {
+        match input {
+            Input::Line(line) => {
+                let address = String::from_utf8_lossy(line).into_owned();
+                actions.push(Action::Connect { address });
+                actions.push(Action::Listen { path: "/event".to_owned() });
+                let body = Some(b"{}".to_vec());
+                let call = ServerCall { id: CallId(1), method: Method::Post, path: "/call".to_owned(), body };
+                actions.push(Action::Call(call));
+            }
+            Input::Server(FromServer::Event(b"end")) => {
+                actions.push(Action::Outcome(Box::default()));
+                actions.push(Action::Stop);
+            }
+            Input::Server(FromServer::Event(data)) => actions.push(say(String::from_utf8_lossy(data).into_owned())),
+            Input::Server(FromServer::Reply { status, .. }) => actions.push(say(format!("[{status}]"))),
+            Input::Server(FromServer::Unreachable { call, why }) => {
+                let failure = Failure::new(ErrorCode::Connection, format!("{call:?}: {why}"));
+                actions.push(Action::Outcome(Box::new({
+                    let mut outcome = Outcome::default();
+                    outcome.failure = Some(failure);
+                    outcome
+                })));
+                actions.push(Action::Stop);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The connections of a run: of its call, and of its events.
+struct Connections {
+    call: TcpStream,
+    events: TcpStream,
+    heads: String,
+}
+
+async fn head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    String::from_utf8(head).unwrap()
+}
+
+async fn connections(listener: &TcpListener) -> Connections {
+    let (mut call, mut events, mut heads) = (None, None, String::new());
+    while call.is_none() || events.is_none() {
+        let (mut stream, _) = bounded("a connection", listener.accept()).await.unwrap();
+        let head = head(&mut stream).await;
+        if head.starts_with("POST") {
+            call = Some(stream);
+        } else {
+            stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await.unwrap();
+            events = Some(stream);
+        }
+        heads.push_str(&head);
+    }
+    Connections { call: call.unwrap(), events: events.unwrap(), heads }
+}
+
+async fn tell(stream: &mut TcpStream, data: &str) {
+    stream.write_all(format!("data: {data}\n\n").as_bytes()).await.unwrap();
+}
+
+async fn reply(stream: &mut TcpStream, status: &str) {
+    stream.write_all(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n").as_bytes()).await.unwrap();
+}
+
+/// Starts an agent that says where the server is, and then does this.
+async fn start(lab: &Lab, then: Script) -> (Run, TcpListener) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}\n", listener.local_addr().unwrap());
+    let script = Script::new().write_pid(&lab.pid_file(), "agent").text(address).then(then);
+    let mut request = RunRequest::new(script.to_json());
+    request.limits.startup = LONG;
+    request.limits.silence = LONG;
+    (lab.runtime.run("served", request).unwrap(), listener)
+}
+
+fn lab() -> Lab {
+    let mut registry = Registry::default();
+    registry.register(Served);
+    Lab::with_runtime(Runtime::with_registry(registry))
+}
+
+#[tokio::test]
+async fn calls_and_events_are_told_and_the_outcome_ends_the_process() {
+    let lab = lab();
+    let (mut run, listener) = start(&lab, Script::new().hang()).await;
+    let mut connections = connections(&listener).await;
+    reply(&mut connections.call, "204 No Content").await;
+    let begun = read_until(&mut run, is_text).await;
+    for data in ["one", "two", "end"] {
+        tell(&mut connections.events, data).await;
+    }
+    let told = rest_after(begun, &mut run).await;
+    let result = told.result();
+    assert!(!result.is_error && result.text.ends_with("onetwo"), "{result:?}");
+    lab.assert_all_dead();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_password_is_the_processs_and_stands_in_nothing_that_others_read() {
+    let lab = lab();
+    let (mut run, listener) = start(&lab, Script::new().hang()).await;
+    let mut connections = connections(&listener).await;
+    let pid = lab.pid("agent").await;
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let variable = format!("{VARIABLE}=");
+    let password = environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(variable.as_bytes()));
+    let password = String::from_utf8(password.unwrap().to_vec()).unwrap();
+    assert!(password.len() >= 32, "{} characters", password.len());
+    assert!(connections.heads.to_lowercase().matches("authorization: basic ").count() == 2);
+    let arguments = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+    assert!(!arguments.contains(&password));
+    tell(&mut connections.events, "end").await;
+    rest_of(&mut run).await;
+}
+
+#[tokio::test]
+async fn what_the_server_said_before_the_processs_end_is_told() {
+    let lab = lab();
+    let go = lab.path("go");
+    let (mut run, listener) = start(&lab, Script::new().await_file(&go).exit(3)).await;
+    let mut connections = connections(&listener).await;
+    tell(&mut connections.events, "one").await;
+    let begun = read_until(&mut run, is_text).await;
+    tell(&mut connections.events, "last").await;
+    fs::write(&go, "").unwrap();
+    // The stream is still open: others could hold it. That delays the end by the drain period at most.
+    let told = rest_after(begun, &mut run).await;
+    let result = told.result();
+    assert_eq!((result.text.as_str(), result.error_code.clone()), ("onelast", Some(ErrorCode::CliExit)));
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_with_the_process_is_the_processs_end() {
+    let lab = lab();
+    let go = lab.path("go");
+    let (mut run, listener) = start(&lab, Script::new().await_file(&go).exit(3)).await;
+    let mut connections = connections(&listener).await;
+    tell(&mut connections.events, "one").await;
+    let begun = read_until(&mut run, is_text).await;
+    fs::write(&go, "").unwrap();
+    drop(connections);
+    assert_eq!(rest_after(begun, &mut run).await.result().error_code, Some(ErrorCode::CliExit));
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_while_the_process_lives_is_told() {
+    let lab = lab();
+    let (mut run, listener) = start(&lab, Script::new().hang()).await;
+    let mut connections = connections(&listener).await;
+    reply(&mut connections.call, "200 OK").await;
+    let begun = read_until(&mut run, is_text).await;
+    drop(connections);
+    let told = rest_after(begun, &mut run).await;
+    assert_eq!(told.result().error_code, Some(ErrorCode::Connection));
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_or_on_another_machine_is_told() {
+    let lab = lab();
+    for address in ["http://127.0.0.1:1\n", "http://192.0.2.1:80\n"] {
+        let script = Script::new().text(address).hang();
+        let mut request = RunRequest::new(script.to_json());
+        request.limits.startup = LONG;
+        let mut run = lab.runtime.run("served", request).unwrap();
+        assert_eq!(rest_of(&mut run).await.result().error_code, Some(ErrorCode::Connection), "{address}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_silence() {
+    let lab = lab();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let script = Script::new().text(format!("http://{}\n", listener.local_addr().unwrap())).hang();
+    let mut request = RunRequest::new(script.to_json());
+    request.limits.startup = Duration::from_millis(300);
+    let mut run = lab.runtime.run("served", request).unwrap();
+    let _connections = connections(&listener).await;
+    assert_eq!(rest_of(&mut run).await.result().error_code, Some(ErrorCode::WatchdogTimeout));
+}
+
+#[tokio::test]
+async fn an_event_that_is_too_long_is_a_warning_and_the_next_one_is_intact() {
+    let lab = lab();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let script = Script::new().text(format!("http://{}\n", listener.local_addr().unwrap())).hang();
+    let mut request = RunRequest::new(script.to_json());
+    request.limits.max_line_bytes = 100;
+    let mut run = lab.runtime.run("served", request).unwrap();
+    let mut connections = connections(&listener).await;
+    reply(&mut connections.call, "200 OK").await;
+    tell(&mut connections.events, &"x".repeat(1000)).await;
+    tell(&mut connections.events, "short").await;
+    tell(&mut connections.events, "end").await;
+    let told = rest_of(&mut run).await;
+    let warned = told.events.iter().any(|event| json!(event)["code"] == "LINE_TOO_LONG");
+    assert!(warned && told.result().text.contains("short"), "{:?}", told.events);
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_ends_its_connections_and_its_process() {
+    let lab = lab();
+    let (run, listener) = start(&lab, Script::new().hang()).await;
+    let mut connections = connections(&listener).await;
+    drop(run);
+    let end = tokio::time::timeout(BOUND, connections.events.read_u8()).await.expect("the connection stays");
+    assert!(end.is_err());
+    lab.all_die().await;
+}
