@@ -4,6 +4,7 @@
 //! - [`run`]: carries it out, under signals; [`render`]: shows it.
 //! - [`session`]: a conversation for a program, over standard input and output.
 //! - [`doctor`]: looks which agents can be run.
+//! - [`replay`]: shows a recording; [`fake`]: plays the CLI of one.
 //! - [`exit`]: what exit codes mean.
 //!
 //! Invariants: for programs there is standard output, for people standard error beside it; nothing that an agent says
@@ -14,9 +15,11 @@ mod begin;
 mod config_files;
 mod doctor;
 mod exit;
+mod fake;
 mod job;
 mod leftovers;
 mod render;
+mod replay;
 mod run;
 mod session;
 mod signals;
@@ -32,6 +35,8 @@ fn main() -> ExitCode {
             Command::Run(args) => run::main(*args),
             Command::Session(args) => session::main(*args),
             Command::Doctor(args) => doctor::main(&args),
+            Command::Replay(args) => replay::main(&args),
+            Command::Fake(args) => fake::main(&args),
             Command::Completions { shell } => completions(shell),
         },
         Err(error) => {

@@ -33,5 +33,6 @@ pub mod agent;
 pub mod event;
 pub mod launch;
 pub mod protocol;
+pub mod recording;
 pub mod request;
 pub mod transcript;

@@ -35,7 +35,11 @@
 
 pub mod check;
 pub mod fake;
+#[cfg(feature = "servers")]
 pub mod mcp_fixture;
+#[cfg(feature = "servers")]
 pub mod provider;
+#[cfg(feature = "servers")]
 mod server;
+#[cfg(feature = "suite")]
 pub mod suite;

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::driver::attempts::Again;
 use crate::driver::desk::Desk;
 use crate::driver::environment::{Environment, inherited};
+use crate::driver::record::Recording;
 use crate::driver::redact::Redactor;
 use crate::driver::server::Password;
 use crate::driver::session::SessionJob;
@@ -59,6 +60,14 @@ pub enum RunError {
     /// The system has no randomness to give, of which a password for the run is made.
     #[error("cannot make a password for the run")]
     NoRandomness(#[source] std::io::Error),
+    /// What goes in and out of the CLI cannot be recorded there.
+    #[error("cannot record the run in {}", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The agent's code panicked.
     #[error("a bug in Teamster or in the agent {agent}: it panicked when it planned the run")]
     AgentPanicked {
@@ -161,12 +170,13 @@ impl Runtime {
     pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
         let agent = self.registry.get(agent)?;
         request.validate()?;
-        let (host, warnings) = self.host(&*agent, &mut request)?;
+        let (mut host, warnings) = self.host(&*agent, &mut request)?;
         for attachment in &mut request.attachments {
             read_attachment(attachment, &host.cwd)?;
         }
         let plan = plan(&*agent, &request)?;
-        let redactor = Redactor::new(&host, &plan.launch, &request);
+        let redactor = Arc::new(Redactor::new(&host, &plan.launch, &request));
+        host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
         let limits = request.limits.clone();
         let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
@@ -186,11 +196,12 @@ impl Runtime {
         let Opening { mut frame, handler } = opening.into();
         let agent = self.registry.get(agent)?;
         frame.validate_session()?;
-        let (host, warnings) = self.host(&*agent, &mut frame)?;
+        let (mut host, warnings) = self.host(&*agent, &mut frame)?;
         // What cannot be planned is told now and not with the first turn.
         let probe = frame.turn("x".into(), frame.conversation.clone());
         plan(&*agent, &probe)?;
         let spawns = frame.mode != Mode::Auto || guarded(&*agent, || agent.plan_session(&frame))?.is_none();
+        host.recording = self.recording(&*agent, &frame)?;
         self.sweep_once();
         let (orders, ordered) = mpsc::channel(ORDERS);
         let (told, id) = watch::channel(None);
@@ -228,8 +239,16 @@ impl Runtime {
             agent: agent.name().to_owned(),
             background: request.background,
             cwd,
+            recording: None,
         };
         Ok((host, warnings))
+    }
+
+    /// Begins the recording that the request asks for.
+    fn recording(&self, agent: &dyn Agent, request: &RunRequest) -> Result<Option<Recording>, RunError> {
+        let Some(path) = &request.record else { return Ok(None) };
+        let began = Recording::begin(path, agent.name(), &self.drivers);
+        began.map(Some).map_err(|source| RunError::Record { path: path.clone(), source })
     }
 
     /// Ends and removes what crashes left, beside the first run: no run waits for it.

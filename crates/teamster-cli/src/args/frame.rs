@@ -198,6 +198,13 @@ pub(crate) struct FrameArgs {
     #[arg(long, value_name = "ARG", help_heading = CLI, allow_hyphen_values = true, hide_short_help = true)]
     pub(crate) cli_arg: Vec<String>,
 
+    /// Record what goes in and out of the CLI in this file
+    ///
+    /// It is made anew, for you alone: prompts and answers stand in it; of secrets only the known ones do not. `teamster replay`
+    /// shows it again, and `teamster fake` plays the CLI.
+    #[arg(long, value_name = "FILE", help_heading = CLI, hide_short_help = true, value_hint = ValueHint::FilePath)]
+    pub(crate) record: Option<PathBuf>,
+
     /// Set a variable for the CLI (repeatable)
     #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable)]
     pub(crate) env: Vec<(String, String)>,

@@ -16,6 +16,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::doctor::DoctorArgs;
+use crate::fake::FakeArgs;
+use crate::replay::ReplayArgs;
 
 pub(crate) use frame::{Delivery, FrameArgs, Mode, Permission, Prompt, Trust};
 pub(crate) use run::{EvenAfter, Format, RunArgs};
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Session(Box<SessionArgs>),
     Doctor(DoctorArgs),
+    Replay(ReplayArgs),
+    Fake(FakeArgs),
     /// Print the completions of a shell, for its startup files
     #[command(after_help = "Example:  teamster completions bash > ~/.local/share/bash-completion/completions/teamster")]
     Completions {

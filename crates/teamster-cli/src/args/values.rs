@@ -30,6 +30,11 @@ pub(super) fn dollars(text: &str) -> Result<f64, String> {
     amount.ok_or_else(|| "a positive amount of US dollars is needed, such as 0.5".to_owned())
 }
 
+pub(crate) fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse::<f64>().ok().filter(|speed| speed.is_finite() && *speed >= 0.0);
+    speed.ok_or_else(|| "a number is needed, such as 10, or 0".to_owned())
+}
+
 /// A variable for the agent, as `NAME=VALUE`.
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

@@ -122,6 +122,7 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     request.max_budget_usd = args.max_budget;
     request.cwd = args.cwd.map(|path| absolute(&here, path));
     request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&here, path)).collect();
+    request.record = args.record.map(|path| absolute(&here, path));
     request.cli_path = args.cli_path.map(|path| program(&here, path));
     request.cli_args = args.cli_arg;
     request.env = args.env.into_iter().collect();

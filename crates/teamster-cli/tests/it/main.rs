@@ -15,5 +15,6 @@ mod ends;
 mod formats;
 mod inputs;
 mod merge_restore;
+mod recordings;
 mod session;
 mod signals;

@@ -110,6 +110,8 @@ open_enum! {
         ConfigNotRestored = "CONFIG_NOT_RESTORED",
         /// Processes of the run could not be ended: another user's, or such as hang in the kernel (`data`: processes).
         ProcessesLeft = "PROCESSES_LEFT",
+        /// What went in and out of the CLI could not be recorded whole.
+        RecordingIncomplete = "RECORDING_INCOMPLETE",
         /// What the agent says of itself for people to read.
         Notice = "NOTICE",
     }

@@ -107,6 +107,10 @@ pub struct RunRequest {
     pub output: OutputMode,
     /// What becomes of processes that the agent started and left.
     pub background: Background,
+    /// A file in which what goes in and out of the CLI is [recorded](crate::recording), made anew and readable by its owner
+    /// alone. It belongs to the host: a request from elsewhere cannot name one.
+    #[serde(skip)]
+    pub record: Option<PathBuf>,
     /// How long things may take.
     pub limits: Limits,
     /// How often a run that failed in passing is started again.

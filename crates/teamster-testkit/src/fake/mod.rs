@@ -22,6 +22,10 @@
 //! assert_eq!(broken.to_json(), r#"[{"line":{"type":"surprise"}},{"sleepMs":5},{"exit":3}]"#);
 //! ```
 //!
+//! # Recordings
+//! [`Script::of_recording`] makes a script of what a real CLI did once: the same lines in the same order, each when as much has
+//! come on standard input as had come then.
+//!
 //! # How a script is played
 //! - Step after step; what a step writes has left the process when the step ends. After the last one it exits with code 0.
 //! - [`Step::OnSignal`] and [`Step::OnLine`] play a script of their own whenever something happens, beside the main one. A
@@ -31,6 +35,7 @@
 
 mod claude;
 mod play;
+mod recorded;
 mod script;
 mod stdin;
 
@@ -38,6 +43,7 @@ use std::io;
 
 pub use claude::CLAUDE_SESSION;
 pub use play::play;
+pub use recorded::{NoSuchProcess, Pace};
 pub use script::{Child, Home, Script, Signal, Step};
 
 /// The environment variable with the script.

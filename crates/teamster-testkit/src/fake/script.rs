@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -116,6 +117,14 @@ pub enum Signal {
     Kill,
     /// `SIGSTOP`, which nothing reacts to.
     Stop,
+}
+
+impl Signal {
+    /// The signal of this name (`SIGTERM`), if it is one of them.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name.strip_prefix("SIG")?))
+            .ok()
+    }
 }
 
 /// Another fake agent that a fake agent starts. It inherits stderr.

@@ -23,6 +23,7 @@ mod lines;
 mod many;
 mod private;
 mod queue;
+mod recordings;
 mod retries;
 mod secrets;
 mod server;

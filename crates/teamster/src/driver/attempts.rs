@@ -144,7 +144,8 @@ impl Attempts<'_> {
 /// Lives through one process, and hears the agent's last word.
 pub(super) async fn attempt(launch: Launch, host: Host, limits: &Limits, story: &mut Story, outlet: &Outlet) -> Ended {
     let started = Instant::now();
-    let mut ended = match start(prepare::start(launch, host, limits), limits, outlet).await {
+    let recorder = host.recorder(&story.redactor);
+    let mut ended = match start(prepare::start(launch, host, recorder, limits), limits, outlet).await {
         Ok(mut live) => {
             if let Some(warning) = live.warning.take() {
                 story.say(warning.into());

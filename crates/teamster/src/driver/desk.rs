@@ -290,6 +290,7 @@ impl Kept {
 
     /// Tells the protocol what its server said between turns.
     pub(super) fn hear(&mut self, protocol: &mut dyn Protocol, heard: &Heard, link: &mut Link) {
+        link.recorder.heard(heard);
         if let Some(input) = heard.input() {
             self.tell(protocol, input, link);
         }

@@ -238,6 +238,7 @@ impl Reins<'_> {
     }
 
     fn hear(&mut self, heard: &Heard) {
+        self.link.recorder.heard(heard);
         match heard {
             Heard::TooLong { head, length } => self.skipped("an event", head, *length),
             heard => heard.input().into_iter().for_each(|input| self.tell(input)),
@@ -246,6 +247,7 @@ impl Reins<'_> {
 
     fn diagnostics(&mut self, diagnostics: &mut TailReader) {
         while let Some(line) = diagnostics.next_line() {
+            self.link.recorder.diagnostic(line);
             self.tell(Input::Diagnostic(line));
         }
     }
@@ -266,6 +268,7 @@ impl Reins<'_> {
     }
 
     fn frame(&mut self, frame: Frame<'_>) {
+        self.link.recorder.output(&frame);
         match frame {
             Frame::Line(line) | Frame::Unterminated(line) => self.tell(Input::Line(line)),
             Frame::TooLong { head, length } => self.skipped("a line", head, length),

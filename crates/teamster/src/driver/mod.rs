@@ -17,6 +17,7 @@ pub(crate) mod outbox;
 mod overlay;
 mod prepare;
 mod process;
+pub(crate) mod record;
 pub(crate) mod redact;
 mod retry;
 pub(crate) mod server;
@@ -44,6 +45,7 @@ use attempts::Again;
 use environment::Environment;
 use outbox::{Bounds, Outbox};
 use process::Ended;
+use record::{Recorder, Recording};
 use redact::Redactor;
 use server::Password;
 
@@ -63,6 +65,14 @@ pub(crate) struct Host {
     pub(crate) background: Background,
     /// Absolute, and a directory a moment ago.
     pub(crate) cwd: PathBuf,
+    pub(crate) recording: Option<Recording>,
+}
+
+impl Host {
+    /// What writes down what goes in and out of a process that gets these secrets.
+    fn recorder(&self, redactor: &Arc<Redactor>) -> Recorder {
+        Recorder::new(self.recording.as_ref(), redactor)
+    }
 }
 
 /// A run to be driven.
@@ -73,7 +83,7 @@ pub(crate) struct Job {
     /// What is to be said before anything else.
     pub(crate) warnings: Vec<Warning>,
     pub(crate) host: Host,
-    pub(crate) redactor: Redactor,
+    pub(crate) redactor: Arc<Redactor>,
     pub(crate) limits: Limits,
 }
 
@@ -87,7 +97,7 @@ pub(crate) async fn drive(mut turn: Turn, job: Job, outlet: Outlet) {
         () = turn.come() => false,
     };
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
-    let mut story = Story::new(plan.protocol, Arc::new(redactor), outbox, Instant::now());
+    let mut story = Story::new(plan.protocol, redactor, outbox, host.recording.clone());
     for warning in warnings {
         story.say(warning.into());
     }
@@ -96,6 +106,7 @@ pub(crate) async fn drive(mut turn: Turn, job: Job, outlet: Outlet) {
     } else {
         attempts::run(plan.launch, again, &mut turn, host, &limits, &mut story, &outlet).await
     };
+    story.settle().await;
     story.end(&ended);
 }
 
@@ -120,6 +131,7 @@ struct Story {
     transcript: Transcript,
     redactor: Arc<Redactor>,
     outbox: Outbox,
+    recording: Option<Recording>,
     actions: Vec<Action>,
     events: Vec<Event>,
     /// Set when the protocol panicked: it is asked nothing any more.
@@ -130,10 +142,10 @@ struct Story {
 }
 
 impl Story {
-    fn new(protocol: Box<dyn Protocol>, redactor: Arc<Redactor>, outbox: Outbox, started: Instant) -> Self {
+    fn new(protocol: Box<dyn Protocol>, redactor: Arc<Redactor>, outbox: Outbox, recording: Option<Recording>) -> Self {
         let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
-        let (panicked, heard) = (false, false);
-        Self { protocol, transcript, redactor, outbox, actions, events, panicked, heard, started }
+        let (panicked, heard, started) = (false, false, Instant::now());
+        Self { protocol, transcript, redactor, outbox, recording, actions, events, panicked, heard, started }
     }
 
     /// Tells the protocol what happened; what it wants done stands in `actions` then.
@@ -166,6 +178,9 @@ impl Story {
     fn pass_on(&mut self) {
         for mut event in self.events.drain(..) {
             self.redactor.event(&mut event);
+            if let Some(recording) = &self.recording {
+                recording.event(&event);
+            }
             self.outbox.push(event);
         }
     }
@@ -221,6 +236,15 @@ impl Story {
         self.protocol = protocol;
         self.actions.clear();
         (self.panicked, self.heard) = (false, false);
+    }
+
+    /// Tells what is wrong with the recording.
+    async fn settle(&mut self) {
+        if let Some(recording) = self.recording.clone()
+            && let Some(warning) = recording.problem().await
+        {
+            self.say(warning.into());
+        }
     }
 
     fn end(&mut self, ended: &Ended) {

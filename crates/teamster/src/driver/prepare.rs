@@ -21,6 +21,7 @@ use teamster_protocol::request::{Background, Limits};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
+use super::record::Recorder;
 use super::server::{Link, Server};
 use super::{Host, config_files, environment, stand_in};
 
@@ -85,7 +86,7 @@ impl Belongings {
 }
 
 /// Writes the private files, finds the program and starts it.
-pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result<Live, Failure> {
+pub(super) async fn start(launch: Launch, host: Host, recorder: Recorder, limits: &Limits) -> Result<Live, Failure> {
     let (supervisor, background) = (Arc::clone(&host.supervisor), host.background);
     let password = host.password.clone();
     let place = PLACES.acquire().await;
@@ -105,12 +106,15 @@ pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result
         }
     };
     belongings.set_leader(tree.pid()).await;
+    recorder.start(&launch.program, &spawn.args);
     let (output, diagnostics) = match launch.protocol_stream {
         ProtocolStream::Stdout => (pipes.stdout, pipes.stderr),
         ProtocolStream::Stderr => (pipes.stderr, pipes.stdout),
     };
     let mut stdin = StdinWriter::new(pipes.stdin);
     if let Stdin::Write(bytes) = launch.stdin {
+        recorder.input(&bytes);
+        recorder.input_end();
         stdin.push(Bytes::from(bytes));
         stdin.close_when_written();
     }
@@ -119,7 +123,7 @@ pub(super) async fn start(launch: Launch, host: Host, limits: &Limits) -> Result
         tree,
         output: OutputReader::new(output, limits.max_line_bytes),
         diagnostics: TailReader::new(diagnostics, limits.stderr_bytes),
-        link: Link { stdin, server },
+        link: Link { stdin, server, recorder },
         belongings,
         background,
         warning,

@@ -77,7 +77,7 @@ impl Process {
 
     /// Ends whoever is left of the tree, and removes what belonged to it.
     pub(super) async fn end(self, seen: Seen, story: &mut Story, limits: &Limits) -> Ended {
-        let Self { tree, belongings, background, streams, .. } = self;
+        let Self { tree, belongings, background, streams, link, .. } = self;
         let Seen { cause, forced, .. } = seen;
         let grace = forced.map_or(limits.grace, |since| limits.grace.saturating_sub(since.elapsed()));
         let keep = background == Background::Keep && cause.is_none() && forced.is_none();
@@ -88,6 +88,7 @@ impl Process {
             (survivors, kept, exit)
         });
         let (survivors, kept, exit) = end.await;
+        link.recorder.exit(exit);
         for warning in delivering(&mut story.outbox, belongings.remove()).await {
             story.say(warning.into());
         }
@@ -106,6 +107,7 @@ impl Process {
         loop {
             // The first time, what was read with the end of the turn.
             while let Some(frame) = streams.output.next() {
+                link.recorder.output(&frame);
                 if let Frame::Line(line) | Frame::Unterminated(line) = frame {
                     kept.tell(protocol, Input::Line(line), link);
                 }
@@ -116,6 +118,7 @@ impl Process {
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
                     while let Some(line) = streams.diagnostics.next_line() {
+                        link.recorder.diagnostic(line);
                         kept.tell(protocol, Input::Diagnostic(line), link);
                     }
                 }
@@ -141,11 +144,12 @@ impl Process {
         if !kept.reopen {
             _ = timeout(limits.grace, self.idle(protocol, &mut kept)).await;
         }
-        let Self { tree, belongings, background, .. } = self;
+        let Self { tree, belongings, background, link, .. } = self;
         if background == Background::Keep {
             tree.leave().await;
         } else {
             tree.terminate(limits.grace).await;
+            link.recorder.exit(tree.exited().await);
         }
         belongings.remove_unheard().await;
     }

@@ -129,7 +129,8 @@ impl SessionJob {
             return Ok(None);
         };
         let redactor = Arc::new(Redactor::new(&self.host, &launch, &frame));
-        let live = prepare::start(launch, self.host.clone(), &frame.limits).await?;
+        let recorder = self.host.recorder(&redactor);
+        let live = prepare::start(launch, self.host.clone(), recorder, &frame.limits).await?;
         let (mut process, mut kept) = (Process::new(live), Kept::default());
         process.tell(&mut *protocol, &mut kept, Input::Started);
         Ok(Some(Warm { process, protocol, redactor, kept, begun: false }))
@@ -148,7 +149,7 @@ impl SessionJob {
         };
         let limits = self.desk.frame.limits.clone();
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
-        let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, Instant::now());
+        let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
         for warning in self.warnings.drain(..) {
             story.say(warning.into());
         }
@@ -168,6 +169,7 @@ impl SessionJob {
         if let Some(id) = story.transcript.session_id().cloned() {
             self.told.send_if_modified(|told| told.replace(id.clone()) != Some(id));
         }
+        story.settle().await;
         story.end(&ended);
     }
 

@@ -153,6 +153,7 @@ mod tests {
             agent: "agent".to_owned(),
             background: teamster_protocol::request::Background::End,
             cwd: home.to_owned(),
+            recording: None,
         };
         let private = PrivateDir::create(Some(home), "run").unwrap();
         let made = make(stand_in, private.path(), &host)?;

@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep_until};
 
+use super::record::Recorder;
 use call::Route;
 
 /// Calls that may be under way.
@@ -39,16 +40,27 @@ pub(crate) struct Link {
     pub(super) stdin: StdinWriter,
     /// Where the protocol is spoken over a server of the CLI.
     pub(super) server: Option<Server>,
+    /// Writes down what is said by either side.
+    pub(super) recorder: Recorder,
 }
 
 impl Link {
     /// Does what a protocol wants to be said to its agent; other actions are not for this.
     pub(super) fn pass_on(&mut self, action: Action) {
         match (action, &mut self.server) {
-            (Action::Write(bytes), _) => self.stdin.push(Bytes::from(bytes)),
-            (Action::CloseStdin, _) => self.stdin.close_when_written(),
+            (Action::Write(bytes), _) => {
+                self.recorder.input(&bytes);
+                self.stdin.push(Bytes::from(bytes));
+            }
+            (Action::CloseStdin, _) => {
+                self.recorder.input_end();
+                self.stdin.close_when_written();
+            }
             (Action::Connect { address }, Some(server)) => server.connect(&address),
-            (Action::Call(call), Some(server)) => server.call(call),
+            (Action::Call(call), Some(server)) => {
+                self.recorder.call(&call);
+                server.call(call);
+            }
             (Action::Listen { path }, Some(server)) => server.listen(&path),
             _ => {}
         }

@@ -1,0 +1,82 @@
+//! `teamster replay`: shows a recording as it was shown then.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::ValueHint;
+use teamster::recording::{self, Entry, Happening};
+
+use crate::args::{Format, values};
+use crate::exit;
+use crate::render::{Output, write_error};
+
+/// Show a recording again (teamster run --record FILE)
+///
+/// What the caller was told, in the same order and the same pauses.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReplayArgs {
+    /// The recording
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+
+    /// How many times as fast as it was; 0 shows all at once [default: 1]
+    #[arg(long, value_name = "TIMES", value_parser = values::speed)]
+    speed: Option<f64>,
+
+    /// pretty (default), text, ndjson or json
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "pretty",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    output: Format,
+}
+
+/// Carries out the command and tells its exit code: the one that the run had.
+pub(crate) fn main(args: &ReplayArgs) -> u8 {
+    let entries = match read(&args.file) {
+        Ok(entries) => entries,
+        Err(message) => {
+            write_error(&mut anstream::stderr(), &message, None);
+            return exit::USAGE;
+        }
+    };
+    let speed = args.speed.unwrap_or(1.0);
+    let began = Instant::now();
+    let mut output = Output::new(args.output);
+    let mut code = exit::FAILURE;
+    for Entry { at_ms, happening } in entries {
+        let Happening::Event { event } = happening else { continue };
+        if speed > 0.0 {
+            let due = Duration::try_from_secs_f64(at_ms / 1000.0 / speed).unwrap_or_default();
+            std::thread::sleep(due.saturating_sub(began.elapsed()));
+        }
+        if let teamster::Event::Done(done) = &*event {
+            code = exit::of_result(&done.result);
+        }
+        let ends = matches!(*event, teamster::Event::Done(_));
+        if output.event(&event, Instant::now()).is_err() {
+            return exit::NO_READER;
+        }
+        if ends {
+            // Another turn of a session may follow.
+            output = Output::new(args.output);
+        }
+    }
+    code
+}
+
+/// Reads a recording.
+pub(crate) fn read(file: &Path) -> Result<Vec<Entry>, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    let entries = recording::read(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    match entries.first().map(|entry| &entry.happening) {
+        Some(Happening::Recording { version, .. }) if *version > recording::VERSION => {
+            Err(format!("{}: a recording of version {version}, which this teamster does not know", file.display()))
+        }
+        Some(Happening::Recording { .. }) => Ok(entries),
+        _ => Err(format!("{}: it does not begin like a recording", file.display())),
+    }
+}

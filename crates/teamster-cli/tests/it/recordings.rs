@@ -1,0 +1,84 @@
+//! What is recorded, shown again and played.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::command::{ANSWER, Ended, capture, ended, teamster};
+
+/// Records a run and tells what came of it, as NDJSON.
+fn record(file: &Path, script: &str) -> Ended {
+    let mut command = teamster(script, &["--output", "ndjson", "--record", file.to_str().unwrap(), "hi"]);
+    command.env("CAPTURE", capture("tool_bash"));
+    ended(command)
+}
+
+fn tool(args: &[&str]) -> Ended {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_teamster"));
+    command.env_clear().args(args).stdin(Stdio::null());
+    ended(command)
+}
+
+/// Without what differs from run to run.
+fn comparable(ndjson: &str) -> String {
+    let mut lines: Vec<&str> = ndjson.lines().collect();
+    let done = lines.pop().unwrap_or_default();
+    let mut done: serde_json::Value = serde_json::from_str(done).unwrap();
+    done["result"]["durationMs"] = 0.into();
+    lines.join("\n") + &done.to_string()
+}
+
+#[test]
+fn a_recording_is_shown_again_as_the_run_was_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    for (script, code) in [(ANSWER, 0), ("read -r opening; echo nonsense; exit 3", 1)] {
+        let then = record(&file, script);
+        assert_eq!(then.code, Some(code));
+        for speed in ["0", "20"] {
+            let now = tool(&["replay", file.to_str().unwrap(), "--speed", speed, "--output", "ndjson"]);
+            assert_eq!((now.code, &now.out), (then.code, &then.out));
+        }
+        let pretty = tool(&["replay", file.to_str().unwrap(), "--speed", "0"]);
+        assert_eq!(pretty.code, Some(code), "{}", pretty.err);
+    }
+}
+
+#[test]
+fn the_cli_of_a_recording_is_played_and_the_run_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    let then = record(&file, ANSWER);
+    let mut command =
+        teamster("exec \"$TEAMSTER\" fake --agent claude --script \"$RECORDING\" -- -p", &["--output", "ndjson", "hi"]);
+    command.env("TEAMSTER", env!("CARGO_BIN_EXE_teamster")).env("RECORDING", &file);
+    let now = ended(command);
+    assert_eq!(now.code, Some(0), "{}", now.err);
+    assert_eq!(comparable(&now.out), comparable(&then.out));
+}
+
+#[test]
+fn what_cannot_be_shown_or_played_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(name), text).unwrap();
+        folder.path().join(name).to_str().unwrap().to_owned()
+    };
+    let recording = file("recording", "{\"atMs\":0,\"kind\":\"recording\",\"version\":1,\"agent\":\"claude\"}\n");
+    let later = file("later", "{\"atMs\":0,\"kind\":\"recording\",\"version\":2,\"agent\":\"claude\"}\n");
+    let (text, steps) = (file("text", "{\"atMs\":0}\n"), file("steps", "[{\"exit\":0}]"));
+    let rows: &[(&[&str], &str)] = &[
+        (&["replay", "/nowhere/at-all"], "cannot read /nowhere/at-all"),
+        (&["replay", &text], "line 1 of the recording is not what it should be"),
+        (&["replay", &later], "version 2"),
+        (&["replay", &recording, "--speed=-1"], "a number is needed"),
+        (&["fake", "--agent", "codex", "--script", &recording], "a recording of claude, not of codex"),
+        (&["fake", "--script", &recording], "has no process 1"),
+        (&["fake", "--agent", "claude", "--script", &steps], "a script of steps"),
+    ];
+    for (args, said) in rows {
+        let end = tool(args);
+        assert_eq!(end.code, Some(2), "{args:?}: {}", end.err);
+        assert!(end.err.contains(said), "{args:?}: {}", end.err);
+    }
+    assert_eq!(tool(&["fake", "--script", &steps]).code, Some(0));
+}

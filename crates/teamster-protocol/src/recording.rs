@@ -1,0 +1,200 @@
+//! What went in and out of an agent's processes, with times: one JSON object a line.
+//!
+//! The first line is [`Happening::Recording`]. Lines that a later version adds are unknown [kinds](Happening::Other); readers
+//! pass over them. Known secrets stand in it as words in their places; prompts and answers stand in it as they are.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// One line of a recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// Milliseconds since the recording began.
+    pub at_ms: f64,
+    /// What happened.
+    #[serde(flatten)]
+    pub happening: Happening,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Happening {
+    /// The recording begins.
+    Recording {
+        /// The format's [version](VERSION).
+        version: u32,
+        /// The agent's name.
+        agent: String,
+    },
+    /// A process was started. What follows is its, until the next one is.
+    Start {
+        /// The program, as it was asked for.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+    },
+    /// It was given this on its standard input.
+    In(Said),
+    /// Its standard input was closed.
+    InEnd,
+    /// It said this where the protocol is spoken.
+    Out(Said),
+    /// It said this beside the protocol.
+    Err(Said),
+    /// Its server was asked this over HTTP.
+    Call {
+        /// The method.
+        method: String,
+        /// The path, with a query if there was one.
+        path: String,
+        /// A JSON document.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        body: Option<Said>,
+    },
+    /// Its server answered a call.
+    Reply {
+        /// The status.
+        status: u16,
+        /// What it said.
+        body: Said,
+    },
+    /// Its server told of an event.
+    ServerEvent(Said),
+    /// It exited.
+    Exit {
+        /// The exit code, unless a signal ended it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<i32>,
+        /// The signal that ended it, by its name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signal: Option<String>,
+    },
+    /// The caller was told this.
+    Event {
+        /// The event.
+        event: Box<Event>,
+    },
+    /// So many lines are missing here: the disk was too slow for them.
+    Lost {
+        /// How many.
+        lines: u64,
+    },
+    /// Something that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+/// What was said: text, or bytes that are none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Said {
+    /// UTF-8, its line end included.
+    Text(String),
+    /// Bytes, in Base64.
+    Base64(String),
+}
+
+impl Said {
+    /// Takes what was said.
+    pub fn of(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Base64(BASE64_STANDARD.encode(bytes)),
+        }
+    }
+
+    /// The bytes; `None` if the Base64 is none.
+    pub fn bytes(&self) -> Option<Cow<'_, [u8]>> {
+        match self {
+            Self::Text(text) => Some(text.as_bytes().into()),
+            Self::Base64(text) => BASE64_STANDARD.decode(text).ok().map(Cow::Owned),
+        }
+    }
+}
+
+/// Why a line is no line of a recording.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line} of the recording is not what it should be: {source}")]
+pub struct ReadError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub source: serde_json::Error,
+}
+
+/// Reads a recording. Its last line may be missing its end: whoever wrote it may have been killed.
+///
+/// # Errors
+/// When another line is none of a recording.
+pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
+    let mut entries = Vec::new();
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
+    while let Some((at, line)) = lines.next() {
+        match serde_json::from_str(line) {
+            Ok(entry) => entries.push(entry),
+            Err(source) if source.is_eof() && lines.peek().is_none() && at > 0 => break,
+            Err(source) => return Err(ReadError { line: at + 1, source }),
+        }
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_written_as_documented_and_read_back() {
+        let entry = |happening| Entry { at_ms: 1.5, happening };
+        let rows = [
+            (
+                Happening::Recording { version: VERSION, agent: "claude".to_owned() },
+                r#"{"atMs":1.5,"kind":"recording","version":1,"agent":"claude"}"#,
+            ),
+            (
+                Happening::Start { program: "claude".to_owned(), args: vec!["-p".to_owned()] },
+                r#"{"atMs":1.5,"kind":"start","program":"claude","args":["-p"]}"#,
+            ),
+            (Happening::In(Said::of(b"hi\n")), r#"{"atMs":1.5,"kind":"in","text":"hi\n"}"#),
+            (Happening::InEnd, r#"{"atMs":1.5,"kind":"in_end"}"#),
+            (Happening::Out(Said::of(b"\xff\n")), r#"{"atMs":1.5,"kind":"out","base64":"/wo="}"#),
+            (Happening::Exit { code: Some(0), signal: None }, r#"{"atMs":1.5,"kind":"exit","code":0}"#),
+            (Happening::Lost { lines: 2 }, r#"{"atMs":1.5,"kind":"lost","lines":2}"#),
+        ];
+        for (happening, line) in rows {
+            let entry = entry(happening);
+            assert_eq!(serde_json::to_string(&entry).unwrap(), line);
+            assert_eq!(read(line).unwrap(), [entry]);
+        }
+        assert_eq!(read(r#"{"atMs":0,"kind":"later","more":1}"#).unwrap()[0].happening, Happening::Other);
+    }
+
+    #[test]
+    fn a_recording_that_was_cut_short_is_read_up_to_there_and_a_wrong_line_is_named() {
+        let good = r#"{"atMs":0,"kind":"in_end"}"#;
+        assert_eq!(read(&format!("{good}\n{{\"atMs\":1,\"ki")).unwrap().len(), 1);
+        assert_eq!(read(&format!("{good}\n\nno\n{good}")).unwrap_err().line, 3);
+        assert!(read("no").is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_was_said_is_read_back(bytes: Vec<u8>) {
+            let line = serde_json::to_string(&Entry { at_ms: 0.0, happening: Happening::Out(Said::of(&bytes)) }).unwrap();
+            let entries = read(&line).unwrap();
+            let Happening::Out(said) = &entries[0].happening else { panic!("{entries:?}") };
+            proptest::prop_assert_eq!(said.bytes().unwrap().into_owned(), bytes);
+        }
+    }
+}
