@@ -11,7 +11,7 @@ use teamster_config::Journals;
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::event::Warning;
-use teamster_protocol::request::{Attachment, Mode, ProjectTrust, RequestError, RunRequest};
+use teamster_protocol::request::{Attachment, Mode, ProjectTrust, RequestError, RunRequest, ToolRules};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -206,7 +206,8 @@ impl Runtime {
         let (orders, ordered) = mpsc::channel(ORDERS);
         let (told, id) = watch::channel(None);
         let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
-        let desk = Desk::new(ordered, handler, frame);
+        let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
+        let desk = Desk::new(ordered, handler, rules, frame);
         let (gate, aborted) = (self.gate.clone(), abort.clone());
         let job = SessionJob { agent, host, gate, desk, spawns, warnings, told, aborted };
         let driver = Some(self.drivers.spawn(driver::session::drive(job)));

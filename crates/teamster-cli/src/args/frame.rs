@@ -108,13 +108,13 @@ pub(crate) struct FrameArgs {
 
     /// Allow this tool (repeatable)
     ///
-    /// A rule in the agent's own language, such as 'Bash(git diff:*)'.
+    /// A rule with the agent's own name of the tool, such as 'Bash(git diff:*)'. docs/sessions.md says what rules mean.
     #[arg(long, value_name = "RULE", help_heading = PERMISSIONS)]
     pub(crate) allow_tool: Vec<String>,
 
     /// Deny this tool (repeatable)
     ///
-    /// A rule in the agent's own language, such as 'Bash(rm:*)'.
+    /// A rule such as 'Bash(rm:*)'.
     #[arg(long, value_name = "RULE", help_heading = PERMISSIONS)]
     pub(crate) deny_tool: Vec<String>,
 

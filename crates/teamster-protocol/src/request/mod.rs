@@ -6,6 +6,7 @@ mod environment;
 mod limits;
 mod mcp;
 mod retries;
+mod rules;
 mod session;
 mod validate;
 
@@ -22,6 +23,7 @@ pub use environment::{BASE_VARIABLES, Inherit, is_named};
 pub use limits::Limits;
 pub use mcp::{McpEndpoint, McpServer, McpTransport};
 pub use retries::{EvenAfter, Retries};
+pub use rules::{ToolRules, Verdict};
 pub use session::{Answer, Prompt};
 pub use validate::{RequestError, check_word};
 
@@ -276,7 +278,7 @@ pub enum PromptMode {
 pub struct Permissions {
     /// The mode.
     pub mode: PermissionMode,
-    /// Tools that are allowed without asking, in the agent's rule language (`Bash(git diff:*)`).
+    /// Tools that are allowed without asking, with the agent's own names of them (`Bash(git diff:*)`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
     /// Tools that are denied.

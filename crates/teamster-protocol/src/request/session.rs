@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::validate::no_nul;
-use super::{Attachment, Conversation, OutputMode, RequestError, RunRequest};
+use super::{Attachment, Conversation, OutputMode, RequestError, RunRequest, ToolRules};
 
 /// What the model is told in one turn.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +86,7 @@ impl RunRequest {
         if self.retries.max > 0 {
             return refuse("retries", "the session may hold the prompt already; send it again instead");
         }
+        ToolRules::read(&self.permissions, None)?;
         let mut frame = self.clone();
         "x".clone_into(&mut frame.prompt);
         frame.validate()

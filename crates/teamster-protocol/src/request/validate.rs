@@ -71,6 +71,14 @@ pub enum RequestError {
         /// What is wrong, and where.
         message: String,
     },
+    /// What is to allow or deny tools is no rule.
+    #[error("{rule:?} is no rule for tools: {why}; write TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL")]
+    Rule {
+        /// What it was.
+        rule: String,
+        /// Why.
+        why: &'static str,
+    },
     /// The JSON schema cannot be one.
     #[error("the schema must be a JSON object")]
     Schema,

@@ -25,6 +25,7 @@ mod private;
 mod queue;
 mod recordings;
 mod retries;
+mod rules;
 mod secrets;
 mod server;
 mod sessions;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use teamster_protocol::event::{Event, RequestId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
-use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest};
+use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest, ToolRules, Verdict};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
@@ -72,6 +72,8 @@ pub(crate) struct Desk {
     pub(super) steers: bool,
     /// What was said within the running turn, and is not known to be heard.
     steering: VecDeque<(SteerId, Box<Now>)>,
+    /// What answers requests of the agent before anybody is asked.
+    rules: ToolRules,
     /// Requests of the agent that wait, and until when.
     open: BTreeMap<RequestId, Option<Instant>>,
     handler: Option<Handler>,
@@ -91,13 +93,19 @@ impl Now {
 }
 
 impl Desk {
-    pub(crate) fn new(orders: mpsc::Receiver<Order>, handler: Option<Handler>, frame: RunRequest) -> Self {
+    pub(crate) fn new(
+        orders: mpsc::Receiver<Order>,
+        handler: Option<Handler>,
+        rules: ToolRules,
+        frame: RunRequest,
+    ) -> Self {
         Self {
             orders,
             closed: false,
             turns: VecDeque::new(),
             steers: false,
             steering: VecDeque::new(),
+            rules,
             open: BTreeMap::new(),
             handler,
             handling: JoinSet::new(),
@@ -203,6 +211,18 @@ impl Desk {
         for (_, now) in std::mem::take(&mut self.steering).into_iter().rev() {
             self.turns.push_front(now.into_turn());
         }
+    }
+
+    /// What the rules of the request answer, so that nobody is asked.
+    pub(super) fn by_rule(&self, event: &Event) -> Option<(RequestId, Answer)> {
+        let Event::PermissionRequest(request) = event else { return None };
+        let mode = self.frame.permissions.mode;
+        let answer = match self.rules.verdict(mode, &request.tool_name, &request.input)? {
+            Verdict::Allow => Answer::Allow { input: None },
+            Verdict::Deny { rule } => Answer::Deny { message: Some(format!("It is denied by the rule {rule}.")) },
+            _ => return None,
+        };
+        Some((request.request_id.clone(), answer))
     }
 
     /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.

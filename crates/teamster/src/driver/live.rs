@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Frame, OutputReader, ProcessTree, Signal, Survivor, TailReader};
-use teamster_protocol::event::{ErrorCode, Event, Failure, SteerId, Warning, WarningCode};
+use teamster_protocol::event::{ErrorCode, Event, Failure, RequestId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input};
 use teamster_protocol::request::{Answer, Limits};
 use teamster_protocol::transcript::Cause;
@@ -44,6 +44,8 @@ struct Reins<'a> {
     desk: Option<&'a mut Desk>,
     reopen: bool,
     begins: bool,
+    /// Answers that the rules of the request give, not told yet.
+    by_rule: Vec<(RequestId, Answer)>,
 }
 
 /// Until the leader has exited and what it wrote has been read; with a desk, until the turn is over at the latest.
@@ -72,6 +74,7 @@ pub(super) async fn attend(
         desk,
         reopen: false,
         begins: false,
+        by_rule: Vec::new(),
     };
     if let Some(desk) = &mut reins.desk {
         desk.steers = reins.story.protocol.steers();
@@ -292,12 +295,19 @@ impl Reins<'_> {
             self.act(action);
         }
         self.story.actions = actions;
+        for (request, answer) in std::mem::take(&mut self.by_rule) {
+            self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
+        }
     }
 
     fn act(&mut self, action: Action) {
         match action {
             Action::Emit(event) => {
                 if let Some(desk) = &mut self.desk {
+                    if let Some(answer) = desk.by_rule(&event) {
+                        self.watchdog.alive(Instant::now());
+                        return self.by_rule.push(answer);
+                    }
                     desk.note(&event, self.limits.answer);
                 }
                 match &event {
