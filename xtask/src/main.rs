@@ -9,6 +9,7 @@ mod command;
 mod demo;
 mod fuzz;
 mod install_clis;
+mod latency;
 mod load;
 mod soak;
 mod test;
@@ -43,6 +44,8 @@ enum Command {
     Demo(demo::Args),
     /// Run the benchmarks
     Bench,
+    /// Measure how long the real CLIs take from a prompt to the first words, on warm processes and otherwise
+    Latency(latency::Args),
     /// Let hundreds of runs live at once in one process, and measure what they cost it
     Load(load::Args),
     Fuzz(fuzz::Args),
@@ -69,6 +72,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         }
         Command::Demo(args) => return demo::run(args),
         Command::Bench => bench::run()?,
+        Command::Latency(args) => latency::run(args)?,
         Command::Load(args) => load::run(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
         Command::Soak(args) => soak::run(args)?,

@@ -1,0 +1,89 @@
+//! How long it takes from a prompt to the first words of the answer, on the real CLIs with a provider that answers at once: on a
+//! warm process, with a process for each turn, and with the CLI's one-shot form. Turn by turn side by side, so that what slows
+//! the machine down slows all of them down.
+//!
+//! `cargo xtask latency [--turns N] [AGENT...]` prints a table in Markdown.
+
+#![expect(clippy::print_stdout, reason = "it is read by a person")]
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use teamster::request::Mode;
+use teamster::{Event, Session};
+use teamster_conformance::{AGENTS, Agent, BOUND};
+use tokio::time::{Instant, timeout};
+
+/// Turns that are measured if no number is given.
+const TURNS: usize = 11;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let mut turns = TURNS;
+    let mut names = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--turns" {
+            turns = arguments.next().context("--turns needs a number")?.parse()?;
+        } else {
+            names.push(argument);
+        }
+    }
+    ensure!(turns > 0, "--turns must be above zero");
+    for name in &names {
+        ensure!(AGENTS.iter().any(|agent| agent.name == name), "{name} is no agent");
+    }
+    println!("Median (and slowest) of {turns} turns in milliseconds, from `send` to the first text event.\n");
+    println!("| agent | warm process | a process each turn | one-shot form | warm is faster than a process each turn |");
+    println!("|---|---|---|---|---|");
+    for agent in AGENTS.iter().filter(|agent| names.is_empty() || names.iter().any(|name| name == agent.name)) {
+        measure(agent, turns).await.with_context(|| agent.name.to_owned())?;
+    }
+    Ok(())
+}
+
+async fn measure(agent: &Agent, turns: usize) -> Result<()> {
+    let lab = agent.lab(agent.reply().text("Hello.")).await?;
+    let mut sessions = Vec::new();
+    for mode in [Mode::Auto, Mode::Spawn, Mode::Exec] {
+        let mut frame = agent.request(&lab, "");
+        frame.mode = mode;
+        let talk = lab.open(frame, |opening| opening)?;
+        // The first turn of a warm process finds it starting.
+        first_text(talk.session()).await?;
+        sessions.push((talk, Vec::with_capacity(turns)));
+    }
+    for _ in 0..turns {
+        for (talk, times) in &mut sessions {
+            times.push(first_text(talk.session()).await?);
+        }
+    }
+    let mut medians = Vec::new();
+    let mut cells = Vec::new();
+    for (talk, mut times) in sessions {
+        talk.close().await?;
+        times.sort_unstable();
+        let median = times.get(times.len() / 2).context("no turn was measured")?;
+        let slowest = times.last().context("no turn was measured")?;
+        cells.push(format!("{} ({})", median.as_millis(), slowest.as_millis()));
+        medians.push(median.as_secs_f64());
+    }
+    let [warm, spawned, ..] = medians.as_slice() else { return Ok(()) };
+    println!("| {} | {} | {:.0} times |", agent.title, cells.join(" | "), spawned / warm);
+    Ok(())
+}
+
+/// Takes a turn, and tells when its first words came.
+async fn first_text(session: &Session) -> Result<Duration> {
+    let began = Instant::now();
+    let mut run = session.send("Hi.")?;
+    let mut first = None;
+    while let Some(event) = timeout(BOUND, run.next()).await? {
+        match event {
+            Event::Text(_) => _ = first.get_or_insert_with(|| began.elapsed()),
+            Event::Error(failure) => anyhow::bail!("{failure:?}"),
+            _ => {}
+        }
+    }
+    first.context("no text")
+}
