@@ -34,7 +34,9 @@ async fn main() -> Result<()> {
         ensure!(AGENTS.iter().any(|agent| agent.name == name), "{name} is no agent");
     }
     println!("Median (and slowest) of {turns} turns in milliseconds, from `send` to the first text event.\n");
-    println!("| agent | warm process | a process each turn | one-shot form | warm is faster than a process each turn |");
+    println!(
+        "| agent | warm process | a process each turn | one-shot form | warm is faster than a process each turn |"
+    );
     println!("|---|---|---|---|---|");
     for agent in AGENTS.iter().filter(|agent| names.is_empty() || names.iter().any(|name| name == agent.name)) {
         measure(agent, turns).await.with_context(|| agent.name.to_owned())?;

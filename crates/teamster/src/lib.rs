@@ -50,6 +50,7 @@ mod session;
 pub mod tools;
 
 pub use adapters::{EventStream, Only, WholeMessages};
+pub use driver::pool::Spares;
 pub use inspect::{Inspection, VersionStatus};
 pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};

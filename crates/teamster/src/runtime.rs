@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::driver::attempts::Again;
 use crate::driver::desk::Desk;
 use crate::driver::environment::{Environment, inherited};
+use crate::driver::pool::{Pool, Spares};
 use crate::driver::record::Recording;
 use crate::driver::redact::Redactor;
 use crate::driver::server::Password;
@@ -42,6 +43,7 @@ pub struct Runtime {
     ledger: Arc<Ledger>,
     journals: Option<Journals>,
     swept: AtomicBool,
+    pool: Option<Arc<Pool>>,
 }
 
 /// Why a run was refused. Nothing was started.
@@ -98,6 +100,7 @@ impl Runtime {
             ledger: Arc::new(Ledger::of_user()),
             journals: journals_of_user(),
             swept: AtomicBool::new(false),
+            pool: None,
         }
     }
 
@@ -127,6 +130,18 @@ impl Runtime {
     #[must_use]
     pub fn limited_to(mut self, runs: NonZeroUsize) -> Self {
         self.gate = Gate::of(runs);
+        self
+    }
+
+    /// Keeps spare processes for sessions. When one was opened, a process of the same configuration (agent, directory, request) is
+    /// started, and the next session like it gets that and does not wait for a start. Without this there are none.
+    ///
+    /// There is one spare for each configuration, the newest ones if they are too many. Sessions that go on with a conversation
+    /// have none, nor those that are recorded, or delivered their MCP servers by the user's own file. They end with the runtime,
+    /// and by [`shutdown`](Self::shutdown).
+    #[must_use]
+    pub fn with_spares(mut self, spares: Spares) -> Self {
+        self.pool = Some(Pool::new(spares));
         self
     }
 
@@ -209,7 +224,8 @@ impl Runtime {
         let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
         let desk = Desk::new(ordered, handler, rules, frame);
         let (gate, aborted) = (self.gate.clone(), abort.clone());
-        let job = SessionJob { agent, host, gate, desk, spawns, warnings, told, aborted };
+        let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
+        let job = SessionJob { agent, host, gate, desk, spawns, warnings, told, aborted, pool, tasks };
         let driver = Some(self.drivers.spawn(driver::session::drive(job)));
         let places = Arc::new(Semaphore::new(TURNS));
         Ok(Session { orders, places, id, abort, driver, cwd })
@@ -277,9 +293,15 @@ impl Runtime {
     /// Dropping a [`Run`] asks its process tree to end; who leaves the Tokio runtime right after that should wait here,
     /// so that the tree can end politely. (Otherwise it is killed.)
     pub async fn shutdown(&self) {
+        if let Some(pool) = &self.pool {
+            pool.close();
+        }
         self.drivers.close();
         self.drivers.wait().await;
         self.drivers.reopen();
+        if let Some(pool) = &self.pool {
+            pool.reopen();
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod secrets;
 mod server;
 mod sessions;
 mod slow;
+mod spares;
 mod start;
 mod stdin;
 mod stopping;

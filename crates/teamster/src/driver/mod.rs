@@ -15,6 +15,7 @@ pub(crate) mod environment;
 mod live;
 pub(crate) mod outbox;
 mod overlay;
+pub(crate) mod pool;
 mod prepare;
 mod process;
 pub(crate) mod record;
@@ -23,6 +24,7 @@ mod retry;
 pub(crate) mod server;
 pub(crate) mod session;
 mod stand_in;
+pub(crate) mod warm;
 mod watchdog;
 
 use std::borrow::Cow;

@@ -12,22 +12,25 @@ use std::sync::Arc;
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::event::{Failure, SessionId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
-use teamster_protocol::request::{Conversation, Prompt, RunRequest};
+use teamster_protocol::request::{Conversation, Prompt};
 use teamster_protocol::transcript::Cause;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::attempts::{attempt, not_planned};
-use super::desk::{Asked, Desk, Kept, TurnOrder};
+use super::desk::{Asked, Desk, TurnOrder};
 use super::live::attend;
 use super::outbox::{Bounds, Outbox};
-use super::process::{Ended, Process};
+use super::pool::{Order, Pool};
+use super::process::Ended;
 use super::redact::Redactor;
-use super::{Host, Story, prepare, start};
+use super::warm::Warm;
+use super::{Host, Story, start};
 use crate::gate::Gate;
 use crate::run::Outlet;
-use crate::runtime::{RunError, plan};
+use crate::runtime::plan;
 
 /// A session to be driven.
 pub(crate) struct SessionJob {
@@ -42,22 +45,18 @@ pub(crate) struct SessionJob {
     /// Where the conversation's id is told.
     pub(crate) told: watch::Sender<Option<SessionId>>,
     pub(crate) aborted: CancellationToken,
-}
-
-/// A process that waits for its next turn, and who understands it.
-struct Warm {
-    process: Process,
-    protocol: Box<dyn Protocol>,
-    redactor: Arc<Redactor>,
-    kept: Kept,
-    /// The agent has begun the next turn by itself.
-    begun: bool,
+    /// Where spare processes wait, if there are any.
+    pub(crate) pool: Option<Arc<Pool>>,
+    pub(crate) tasks: TaskTracker,
 }
 
 /// Drives a session to its end.
 pub(crate) async fn drive(mut job: SessionJob) {
     let aborted = job.aborted.clone();
     let mut warm = if job.spawns { None } else { job.open().await.ok().flatten() };
+    if warm.is_some() {
+        job.refill();
+    }
     let mut lost = false;
     loop {
         let turn = tokio::select! {
@@ -70,14 +69,14 @@ pub(crate) async fn drive(mut job: SessionJob) {
             Next::Gone => {
                 lost = true;
                 if let Some(warm) = warm.take() {
-                    warm.close(&job).await;
+                    warm.close(&job.desk.frame.limits).await;
                 }
             }
             Next::Close => break,
         }
     }
     if let Some(warm) = warm {
-        warm.close(&job).await;
+        warm.close(&job.desk.frame.limits).await;
     }
 }
 
@@ -109,7 +108,7 @@ impl SessionJob {
         if kept.reopen
             && let Some(outdated) = warm.take()
         {
-            outdated.close(self).await;
+            outdated.close(&self.desk.frame.limits).await;
         }
         turn.map_or(Next::Close, Next::Turn)
     }
@@ -119,21 +118,31 @@ impl SessionJob {
         self.told.borrow().clone().map_or_else(|| self.desk.frame.conversation.clone(), Conversation::Resume)
     }
 
-    /// Starts a process that waits for a turn; `None` where the agent has none that does.
-    async fn open(&self) -> Result<Option<Warm>, Failure> {
+    /// What it takes to start a process for this session.
+    fn order(&self) -> Order {
         let mut frame = self.desk.frame.clone();
         frame.conversation = self.conversation();
-        let Some(Plan { launch, mut protocol }) =
-            plan_session(&*self.agent, &frame).map_err(|error| not_planned(&error))?
-        else {
-            return Ok(None);
+        Order { agent: Arc::clone(&self.agent), host: self.host.clone(), frame }
+    }
+
+    /// A process that waits for a turn, a spare one if there is one; `None` where the agent has none that waits.
+    async fn open(&self) -> Result<Option<Warm>, Failure> {
+        let order = self.order();
+        let spare = match &self.pool {
+            Some(pool) => pool.claim(&order).await,
+            None => None,
         };
-        let redactor = Arc::new(Redactor::new(&self.host, &launch, &frame));
-        let recorder = self.host.recorder(&redactor);
-        let live = prepare::start(launch, self.host.clone(), recorder, &frame.limits).await?;
-        let (mut process, mut kept) = (Process::new(live), Kept::default());
-        process.tell(&mut *protocol, &mut kept, Input::Started);
-        Ok(Some(Warm { process, protocol, redactor, kept, begun: false }))
+        match spare {
+            Some(spare) => Ok(Some(spare)),
+            None => Box::pin(Warm::start(&*order.agent, order.host, &order.frame)).await,
+        }
+    }
+
+    /// Has a spare process started, for the next session like this one.
+    fn refill(&self) {
+        if let Some(pool) = &self.pool {
+            pool.refill(self.order(), &self.tasks);
+        }
     }
 
     /// Takes a turn, from its place among the runs to its `done`.
@@ -210,7 +219,7 @@ impl SessionJob {
                 let ended = Ended { cause: seen.cause, ..Ended::default() };
                 let left = Warm { process, protocol, redactor, kept, begun: seen.begins };
                 if seen.reopen || story.panicked {
-                    left.close(self).await;
+                    left.close(&limits).await;
                 } else {
                     *warm = Some(left);
                 }
@@ -246,13 +255,6 @@ impl SessionJob {
     }
 }
 
-impl Warm {
-    async fn close(self, job: &SessionJob) {
-        let Self { process, mut protocol, .. } = self;
-        process.close(&mut *protocol, &job.desk.frame.limits).await;
-    }
-}
-
 impl Asked {
     fn command(&self) -> Input<'_> {
         Input::Command(match self {
@@ -269,10 +271,6 @@ struct Mute;
 
 impl Protocol for Mute {
     fn handle(&mut self, _: Input<'_>, _: &mut Vec<Action>) {}
-}
-
-fn plan_session(agent: &dyn Agent, frame: &RunRequest) -> Result<Option<Plan>, RunError> {
-    crate::runtime::guarded(agent, || agent.plan_session(frame))
 }
 
 fn reopened(id: Option<&SessionId>) -> Warning {

@@ -36,6 +36,13 @@ pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
     read(&root, &format!("{pid}/stat"))
 }
 
+/// How many bytes of memory a process holds; 0 if it is gone.
+pub(crate) fn resident(pid: i32) -> u64 {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
+    pages.saturating_mul(rustix::param::page_size() as u64)
+}
+
 /// The environment of a process; nothing if it may not be read.
 pub(crate) fn environ(pid: i32) -> Vec<u8> {
     for _ in 0..EXEC_LOOKS {

@@ -81,6 +81,11 @@ fn text(bytes: &[libc::c_char]) -> String {
 
 /// The environment of a process; nothing if it may not be read, as that of programs of the system.
 #[expect(unsafe_code, reason = "no safe call reads an environment")]
+/// Not told here: 0.
+pub(crate) fn resident(_pid: i32) -> u64 {
+    0
+}
+
 pub(crate) fn environ(pid: i32) -> Vec<u8> {
     let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
     let mut bytes = vec![0_u8; ARGUMENTS_BYTES];

@@ -1,0 +1,126 @@
+//! Processes that are started before anybody asks for them.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use teamster::{Runtime, Session, Spares};
+use teamster_testkit::fake::Script;
+
+use crate::lab::{LONG, Lab, bounded, eventually, is_alive, rest_of};
+
+fn lab(spares: Spares) -> Lab {
+    Lab::with_runtime(Runtime::new().with_spares(spares))
+}
+
+fn most(count: usize) -> Spares {
+    Spares::new(NonZeroUsize::new(count).unwrap())
+}
+
+/// An agent whose processes write their numbers as `1`, `2`, `3`, `4` in the order of their starts, and say them in each turn.
+fn agent(lab: &Lab) -> Script {
+    let process = |number: &str| {
+        let turn = Script::new().await_line("go").claude_init().claude_text(number).claude_result(number);
+        Script::new().write_pid(&lab.pid_file(), number).then(turn.clone()).then(turn).read_to_end()
+    };
+    Script::new().in_turn(&lab.path("starts"), ["1", "2", "3", "4"].map(process))
+}
+
+fn open(lab: &Lab, script: &Script, model: &str) -> Session {
+    let mut frame = lab.request(script);
+    frame.prompt.clear();
+    frame.model = Some(model.to_owned());
+    frame.limits.silence = LONG;
+    // The same file each time, and so the same configuration.
+    let path = lab.path("script");
+    std::fs::write(&path, script.to_json()).unwrap();
+    frame.env.insert(teamster_testkit::fake::SCRIPT_ENV.into(), path.to_str().unwrap().into());
+    lab.runtime.open("claude", frame).unwrap()
+}
+
+/// Which process answers.
+async fn answers(session: &Session) -> String {
+    rest_of(&mut session.send("go").unwrap()).await.result().text.clone()
+}
+
+async fn close(session: Session) {
+    bounded("the session's end", session.close()).await;
+}
+
+async fn dies(lab: &Lab, process: &str) {
+    let pid = lab.pid(process).await;
+    eventually(&format!("process {process} dies"), || !is_alive(pid)).await;
+}
+
+#[tokio::test]
+async fn the_next_session_like_one_that_was_opened_finds_a_process_that_waits() {
+    let lab = lab(most(2));
+    let script = agent(&lab);
+    let first = open(&lab, &script, "a");
+    lab.pid("2").await;
+    assert_eq!(answers(&first).await, "1");
+    close(first).await;
+    let second = open(&lab, &script, "a");
+    assert_eq!(answers(&second).await, "2");
+    assert_eq!(answers(&second).await, "2");
+    lab.pid("3").await;
+    close(second).await;
+    bounded("the end of all", lab.runtime.shutdown()).await;
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_session_of_another_configuration_gets_no_spare_and_too_many_end_the_oldest() {
+    let lab = lab(most(1));
+    let script = agent(&lab);
+    let first = open(&lab, &script, "a");
+    assert_eq!(answers(&first).await, "1");
+    lab.pid("2").await;
+    let other = open(&lab, &script, "b");
+    assert_eq!(answers(&other).await, "3");
+    lab.pid("4").await;
+    dies(&lab, "2").await;
+    close(first).await;
+    close(other).await;
+    bounded("the end of all", lab.runtime.shutdown()).await;
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_spare_that_has_died_is_passed_over() {
+    let lab = lab(most(1));
+    let script = agent(&lab);
+    let first = open(&lab, &script, "a");
+    let spare = i32::try_from(lab.pid("2").await).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(spare).unwrap(), rustix::process::Signal::KILL)
+        .unwrap();
+    dies(&lab, "2").await;
+    let second = open(&lab, &script, "a");
+    assert_eq!(answers(&second).await, "3");
+    close(first).await;
+    close(second).await;
+    bounded("the end of all", lab.runtime.shutdown()).await;
+}
+
+#[tokio::test]
+async fn a_spare_that_is_too_old_or_too_large_ends() {
+    let (mut old, mut large) = (most(1), most(1));
+    old.age = Duration::from_millis(200);
+    large.memory = Some(1);
+    for spares in [old, large] {
+        let lab = lab(spares);
+        let first = open(&lab, &agent(&lab), "a");
+        dies(&lab, "2").await;
+        assert_eq!(answers(&first).await, "1");
+        close(first).await;
+    }
+}
+
+#[tokio::test]
+async fn spares_end_with_their_runtime() {
+    let mut lab = lab(most(1));
+    let first = open(&lab, &agent(&lab), "a");
+    lab.pid("2").await;
+    close(first).await;
+    drop(std::mem::take(&mut lab.runtime));
+    dies(&lab, "2").await;
+}

@@ -1,0 +1,50 @@
+//! A process of an agent that waits for a turn.
+
+use std::sync::Arc;
+
+use teamster_protocol::agent::{Agent, Plan};
+use teamster_protocol::event::Failure;
+use teamster_protocol::protocol::{Input, Protocol};
+use teamster_protocol::request::{Limits, RunRequest};
+
+use super::attempts::not_planned;
+use super::desk::Kept;
+use super::process::Process;
+use super::redact::Redactor;
+use super::{Host, prepare};
+use crate::runtime::guarded;
+
+/// A process that waits for its next turn, and who understands it.
+pub(crate) struct Warm {
+    pub(super) process: Process,
+    pub(super) protocol: Box<dyn Protocol>,
+    pub(super) redactor: Arc<Redactor>,
+    pub(super) kept: Kept,
+    /// The agent has begun the next turn by itself.
+    pub(super) begun: bool,
+}
+
+impl Warm {
+    /// Starts one; `None` where the agent has none that waits.
+    pub(crate) async fn start(agent: &dyn Agent, host: Host, frame: &RunRequest) -> Result<Option<Self>, Failure> {
+        let planned = guarded(agent, || agent.plan_session(frame)).map_err(|error| not_planned(&error))?;
+        let Some(Plan { launch, mut protocol }) = planned else { return Ok(None) };
+        let redactor = Arc::new(Redactor::new(&host, &launch, frame));
+        let recorder = host.recorder(&redactor);
+        let live = prepare::start(launch, host, recorder, &frame.limits).await?;
+        let (mut process, mut kept) = (Process::new(live), Kept::default());
+        process.tell(&mut *protocol, &mut kept, Input::Started);
+        Ok(Some(Self { process, protocol, redactor, kept, begun: false }))
+    }
+
+    /// Returns when it is no good any more. Can be dropped and called again at any time.
+    pub(super) async fn idle(&mut self) {
+        self.process.idle(&mut *self.protocol, &mut self.kept).await;
+    }
+
+    /// Asks it to exit, and ends it if it does not.
+    pub(super) async fn close(self, limits: &Limits) {
+        let Self { process, mut protocol, .. } = self;
+        process.close(&mut *protocol, limits).await;
+    }
+}
