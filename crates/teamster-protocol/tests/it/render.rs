@@ -102,7 +102,7 @@ impl Page {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Event(event) => self.event(event),
-            Step::Wrote(bytes) => self.line(&format!("-> stdin {}", cut(&String::from_utf8_lossy(bytes), LONGEST))),
+            Step::Wrote(bytes) => self.line(&format!("-> stdin {}", cut(&written(bytes), LONGEST))),
             Step::CloseStdin => self.line("-> close stdin"),
             Step::Interrupt => self.line("-> SIGINT"),
             Step::Stop => self.line("-> stop"),
@@ -132,8 +132,11 @@ impl Page {
                 let _ = write!(line, " {text}");
             }
         }
-        for (key, value) in &fields {
-            let value = match value {
+        // A dependency may have maps keep the order in which they were filled.
+        fields.sort_keys();
+        for (key, mut value) in fields {
+            value.sort_all_objects();
+            let value = match &value {
                 Value::String(text) => quoted(text),
                 other => cut(&other.to_string(), LONGEST),
             };
@@ -171,9 +174,13 @@ impl Page {
             self.line(&format!("  final {}", quoted(&result.final_text)));
         }
         for denial in &result.permission_denials {
-            self.line(&format!("  denied {}", cut(&serde_json::to_string(denial).unwrap(), LONGEST)));
+            let mut denial = denial.clone();
+            denial.input.iter_mut().for_each(Value::sort_all_objects);
+            self.line(&format!("  denied {}", cut(&serde_json::to_string(&denial).unwrap(), LONGEST)));
         }
         if let Some(document) = &result.structured_output {
+            let mut document = document.clone();
+            document.sort_all_objects();
             self.line(&format!("  structured {}", cut(&document.to_string(), LONGEST)));
         }
         if let Some(stderr) = &result.stderr {
@@ -210,4 +217,15 @@ fn cut(text: &str, longest: usize) -> String {
     let short: String = text.chars().take(longest).collect();
     let rest = text.chars().count() - short.chars().count();
     if rest == 0 { text } else { format!("{short} +{rest}") }
+}
+
+/// What was written, as text; JSON with its fields in order.
+fn written(bytes: &[u8]) -> String {
+    match serde_json::from_slice::<Value>(bytes) {
+        Ok(mut line) => {
+            line.sort_all_objects();
+            format!("{line}\n")
+        }
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }

@@ -9,8 +9,8 @@ use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, EvenAfter, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode,
-    RunRequest,
+    Attachment, Conversation, EvenAfter, Inherit, McpServer, Mode, OutputMode, PermissionMode, ProjectTrust,
+    PromptMode, RunRequest,
 };
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
@@ -103,13 +103,18 @@ fn what_the_agent_cannot_do_is_refused_when_the_run_is_planned() {
             r.output = OutputMode::Batch;
             r.schema = Some(json!({"description": "x".repeat(200_000)}));
         }),
+        request(|r| {
+            r.mode = Mode::Exec;
+            r.attachments = vec![Attachment::Data { name: "a.txt".into(), data: b"a".to_vec() }];
+        }),
     ];
     let texts = table.map(|request| Claude.plan(&request).unwrap_err().to_string()).join("\n");
     insta::assert_snapshot!(texts, @r#"
     cannot attach a.png: it has not been read: whoever starts the run must read it first
     cannot attach a.bin: it is no text, PNG, JPEG, GIF, WebP or PDF
-    claude cannot honour a literal prompt in batch mode: plain text is always interpreted; use streaming output
-    claude cannot honour a schema of this length in batch mode: it goes by argv there; use streaming output
+    claude cannot honour a literal prompt in batch or exec mode: plain text is always interpreted; use streaming output in mode auto
+    claude cannot honour a schema of this length in batch or exec mode: it goes by argv there; use streaming output in mode auto
+    claude cannot honour attachments in batch or exec mode: the prompt is plain text there; use streaming output in mode auto
     "#);
 }
 
