@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: the command line as typed; [`job`]: what it asks for, checked.
 //! - [`run`]: carries it out, under signals; [`render`]: shows it.
+//! - [`chat`]: a conversation in the terminal.
 //! - [`session`]: a conversation for a program, over standard input and output.
 //! - [`doctor`]: looks which agents can be run.
 //! - [`replay`]: shows a recording; [`fake`]: plays the CLI of one.
@@ -12,6 +13,7 @@
 
 mod args;
 mod begin;
+mod chat;
 mod config_files;
 mod doctor;
 mod exit;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(cli) => match cli.command {
             Command::Run(args) => run::main(*args),
+            Command::Chat(args) => chat::main(*args),
             Command::Session(args) => session::main(*args),
             Command::Doctor(args) => doctor::main(&args),
             Command::Replay(args) => replay::main(&args),

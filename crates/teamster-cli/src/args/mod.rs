@@ -4,6 +4,7 @@
 //! [`crate::request`]. Environment variables are clap's defaults here, so a flag wins over a variable, a variable
 //! never contradicts a flag, and an empty one counts as unset.
 
+mod chat;
 mod frame;
 mod run;
 mod session;
@@ -19,6 +20,7 @@ use crate::doctor::DoctorArgs;
 use crate::fake::FakeArgs;
 use crate::replay::ReplayArgs;
 
+pub(crate) use chat::ChatArgs;
 pub(crate) use frame::{Delivery, FrameArgs, Mode, Permission, Prompt, Trust};
 pub(crate) use run::{EvenAfter, Format, RunArgs};
 pub(crate) use session::{SessionArgs, TalkArgs};
@@ -34,6 +36,7 @@ pub(crate) struct Cli {
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArgs>),
+    Chat(Box<ChatArgs>),
     Session(Box<SessionArgs>),
     Doctor(DoctorArgs),
     Replay(ReplayArgs),
@@ -47,7 +50,7 @@ pub(crate) enum Command {
 }
 
 /// The commands that share the options of a run.
-const FRAMED: [&str; 2] = ["run", "session"];
+const FRAMED: [&str; 3] = ["run", "chat", "session"];
 
 /// The variables that stand behind their options, by the option's id.
 const VARIABLES: [(&str, &str); 6] = [

@@ -30,7 +30,7 @@ pub(crate) struct TalkArgs {
 
     /// How long the agent waits for an answer to what it asks [default: 5m]
     ///
-    /// Then it is denied. With 0 it waits as long as it takes.
+    /// Then it is denied. With 0 it waits as long as it takes, which is the default of a chat.
     #[arg(long, value_name = "DURATION", help_heading = LIMITS, value_parser = values::duration)]
     #[arg(hide_short_help = true)]
     pub(crate) answer_timeout: Option<Duration>,

@@ -16,6 +16,7 @@ fn variables_stand_behind_the_options_of_every_command_that_has_them() {
         let variable = |variable: &str| (variable == "AGENT_BACKEND").then(|| "codex".into());
         let frame = match parse(["teamster", name].map(Into::into), variable).expect("no fault").command {
             Command::Run(args) => args.frame,
+            Command::Chat(args) => args.talk.frame,
             Command::Session(args) => args.talk.frame,
             other => panic!("{other:?}"),
         };
@@ -52,7 +53,9 @@ fn long_help_tells_all() {
     for (_, name) in VARIABLES {
         assert!(help.contains(name), "{name} is not explained");
     }
-    assert_snapshot!("session_long_help", said(&["session", "--help"]));
+    for command in ["chat", "session"] {
+        assert_snapshot!(format!("{command}_long_help"), said(&[command, "--help"]));
+    }
 }
 
 #[test]
@@ -64,6 +67,7 @@ fn the_command_lists_its_subcommands() {
 
     Commands:
       run          Give an agent one prompt and show what it does
+      chat         Hold a conversation in the terminal
       session      Hold a conversation for a program: JSON commands in, events out
       doctor       Look which agents can be run here
       replay       Show a recording again (teamster run --record FILE)

@@ -6,6 +6,7 @@ mod inputs;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 use teamster::request::{
@@ -85,10 +86,11 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     Ok(Job { agent, request, format: output })
 }
 
-/// Checks the arguments of a conversation and reads what they point to.
-pub(crate) fn check_talk(args: TalkArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
+/// Checks the arguments of a conversation and reads what they point to. Where nothing else is said, the agent waits so long for
+/// an answer.
+pub(crate) fn check_talk(args: TalkArgs, answer: Duration, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
     let mut talk = frame(args.frame, inputs)?;
-    talk.frame.limits.answer = args.answer_timeout.unwrap_or(talk.frame.limits.answer);
+    talk.frame.limits.answer = args.answer_timeout.unwrap_or(answer);
     talk.frame.validate_session()?;
     Ok(talk)
 }

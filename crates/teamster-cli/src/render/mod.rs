@@ -7,15 +7,15 @@
 mod failure;
 mod json;
 mod ndjson;
-mod plain;
-mod pretty;
+pub(crate) mod plain;
+pub(crate) mod pretty;
 mod text;
 
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Instant;
 
 use teamster::Event;
-use teamster::event::Failure;
+use teamster::event::{ErrorCode, Failure};
 
 use crate::args::Format;
 
@@ -56,6 +56,7 @@ pub(crate) struct Output {
     renderer: Box<dyn Renderer>,
     to: Streams,
     failure: Option<Failure>,
+    in_chat: bool,
 }
 
 impl Output {
@@ -68,6 +69,18 @@ impl Output {
         Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, Screen::of_stdout())
     }
 
+    /// A conversation over this process's own streams.
+    pub(crate) fn of_chat() -> Self {
+        let styles = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+        let to = Streams { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()) };
+        Self {
+            renderer: Box::new(pretty::Pretty::of_chat(Screen::of_stdout(), styles)),
+            to,
+            failure: None,
+            in_chat: true,
+        }
+    }
+
     fn over(to: Streams, format: Format, screen: Screen) -> Self {
         let renderer: Box<dyn Renderer> = match format {
             Format::Pretty => Box::new(pretty::Pretty::new(screen)),
@@ -75,7 +88,7 @@ impl Output {
             Format::Ndjson => Box::new(ndjson::Ndjson),
             Format::Json => Box::new(json::Json),
         };
-        Self { renderer, to, failure: None }
+        Self { renderer, to, failure: None, in_chat: false }
     }
 
     /// Shows an event that came at this time.
@@ -87,13 +100,27 @@ impl Output {
         match event {
             Event::Error(failure) => self.failure = Some((**failure).clone()),
             Event::Done(done) => {
-                if let Some(failure) = self.failure.take() {
+                let failure = self.failure.take();
+                // In a conversation it goes without saying how to go on after Ctrl-C.
+                if self.in_chat && failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::Aborted) {
+                    let _ = writeln!(self.to.err, "interrupted");
+                } else if let Some(failure) = failure {
                     failure::write_failure(&mut self.to.err, &failure, &done.result);
                 }
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Says something of ours on the page.
+    ///
+    /// # Errors
+    /// When standard output does not take what is written.
+    pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
+        self.renderer.end_line(&mut self.to)?;
+        writeln!(self.to.out, "{text}")?;
+        self.to.out.flush()
     }
 
     /// Says something to the person at the terminal, in between.

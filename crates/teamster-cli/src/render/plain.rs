@@ -61,13 +61,13 @@ fn swallow(character: char) -> Option<State> {
 }
 
 /// A whole text without control characters and escape sequences.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     Plain::default().strip(text)
 }
 
 /// A whole text on one line, runs of white space as one space, without marks that turn the direction of reading: what
 /// a tool is called with must read as it is.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let turns = |character: &char| !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let text: String = plain(text).chars().filter(turns).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")

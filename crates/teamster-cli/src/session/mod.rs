@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use teamster::event::RequestId;
-use teamster::request::{Answer, Prompt, SessionCommand};
+use teamster::request::{Answer, Limits, Prompt, SessionCommand};
 use teamster::{AnswerError, Event, Run, Runtime, SendError, Session};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -38,7 +38,7 @@ const WAITING_LINES: usize = 64;
 
 /// Carries out the command and tells its exit code.
 pub(crate) fn main(args: SessionArgs) -> u8 {
-    match job::check_talk(args.talk, &mut Machine) {
+    match job::check_talk(args.talk, Limits::default().answer, &mut Machine) {
         Ok(talk) => begin::carry_out(hold(talk)),
         Err(error) => refuse(&error.to_string(), error.hint()),
     }

@@ -9,6 +9,7 @@
     reason = "the lints take helpers of tests for library code"
 )]
 
+mod chat;
 mod command;
 mod doctor;
 mod ends;

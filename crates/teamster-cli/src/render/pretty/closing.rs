@@ -62,7 +62,7 @@ fn tokens(result: &RunResult) -> Option<String> {
     Some(format!("{} in / {} out{cached}{scope}", count(input), count(*output_tokens)))
 }
 
-fn count(tokens: u64) -> String {
+pub(crate) fn count(tokens: u64) -> String {
     let in_units = |unit: u64| format!("{}.{}", tokens / unit, tokens % unit / (unit / 10));
     match tokens {
         0..1_000 => tokens.to_string(),
@@ -71,7 +71,7 @@ fn count(tokens: u64) -> String {
     }
 }
 
-fn dollars(amount: f64) -> String {
+pub(crate) fn dollars(amount: f64) -> String {
     if amount < 1.0 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 

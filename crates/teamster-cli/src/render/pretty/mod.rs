@@ -4,8 +4,9 @@
 //! line of its own that names the tool otherwise; so the page reads the same on a terminal, in a pager and in a file,
 //! and no cursor is ever moved. Everything an agent said passes through [`super::plain`] first.
 
-mod call;
-mod closing;
+pub(crate) mod call;
+pub(crate) mod closing;
+mod markdown;
 mod page;
 mod speech;
 mod tools;
@@ -20,6 +21,7 @@ use teamster::event::{
     Event, Init, Plan, PlanStatus, RateLimit, RateLimitStatus, RunResult, ToolId, Warning, WarningCode,
 };
 
+use self::markdown::{Markdown, Piece};
 use self::page::{Kind, Page};
 use self::speech::{Speaker, Voice};
 use self::tools::Call;
@@ -51,6 +53,16 @@ pub(super) struct Pretty {
     cwd: Option<PathBuf>,
     /// The page's last line says that what was said is void.
     void: bool,
+    chat: Option<Chat>,
+}
+
+/// What is different where the page is a conversation.
+#[derive(Debug)]
+struct Chat {
+    /// Who works, as it was told last.
+    heading: String,
+    /// Where what is said is shown with styles in the place of its marks.
+    markdown: Option<Markdown>,
 }
 
 /// What the page's last line can be continued with.
@@ -72,6 +84,9 @@ enum Open {
 impl Renderer for Pretty {
     fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()> {
         let out = &mut *to.out;
+        if !matches!(event, Event::Text(_)) {
+            self.finish_speech(out)?;
+        }
         match event {
             Event::Init(init) => self.heading(init, out)?,
             Event::Text(delta) => self.speak(Voice::Text, delta, out)?,
@@ -116,7 +131,14 @@ impl Pretty {
             trail: Vec::new(),
             cwd: None,
             void: false,
+            chat: None,
         }
+    }
+
+    /// For a conversation of many turns; with styles in the place of marks where styles are shown.
+    pub(super) fn of_chat(screen: Screen, styles: bool) -> Self {
+        let chat = Chat { heading: String::new(), markdown: styles.then(Markdown::default) };
+        Self { chat: Some(chat), ..Self::new(screen) }
     }
 
     fn heading(&mut self, init: &Init, out: &mut dyn Write) -> io::Result<()> {
@@ -126,7 +148,14 @@ impl Pretty {
             None => init.agent.clone(),
         };
         let parts: Vec<_> = std::iter::once(agent).chain(init.model.clone()).map(|part| one_line(&part)).collect();
-        self.line(Kind::Heading, 0, &[(&parts.join(" · "), DIM)], out)
+        let heading = parts.join(" · ");
+        if let Some(chat) = &mut self.chat {
+            if chat.heading == heading {
+                return Ok(());
+            }
+            chat.heading.clone_from(&heading);
+        }
+        self.line(Kind::Heading, 0, &[(&heading, DIM)], out)
     }
 
     fn plan(&mut self, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
@@ -182,7 +211,13 @@ impl Pretty {
     }
 
     fn close(&self, result: &RunResult, err: &mut dyn Write) {
-        let lines = closing::lines(result, self.screen.width);
+        let mut lines = closing::lines(result, self.screen.width);
+        if self.chat.is_some() {
+            // Its name is told at the end.
+            let mut nameless = result.clone();
+            nameless.session_id = None;
+            lines = closing::lines(&nameless, self.screen.width);
+        }
         let denials = closing::denials(result);
         // What follows on the same terminal stands apart from the answer.
         if self.screen.terminal && !(lines.is_empty() && denials.is_none()) {

@@ -6,7 +6,7 @@ use teamster::event::{Delta, MessageId, ToolId};
 use unicode_width::UnicodeWidthChar as _;
 
 use super::page::Kind;
-use super::{DIM, NORMAL, Open, Pretty, THOUGHT, indent};
+use super::{DIM, NORMAL, Open, Piece, Pretty, THOUGHT, indent};
 use crate::render::plain::Plain;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,9 @@ impl Pretty {
             Some((same, plain)) if *same == speaker => plain.strip(&delta.text),
             other => {
                 self.open = Open::Nothing;
-                other.insert((speaker, Plain::default())).1.strip(&delta.text)
+                let text = other.insert((speaker, Plain::default())).1.strip(&delta.text);
+                self.finish_speech(out)?;
+                text
             }
         };
         match voice {
@@ -52,7 +54,13 @@ impl Pretty {
             self.open = Open::Speech;
         }
         if depth == 0 {
-            return self.page.write(text, NORMAL, out);
+            return match self.chat.as_mut().and_then(|chat| chat.markdown.as_mut()) {
+                Some(markdown) => {
+                    let pieces = markdown.feed(text);
+                    self.write_pieces(&pieces, out)
+                }
+                None => self.page.write(text, NORMAL, out),
+            };
         }
         for line in text.split_inclusive('\n') {
             if self.page.at_line_start() && line != "\n" {
@@ -61,6 +69,21 @@ impl Pretty {
             self.page.write(line, DIM, out)?;
         }
         Ok(())
+    }
+
+    /// Writes what was held back of what was said.
+    pub(super) fn finish_speech(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match self.chat.as_mut().and_then(|chat| chat.markdown.as_mut()) {
+            Some(markdown) => {
+                let pieces = markdown.finish();
+                self.write_pieces(&pieces, out)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn write_pieces(&mut self, pieces: &[Piece], out: &mut dyn Write) -> io::Result<()> {
+        pieces.iter().try_for_each(|(text, style)| self.page.write(text, *style, out))
     }
 
     /// Thinking is told by its beginning, as far as a line takes it.

@@ -1,0 +1,41 @@
+//! Where lines that were typed are kept: a file of this user's alone.
+
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The file, made if it was not there; `None` where there is no place for it.
+pub(super) fn file() -> Option<PathBuf> {
+    let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;
+    let path = state.join("teamster/chat-history");
+    make_private(&path).ok()?;
+    Some(path)
+}
+
+fn make_private(path: &Path) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_this_users_alone_and_keeps_what_is_in_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/history");
+        make_private(&path).unwrap();
+        std::fs::write(&path, "kept").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        make_private(&path).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+    }
+}

@@ -1,0 +1,78 @@
+//! What a conversation took so far.
+
+use teamster::RunResult;
+use teamster::event::{Usage, UsageScope};
+
+use crate::render::pretty::closing::{count, dollars};
+
+/// Figures of all turns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    turns: u64,
+    run: Usage,
+    /// Of an agent that tells a total of its session only.
+    session: Option<Usage>,
+    dollars: Option<f64>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, result: &RunResult) {
+        self.turns += 1;
+        if let Some(cost) = result.total_cost_usd {
+            *self.dollars.get_or_insert(0.0) += cost;
+        }
+        match (&result.usage, &result.usage_scope) {
+            (Some(usage), Some(UsageScope::Session)) => self.session = Some(usage.clone()),
+            (Some(usage), _) => {
+                let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+                let more = |sum: &mut Option<u64>, more: Option<u64>| {
+                    if let Some(more) = more {
+                        *sum = Some(sum.unwrap_or(0).saturating_add(more));
+                    }
+                };
+                add(&mut self.run.input_tokens, usage.input_tokens);
+                add(&mut self.run.output_tokens, usage.output_tokens);
+                more(&mut self.run.cache_read_tokens, usage.cache_read_tokens);
+                more(&mut self.run.cache_write_tokens, usage.cache_write_tokens);
+            }
+            _ => {}
+        }
+    }
+
+    /// In one line.
+    pub(super) fn line(&self) -> String {
+        let usage = self.session.as_ref().unwrap_or(&self.run);
+        let cached = usage.cache_read_tokens.unwrap_or(0);
+        let written = usage.cache_write_tokens.unwrap_or(0);
+        let input = usage.input_tokens.saturating_add(cached).saturating_add(written);
+        let turns = if self.turns == 1 { "turn" } else { "turns" };
+        let cached = if cached > 0 { format!(" ({} cached)", count(cached)) } else { String::new() };
+        let cost = match self.dollars {
+            Some(cost) => format!(", {}", dollars(cost)),
+            None => "; the agent tells no cost".to_owned(),
+        };
+        let (input, output) = (count(input), count(usage.output_tokens));
+        format!("{} {turns}, {input} tokens in, {output} out{cached}{cost}", self.turns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_added_up_and_totals_of_a_session_are_not() {
+        let mut tally = Tally::default();
+        assert_eq!(tally.line(), "0 turns, 0 tokens in, 0 out; the agent tells no cost");
+        let mut usage = Usage::default();
+        (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) = (900, 100, Some(100));
+        let mut result = RunResult::default();
+        (result.usage, result.total_cost_usd) = (Some(usage), Some(0.25));
+        tally.add(&result);
+        tally.add(&result);
+        assert_eq!(tally.line(), "2 turns, 2.0k tokens in, 200 out (200 cached), $0.5000");
+        result.usage_scope = Some(UsageScope::Session);
+        tally.add(&result);
+        assert_eq!(tally.line(), "3 turns, 1.0k tokens in, 100 out (100 cached), $0.7500");
+    }
+}

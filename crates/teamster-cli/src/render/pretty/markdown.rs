@@ -1,0 +1,258 @@
+//! Markdown as it streams: styles in the place of marks, with nothing ever taken back.
+//!
+//! Only what the next characters decide is held back, never more than the beginning of a line. What is not certain stays as
+//! it was written: no table, no link and no `_` is touched.
+
+use anstyle::{AnsiColor, Style};
+
+use super::{BOLD, DIM, NORMAL};
+
+const CODE: Style = AnsiColor::Cyan.on_default();
+
+/// Where in a text a stream has come to.
+#[derive(Clone, Debug)]
+pub(super) struct Markdown {
+    place: Place,
+    /// What the next characters decide.
+    held: String,
+    in_block: bool,
+    bold: bool,
+    /// The backticks that close the code.
+    code: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    LineStart,
+    Text,
+    Heading,
+    /// In the line of a fence.
+    Fence,
+}
+
+/// A piece of a page.
+pub(super) type Piece = (String, Style);
+
+impl Default for Markdown {
+    fn default() -> Self {
+        Self { place: Place::LineStart, held: String::new(), in_block: false, bold: false, code: 0 }
+    }
+}
+
+/// What the beginning of a line is.
+enum Beginning {
+    Undecided,
+    Text,
+    Heading,
+    Bullet,
+    Fence,
+}
+
+impl Markdown {
+    /// The pieces that follow from more of the text.
+    pub(super) fn feed(&mut self, text: &str) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        for character in text.chars() {
+            self.take(character, &mut pieces);
+        }
+        pieces
+    }
+
+    /// What was held back, at the end of the text.
+    pub(super) fn finish(&mut self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        self.release(&mut pieces);
+        *self = Self::default();
+        pieces
+    }
+
+    fn take(&mut self, character: char, pieces: &mut Vec<Piece>) {
+        if character == '\n' {
+            self.release(pieces);
+            self.put("\n", pieces);
+            (self.place, self.bold, self.code) = (Place::LineStart, false, 0);
+            return;
+        }
+        if self.place != Place::LineStart {
+            return self.inline(character, pieces);
+        }
+        self.held.push(character);
+        match beginning(&self.held, self.in_block) {
+            Beginning::Undecided => {}
+            Beginning::Text => {
+                self.place = Place::Text;
+                for character in std::mem::take(&mut self.held).chars() {
+                    self.inline(character, pieces);
+                }
+            }
+            Beginning::Heading => {
+                self.held.clear();
+                self.place = Place::Heading;
+            }
+            Beginning::Bullet => {
+                let indent = self.held.len() - self.held.trim_start().len();
+                self.held.clear();
+                self.place = Place::Text;
+                self.put(&format!("{}• ", " ".repeat(indent)), pieces);
+            }
+            Beginning::Fence => {
+                self.in_block = !self.in_block;
+                self.place = Place::Fence;
+                self.release(pieces);
+            }
+        }
+    }
+
+    fn inline(&mut self, character: char, pieces: &mut Vec<Piece>) {
+        if self.place == Place::Fence || self.in_block {
+            return self.put(character.encode_utf8(&mut [0; 4]), pieces);
+        }
+        match (self.held.chars().next(), character) {
+            (Some('`'), '`') => return self.held.push('`'),
+            (Some('`'), _) => self.backticks(pieces),
+            (Some('*'), '*') if self.held.len() == 1 => {
+                self.held.push('*');
+                if self.bold {
+                    self.held.clear();
+                    self.bold = false;
+                }
+                return;
+            }
+            (Some('*'), _) => {
+                // Two stars before a space are no mark.
+                if self.held == "**" && !character.is_whitespace() {
+                    self.held.clear();
+                    self.bold = true;
+                } else {
+                    self.release(pieces);
+                }
+            }
+            _ => {}
+        }
+        if character == '`' || character == '*' && self.code == 0 {
+            self.held.push(character);
+        } else {
+            self.put(character.encode_utf8(&mut [0; 4]), pieces);
+        }
+    }
+
+    /// A run of backticks has ended.
+    fn backticks(&mut self, pieces: &mut Vec<Piece>) {
+        match self.code {
+            0 => self.code = self.held.len(),
+            open if open == self.held.len() => self.code = 0,
+            _ => return self.release(pieces),
+        }
+        self.held.clear();
+    }
+
+    /// What was held back is text after all.
+    fn release(&mut self, pieces: &mut Vec<Piece>) {
+        if self.held.starts_with('`') && self.code == self.held.len() {
+            self.held.clear();
+        }
+        let held = std::mem::take(&mut self.held);
+        self.put(&held, pieces);
+    }
+
+    fn put(&self, text: &str, pieces: &mut Vec<Piece>) {
+        let style = match self.place {
+            Place::Fence => DIM,
+            _ if self.in_block || self.code > 0 => CODE,
+            Place::Heading => BOLD,
+            _ if self.bold => BOLD,
+            _ => NORMAL,
+        };
+        match pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some((last, same)) if *same == style => last.push_str(text),
+            _ => pieces.push((text.to_owned(), style)),
+        }
+    }
+}
+
+fn beginning(held: &str, in_block: bool) -> Beginning {
+    let text = held.trim_start_matches(' ');
+    let mark = text.trim_end_matches(' ');
+    match mark {
+        "```" => Beginning::Fence,
+        "" | "`" | "``" if text == mark => Beginning::Undecided,
+        _ if in_block => Beginning::Text,
+        "#" | "##" | "###" | "####" | "#####" | "######" | "-" | "*" | "+" if text == mark => Beginning::Undecided,
+        "-" | "*" | "+" => Beginning::Bullet,
+        mark if mark.chars().all(|c| c == '#') && mark.len() <= 6 => Beginning::Heading,
+        _ => Beginning::Text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces(parts: &[&str]) -> String {
+        let mut markdown = Markdown::default();
+        let mut pieces: Vec<Piece> = parts.iter().flat_map(|part| markdown.feed(part)).collect();
+        pieces.extend(markdown.finish());
+        let mut shown = String::new();
+        let mut last = NORMAL;
+        for (text, style) in pieces {
+            if style != last {
+                shown.push_str(match style {
+                    style if style == BOLD => "<b>",
+                    style if style == CODE => "<c>",
+                    style if style == DIM => "<d>",
+                    _ => "<>",
+                });
+            }
+            shown.push_str(&text);
+            last = style;
+        }
+        shown
+    }
+
+    #[test]
+    fn marks_become_styles() {
+        for (text, expected) in [
+            ("plain _text_ 2*3 a", "plain _text_ 2*3 a"),
+            ("some **bold** text", "some <b>bold<> text"),
+            ("2 ** 3 ** 4", "2 ** 3 ** 4"),
+            ("**never closed\nnext", "<b>never closed\n<>next"),
+            ("use `a*b*` and ``c`d``.", "use <c>a*b*<> and <c>c`d<>."),
+            ("`open\nnext", "<c>open\n<>next"),
+            ("ends `code`", "ends <c>code"),
+            ("# Title\ntext", "<b>Title\n<>text"),
+            ("#hash", "#hash"),
+            ("- one\n  * two\n-three\n**four**", "• one\n  • two\n-three\n<b>four"),
+            (
+                "```rust\nlet **a** = `b`;\n# no\n- no\n```\nafter",
+                "<d>```rust\n<c>let **a** = `b`;\n# no\n- no\n<d>```\n<>after",
+            ),
+            ("a\n\n\nb", "a\n\n\nb"),
+            ("*", "*"),
+            ("``", "``"),
+            ("##", "##"),
+        ] {
+            assert_eq!(pieces(&[text]), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn how_a_text_is_cut_changes_nothing(text in "[a*`# \n-]{0,40}", cut in 0_usize..40) {
+            let (before, after) = text.split_at(cut.min(text.len()));
+            prop_assert_eq!(pieces(&[before, after]), pieces(&[&text]));
+        }
+
+        #[test]
+        fn no_word_is_lost(text in "[abc*`#> \n-]{0,60}") {
+            let words = |text: &str| text.chars().filter(char::is_ascii_alphabetic).collect::<String>();
+            let mut markdown = Markdown::default();
+            let mut shown: String = markdown.feed(&text).into_iter().map(|(text, _)| text).collect();
+            shown.extend(markdown.finish().into_iter().map(|(text, _)| text));
+            prop_assert_eq!(words(&shown), words(&text));
+            prop_assert_eq!(shown.matches('\n').count(), text.matches('\n').count());
+        }
+    }
+}
