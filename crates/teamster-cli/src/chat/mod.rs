@@ -230,11 +230,13 @@ impl Chat<'_> {
         let mut typed = pin!(self.editor.ask(prompt, purpose));
         tokio::select! {
             typed = &mut typed => Ok(typed),
-            signal = self.signals.next() => match signal {
-                // On a terminal without modes Ctrl-C is a signal; the line that is being read is lost with the conversation.
-                Signal::Interrupt => Err(End::Quit),
-                Signal::Terminate => Err(End::Stopped),
-            },
+            // The line is lost with the conversation, and the editor, which still reads it, leaves nothing as it was.
+            signal = self.signals.next() => {
+                self.terminal.restore();
+                _ = self.page.try_send(Item::Say(self.terminal.without_pasting().to_owned()));
+                // On a terminal without modes Ctrl-C is a signal.
+                Err(if signal == Signal::Interrupt { End::Quit } else { End::Stopped })
+            }
         }
     }
 

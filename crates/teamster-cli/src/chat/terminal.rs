@@ -15,11 +15,19 @@ use tokio::sync::mpsc;
 #[derive(Debug)]
 pub(super) struct Terminal {
     found: Termios,
+    /// It knows no escape sequences.
+    is_plain: bool,
 }
 
 impl Terminal {
     pub(super) fn of_stdin() -> io::Result<Self> {
-        Ok(Self { found: tcgetattr(stdin())? })
+        let is_plain = std::env::var("TERM").is_ok_and(|name| ["", "dumb", "cons25", "emacs"].contains(&name.as_str()));
+        Ok(Self { found: tcgetattr(stdin())?, is_plain })
+    }
+
+    /// What ends the marks around pasted text, which the line editor asks for while it reads.
+    pub(super) fn without_pasting(&self) -> &'static str {
+        if self.is_plain { "" } else { "\x1b[?2004l" }
     }
 
     /// Does not show what is typed: it would stand in the middle of what the agent says.

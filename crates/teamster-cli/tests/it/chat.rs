@@ -110,7 +110,7 @@ fn a_conversation_is_shown_as_it_happens_and_its_name_is_told_at_the_end() {
 }
 
 #[test]
-fn leave_is_asked_for_and_what_was_typed_before_is_no_answer() {
+fn leave_is_asked_for_and_only_a_plain_answer_counts() {
     for (answer, heard) in [("y", r#""behavior":"allow""#), ("n not now", r#""behavior":"deny","message":"not now""#)] {
         let mut chat = Chat::open();
         chat.types("please ask");
@@ -277,6 +277,18 @@ fn a_terminal_that_knows_nothing_is_enough_and_gets_no_escape_sequences() {
     chat.sees("> ");
     chat.screen.send_line("/quit").unwrap();
     chat.ends_with(0);
+}
+
+#[test]
+fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was_and_says_how_to_go_on() {
+    let mut chat = Chat::open();
+    chat.types("hello");
+    chat.sees(LAST);
+    chat.sees("> ");
+    chat.screen.process_mut().signal(Signal::SIGTERM).unwrap();
+    chat.sees("\u{1b}[?2004l\r\n");
+    chat.sees("--resume 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4\r\n");
+    chat.ends_with(130);
 }
 
 #[test]
