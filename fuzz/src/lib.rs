@@ -6,9 +6,9 @@ use serde_json::json;
 use teamster_config::document::{DocumentError, Entries, Format, Place, merge, take_out};
 use teamster_process::{Frame, LineFramer};
 use teamster_protocol::agent::Agent;
-use teamster_protocol::event::Event;
-use teamster_protocol::protocol::{Action, ExitReport, Input};
-use teamster_protocol::request::{OutputMode, RunRequest};
+use teamster_protocol::event::{Event, RequestId};
+use teamster_protocol::protocol::{Action, Command, ExitReport, Input};
+use teamster_protocol::request::{Answer, OutputMode, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
@@ -60,6 +60,56 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
     tell(Input::Exited(exit));
     transcript.end(&End { exit: Some(exit), ..End::default() }, &mut events);
     assert_eq!(check(&events), Ok(()), "{events:#?}");
+}
+
+/// Feeds the bytes to the agent's session, turn by turn. The first byte chooses how often the caller says something amid the
+/// lines, and what.
+pub fn session(agent: &dyn Agent, bytes: &[u8]) {
+    let Some((&choice, lines)) = bytes.split_first() else { return };
+    let Ok(Some(plan)) = agent.plan_session(&RunRequest::default()) else { return };
+    let mut protocol = plan.protocol;
+    let (mut turn, mut asked) = (None::<(Transcript, Vec<Event>)>, Vec::new());
+    let mut tell = |input: Input<'_>, turn: &mut Option<(Transcript, Vec<Event>)>, asked: &mut Vec<RequestId>| {
+        let mut actions = Vec::new();
+        protocol.handle(input, &mut actions);
+        for action in actions {
+            match action {
+                Action::Emit(event) => {
+                    match &event {
+                        Event::PermissionRequest(request) => asked.push(request.request_id.clone()),
+                        Event::Question(question) => asked.push(question.request_id.clone()),
+                        _ => {}
+                    }
+                    if let Some((transcript, events)) = turn {
+                        transcript.push(event, events);
+                    }
+                }
+                Action::Withdraw(request) => asked.retain(|other| *other != request),
+                Action::Outcome(outcome) => {
+                    if let Some((mut transcript, mut events)) = turn.take() {
+                        transcript.set_outcome(*outcome);
+                        transcript.end(&End::default(), &mut events);
+                        assert_eq!(check(&events), Ok(()), "{events:#?}");
+                    }
+                }
+                _ => {}
+            }
+        }
+    };
+    tell(Input::Started, &mut turn, &mut asked);
+    for (number, line) in lines.split(|byte| *byte == b'\n').enumerate() {
+        let word = number.wrapping_mul(usize::from(choice) | 1);
+        if turn.is_none() && word % 3 == 0 {
+            turn = Some(Default::default());
+            tell(Input::Command(Command::Send(&"x".into())), &mut turn, &mut asked);
+        } else if word % 7 == 0 && turn.is_some() {
+            tell(Input::Interrupt, &mut turn, &mut asked);
+        } else if word % 5 == 0 && let Some(request) = asked.pop() {
+            let answer = if word % 2 == 0 { Answer::AllowAlways } else { Answer::Deny { message: Some("$x".into()) } };
+            tell(Input::Command(Command::Answer { request: &request, answer: &answer }), &mut turn, &mut asked);
+        }
+        tell(Input::Line(line), &mut turn, &mut asked);
+    }
 }
 
 /// Puts entries into the first part of the bytes, a document, and takes them out of what that gives and of the second part.

@@ -52,7 +52,9 @@ fn all() -> Result<Vec<String>> {
 
 /// The recorded runs of an agent as inputs: a byte for the mode, then the lines. `None` for a target without any.
 fn seed(target: &str) -> Result<Option<String>> {
-    let recorded = command::root().join("crates/teamster-protocol/tests/captures").join(target);
+    // A target may be one of several forms of an agent.
+    let agent = target.split('_').next().unwrap_or(target);
+    let recorded = command::root().join("crates/teamster-protocol/tests/captures").join(agent);
     if !recorded.is_dir() {
         return Ok(None);
     }

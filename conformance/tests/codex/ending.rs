@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use teamster::event::{ErrorCode, StopReason};
-use teamster::request::Conversation;
+use teamster::request::{Conversation, Mode};
 use teamster::{Event, RunRequest};
 use teamster_conformance::{BOUND, Lab, Live, Recording};
 use teamster_testkit::provider::{Message, Reply, Scenario};
 
-use crate::{full, shell};
+use crate::{exec, full, shell};
 
 /// A command that nobody else runs, and that goes on for ever.
 const ENDLESS: &str = "sleep 31416";
@@ -58,24 +58,28 @@ fn running_a_tool() -> Scenario {
 
 #[tokio::test]
 async fn an_interrupt_in_mid_stream_ends_the_run_politely_and_it_can_be_resumed() -> Result<()> {
-    let lab = Lab::codex(streaming()).await?;
-    let live = lab.start(lab.request("Begin."))?;
-    lab.provider().gate("never").wait_reached(BOUND).await?;
-    live.control().interrupt();
-    let recording = live.finish().await?;
-    assert_aborted(&recording);
-    assert_eq!(recording.result.signal, None, "it was not killed");
-    assert_eq!(recording.result.exit_code, Some(1));
-    resumes(&lab, &recording, "Begin.").await
+    for (form, code) in [((|request| request) as fn(RunRequest) -> RunRequest, 0), (exec, 1)] {
+        let lab = Lab::codex(streaming()).await?;
+        let live = lab.start(form(lab.request("Begin.")))?;
+        lab.provider().gate("never").wait_reached(BOUND).await?;
+        live.control().interrupt();
+        let recording = live.finish().await?;
+        assert_aborted(&recording);
+        assert_eq!(recording.result.signal, None, "it was not killed");
+        assert_eq!(recording.result.exit_code, Some(code));
+        resumes(&lab, &recording, "Begin.").await?;
+    }
+    Ok(())
 }
 
 /// With the launcher between us and the agent too.
 #[tokio::test]
 async fn an_interrupt_in_mid_tool_ends_the_tool_and_the_run_can_be_resumed() -> Result<()> {
     let launcher = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("node_modules/.bin/codex");
-    for cli in [None, Some(launcher)] {
+    for (cli, mode) in [(None, Mode::Auto), (Some(launcher), Mode::Auto), (None, Mode::Exec)] {
         let lab = Lab::codex(running_a_tool()).await?;
         let mut request: RunRequest = full(lab.request("Begin."));
+        request.mode = mode;
         request.cli_path = cli.or(request.cli_path);
         let live = begin(&lab, request).await?;
         live.control().interrupt();

@@ -10,12 +10,20 @@ use teamster::event::{ErrorCode, WarningCode};
 use teamster_conformance::{Lab, Recording};
 use teamster_testkit::provider::{HttpError, Reply};
 
-async fn failing(error: HttpError) -> Result<(Lab, Recording)> {
+use crate::exec;
+
+/// How a run fails, in both forms of the agent: of the two only the one-shot form exits with a code for it.
+async fn failing(error: HttpError) -> Result<[Recording; 2]> {
     let lab = Lab::codex(error).await?;
-    let recording = lab.run(lab.request("Hello?")).await?;
-    assert_eq!(recording.result.exit_code, Some(1));
-    assert_eq!(recording.result.text, "");
-    Ok((lab, recording))
+    let live = lab.run(lab.request("Hello?")).await?;
+    let exec = lab.run(exec(lab.request("Hello?"))).await?;
+    assert_eq!((live.result.exit_code, exec.result.exit_code), (Some(0), Some(1)));
+    assert_eq!((live.result.text.as_str(), exec.result.text.as_str()), ("", ""));
+    Ok([live, exec])
+}
+
+fn assert_both(recordings: &[Recording; 2], code: &ErrorCode, retryable: bool) -> Result<()> {
+    recordings.iter().try_for_each(|recording| assert_failed(recording, code.clone(), retryable))
 }
 
 fn assert_failed(recording: &Recording, code: ErrorCode, retryable: bool) -> Result<()> {
@@ -27,66 +35,65 @@ fn assert_failed(recording: &Recording, code: ErrorCode, retryable: bool) -> Res
 
 #[tokio::test]
 async fn a_key_that_is_refused_is_auth() -> Result<()> {
-    let (_, recording) = failing(HttpError::unauthorized()).await?;
-    assert_failed(&recording, ErrorCode::Auth, false)
+    assert_both(&failing(HttpError::unauthorized()).await?, &ErrorCode::Auth, false)
 }
 
 #[tokio::test]
 async fn too_many_requests_are_a_rate_limit() -> Result<()> {
-    let (_, recording) = failing(HttpError::rate_limited()).await?;
-    assert_failed(&recording, ErrorCode::RateLimit, true)
+    assert_both(&failing(HttpError::rate_limited()).await?, &ErrorCode::RateLimit, true)
 }
 
 #[tokio::test]
 async fn an_account_without_credit_is_a_budget() -> Result<()> {
-    let (_, recording) = failing(HttpError::out_of_credit()).await?;
-    assert_failed(&recording, ErrorCode::Budget, false)
+    assert_both(&failing(HttpError::out_of_credit()).await?, &ErrorCode::Budget, false)
 }
 
 #[tokio::test]
 async fn a_plan_that_is_used_up_is_a_rate_limit_that_does_not_pass() -> Result<()> {
     let body = r#"{"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}}"#;
-    let (_, recording) = failing(HttpError::raw(429, "application/json", body)).await?;
-    assert_failed(&recording, ErrorCode::RateLimit, false)
+    assert_both(&failing(HttpError::raw(429, "application/json", body)).await?, &ErrorCode::RateLimit, false)
 }
 
 #[tokio::test]
 async fn a_fault_of_the_provider_may_pass() -> Result<()> {
-    let (_, recording) = failing(HttpError::internal()).await?;
-    assert!(recording.requests.len() > 1, "it was tried again");
-    assert_failed(&recording, ErrorCode::Provider, true)
+    let recordings = failing(HttpError::internal()).await?;
+    assert!(recordings.iter().all(|recording| recording.requests.len() > 1), "it was tried again");
+    assert_both(&recordings, &ErrorCode::Provider, true)
 }
 
 #[tokio::test]
 async fn a_provider_with_too_much_to_do_is_overloaded() -> Result<()> {
-    let (_, recording) = failing(HttpError::overloaded()).await?;
-    assert_failed(&recording, ErrorCode::Overloaded, true)
+    assert_both(&failing(HttpError::overloaded()).await?, &ErrorCode::Overloaded, true)
 }
 
 #[tokio::test]
 async fn a_conversation_that_is_too_long_is_told_as_such() -> Result<()> {
-    let (_, recording) = failing(HttpError::prompt_too_long()).await?;
-    assert_eq!(recording.requests.len(), 1);
-    assert_failed(&recording, ErrorCode::ContextWindow, false)
+    let recordings = failing(HttpError::prompt_too_long()).await?;
+    assert!(recordings.iter().all(|recording| recording.requests.len() == 1));
+    assert_both(&recordings, &ErrorCode::ContextWindow, false)
 }
 
 #[tokio::test]
 async fn a_wrong_request_is_told_in_the_vendors_words_and_not_tried_again() -> Result<()> {
-    let (_, recording) = failing(HttpError::bad_request("Unknown parameter: 'foo'.")).await?;
-    assert_eq!(recording.requests.len(), 1);
-    assert_eq!(recording.failure()?.message, "Unknown parameter: 'foo'.");
-    assert_failed(&recording, ErrorCode::InvalidRequest, false)
+    let recordings = failing(HttpError::bad_request("Unknown parameter: 'foo'.")).await?;
+    for recording in &recordings {
+        assert_eq!(recording.requests.len(), 1);
+        assert_eq!(recording.failure()?.message, "Unknown parameter: 'foo'.");
+    }
+    assert_both(&recordings, &ErrorCode::InvalidRequest, false)
 }
 
 #[tokio::test]
 async fn a_connection_that_breaks_is_told_and_tried_again() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("The whole answer.").cut_once_after(2)).await?;
-    let recording = lab.run(lab.request("Hello?")).await?;
-    assert_eq!(recording.result.text, "The whole answer.");
-    assert!(!recording.result.is_error);
-    let warnings = recording.warnings(&WarningCode::Retrying);
-    let data = warnings[0].data.clone().unwrap_or_default();
-    assert_eq!((&data["attempt"], &data["max"]), (&json!(1), &json!(1)));
+    for form in [|request| request, exec] {
+        let lab = Lab::codex(Reply::new().text("The whole answer.").cut_once_after(2)).await?;
+        let recording = lab.run(form(lab.request("Hello?"))).await?;
+        assert_eq!(recording.result.text, "The whole answer.");
+        assert!(!recording.result.is_error);
+        let warnings = recording.warnings(&WarningCode::Retrying);
+        let data = warnings[0].data.clone().unwrap_or_default();
+        assert_eq!((&data["attempt"], &data["max"]), (&json!(1), &json!(1)));
+    }
     Ok(())
 }
 
@@ -129,9 +136,12 @@ async fn a_key_that_is_not_set_is_auth() -> Result<()> {
 async fn a_broken_configuration_is_named_with_its_place() -> Result<()> {
     let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
     fs::write(lab.home().join(".codex/config.toml"), "model = \n")?;
-    let recording = lab.run(lab.request("Hello?")).await?;
-    assert!(recording.failure()?.message.contains("config.toml:1:"), "{}", recording.failure()?.message);
-    assert_failed(&recording, ErrorCode::Config, false)
+    for request in [lab.request("Hello?"), exec(lab.request("Hello?"))] {
+        let recording = lab.run(request).await?;
+        assert!(recording.failure()?.message.contains("config.toml:1:"), "{}", recording.failure()?.message);
+        assert_failed(&recording, ErrorCode::Config, false)?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -1,4 +1,6 @@
 //! The real Codex 0.169.0 under Teamster, against a provider that plays a scenario. Each name is a promise.
+//!
+//! A run is one turn of the app-server; what differs in the one-shot form (`exec`) is tried in both.
 
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
@@ -9,11 +11,12 @@ mod mcp;
 mod permissions;
 mod prompts;
 mod sessions;
+mod talks;
 mod text;
 mod tools;
 
 use serde_json::{Value, json};
-use teamster::request::PermissionMode;
+use teamster::request::{Mode, PermissionMode};
 use teamster::{RunRequest, RunResult};
 use teamster_testkit::provider::{Reply, Scenario, Usage};
 
@@ -49,6 +52,12 @@ fn add_file(path: &str, line: &str) -> Value {
 
 fn mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
     request.permissions.mode = mode;
+    request
+}
+
+/// In the one-shot form.
+fn exec(mut request: RunRequest) -> RunRequest {
+    request.mode = Mode::Exec;
     request
 }
 

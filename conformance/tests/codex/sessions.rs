@@ -7,14 +7,14 @@ use teamster::request::Conversation;
 use teamster_conformance::{BOUND, Lab, Recording};
 use teamster_testkit::provider::{Message, ModelRequest, Reply};
 
-use crate::usage_of;
+use crate::{exec, usage_of};
 
 /// A model that says how often it has been asked in this conversation.
 async fn lab() -> Result<Lab> {
     Lab::codex(Reply::from_fn(|request| Reply::new().text(format!("Answer {}.", prompts(request).len())))).await
 }
 
-fn prompts(request: &ModelRequest) -> Vec<&str> {
+pub(crate) fn prompts(request: &ModelRequest) -> Vec<&str> {
     request.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts).collect()
 }
 
@@ -30,15 +30,42 @@ fn session(recording: &Recording) -> Result<SessionId> {
 #[tokio::test]
 async fn a_resumed_conversation_has_its_history_and_its_id() -> Result<()> {
     let lab = lab().await?;
-    let id = session(&lab.run(lab.request("First.")).await?)?;
+    let first = lab.run(lab.request("First.")).await?;
+    let id = session(&first)?;
     let second = lab.run(with(lab.request("Second."), Conversation::Resume(id.clone()))).await?;
     assert_eq!(session(&second)?, id);
     assert_eq!(second.init()?.session_id, id);
     assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
     assert_eq!(second.result.text, "Answer 2.");
-    // The agent adds up the whole thread, and says so.
+    assert_eq!(second.result.usage_scope, Some(UsageScope::Run));
+    assert_eq!(usage_of(&second.result), usage_of(&first.result), "of this run alone");
+    Ok(())
+}
+
+/// Nobody tells there what the thread had before.
+#[tokio::test]
+async fn the_one_shot_form_adds_up_the_whole_thread_and_says_so() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(exec(lab.request("First."))).await?)?;
+    let second = lab.run(exec(with(lab.request("Second."), Conversation::Resume(id)))).await?;
+    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
     assert_eq!(second.result.usage_scope, Some(UsageScope::Session));
     assert_eq!(usage_of(&second.result), Some(lab.provider().usage_total()));
+    Ok(())
+}
+
+/// By itself the agent would change to the model of its configuration.
+#[tokio::test]
+async fn a_conversation_that_goes_on_keeps_its_model() -> Result<()> {
+    let lab = lab().await?;
+    let mut request = lab.request("First.");
+    request.model = Some("gpt-5.4".to_owned());
+    let id = session(&lab.run(request).await?)?;
+    for conversation in [Conversation::Resume(id.clone()), Conversation::Fork(id)] {
+        let recording = lab.run(with(lab.request("Second."), conversation)).await?;
+        assert_eq!(recording.requests[0].model, "gpt-5.4");
+        assert_eq!(recording.result.model.as_deref(), Some("gpt-5.4"));
+    }
     Ok(())
 }
 
@@ -92,8 +119,12 @@ async fn continuing_where_there_is_nothing_begins_anew() -> Result<()> {
 async fn a_session_that_does_not_exist_is_named_so() -> Result<()> {
     let lab = lab().await?;
     let id = || SessionId::from("00000000-0000-4000-8000-000000000000");
-    for conversation in [Conversation::Resume(id()), Conversation::Fork(id())] {
-        let recording = lab.run(with(lab.request("Hello?"), conversation)).await?;
+    for (conversation, form) in [
+        (Conversation::Resume(id()), (|request| request) as fn(RunRequest) -> RunRequest),
+        (Conversation::Fork(id()), |request| request),
+        (Conversation::Resume(id()), exec),
+    ] {
+        let recording = lab.run(form(with(lab.request("Hello?"), conversation))).await?;
         assert_eq!(recording.result.error_code, Some(ErrorCode::SessionNotFound));
         assert_eq!(recording.failure()?.retryable, Some(false));
         assert!(recording.requests.is_empty(), "the model was asked");

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason, UsageScope};
-use teamster::request::OutputMode;
-use teamster_conformance::Lab;
+use teamster::request::{Mode, OutputMode};
+use teamster_conformance::{BOUND, Lab};
 use teamster_testkit::provider::{Reply, Stop, Usage};
 
 use crate::{numbers, usage_of};
@@ -12,19 +12,39 @@ use crate::{numbers, usage_of};
 const UNICODE: &str = "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd} e\u{301} \u{202e}rtl \t\"quoted\" back\\slash \u{2028} end";
 
 #[tokio::test]
-async fn an_answer_is_told_whole_and_once_in_every_form_of_output() -> Result<()> {
+async fn an_answer_is_told_once_and_whole_where_that_is_asked_for() -> Result<()> {
     let lab = Lab::codex(Reply::new().text_by(3, "A text of many small deltas.")).await?;
-    for output in [OutputMode::Stream, OutputMode::Messages, OutputMode::Batch] {
+    for (output, mode, is_whole) in [
+        (OutputMode::Stream, Mode::Auto, false),
+        (OutputMode::Messages, Mode::Auto, true),
+        (OutputMode::Batch, Mode::Auto, true),
+        (OutputMode::Stream, Mode::Exec, true),
+    ] {
         let mut request = lab.request("Talk.");
-        request.output = output;
+        (request.output, request.mode) = (output, mode);
         let recording = lab.run(request).await?;
         let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
-        assert_eq!(texts, ["A text of many small deltas."]);
+        assert_eq!(texts.concat(), "A text of many small deltas.");
+        assert_eq!(texts.len() == 1, is_whole, "{texts:?}");
         assert_eq!(recording.result.text, "A text of many small deltas.");
         assert!(!recording.result.is_error);
         assert_eq!(recording.result.exit_code, Some(0));
         assert_eq!(recording.requests.len(), 1);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn text_comes_as_it_is_made() -> Result<()> {
+    let answer = "0123456789".repeat(20);
+    let lab = Lab::codex(Reply::new().text_by(10, &answer).gate_after(19, "last")).await?;
+    let mut live = lab.start(lab.request("Talk."))?;
+    lab.provider().gate("last").wait_reached(BOUND).await?;
+    live.until("the first text", |event| matches!(event, Event::Text(_))).await?;
+    lab.provider().gate("last").open();
+    let recording = live.finish().await?;
+    assert!(recording.texts().len() >= 5, "{}", recording.texts().len());
+    assert_eq!(recording.result.text, answer);
     Ok(())
 }
 

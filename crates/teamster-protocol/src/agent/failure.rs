@@ -187,6 +187,13 @@ impl Judgement {
     }
 }
 
+impl From<Failure> for Judgement {
+    /// A failure that no row tells.
+    fn from(failure: Failure) -> Self {
+        Self { failure, row: None }
+    }
+}
+
 impl From<Judgement> for Outcome {
     fn from(judgement: Judgement) -> Self {
         Self { failure: Some(judgement.failure), told_by: judgement.row, ..Self::default() }

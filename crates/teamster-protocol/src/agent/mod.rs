@@ -12,7 +12,6 @@ mod limit;
 mod line;
 mod mcp;
 pub mod opencode;
-#[expect(dead_code, reason = "the protocols that speak it come next")]
 mod rpc;
 
 pub use abilities::{Abilities, Feature, Support};

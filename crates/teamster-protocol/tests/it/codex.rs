@@ -6,7 +6,7 @@ use teamster_protocol::agent::{Agent, codex::Codex};
 use teamster_protocol::event::{ErrorCode, Event, RunResult, StopReason, WarningCode};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{ExitReport, Input};
-use teamster_protocol::request::{Conversation, McpServer, PermissionMode, ProjectTrust, PromptMode, RunRequest};
+use teamster_protocol::request::{Conversation, McpServer, Mode, PermissionMode, ProjectTrust, PromptMode, RunRequest};
 use teamster_protocol::transcript::End;
 
 use crate::capture::Capture;
@@ -17,6 +17,10 @@ use crate::subject::{SUBJECTS, Subject};
 /// What a caller would have asked for.
 pub(crate) fn request(capture: &Capture) -> RunRequest {
     let mut request = RunRequest::new("recorded");
+    if capture.has(&["app-server"]) {
+        return app_request(capture, request);
+    }
+    request.mode = Mode::Exec;
     let words = capture.argv.iter().map(String::as_str);
     // Behind `--` stands a prompt, whatever it looks like.
     let words: Vec<&str> = words.take_while(|word| *word != "--").collect();
@@ -29,6 +33,25 @@ pub(crate) fn request(capture: &Capture) -> RunRequest {
         (Some(_), None) => Conversation::Continue,
         (None, _) => Conversation::New,
     };
+    request
+}
+
+/// What the recorded app-server was asked for; which thread stands in the note.
+fn app_request(capture: &Capture, mut request: RunRequest) -> RunRequest {
+    request.model = Some("gpt-5.5".to_owned());
+    request.conversation = match capture.note.as_deref().and_then(|note| note.split_once(' ')) {
+        Some(("resume", id)) => Conversation::Resume(id.into()),
+        Some(("fork", id)) => Conversation::Fork(id.into()),
+        _ => Conversation::New,
+    };
+    if capture.name.starts_with("app_mcp") {
+        for name in ["demo", "bad", "worse"] {
+            request.mcp_servers.insert(name.to_owned(), McpServer::stdio(name).required());
+        }
+    }
+    if capture.name == "app_mcp_failed" {
+        request.mcp_servers.insert("bad".to_owned(), McpServer::stdio("bad"));
+    }
     request
 }
 
@@ -83,8 +106,15 @@ fn completed() -> Value {
     json!({"type": "turn.completed", "usage": usage})
 }
 
-fn with(conversation: Conversation) -> RunRequest {
+/// For the one-shot form; the other one has tests of its own (`app_server.rs`).
+fn exec() -> RunRequest {
     let mut request = RunRequest::new("x");
+    request.mode = Mode::Exec;
+    request
+}
+
+fn with(conversation: Conversation) -> RunRequest {
+    let mut request = exec();
     request.conversation = conversation;
     request
 }
@@ -123,7 +153,7 @@ fn the_thread_asked_for_may_answer() {
 
 #[test]
 fn cached_tokens_are_taken_out_of_the_input() {
-    let steps = run(&RunRequest::new("x"), &[started(ID), message("x"), completed()], exit(0, ""));
+    let steps = run(&exec(), &[started(ID), message("x"), completed()], exit(0, ""));
     let usage = serde_json::to_value(result(&steps).usage).unwrap();
     let expected = json!({
         "inputTokens": 3, "cacheReadTokens": 4, "cacheWriteTokens": 3, "outputTokens": 5, "reasoningTokens": 1,
@@ -133,7 +163,7 @@ fn cached_tokens_are_taken_out_of_the_input() {
 
 #[test]
 fn an_interrupt_sends_a_signal_and_the_end_without_a_line_is_an_abort() {
-    let mut driver = Driver::start_of(subject(), &RunRequest::new("x"));
+    let mut driver = Driver::start_of(subject(), &exec());
     driver.tell(Input::Line(started(ID).to_string().as_bytes()));
     driver.tell(Input::Interrupt);
     assert!(driver.steps.iter().any(|step| matches!(step, Step::Interrupt)));
@@ -145,7 +175,7 @@ fn an_interrupt_sends_a_signal_and_the_end_without_a_line_is_an_abort() {
 
 #[test]
 fn a_schema_needs_a_document_with_its_required_fields() {
-    let mut request = RunRequest::new("x");
+    let mut request = exec();
     request.schema = Some(json!({"type": "object", "required": ["a"]}));
     for (answer, follows) in [("{\"a\": 1}", true), ("{}", false), ("[]", false), ("no", false)] {
         let result = result(&run(&request, &[started(ID), message(answer), completed()], exit(0, "")));
@@ -165,7 +195,7 @@ fn a_plan_is_told_each_time_it_changes() {
         line("item.completed", true),
         completed(),
     ];
-    let steps = run(&RunRequest::new("x"), &lines, exit(0, ""));
+    let steps = run(&exec(), &lines, exit(0, ""));
     let plans: Vec<_> = events(&steps).into_iter().filter(|event| matches!(event, Event::Plan(_))).collect();
     assert_eq!(
         serde_json::to_value(plans).unwrap(),
@@ -183,7 +213,7 @@ fn a_search_of_the_web_is_one_call_although_its_item_has_two_ids() {
             r#"{{"type":"{kind}","item":{{"id":"item_0","type":"web_search","id":"ws_1","query":"{query}","action":{{"type":"search","query":"{query}"}}}}}}"#
         )
     };
-    let mut driver = Driver::start_of(subject(), &RunRequest::new("x"));
+    let mut driver = Driver::start_of(subject(), &exec());
     for line in
         [started(ID).to_string(), line("item.started", ""), line("item.completed", "q"), completed().to_string()]
     {
@@ -201,8 +231,7 @@ fn a_search_of_the_web_is_one_call_although_its_item_has_two_ids() {
 fn a_refused_patch_is_a_denial_though_only_diagnostics_tell() {
     let stderr = "2026-11-21T00:00:00Z ERROR codex_core::tools::router: error=patch rejected: writing is blocked by \
                   read-only sandbox; rejected by user approval settings";
-    let denials = result(&run(&RunRequest::new("x"), &[started(ID), message("x"), completed()], exit(0, stderr)))
-        .permission_denials;
+    let denials = result(&run(&exec(), &[started(ID), message("x"), completed()], exit(0, stderr))).permission_denials;
     assert_eq!(denials.iter().map(|denial| denial.tool_name.as_str()).collect::<Vec<_>>(), ["file_change"]);
 }
 
@@ -301,6 +330,7 @@ fn planned(request: &RunRequest) -> Option<Launch> {
 /// What Codex can do of any request.
 fn askable() -> impl Strategy<Value = RunRequest> {
     any_request().prop_map(|mut request| {
+        request.mode = Mode::Exec;
         request.permissions.allow.clear();
         request.cwd = Some("/made/up \"directory\"".into());
         request.conversation = match request.conversation {
@@ -363,7 +393,7 @@ fn stdio(env: &[(&str, &str)]) -> McpServer {
 #[test]
 fn what_it_cannot_do_is_refused_with_the_reason() {
     let change = |change: fn(&mut RunRequest)| {
-        let mut request = RunRequest::new("x");
+        let mut request = exec();
         change(&mut request);
         request
     };
@@ -409,7 +439,7 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
 #[test]
 fn what_it_does_and_does_not_do_is_told_by_its_table() {
     let abilities = Codex.abilities().unwrap();
-    let mut request = RunRequest::new("x");
+    let mut request = exec();
     request.permissions.mode = PermissionMode::Full;
     assert_eq!(abilities.check("codex", &request), Ok(Vec::new()));
     request.permissions.deny.push("Bash".to_owned());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use teamster_protocol::agent::{FailureRow, Sign};
 use teamster_protocol::event::{ErrorCode, Event, RunResult};
 use teamster_protocol::protocol::{ExitReport, Input};
-use teamster_protocol::request::{OutputMode, RunRequest};
+use teamster_protocol::request::{Mode, OutputMode, RunRequest};
 use teamster_protocol::transcript::End;
 
 use crate::capture::Capture;
@@ -147,7 +147,10 @@ fn failed(subject: &Subject, words: &str) -> Value {
 }
 
 fn ended(subject: &Subject, lines: &[Value], code: i32, stderr: &str) -> RunResult {
-    let mut driver = Driver::start_of(subject, &RunRequest::new("x"));
+    let mut request = RunRequest::new("x");
+    // In the form that the lines are of.
+    request.mode = Mode::Exec;
+    let mut driver = Driver::start_of(subject, &request);
     for line in lines {
         driver.tell(Input::Line(line.to_string().as_bytes()));
     }

@@ -9,7 +9,7 @@ use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemi
 use teamster_protocol::event::{ErrorCode, Event, WarningCode};
 use teamster_protocol::launch::{Arg, Launch, StandInEntry};
 use teamster_protocol::protocol::Input;
-use teamster_protocol::request::{McpServer, RequestError, RunRequest, UserMcpServers};
+use teamster_protocol::request::{McpServer, Mode, RequestError, RunRequest, UserMcpServers};
 
 use crate::drive::{Driver, Step, events};
 use crate::subject::{SUBJECTS, Subject};
@@ -240,6 +240,8 @@ proptest! {
         names in proptest::collection::btree_set("[a-c_.\\-/ ü]{1,5}", 1..5),
     ) {
         let mut request = RunRequest::new("x");
+        // The form in which Codex gets them by argv.
+        request.mode = Mode::Exec;
         request.mcp_servers = names.iter().map(|name| (name.clone(), McpServer::stdio("x"))).collect();
         prop_assume!(request.validate().is_ok());
         for agent in AGENTS {
@@ -297,6 +299,8 @@ fn what_an_agent_cannot_honour_is_an_error() {
 /// What comes of a line beside the stream, where the server is required and where it is not.
 fn told(subject: &Subject, required: bool, line: &str) -> Vec<Step> {
     let mut request = RunRequest::new("x");
+    // Of Codex, the form that says it nowhere else.
+    request.mode = Mode::Exec;
     let server = McpServer::stdio("x");
     request.mcp_servers.insert("my_calc.1".to_owned(), if required { server.required() } else { server });
     let mut driver = Driver::start_of(subject, &request);

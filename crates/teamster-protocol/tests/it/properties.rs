@@ -8,7 +8,7 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::protocol::{ExitReport, Input};
-use teamster_protocol::request::{Conversation, OutputMode, RunRequest};
+use teamster_protocol::request::{Conversation, Mode, OutputMode, RunRequest};
 use teamster_protocol::transcript::{Cause, End};
 use teamster_testkit::check::{check, check_ndjson};
 
@@ -75,13 +75,17 @@ fn request() -> impl Strategy<Value = RunRequest> {
     let session = "00000000-0000-4000-8000-000000000001";
     let conversations = vec![Conversation::New, Conversation::Continue, Conversation::Resume(session.into())];
     let outputs = vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch];
-    (select(conversations), select(outputs), any::<bool>()).prop_map(|(conversation, output, schema)| {
-        let mut request = RunRequest::new("x");
-        request.conversation = conversation;
-        request.output = output;
-        request.schema = schema.then(|| json!({"type": "object"}));
-        request
-    })
+    let modes = vec![Mode::Auto, Mode::Exec];
+    (select(conversations), select(outputs), any::<bool>(), select(modes)).prop_map(
+        |(conversation, output, schema, mode)| {
+            let mut request = RunRequest::new("x");
+            request.mode = mode;
+            request.conversation = conversation;
+            request.output = output;
+            request.schema = schema.then(|| json!({"type": "object"}));
+            request
+        },
+    )
 }
 
 /// Other things happen between the lines.

@@ -19,7 +19,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &Claude, least: 339, request: claude },
     Subject { agent: &Gemini, least: 255, request: gemini },
     Subject { agent: &OpenCode, least: 212, request: opencode },
-    Subject { agent: &Codex, least: 296, request: crate::codex::request },
+    Subject { agent: &Codex, least: 344, request: crate::codex::request },
 ];
 
 /// The agent of most tests that need just one.

@@ -1,4 +1,4 @@
-//! What Codex 0.169.0 can do in `exec`, and by which means.
+//! What Codex 0.169.0 can do, and by which means: by its app-server, and in `exec` where that differs.
 
 use crate::agent::{Abilities, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
@@ -14,30 +14,49 @@ pub(super) const ABILITIES: Abilities = Abilities {
     home_variables: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     credential_files: &[".codex/auth.json"],
     features: &[
-        (Feature::Model, Yes("`--model`; names are not checked before the vendor sees them")),
+        (Feature::Model, Yes("`model` of the thread; a thread that goes on keeps its own; `exec`: `--model`")),
         (Feature::Effort, Yes("`model_reasoning_effort`; unknown levels are the vendor's to refuse")),
-        (Feature::SystemPrompt, Yes("`model_instructions_file`, a private file")),
+        (Feature::SystemPrompt, Yes("`baseInstructions`; `exec`: `model_instructions_file`, a private file")),
         (
             Feature::AppendSystemPrompt,
             Yes(
-                "with the system prompt in its file; else `developer_instructions` in argv, which a resumed session ignores",
+                "with the system prompt; else `developerInstructions`, which a resumed session ignores; `exec`: in argv",
             ),
         ),
-        (Feature::Attachments, Yes("images by private file, texts before the prompt; no PDF")),
-        (Feature::Schema, Yes("`--output-schema`, which the vendor enforces; an answer that is no JSON is an error")),
-        (Feature::Resume, Yes("`exec resume`, ids only; another session's answer is an error")),
-        (Feature::Fork, Yes("`exec fork`, ids only")),
-        (Feature::Continue, Yes("`exec resume --last`")),
-        (Feature::ReadOnly, Yes("sandbox `read-only`; commands run in it, and rules that would lift it are not used")),
-        (Feature::Ask, Yes("sandbox `read-only`, whose escalations are refused in a run")),
-        (Feature::Edit, Yes("sandbox `workspace-write`: the project, temporary directories, no network")),
-        (Feature::Full, Yes("`--dangerously-bypass-approvals-and-sandbox`")),
+        (Feature::Attachments, Yes("images as data; `exec`: by private file; texts before the prompt; no PDF")),
+        (Feature::Schema, Yes("`outputSchema`, which the vendor enforces; an answer that is no JSON is an error")),
+        (Feature::Resume, Yes("`thread/resume`, ids only; another session's answer is an error")),
+        (Feature::Fork, Yes("`thread/fork`, ids only")),
+        (
+            Feature::Continue,
+            Yes("`thread/list` by the name of the directory, and `thread/resume`; `exec`: `exec resume --last`"),
+        ),
+        (
+            Feature::ReadOnly,
+            Yes(
+                "a profile of permissions that no rule of the user's lifts; commands run in its sandbox; `exec`: `--ignore-rules`",
+            ),
+        ),
+        (
+            Feature::Ask,
+            Yes(
+                "in a run as read-only; a session asks for what leaves the sandbox, but for commands that a rule of the user's allows",
+            ),
+        ),
+        (
+            Feature::Edit,
+            Yes("sandbox `workspace-write`: the project, temporary directories, no network; a session asks for more"),
+        ),
+        (Feature::Full, Yes("`danger-full-access`, and nothing is asked for")),
         (Feature::AllowTools, Yes("tools of the run's own MCP servers: `mcp__SERVER`, `mcp__SERVER__TOOL`; no others")),
         (Feature::DenyTools, Refused("it has no rules by tool in a run")),
         (Feature::MaxTurns, Ignored("it counts no turns")),
         (Feature::MaxBudget, Refused("it knows no cost")),
-        (Feature::AddDirs, Yes("`--add-dir`; writable in mode `edit`")),
-        (Feature::McpServers, Yes("`mcp_servers`, with values in the environment; the user's own servers stay")),
+        (Feature::AddDirs, Yes("writable in mode `edit`; `exec`: `--add-dir`")),
+        (
+            Feature::McpServers,
+            Yes("`mcp_servers` of the thread, with values in the environment; the user's own servers stay"),
+        ),
         (Feature::McpSse, Refused("it speaks streamable HTTP only: use type http")),
         (Feature::McpRequired, Yes("`required`, before the model is called")),
         (Feature::McpEnabledTools, Yes("`enabled_tools`")),
@@ -53,22 +72,30 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Feature::McpMergeRestore,
             Yes("`mcp_servers` of `$CODEX_HOME/config.toml` or `~/.codex/config.toml`, with values in the environment"),
         ),
-        (Feature::Messages, Yes("messages always come whole")),
-        (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
+        (Feature::Messages, Yes("deltas are not told; `exec`: messages always come whole")),
+        (Feature::Batch, Yes("`exec`, whose lines are read as they come")),
         (
             Feature::UntrustedProject,
             Yes("the directory and those above it are marked untrusted, AGENTS.md and lists of skills are off"),
         ),
-        (Feature::LiteralPrompt, Yes("skills that the prompt names with `$` are off")),
+        (
+            Feature::LiteralPrompt,
+            Yes("each skill that the prompt names with `$` is named as one that does not exist; `exec`: it is off"),
+        ),
     ],
     events: &[
-        ("init", "`thread.started`, before the model is called"),
-        ("text", "whole messages"),
-        ("thinking", "whole summaries, where the model gives them"),
+        ("init", "when the thread is open, before the model is called"),
+        ("text", "deltas; `exec`: whole messages"),
+        ("thinking", "deltas of summaries, where the model gives them; `exec`: whole"),
+        ("retract", "when the connection broke amid a message; not in `exec`"),
         ("tool_use", "when the call starts; web searches when they are over"),
-        ("tool_result", "in order of completion; a patch that is refused gives none"),
-        ("plan", "`todo_list`, where the tool is on"),
-        ("warning", "reconnects, notices, MCP servers that failed (from its log)"),
+        ("tool_result", "in order of completion; a patch that is refused without being asked for gives none"),
+        ("permission_request", "commands, patches, permissions and tools of MCP servers, in sessions"),
+        ("question", "of the agent and of MCP servers, in sessions"),
+        ("plan", "where the tool is on (`tools.update_plan`)"),
+        ("usage", "after each call of the model, of the turn alone; not in `exec`"),
+        ("rate_limit", "when a limit of the account is near or reached; not in `exec`"),
+        ("warning", "reconnects, notices, MCP servers that failed, shortened conversations"),
     ],
     failures: super::failure::FAILURES,
 };

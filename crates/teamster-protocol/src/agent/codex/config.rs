@@ -1,19 +1,46 @@
 //! Values of Codex's configuration, written as TOML.
 //!
-//! `--config=KEY=VALUE` takes VALUE for TOML, and for plain text where it is none: so nothing goes there unquoted.
+//! They go to a process as `--config=KEY=VALUE`, and to a thread of the app-server as JSON. The former takes VALUE for TOML,
+//! and for plain text where it is none: so nothing goes there unquoted.
 
 use std::fmt::Write as _;
 
+use serde_json::{Map, Value};
+
 use crate::launch::Launch;
 
-/// `--config=KEY=VALUE`. Keys are ours, never a caller's.
-pub(super) fn set(launch: &mut Launch, key: &'static str, value: impl std::fmt::Display) {
-    launch.flag("--config", format_args!("{key}={value}"));
+/// Settings of one run or session. Keys are ours, never a caller's.
+#[derive(Debug, Default)]
+pub(super) struct Settings(Vec<(&'static str, String)>);
+
+impl Settings {
+    /// Adds one; the value is TOML already.
+    pub(super) fn set(&mut self, key: &'static str, value: impl std::fmt::Display) {
+        self.0.push((key, value.to_string()));
+    }
+
+    /// For a process, as flags.
+    pub(super) fn flags(&self, launch: &mut Launch) {
+        for (key, value) in &self.0 {
+            launch.flag("--config", format_args!("{key}={value}"));
+        }
+    }
+
+    /// For a thread, as data; `None` only if a value was no TOML.
+    pub(super) fn to_json(&self) -> Option<Map<String, Value>> {
+        self.0.iter().map(|(key, value)| Some(((*key).to_owned(), json_of(value)?))).collect()
+    }
+}
+
+/// What a value of TOML is as JSON.
+fn json_of(value: &str) -> Option<Value> {
+    let mut document: Map<String, Value> = toml::from_str(&format!("value = {value}")).ok()?;
+    document.remove("value")
 }
 
 /// A basic string. JSON writes the same but for DEL, which TOML wants escaped.
 pub(super) fn string(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 pub(super) fn strings<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
@@ -35,9 +62,8 @@ impl Table {
     }
 
     /// The table as data; `None` only if an entry's value was no TOML.
-    pub(super) fn to_json(&self) -> Option<serde_json::Value> {
-        let mut document: serde_json::Map<_, _> = toml::from_str(&format!("table = {self}")).ok()?;
-        document.remove("table")
+    pub(super) fn to_json(&self) -> Option<Value> {
+        json_of(&self.to_string())
     }
 }
 
@@ -55,6 +81,19 @@ mod tests {
     fn any_text_is_one_basic_string() {
         assert_eq!(string("a\"b\\c\n\u{7f}\u{1}ü"), r#""a\"b\\c\n\u007f\u0001ü""#);
         assert_eq!(strings(["a]", "b,\""]), r#"["a]","b,\""]"#);
+    }
+
+    #[test]
+    fn settings_are_the_same_as_flags_and_as_data() {
+        let mut settings = Settings::default();
+        settings.set("a", 0);
+        settings.set("b.c", Table::default().entry("d e", strings(["x\"", "\u{7f}"])));
+        let mut launch = Launch::new("x");
+        settings.flags(&mut launch);
+        let flag = |text: &str| crate::launch::Arg::Text(text.to_owned());
+        assert_eq!(launch.args, [flag("--config=a=0"), flag(r#"--config=b.c={"d e"=["x\"","\u007f"]}"#)]);
+        let data = serde_json::json!({"a": 0, "b.c": {"d e": ["x\"", "\u{7f}"]}});
+        assert_eq!(settings.to_json().map(Value::Object), Some(data));
     }
 
     #[test]

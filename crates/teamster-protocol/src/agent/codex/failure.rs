@@ -1,6 +1,8 @@
-//! What went wrong, by Codex 0.169.0's own words: `exec` gives nothing but text, with a status or the vendor's JSON in it.
+//! What went wrong, by Codex 0.169.0's own words. `exec` gives nothing but text, with a status or the vendor's JSON in it; the
+//! app-server adds a name (`codexErrorInfo`).
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::agent::failure::Sign::{ExitCode, Field, Message, Status, Stderr};
 use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
@@ -8,12 +10,25 @@ use crate::event::ErrorCode::{
     Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit, SessionNotFound,
     SpawnFailed,
 };
-use crate::event::{PermissionDenial, StopReason};
+use crate::event::{Failure, PermissionDenial, StopReason};
 use crate::protocol::ExitReport;
+
+/// The field by which the app-server names a failure.
+const INFO: &str = "codexErrorInfo";
+
+/// What the app-server says before the names of servers that a thread cannot do without.
+pub(super) const SERVERS_FAILED: &str = "required MCP servers failed to initialize: ";
 
 #[rustfmt::skip]
 pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Field("error.code", "invalid_api_key")], Auth, &["err_invalid_key_400"]),
+    lasting(&[Field(INFO, "contextWindowExceeded")], ContextWindow, &["app_err_ctx"]),
+    passing(&[Field(INFO, "serverOverloaded")], Overloaded, &["app_err_overloaded"]),
+    passing(&[Field(INFO, "internalServerError")], Provider, &["app_err_500"]),
+    lasting(&[Field(INFO, "modelNotFound")], InvalidRequest, &["app_err_model"]),
+    lasting(&[Field(INFO, "usageLimitExceeded"), Message("Quota exceeded…")], Budget, &["app_err_quota"]),
+    lasting(&[Field(INFO, "usageLimitExceeded"), Message("To use Codex with your ChatGPT plan…")], Auth, &["app_err_not_included"]),
+    lasting(&[Field(INFO, "usageLimitExceeded")], RateLimit, &["app_err_usage_limit"]),
     lasting(&[Status(401, 401)], Auth, &["err_auth_error"]),
     lasting(&[Status(402, 402)], Budget, &["err_payment_402"]),
     lasting(&[Status(403, 403)], Auth, &["err_forbidden"]),
@@ -42,6 +57,10 @@ pub(super) const FAILURES: &[FailureRow] = &[
     passing(&[Message("Connection failed: …")], Connection, &["err_conn_refused_bounded_zero", "err_dns", "err_tls"]),
     passing(&[Message("stream disconnected before completion: …")], Connection, &["err_cut", "err_stall_idle_timeout"]),
     passing(&[Message("Reconnecting... …")], Connection, &["err_conn_refused_sigint"]),
+    lasting(&[Message("no rollout found for thread id …")], SessionNotFound, &["app_session_unknown", "app_fork_unknown"]),
+    passing(&[Message("thread … already has an active writer…")], InvalidRequest, &["app_session_busy"]),
+    lasting(&[Message("error …required MCP servers failed to initialize: …")], Config, &["app_mcp_required"]),
+    lasting(&[Message("failed to load configuration: …")], Config, &["app_config_broken", "app_config_type", "app_provider_unknown"]),
     lasting(&[Stderr("Error: thread/… failed: no rollout found for thread id …")], SessionNotFound, &["bad_session_unknown", "bad_session_fork_unknown"]),
     passing(&[Stderr("Error: thread/… already has an active writer…")], InvalidRequest, &["concurrency_same_thread_1"]),
     lasting(&[Stderr("Error: thread/… required MCP servers failed to initialize: …")], Config, &["mcp_start_fail_required"]),
@@ -58,15 +77,40 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Stderr("Error: turn/start: turn/start failed: …input_too_large…")], InvalidRequest, &["stdin_too_large"]),
 ];
 
-/// Why a turn failed.
-pub(super) fn of_turn(message: &str) -> Judgement {
+/// Why a turn failed; with the app-server's name for it, if it gives one.
+pub(super) fn of_turn(message: &str, info: Option<&Value>) -> Judgement {
     let vendor = vendor(message);
+    let (name, told) = info.map(named).unwrap_or_default();
     // The body of a 400 comes as it is, and alone (`err_bad_request`).
-    let status = if vendor.is_some() { Some(400) } else { status(message) };
+    let status = if vendor.is_some() { Some(400) } else { told.or_else(|| status(message)) };
     let vendor = vendor.unwrap_or_default();
     let evidence = Evidence { status, message: Some(message), ..Evidence::default() };
+    let evidence = evidence.field("error.code", vendor.code.as_deref()).field(INFO, name);
     let words = vendor.message.as_deref().unwrap_or(message);
-    evidence.field("error.code", vendor.code.as_deref()).judge(FAILURES, words)
+    evidence.judge(FAILURES, words)
+}
+
+/// The app-server's name for a failure, and the vendor's status: a word, or an object of one field.
+fn named(info: &Value) -> (Option<&str>, Option<u16>) {
+    match info {
+        Value::String(name) => (Some(name), None),
+        Value::Object(fields) => {
+            let field = fields.iter().next();
+            let status = field.and_then(|(_, about)| about.get("httpStatusCode")?.as_u64()?.try_into().ok());
+            (field.map(|(name, _)| name.as_str()), status)
+        }
+        _ => (None, None),
+    }
+}
+
+/// Why the app-server refused a call of ours.
+pub(super) fn of_call(message: &str) -> Judgement {
+    let judgement = Evidence { message: Some(message), ..Evidence::default() }.judge(FAILURES, message);
+    match judgement.row {
+        Some(_) => judgement,
+        // It is not the vendor who says so.
+        None => Failure { retryable: Some(false), ..Failure::new(InvalidRequest, message) }.into(),
+    }
 }
 
 /// Why the model stopped, where the failure tells.
@@ -94,14 +138,14 @@ pub(super) fn denials(stderr: &str) -> Vec<PermissionDenial> {
         let (_, why) = line.split_once("ERROR codex_core::tools::router: error=")?;
         let tool_name = match why {
             // sandbox_read-only_patch_one
-            why if why.starts_with("patch rejected") => "file_change",
+            why if why.starts_with("patch rejected:") => "file_change",
             // sandbox_workspace-write_tool_escalate
             why if why.contains("reject command") => "command_execution",
             _ => return None,
         };
         Some(PermissionDenial { tool_name: tool_name.to_owned(), tool_id: None, input: None })
     };
-    stderr.lines().filter_map(refused).collect()
+    plain_lines(stderr).iter().filter_map(|line| refused(line)).collect()
 }
 
 /// What the vendor's JSON says of an error.

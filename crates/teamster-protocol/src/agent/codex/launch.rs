@@ -6,17 +6,14 @@
 
 use std::path::Path;
 
-use super::config::{self, Table};
-use super::{mcp, mentions, unsupported};
+use super::config::{self, Settings, Table};
+use super::mcp::{self, Told};
+use super::prompt::{self, Content, Image};
+use super::unsupported;
 use crate::agent::mcp::Names;
 use crate::event::SessionId;
 use crate::launch::{Arg, Launch, Stdin};
-use crate::request::{
-    Attachment, AttachmentKind, Conversation, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest,
-};
-
-/// Characters of a prompt (`prompt_stdin_1m_dash`); one more is `input_too_large`.
-const LONGEST_PROMPT: usize = 1 << 20;
+use crate::request::{Conversation, PermissionMode, ProjectTrust, RequestError, RunRequest};
 
 /// Bytes of an argument, its end included, that Linux passes on.
 const LONGEST_ARGUMENT: usize = 128 * 1024;
@@ -40,14 +37,14 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     // `--image` takes as many values as follow: this flag ends them. Any directory may be worked in; what it may decide is
     // said by `project_trust`.
     launch.arg("--skip-git-repo-check");
-    // A refused connection would be tried again for ever (facts, 5). As a key and not as `--disable`, so that a version
-    // without it starts all the same.
-    config::set(&mut launch, "features.unbounded_connection_retries", "false");
-    model(&mut launch, request);
+    let mut settings = Settings::default();
+    bounded(&mut settings);
+    model(&mut launch, &mut settings, request);
     permissions(&mut launch, request);
-    mcp::servers(&mut launch, request, names)?;
-    trust(&mut launch, request)?;
-    literal(&mut launch, request, &prompt)?;
+    mcp::servers(&mut launch, &mut settings, request, names, Told::ByLog)?;
+    trust(&mut settings, request)?;
+    literal(&mut settings, request, &prompt)?;
+    settings.flags(&mut launch);
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
@@ -65,66 +62,51 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     Ok(launch)
 }
 
+/// A refused connection would be tried again for ever (facts, 5). As a key and not as `--disable`, so that a version without
+/// it starts all the same.
+pub(super) fn bounded(settings: &mut Settings) {
+    settings.set("features.unbounded_connection_retries", "false");
+}
+
 /// What goes to standard input; images become private files.
 fn prompt(launch: &mut Launch, request: &RunRequest) -> Result<String, RequestError> {
-    let mut text = String::new();
-    let mut images = IMAGES.iter();
-    for attachment in &request.attachments {
-        let wrong = |name: &str, problem: &str| {
-            Err(RequestError::Attachment { name: name.to_owned(), problem: problem.to_owned() })
-        };
-        let (name, data) = match attachment {
-            Attachment::Data { name, data } => (name, data),
-            Attachment::Path(path) => {
-                return wrong(
-                    &path.display().to_string(),
-                    "it has not been read: whoever starts the run must read it first",
-                );
-            }
-        };
-        match AttachmentKind::of(data) {
-            Some(AttachmentKind::Image(_)) => {
-                let Some(file) = images.next() else { return wrong(name, "there are too many images") };
-                launch.flag_file("--image", file, data.clone());
-            }
-            Some(AttachmentKind::Text) => {
-                text.extend(["Attached file ", name.as_str(), ":\n", &String::from_utf8_lossy(data), "\n\n"]);
-            }
-            Some(AttachmentKind::Pdf) | None => return wrong(name, "it is no text, PNG, JPEG, GIF or WebP"),
-        }
+    let Content { mut text, images } = prompt::content(&request.prompt, &request.attachments)?;
+    let mut files = IMAGES.iter();
+    for Image { name, data, .. } in images {
+        let file = files.next().ok_or_else(|| prompt::wrong(name, "there are too many images"))?;
+        launch.flag_file("--image", file, data);
     }
-    text.push_str(&request.prompt);
     if text.starts_with('\u{feff}') {
         // The first one is taken for a byte order mark, and is gone.
         text.insert(0, '\u{feff}');
     }
-    if text.chars().count() > LONGEST_PROMPT {
-        let why = format!("it takes {LONGEST_PROMPT} characters at most, texts that are attached included");
-        return Err(unsupported("a prompt of this length", why));
-    }
     Ok(text)
 }
 
-fn model(launch: &mut Launch, request: &RunRequest) {
+fn model(launch: &mut Launch, settings: &mut Settings, request: &RunRequest) {
     if let Some(model) = &request.model {
         launch.flag("--model", model);
     }
     if let Some(effort) = &request.effort {
-        config::set(launch, "model_reasoning_effort", config::string(effort));
+        settings.set("model_reasoning_effort", config::string(effort));
     }
     match (&request.system_prompt, &request.append_system_prompt) {
         (Some(system), more) => {
-            let whole = more.iter().fold(system.clone(), |whole, more| format!("{whole}\n\n{more}"));
             // Unquoted: an absolute path is never TOML, and what is not TOML is taken as it is.
-            launch.flag_file("--config=model_instructions_file", "instructions.md", whole);
+            launch.flag_file("--config=model_instructions_file", "instructions.md", whole(system, more.as_deref()));
         }
         // There is no file for it: the prompt that it is added to is the CLI's own.
-        (None, Some(more)) => config::set(launch, "developer_instructions", config::string(more)),
+        (None, Some(more)) => settings.set("developer_instructions", config::string(more)),
         (None, None) => {}
     }
     if let Some(schema) = &request.schema {
         launch.flag_file("--output-schema", "schema.json", schema.to_string());
     }
+}
+
+/// A system prompt, and what is added to it.
+pub(super) fn whole(system: &str, more: Option<&str>) -> String {
+    more.map_or_else(|| system.to_owned(), |more| format!("{system}\n\n{more}"))
 }
 
 /// In `exec` nothing is ever asked for: what the sandbox does not allow fails.
@@ -141,6 +123,10 @@ fn permissions(launch: &mut Launch, request: &RunRequest) {
             launch.arg("--dangerously-bypass-approvals-and-sandbox");
         }
     }
+    let reads = matches!(request.permissions.mode, PermissionMode::ReadOnly | PermissionMode::Ask);
+    if request.project_trust == ProjectTrust::Untrusted && !reads {
+        launch.arg("--ignore-rules");
+    }
     for dir in &request.add_dirs {
         launch.flag("--add-dir", dir.display());
     }
@@ -148,7 +134,7 @@ fn permissions(launch: &mut Launch, request: &RunRequest) {
 
 /// A trusted directory's `.codex` can start MCP servers and send the key elsewhere (trap 15); in any directory AGENTS.md and
 /// skills are read.
-fn trust(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
+pub(super) fn trust(settings: &mut Settings, request: &RunRequest) -> Result<(), RequestError> {
     if request.project_trust == ProjectTrust::Trusted {
         return Ok(());
     }
@@ -161,13 +147,10 @@ fn trust(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> 
         let dir = dir.to_str().ok_or_else(|| not_utf8(cwd))?;
         projects = projects.entry(dir, Table::default().entry("trust_level", "\"untrusted\""));
     }
-    config::set(launch, "projects", projects);
-    config::set(launch, "project_doc_max_bytes", 0);
+    settings.set("projects", projects);
+    settings.set("project_doc_max_bytes", 0);
     // Skills of an untrusted directory are offered like all others.
-    config::set(launch, "skills.include_instructions", "false");
-    if request.permissions.mode != PermissionMode::ReadOnly && request.permissions.mode != PermissionMode::Ask {
-        launch.arg("--ignore-rules");
-    }
+    settings.set("skills.include_instructions", "false");
     Ok(())
 }
 
@@ -176,20 +159,16 @@ fn not_utf8(path: &Path) -> RequestError {
 }
 
 /// Switches off the skills that the prompt would bring in, by their names: there is no switch for all of them.
-fn literal(launch: &mut Launch, request: &RunRequest, prompt: &str) -> Result<(), RequestError> {
-    if request.prompt_mode == PromptMode::Agent && request.project_trust == ProjectTrust::Trusted {
+fn literal(settings: &mut Settings, request: &RunRequest, text: &str) -> Result<(), RequestError> {
+    if !prompt::is_literal(request) {
         return Ok(());
     }
-    if mentions::links_an_extension(prompt) {
-        let why = "the prompt holds a link to a plugin, an app or a skill, which it would follow";
-        return Err(unsupported("--prompt-mode literal", why));
-    }
-    let names = mentions::skills(prompt);
+    let names = prompt::skills(text)?;
     if !names.is_empty() {
         let off =
             |name: &str| Table::default().entry("name", config::string(name)).entry("enabled", "false").to_string();
         let entries: Vec<String> = names.into_iter().map(off).collect();
-        config::set(launch, "skills.config", format_args!("[{}]", entries.join(",")));
+        settings.set("skills.config", format_args!("[{}]", entries.join(",")));
     }
     Ok(())
 }
@@ -212,7 +191,7 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) -> Result<(), 
 }
 
 /// Anything but an id is taken for a thread's name, and where there is none of that name for a new thread (trap 5).
-fn thread(option: &'static str, id: &SessionId) -> Result<String, RequestError> {
+pub(super) fn thread(option: &'static str, id: &SessionId) -> Result<String, RequestError> {
     let id = id.as_str();
     let whole = id.len() == 36
         && id.bytes().enumerate().all(|(at, byte)| match at {

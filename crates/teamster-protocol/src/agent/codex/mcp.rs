@@ -1,12 +1,11 @@
 //! MCP servers of a run, as entries of Codex's configuration for this run alone.
 //!
-//! Values of variables and headers are secrets: the configuration in argv holds only the names of variables in which they
-//! travel. A stdio server gets the variables that it names and hardly any others.
+//! Values of variables and headers are secrets: the configuration holds only the names of variables in which they travel. A stdio server gets the variables that it names and hardly any others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::config::{self, Table};
+use super::config::{self, Settings, Table};
 use super::unsupported;
 use crate::agent::mcp::{Names, Style, fingerprint};
 use crate::launch::{Arg, ConfigDirectory, ConfigFile, ConfigFormat, Launch};
@@ -27,7 +26,22 @@ const OWN_VARIABLES: &[&str] =
     &["PATH", "HOME", "PWD", "SHELL", "USER", "TMPDIR", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 const OWN_PREFIXES: &[&str] = &["CODEX_", "OPENAI_", "LD_", "RUST_", "NODE_", "TEAMSTER_MCP_"];
 
-pub(super) fn servers(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
+/// Who tells that a server did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The protocol.
+    ByProtocol,
+    /// Nobody but the log.
+    ByLog,
+}
+
+pub(super) fn servers(
+    launch: &mut Launch,
+    settings: &mut Settings,
+    request: &RunRequest,
+    names: &Names,
+    told: Told,
+) -> Result<(), RequestError> {
     let rules = Rules::read(request, names)?;
     if request.mcp_servers.is_empty() {
         return Ok(());
@@ -57,20 +71,23 @@ pub(super) fn servers(launch: &mut Launch, request: &RunRequest, names: &Names) 
             table = table.entry(names.wire(name), entry(&number.to_string(), name, server, &rules, &mut values)?);
         }
         // A table merges with the servers of the user's own configuration.
-        config::set(launch, "mcp_servers", table);
+        settings.set("mcp_servers", table);
     }
     // The first turn would wait for about a second only, and be without the tools of a slower server (trap 9).
     let patience = request.mcp_servers.values().map(start_timeout).max().unwrap_or(START_TIMEOUT);
-    config::set(launch, "mcp_optional_startup_grace_ms", patience.as_millis());
-    let (variable, level) = LOG;
-    launch.env(variable, level);
-    let mut hidden = Table::default().entry(variable, "\"\"");
+    settings.set("mcp_optional_startup_grace_ms", patience.as_millis());
+    let mut hidden = Table::default();
+    if told == Told::ByLog {
+        let (variable, level) = LOG;
+        launch.env(variable, level);
+        hidden = hidden.entry(variable, "\"\"");
+    }
     for (name, value) in values.set {
         // Commands of the model get the whole environment: not what is meant for a server.
         hidden = hidden.entry(&name, "\"\"");
         launch.env.insert(name, Some(Arg::Text(value)));
     }
-    config::set(launch, "shell_environment_policy.set", hidden);
+    settings.set("shell_environment_policy.set", hidden);
     Ok(())
 }
 

@@ -1,17 +1,22 @@
 //! Codex, as seen in version 0.169.0.
 //!
-//! A run is `codex exec --json`, with the prompt on standard input. Its lines tell each message, each step of reasoning and
-//! each tool call whole: there are no deltas. The end is the line `turn.completed` or `turn.failed`; what stands between
-//! (`error` lines, reconnects) decides nothing.
+//! It has two forms. Sessions, and runs that are not asked to be otherwise, go by `codex app-server`: deltas, requests for
+//! leave, figures of each turn, failures by name (`app_server`). What has a meaning in the one-shot form alone goes by
+//! `codex exec --json`, with the prompt on standard input: each message, each step of reasoning and each tool call comes whole
+//! there, and the end is the line `turn.completed` or `turn.failed`. Which form serves a request says `app_server::serves`.
 
 mod abilities;
+mod answer;
+mod app_server;
 mod config;
 mod failure;
 mod launch;
 mod mcp;
 mod mentions;
 mod notices;
+mod prompt;
 mod protocol;
+mod thread;
 mod tools;
 mod wire;
 
@@ -33,10 +38,17 @@ impl Agent for Codex {
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        if app_server::serves(request) {
+            return app_server::run(request);
+        }
         let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
         let launch = launch::launch(request, &servers.names)?;
         let protocol = Box::new(protocol::Exec::new(request, servers));
         Ok(Plan { launch, protocol })
+    }
+
+    fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
+        app_server::serves(request).then(|| app_server::session(request)).transpose()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lines that tell of circumstances: they become warnings.
 
 use crate::agent::Feature;
+use crate::agent::failure::plain_lines;
 use crate::event::{Warning, WarningCode};
 use crate::request::{Conversation, RunRequest};
 
@@ -35,4 +36,19 @@ pub(super) fn ignored_addition(request: &RunRequest) -> Option<Warning> {
         let text = "a session that goes on keeps what was added to its system prompt when it began";
         Warning::new(WarningCode::OptionIgnored, text).with("option", Feature::AppendSystemPrompt.name())
     })
+}
+
+/// A note about a program that neither form needs, which `exec` keeps to itself.
+const BUBBLEWRAP: &str = "Codex could not find bubblewrap on PATH.";
+
+/// Whether a notice of the app-server's is none elsewhere.
+pub(super) fn is_told_by_no_other_form(message: &str) -> bool {
+    message.starts_with(BUBBLEWRAP)
+}
+
+/// What the app-server writes of itself, without its colours.
+pub(super) fn shown(stderr: &str) -> String {
+    let mut lines = plain_lines(stderr);
+    lines.retain(|line| !line.contains(BUBBLEWRAP));
+    lines.join("\n")
 }

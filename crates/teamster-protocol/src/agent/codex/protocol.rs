@@ -8,8 +8,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::thread::Expected;
 use super::wire::{FirstId, Item, Line, Todo, TurnUsage};
-use super::{failure, mcp, notices, tools};
+use super::{answer, failure, mcp, notices, tools};
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::event::{
@@ -43,15 +44,6 @@ pub(super) struct Exec {
     denials: Vec<PermissionDenial>,
 }
 
-/// Which thread has to answer.
-#[derive(Debug)]
-enum Expected {
-    Any,
-    Only(String),
-    /// A fork that goes on in its origin would change it.
-    AnyBut(String),
-}
-
 #[derive(Debug)]
 enum Phase {
     Open,
@@ -64,15 +56,13 @@ enum Phase {
 
 impl Exec {
     pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
-        let (expected, scope) = match &request.conversation {
-            Conversation::New => (Expected::Any, UsageScope::Run),
+        let scope = match request.conversation {
+            Conversation::New => UsageScope::Run,
             // Figures add up over the thread, across processes too, and nobody tells what it had before (trap 2).
-            Conversation::Resume(id) => (Expected::Only(id.to_string()), UsageScope::Session),
-            Conversation::Fork(id) => (Expected::AnyBut(id.to_string()), UsageScope::Session),
-            Conversation::Continue => (Expected::Any, UsageScope::Session),
+            _ => UsageScope::Session,
         };
         Self {
-            expected,
+            expected: Expected::of(&request.conversation),
             scope,
             servers,
             schema: request.schema.clone(),
@@ -113,19 +103,11 @@ impl Exec {
     }
 
     fn thread_started(&mut self, thread: &str, actions: &mut Actions) {
-        let problem = match &self.expected {
-            Expected::Only(asked) if !asked.eq_ignore_ascii_case(thread) => {
-                format!("asked to resume session {asked}, but {thread} answers")
-            }
-            Expected::AnyBut(origin) if origin.eq_ignore_ascii_case(thread) => {
-                format!("asked to fork session {origin}, but it goes on itself")
-            }
-            _ => {
-                self.thread = Some(thread.into()).filter(|_| !thread.is_empty());
-                let init = Init::new("codex", thread.into());
-                actions.push(Action::Emit(Event::Init(Box::new(init))));
-                return actions.extend(self.ignored.take().map(|warning| Action::Emit(warning.into())));
-            }
+        let Some(problem) = self.expected.problem(thread) else {
+            self.thread = Some(thread.into()).filter(|_| !thread.is_empty());
+            let init = Init::new("codex", thread.into());
+            actions.push(Action::Emit(Event::Init(Box::new(init))));
+            return actions.extend(self.ignored.take().map(|warning| Action::Emit(warning.into())));
         };
         actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, problem.clone()).into()));
         let failure = Some(Failure::new(ErrorCode::Protocol, problem));
@@ -207,13 +189,8 @@ impl Exec {
     }
 
     fn turn_completed(&mut self, usage: Option<TurnUsage>, actions: &mut Actions) {
-        let (structured_output, failure) = match &self.schema {
-            Some(schema) => self.structured(schema),
-            None if self.answer.is_none() && self.calls.is_empty() => {
-                (None, Some(Failure::new(ErrorCode::Provider, "the model ended its turn without a word")))
-            }
-            None => (None, None),
-        };
+        let (structured_output, failure) =
+            answer::judge(self.answer.as_deref(), self.schema.as_ref(), !self.calls.is_empty());
         let outcome = Outcome {
             failure,
             session_id: self.thread.clone(),
@@ -225,27 +202,13 @@ impl Exec {
         self.end(outcome, actions);
     }
 
-    /// The answer is the document; nobody has checked it (`flag_output_schema_violated`).
-    fn structured(&self, schema: &Value) -> (Option<Value>, Option<Failure>) {
-        let document = self.answer.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
-        let follows = |document: &Value| {
-            let object = schema.get("type").is_none_or(|kind| kind != "object") || document.is_object();
-            let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-            object && required.filter_map(Value::as_str).all(|name| document.get(name).is_some())
-        };
-        let document = document.filter(follows);
-        let why = "the model gave no output that follows the schema";
-        let failure = document.is_none().then(|| Failure::new(ErrorCode::StructuredOutput, why));
-        (document, failure)
-    }
-
     fn turn_failed(&mut self, message: &str, actions: &mut Actions) {
         let outcome = Outcome {
             interrupted: self.interrupted,
             session_id: self.thread.clone(),
             stop_reason: failure::stop_reason(message),
             permission_denials: self.denials.clone(),
-            ..failure::of_turn(message).into()
+            ..failure::of_turn(message, None).into()
         };
         self.end(outcome, actions);
     }
@@ -286,8 +249,12 @@ impl Exec {
                 ..Outcome::default()
             }),
             Phase::Open => {
-                let said =
-                    || self.error.as_deref().filter(|_| exit.code.is_some_and(|code| code != 0)).map(failure::of_turn);
+                let said = || {
+                    self.error
+                        .as_deref()
+                        .filter(|_| exit.code.is_some_and(|code| code != 0))
+                        .map(|error| failure::of_turn(error, None))
+                };
                 let Some(judgement) = failure::of_exit(exit).or_else(said) else { return };
                 Box::new(Outcome { session_id: self.thread.clone(), ..judgement.into() })
             }

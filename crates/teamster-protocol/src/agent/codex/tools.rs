@@ -1,5 +1,5 @@
-//! Codex's tools: how their calls and results read. `exec` does not tell the names that the model calls them by, only the
-//! type of the item.
+//! Codex's tools: how their calls and results read. Neither form tells the names that the model calls them by, only the type
+//! of the item.
 
 use serde_json::{Map, Value, json};
 
@@ -115,8 +115,9 @@ fn agents(item: &Item) -> String {
 
 /// A call that was refused, where the item says so.
 pub(super) fn denial(call: &ToolUse, item: &Item) -> Option<PermissionDenial> {
-    // mcp_approval_default
-    let unapproved = item.error.as_ref().is_some_and(|error| error.message.contains("requires approval"));
+    // mcp_approval_default, app_mcp_approval_decline
+    let words = ["requires approval", "user rejected"];
+    let unapproved = item.error.as_ref().is_some_and(|error| words.iter().any(|words| error.message.contains(words)));
     let denied = item.status.as_deref() == Some("declined") || unapproved;
     denied.then(|| PermissionDenial {
         tool_name: match &call.server {

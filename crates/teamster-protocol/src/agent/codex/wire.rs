@@ -1,4 +1,5 @@
-//! The lines that `codex exec --json` 0.169.0 writes, typed as far as we use them.
+//! The lines that `codex exec --json` 0.169.0 writes, typed as far as we use them; and items, which are the same in the
+//! app-server but for the spelling of names.
 //!
 //! Unknown fields are skipped, unknown types are data. Items are flat: which fields are there depends on their type.
 
@@ -52,7 +53,9 @@ pub(super) struct Item {
     pub(super) status: Option<String>,
     /// `command_execution`
     pub(super) command: Option<String>,
+    #[serde(alias = "aggregatedOutput")]
     pub(super) aggregated_output: Option<String>,
+    #[serde(alias = "exitCode")]
     pub(super) exit_code: Option<i64>,
     /// `file_change`
     pub(super) changes: Option<Vec<Change>>,
@@ -69,20 +72,62 @@ pub(super) struct Item {
     pub(super) items: Option<Vec<Todo>>,
     /// `collab_tool_call`
     pub(super) prompt: Option<String>,
+    #[serde(alias = "receiverThreadIds")]
     pub(super) receiver_thread_ids: Option<Vec<String>>,
+    #[serde(alias = "agentsStates")]
     pub(super) agents_states: Option<BTreeMap<String, AgentState>>,
+}
+
+impl Item {
+    /// An item of the app-server in the spelling of `exec`.
+    pub(super) fn respelled(mut self) -> Self {
+        let respell = |word: &mut String| *word = snake_case(word);
+        respell(&mut self.kind);
+        self.status.iter_mut().for_each(respell);
+        if self.kind == "collab_agent_tool_call" {
+            "collab_tool_call".clone_into(&mut self.kind);
+            self.tool.iter_mut().for_each(respell);
+        }
+        self.agents_states.iter_mut().flatten().for_each(|(_, state)| respell(&mut state.status));
+        if let Some(Value::String(kind)) = self.action.as_mut().and_then(|action| action.get_mut("type")) {
+            respell(kind);
+        }
+        self
+    }
+}
+
+fn snake_case(word: &str) -> String {
+    let mut out = String::with_capacity(word.len() + 4);
+    for c in word.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Change {
     pub(super) path: String,
+    #[serde(deserialize_with = "change_kind")]
     pub(super) kind: String,
+    /// In the app-server alone.
+    pub(super) diff: Option<String>,
+}
+
+/// A word, or an object with the word.
+fn change_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let kind = Value::deserialize(deserializer)?;
+    let word = kind.as_str().or_else(|| kind.get("type")?.as_str());
+    Ok(word.unwrap_or_default().to_owned())
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct McpResult {
     #[serde(default)]
     pub(super) content: Vec<Value>,
+    #[serde(alias = "structuredContent")]
     pub(super) structured_content: Option<Value>,
 }
 
@@ -141,5 +186,20 @@ mod tests {
         let item = r#"{"id":"item_0","type":"web_search","id":"ws_1","query":"q","action":{"type":"other"}}"#;
         assert_eq!(serde_json::from_str::<FirstId>(item).unwrap().0.as_deref(), Some("item_0"));
         assert_eq!(serde_json::from_str::<Item>(item).unwrap().query.as_deref(), Some("q"));
+    }
+
+    #[test]
+    fn an_item_of_the_app_server_reads_as_one_of_exec() {
+        let item =
+            r#"{"type":"fileChange","status":"inProgress","changes":[{"path":"/a","kind":{"type":"add"},"diff":"x"}]}"#;
+        let item = serde_json::from_str::<Item>(item).unwrap().respelled();
+        let changes = item.changes.unwrap();
+        assert_eq!((item.kind.as_str(), item.status.as_deref()), ("file_change", Some("in_progress")));
+        assert_eq!((changes[0].kind.as_str(), changes[0].diff.as_deref()), ("add", Some("x")));
+        let call =
+            r#"{"type":"collabAgentToolCall","tool":"spawnAgent","agentsStates":{"t":{"status":"pendingInit"}}}"#;
+        let call = serde_json::from_str::<Item>(call).unwrap().respelled();
+        assert_eq!((call.kind.as_str(), call.tool.as_deref()), ("collab_tool_call", Some("spawn_agent")));
+        assert_eq!(call.agents_states.unwrap()["t"].status, "pending_init");
     }
 }

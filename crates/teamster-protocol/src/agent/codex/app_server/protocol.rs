@@ -1,0 +1,424 @@
+//! The state machine over the lines of `codex app-server`: a thread is opened, and turns are taken on it.
+//!
+//! Invariants: no turn is started on a thread that is not the one asked for; every turn gets one outcome; what belongs to
+//! another turn or thread is not told; every request of the app-server is answered.
+
+mod dialog;
+mod turns;
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::super::thread::Expected;
+use super::super::{failure, notices};
+use super::approvals::Dialog;
+use super::opening::{Opening, Step};
+use super::tally::Tally;
+use super::turn::{Stage, Turn, Voice};
+use super::wire::{
+    DeltaLine, ErrorLine, ItemLine, LimitsLine, ListAnswer, NoticeLine, Origin, PlanLine, ReadAnswer, ReroutedLine,
+    ServerLine, ThreadAnswer, TurnLine, UsageLine,
+};
+use super::{Speech, limits};
+use crate::agent::failure::Judgement;
+use crate::agent::line;
+use crate::agent::mcp::Health;
+use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
+use crate::event::{
+    ErrorCode, Event, Failure, Init, PermissionDenial, SessionId, SteerId, UsageScope, UsageSoFar, Warning, WarningCode,
+};
+use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::request::{OutputMode, RunRequest};
+
+type Actions = Vec<Action>;
+
+/// A run or a session on one process.
+pub(super) struct AppServer {
+    caller: Caller<Call>,
+    opening: Opening,
+    speech: Speech,
+    is_session: bool,
+    whole_messages: bool,
+    servers: Health,
+    link: Link,
+    turn: Option<Turn>,
+    dialog: Dialog,
+    tally: Tally,
+    /// The model from the next turn on.
+    model: Option<String>,
+    /// What is to be told of an option once the session has begun.
+    ignored: Option<Warning>,
+    notices: HashSet<String>,
+    /// The run's outcome, when it has been given.
+    ended: Option<Box<Outcome>>,
+    /// Refusals that came beside the protocol, after the outcome.
+    late_denials: Vec<PermissionDenial>,
+    /// What was said within the turn, and is not known to be heard.
+    steering: Vec<SteerId>,
+}
+
+/// What a call of ours is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Call {
+    Initialize,
+    List,
+    Read,
+    Open,
+    StartTurn,
+    Interrupt,
+    /// The model is told more in its turn: by the caller, if there is an id.
+    Steer(Option<SteerId>),
+    /// The commands of an interrupted turn are to end.
+    Clear,
+}
+
+/// Whether there is a thread.
+enum Link {
+    Opening,
+    Open(Thread),
+    /// There will be none: each turn ends like this.
+    Lost(Box<Outcome>),
+}
+
+struct Thread {
+    id: String,
+    init: Init,
+}
+
+impl AppServer {
+    pub(super) fn new(request: &RunRequest, servers: Health, opening: Opening, prompt: Option<Value>) -> Self {
+        Self {
+            caller: Caller::new(Header::Bare),
+            opening,
+            speech: Speech::of(request),
+            is_session: prompt.is_none(),
+            whole_messages: request.output == OutputMode::Messages,
+            servers,
+            link: Link::Opening,
+            turn: prompt.map(|input| Turn::new(Stage::Waiting(input))),
+            dialog: Dialog::default(),
+            tally: Tally::default(),
+            model: None,
+            ignored: notices::ignored_addition(request),
+            notices: HashSet::new(),
+            ended: None,
+            late_denials: Vec::new(),
+            steering: Vec::new(),
+        }
+    }
+
+    fn call(&mut self, purpose: Call, method: &str, params: &Value, actions: &mut Actions) {
+        let line = self.caller.call(purpose, method, params);
+        actions.push(Action::Write(line));
+    }
+
+    fn started(&mut self, actions: &mut Actions) {
+        let params = json!({
+            "clientInfo": { "name": "teamster", "title": "Teamster", "version": env!("CARGO_PKG_VERSION") },
+            // For profiles of permissions, and to end the commands of a turn that is interrupted.
+            "capabilities": { "experimentalApi": true },
+        });
+        self.call(Call::Initialize, "initialize", &params, actions);
+    }
+
+    fn line(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
+        match rpc::read(text)? {
+            Message::Answer { id, outcome } => match self.caller.answered(&id) {
+                Some(purpose) => self.answered(purpose, outcome, actions),
+                None => Ok(()),
+            },
+            Message::Request { id, method, params } => {
+                self.asked(id, &method, params.get(), actions);
+                Ok(())
+            }
+            Message::Notification { method, params } => self.notified(&method, params, actions),
+        }
+    }
+
+    fn answered(
+        &mut self,
+        purpose: Call,
+        outcome: Result<&RawValue, RpcError>,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
+        actions.push(Action::Alive);
+        match (purpose, outcome) {
+            (Call::Initialize, Ok(_)) => {
+                actions.push(Action::Write(self.caller.notify("initialized", None)));
+                let first = self.opening.first();
+                self.step(first, actions);
+            }
+            (Call::List, Ok(answer)) => {
+                let newest = parse::<ListAnswer>(answer)?.data.into_iter().next().map(|thread| thread.id);
+                let next = self.opening.found(newest);
+                self.step(next, actions);
+            }
+            (Call::Read, answer) => {
+                // If it cannot be read, the next call says why.
+                let model = answer.ok().and_then(|answer| parse::<ReadAnswer>(answer).ok()?.thread.model);
+                let next = self.opening.open(model);
+                self.step(next, actions);
+            }
+            (Call::Open, Ok(answer)) => self.opened(parse(answer)?, actions),
+            (Call::StartTurn, Ok(answer)) => self.turn_known(parse::<TurnLine>(answer)?.turn.id),
+            (Call::Initialize | Call::List | Call::Open, Err(error)) => self.not_opened(&error.message, actions),
+            (Call::StartTurn, Err(error)) => {
+                let judgement = failure::of_call(&error.message);
+                self.end_turn(judgement.into(), actions);
+            }
+            (Call::Clear, _) => self.cleared(actions),
+            (Call::Steer(id), answer) => self.steered(id.as_ref(), answer.is_ok(), actions),
+            // A turn that has ended meanwhile says so itself.
+            (Call::Interrupt, _) => {}
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: Step, actions: &mut Actions) {
+        match step {
+            Step::List(params) => self.call(Call::List, "thread/list", &params, actions),
+            Step::Read(params) => self.call(Call::Read, "thread/read", &params, actions),
+            Step::Open(method, params) => self.call(Call::Open, method, &params, actions),
+        }
+    }
+
+    fn opened(&mut self, answer: ThreadAnswer, actions: &mut Actions) {
+        if let Some(problem) = problem(&self.opening.expected(), &answer.thread.id) {
+            actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, problem.clone()).into()));
+            let failure = Some(Failure::new(ErrorCode::Protocol, problem));
+            return self.lose(Outcome { failure, ..Outcome::default() }, actions);
+        }
+        if self.opening.is_new() {
+            self.tally.new_thread();
+        }
+        let mut init = Init::new("codex", answer.thread.id.as_str().into());
+        init.model = answer.model.or(answer.thread.model);
+        init.agent_version = answer.thread.cli_version;
+        init.cwd = answer.cwd.map(Into::into);
+        self.link = Link::Open(Thread { id: answer.thread.id, init });
+        self.begin(actions);
+    }
+
+    /// There will be no thread.
+    fn not_opened(&mut self, message: &str, actions: &mut Actions) {
+        let (_, lacking) = message.split_once(failure::SERVERS_FAILED).unwrap_or_default();
+        for (server, error) in lacking.split("; ").filter_map(|server| server.split_once(": ")) {
+            self.servers.failed(server, "failed", &format!("did not start: {error}"), actions);
+        }
+        self.lose(failure::of_call(message).into(), actions);
+    }
+
+    /// The turn that waits ends, and all that follow.
+    fn lose(&mut self, outcome: Outcome, actions: &mut Actions) {
+        self.link = Link::Lost(Box::new(outcome.clone()));
+        if self.turn.is_some() {
+            self.end_turn(outcome, actions);
+        }
+    }
+
+    fn session_id(&self) -> Option<SessionId> {
+        match &self.link {
+            Link::Open(thread) => Some(thread.init.session_id.clone()),
+            _ => None,
+        }
+    }
+
+    fn notified(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+        match method {
+            "turn/started" | "turn/completed" => {
+                let origin: Origin<'_> = parse(params)?;
+                let turn = parse::<TurnLine>(params)?.turn;
+                let is_ours = self.is_of_thread(&origin)
+                    && self.turn.as_ref().is_some_and(|ours| ours.id().is_none_or(|id| id == turn.id));
+                match method {
+                    _ if !is_ours => actions.push(Action::Alive),
+                    "turn/started" => self.turn_started(turn.id, actions),
+                    _ => self.turn_completed(turn, actions),
+                }
+            }
+            "error" => self.error(parse(params)?, &parse(params)?, actions),
+            "thread/tokenUsage/updated" => {
+                let origin: Origin<'_> = parse(params)?;
+                let usage = self.is_of_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
+                let is_of_turn = self.turn.as_ref().is_some_and(|turn| turn.id() == origin.turn_id.as_deref());
+                let used = match usage {
+                    Some(usage) if is_of_turn => self.tally.count(&usage.token_usage),
+                    Some(usage) => {
+                        self.tally.recall(&usage.token_usage);
+                        None
+                    }
+                    None => None,
+                };
+                actions.push(used.map_or(Action::Alive, |usage| {
+                    Action::Emit(Event::Usage(UsageSoFar { usage, scope: UsageScope::Run }))
+                }));
+            }
+            "mcpServer/startupStatus/updated" => self.server(&parse(params)?, actions),
+            "warning" | "guardianWarning" | "configWarning" | "deprecationNotice" => {
+                self.notice(parse(params)?, actions);
+            }
+            "model/rerouted" => {
+                let line: ReroutedLine = parse(params)?;
+                let text = format!("{} answers instead of {}", line.to_model, line.from_model);
+                actions.push(Action::Emit(Warning::new(WarningCode::ModelFallback, text).into()));
+            }
+            "account/rateLimits/updated" => {
+                let limit = limits::of(&parse::<LimitsLine>(params)?.rate_limits);
+                actions.push(limit.map_or(Action::Alive, |limit| Action::Emit(Event::RateLimit(Box::new(limit)))));
+            }
+            "serverRequest/resolved" => self.resolved(&parse(params)?, actions),
+            _ if method.starts_with("item/") || method == "turn/plan/updated" => {
+                return self.in_turn(method, params, actions);
+            }
+            _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    /// What happens in a turn.
+    fn in_turn(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+        let origin: Origin<'_> = parse(params)?;
+        let is_ours = self.is_of_thread(&origin);
+        let names = &self.servers.names;
+        let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
+        let Some(turn) = turn else {
+            actions.push(Action::Alive);
+            return Ok(());
+        };
+        match method {
+            "item/started" => return turn.item_started(parse::<ItemLine<'_>>(params)?.item, names, actions),
+            "item/completed" => return turn.item_completed(parse::<ItemLine<'_>>(params)?.item, names, actions),
+            "item/agentMessage/delta" if !self.whole_messages => {
+                turn.delta(Voice::Text, &parse::<DeltaLine<'_>>(params)?, actions);
+            }
+            // What the model thinks behind its summary is not shown, nor is it by `exec`.
+            "item/reasoning/summaryTextDelta" if !self.whole_messages => {
+                turn.delta(Voice::Thinking, &parse::<DeltaLine<'_>>(params)?, actions);
+            }
+            "turn/plan/updated" => turn.plan(parse::<PlanLine>(params)?, actions),
+            _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    fn is_of_thread(&self, origin: &Origin<'_>) -> bool {
+        match (&self.link, &origin.thread_id) {
+            (Link::Open(thread), Some(id)) => thread.id == **id,
+            _ => false,
+        }
+    }
+
+    /// Not the end: what ends a turn says itself once more in `turn/completed`.
+    fn error(&mut self, line: ErrorLine, origin: &Origin<'_>, actions: &mut Actions) {
+        let is_ours = self.is_of_thread(origin);
+        let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
+        let Some(turn) = turn else { return actions.push(Action::Alive) };
+        if line.will_retry {
+            turn.retract(actions);
+        }
+        let message = match line.error.additional_details {
+            Some(details) if line.will_retry => format!("{} ({details})", line.error.message),
+            _ => line.error.message,
+        };
+        match notices::reconnecting(&message).filter(|_| line.will_retry) {
+            Some(warning) => actions.push(Action::Emit(warning.into())),
+            None => actions.push(Action::Alive),
+        }
+        turn.error = Some(message);
+    }
+
+    fn server(&mut self, line: &ServerLine, actions: &mut Actions) {
+        if line.status != "failed" {
+            return actions.push(Action::Alive);
+        }
+        let reason = format!("did not start: {}", line.error.as_deref().unwrap_or("the agent does not say why"));
+        if let Some(failure) = self.servers.failed(&line.name, "failed", &reason, actions) {
+            self.lose(Outcome { failure: Some(failure), ..Outcome::default() }, actions);
+        }
+    }
+
+    fn notice(&mut self, line: NoticeLine, actions: &mut Actions) {
+        let mut message = line.message.or(line.summary).unwrap_or_default();
+        if let Some(details) = line.details {
+            message.extend(["\n", &details]);
+        }
+        // Many come again with each turn, and some twice.
+        actions.push(if notices::is_told_by_no_other_form(&message) || !self.notices.insert(message.clone()) {
+            Action::Alive
+        } else {
+            Action::Emit(notices::of_item(&message).into())
+        });
+    }
+
+    fn diagnostic(&mut self, line: &[u8]) {
+        let denials = failure::denials(&String::from_utf8_lossy(line));
+        match &mut self.turn {
+            Some(turn) => turn.denied(denials),
+            None if self.ended.is_some() => self.late_denials.extend(denials),
+            None => {}
+        }
+    }
+
+    fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
+        if let Some(mut outcome) = self.ended.take() {
+            if !self.late_denials.is_empty() {
+                outcome.permission_denials.append(&mut self.late_denials);
+                actions.push(Action::Outcome(outcome));
+            }
+            return;
+        }
+        let Some(turn) = &self.turn else { return };
+        if let Stage::Clearing(_, outcome) = &turn.stage {
+            return actions.push(Action::Outcome(outcome.clone()));
+        }
+        let said = || turn.error.as_deref().map(|error| failure::of_turn(error, None));
+        if let Some(judgement) = failure::of_exit(exit).or_else(said) {
+            actions.push(Action::Outcome(Box::new(self.judged(judgement))));
+        }
+    }
+
+    fn judged(&self, judgement: Judgement) -> Outcome {
+        Outcome { session_id: self.session_id(), ..judgement.into() }
+    }
+}
+
+impl Protocol for AppServer {
+    fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
+        match input {
+            Input::Started => self.started(actions),
+            Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+            Input::Line(bytes) => {
+                if let Err(error) = line::with_json(bytes, |text| self.line(text, actions)) {
+                    let message = format!("skipped a line that is not of the protocol ({error})");
+                    let warning = Warning::new(WarningCode::MalformedLine, message);
+                    actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
+                }
+            }
+            Input::Diagnostic(line) => self.diagnostic(line),
+            Input::Server(_) => {}
+            Input::Interrupt => self.interrupt(actions),
+            Input::Command(command) => self.command(command, actions),
+            Input::Exited(exit) => self.exited(exit, actions),
+        }
+    }
+
+    fn steers(&self) -> bool {
+        self.is_session
+    }
+
+    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+        Some(notices::shown(stderr))
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> serde_json::Result<T> {
+    serde_json::from_str(raw.get())
+}
+
+/// What is wrong with a thread that answers.
+fn problem(expected: &Expected, thread: &str) -> Option<String> {
+    if thread.is_empty() { Some("the agent names no thread".to_owned()) } else { expected.problem(thread) }
+}

@@ -1,0 +1,238 @@
+//! A turn: what its items are to the caller.
+//!
+//! Invariants: text is told once, be it by deltas or when it is whole; every call is told once, and its result at most once;
+//! what was streamed of a message that is said again is void.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::super::tools;
+use super::super::wire::{FirstId, Item};
+use super::wire::{DeltaLine, PlanLine, Spoken};
+use crate::agent::mcp::Names;
+use crate::event::{
+    Delta, Event, MessageId, PermissionDenial, Plan, PlanEntry, PlanStatus, Retract, ToolUse, Warning, WarningCode,
+};
+use crate::protocol::{Action, Outcome};
+
+type Actions = Vec<Action>;
+
+/// A turn that was asked for and has not ended.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) stage: Stage,
+    /// Only then can it be interrupted.
+    pub(super) has_started: bool,
+    /// The caller wants it to end.
+    pub(super) is_stopping: bool,
+    /// Messages that are not whole, with what was told of them.
+    open: BTreeMap<String, Said>,
+    calls: BTreeMap<String, Call>,
+    answer: Option<String>,
+    plan: Option<Plan>,
+    pub(super) denials: Vec<PermissionDenial>,
+    /// What went wrong last, which may be all that is known if the process ends.
+    pub(super) error: Option<String>,
+}
+
+/// How far a turn is.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// There is no thread yet. With what it begins with.
+    Waiting(serde_json::Value),
+    /// `turn/start` was written.
+    Asked,
+    /// By its id.
+    Running(String),
+    /// It is over, but its commands may still run: by its id, with its outcome.
+    Clearing(String, Box<Outcome>),
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    text: String,
+    /// The part of a summary that was spoken last.
+    part: u64,
+}
+
+#[derive(Debug)]
+struct Call {
+    told: ToolUse,
+    /// Of a patch.
+    diffs: Vec<String>,
+    is_over: bool,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    Text,
+    Thinking,
+}
+
+impl Turn {
+    pub(super) fn new(stage: Stage) -> Self {
+        Self {
+            stage,
+            has_started: false,
+            is_stopping: false,
+            open: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            answer: None,
+            plan: None,
+            denials: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// The turn's id, as far as it is known.
+    pub(super) fn id(&self) -> Option<&str> {
+        match &self.stage {
+            Stage::Running(id) | Stage::Clearing(id, _) => Some(id),
+            Stage::Waiting(_) | Stage::Asked => None,
+        }
+    }
+
+    /// The last message of the model.
+    pub(super) fn answer(&self) -> Option<&str> {
+        self.answer.as_deref()
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    pub(super) fn delta(&mut self, voice: Voice, line: &DeltaLine<'_>, actions: &mut Actions) {
+        self.error = None;
+        let said = self.open.entry(line.item_id.to_string()).or_default();
+        let mut text = line.delta.to_string();
+        if line.summary_index > said.part && !said.text.is_empty() {
+            // As the parts are joined when the summary is whole.
+            text.insert(0, '\n');
+        }
+        said.part = line.summary_index;
+        said.text.push_str(&text);
+        tell(voice, &line.item_id, text, actions);
+    }
+
+    pub(super) fn item_started(
+        &mut self,
+        raw: &RawValue,
+        names: &Names,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
+        let (id, item) = read(raw)?;
+        self.error = None;
+        match item.kind.as_str() {
+            // What is searched for is known only when it is over.
+            "web_search" => actions.push(Action::Alive),
+            _ => self.call(&id, &item, names, actions),
+        }
+        Ok(())
+    }
+
+    pub(super) fn item_completed(
+        &mut self,
+        raw: &RawValue,
+        names: &Names,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
+        self.error = None;
+        let spoken: Spoken<'_> = serde_json::from_str(raw.get())?;
+        match &*spoken.kind {
+            "agentMessage" => {
+                self.whole(Voice::Text, &spoken.id, spoken.text.as_deref().unwrap_or_default(), actions);
+                self.answer = spoken.text;
+            }
+            "reasoning" => self.whole(Voice::Thinking, &spoken.id, &spoken.summary.join("\n"), actions),
+            "contextCompaction" => {
+                let warning = Warning::new(WarningCode::Compacted, "the agent shortened its conversation");
+                actions.push(Action::Emit(warning.into()));
+            }
+            _ => {
+                let (id, item) = read(raw)?;
+                self.call(&id, &item, names, actions);
+                if let Some(call) = self.calls.get_mut(&id).filter(|call| !call.is_over) {
+                    call.is_over = true;
+                    self.denials.extend(tools::denial(&call.told, &item));
+                    actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(&id, &item)))));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A message is whole: what was not told of it is.
+    fn whole(&mut self, voice: Voice, id: &str, text: &str, actions: &mut Actions) {
+        let said = self.open.remove(id).unwrap_or_default();
+        let rest = text.strip_prefix(said.text.as_str()).unwrap_or_default();
+        tell(voice, id, rest.to_owned(), actions);
+    }
+
+    fn call(&mut self, id: &str, item: &Item, names: &Names, actions: &mut Actions) {
+        match tools::call(id, item, names) {
+            Some(told) if !self.calls.contains_key(id) => {
+                let diffs = item.changes.iter().flatten().filter_map(|change| change.diff.clone()).collect();
+                self.calls.insert(id.to_owned(), Call { told: told.clone(), diffs, is_over: false });
+                actions.push(Action::Emit(Event::ToolUse(Box::new(told))));
+            }
+            _ => actions.push(Action::Alive),
+        }
+    }
+
+    /// The arguments of a call, and what a patch would change.
+    pub(super) fn call_of(&self, id: &str) -> Option<(&ToolUse, &[String])> {
+        self.calls.get(id).map(|call| (&call.told, call.diffs.as_slice()))
+    }
+
+    /// The call of an MCP tool that waits for leave: the app-server does not say which one it is.
+    pub(super) fn mcp_call(&self, server: &str, tool: &str) -> Option<&str> {
+        let is_it =
+            |call: &Call| !call.is_over && call.told.server.as_deref() == Some(server) && call.told.tool_name == tool;
+        self.calls.iter().find(|(_, call)| is_it(call)).map(|(id, _)| id.as_str())
+    }
+
+    /// What was streamed of messages that are not whole is void: they are said again, or never.
+    pub(super) fn retract(&mut self, actions: &mut Actions) {
+        let void = |(id, _)| Action::Emit(Event::Retract(Retract { message_id: MessageId::from(String::as_str(&id)) }));
+        actions.extend(std::mem::take(&mut self.open).into_iter().map(void));
+    }
+
+    pub(super) fn plan(&mut self, line: PlanLine, actions: &mut Actions) {
+        let status = |word: &str| match word {
+            "inProgress" => PlanStatus::InProgress,
+            "completed" => PlanStatus::Completed,
+            _ => PlanStatus::Pending,
+        };
+        let entries = line.plan.into_iter();
+        let entries = entries.map(|step| PlanEntry { status: status(&step.status), content: step.step }).collect();
+        let plan = Plan { entries };
+        if self.plan.as_ref() == Some(&plan) {
+            return actions.push(Action::Alive);
+        }
+        self.plan = Some(plan.clone());
+        actions.push(Action::Emit(Event::Plan(plan)));
+    }
+
+    /// Calls that were refused, as far as only diagnostics tell.
+    pub(super) fn denied(&mut self, denials: Vec<PermissionDenial>) {
+        self.denials.extend(denials);
+    }
+}
+
+fn read(raw: &RawValue) -> serde_json::Result<(String, Item)> {
+    let id = serde_json::from_str::<FirstId>(raw.get())?.0.unwrap_or_default();
+    Ok((id, serde_json::from_str::<Item>(raw.get())?.respelled()))
+}
+
+fn tell(voice: Voice, id: &str, text: String, actions: &mut Actions) {
+    if text.is_empty() {
+        return actions.push(Action::Alive);
+    }
+    let delta = Delta { text, message_id: id.into(), parent_tool_id: None };
+    actions.push(Action::Emit(match voice {
+        Voice::Text => Event::Text(delta),
+        Voice::Thinking => Event::Thinking(delta),
+    }));
+}
