@@ -1,6 +1,10 @@
 //! What every protocol is fuzzed for: any bytes as its output, in pieces of any size, and the rules of the stream at the end.
 //! And what documents are: any text, and it comes back as it was.
 
+mod server;
+
+pub use server::server;
+
 use bytes::BufMut as _;
 use serde_json::json;
 use teamster_config::document::{DocumentError, Entries, Format, Place, merge, take_out};
@@ -8,7 +12,7 @@ use teamster_process::{Frame, LineFramer};
 use teamster_protocol::agent::Agent;
 use teamster_protocol::event::{Event, RequestId};
 use teamster_protocol::protocol::{Action, Command, ExitReport, Input};
-use teamster_protocol::request::{Answer, OutputMode, RunRequest};
+use teamster_protocol::request::{Answer, Mode, OutputMode, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
@@ -20,6 +24,8 @@ const MAX_LINE: usize = 8 << 10;
 pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
     let mut request = RunRequest::new("fuzz");
+    // The form whose lines are in the corpus.
+    request.mode = Mode::Exec;
     request.output = if choice & 1 == 1 { OutputMode::Batch } else { OutputMode::Stream };
     let Ok(plan) = agent.plan(&request) else { return };
     let mut protocol = plan.protocol;
@@ -104,7 +110,9 @@ pub fn session(agent: &dyn Agent, bytes: &[u8]) {
             tell(Input::Command(Command::Send(&"x".into())), &mut turn, &mut asked);
         } else if word % 7 == 0 && turn.is_some() {
             tell(Input::Interrupt, &mut turn, &mut asked);
-        } else if word % 5 == 0 && let Some(request) = asked.pop() {
+        } else if word % 5 == 0
+            && let Some(request) = asked.pop()
+        {
             let answer = if word % 2 == 0 { Answer::AllowAlways } else { Answer::Deny { message: Some("$x".into()) } };
             tell(Input::Command(Command::Answer { request: &request, answer: &answer }), &mut turn, &mut asked);
         }

@@ -23,7 +23,7 @@ fn warm() -> impl Iterator<Item = &'static Agent> {
 }
 
 fn is_warm(agent: &Agent) -> bool {
-    ["claude", "codex"].contains(&agent.name)
+    ["claude", "codex", "opencode"].contains(&agent.name)
 }
 
 /// What the user has said, as the model sees it.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use teamster::Event;
 use teamster::event::{ErrorCode, WarningCode};
 use teamster_conformance::{Lab, Recording};
 use teamster_testkit::provider::{HttpError, Reply};
@@ -39,15 +40,17 @@ async fn a_rate_limit_and_a_fault_are_tried_again_until_the_answer_comes() -> Re
     Ok(())
 }
 
-/// 1.18.33 waits as long as the vendor says, silently: hours too.
+/// 1.18.33 waits as long as the vendor says: hours too.
 #[tokio::test]
 async fn a_vendor_that_wants_an_hour_is_left_by_the_limit_of_silence() -> Result<()> {
     let lab = Lab::opencode(HttpError::rate_limited().retry_after(3600)).await?;
     let mut request = lab.request("Hello?");
-    request.limits.startup = Duration::from_secs(40);
+    request.limits.silence = Duration::from_secs(20);
     let recording = lab.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::WatchdogTimeout));
     assert_eq!(recording.requests.len(), 1);
+    assert_eq!(recording.warnings(&WarningCode::Retrying).len(), 1);
+    assert!(recording.events.iter().any(|event| matches!(event, Event::RateLimit(_))));
     Ok(())
 }
 

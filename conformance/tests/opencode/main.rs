@@ -4,6 +4,7 @@
 
 mod ending;
 mod failures;
+mod live;
 mod permissions;
 mod prompts;
 mod sessions;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, SessionId, WarningCode};
-use teamster::request::Conversation;
+use teamster::request::{Conversation, Mode};
 use teamster_conformance::{Lab, Recording};
 use teamster_testkit::provider::{Message, ModelRequest, Reply};
 
@@ -73,12 +73,26 @@ async fn a_session_that_does_not_exist_is_named_so() -> Result<()> {
     Ok(())
 }
 
-/// 1.18.33 works on in the other directory and never says a word.
 #[tokio::test]
-async fn a_session_of_another_directory_ends_by_the_watchdog_with_the_reason() -> Result<()> {
+async fn a_session_of_another_directory_is_refused_before_the_model_is_asked() -> Result<()> {
     let lab = lab().await?;
     let id = session(&lab.run(lab.request("First.")).await?)?;
     let mut request = with(lab.request("Second."), Conversation::Resume(id));
+    request.cwd = Some(lab.directory("elsewhere")?);
+    let recording = lab.run(request).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::SessionNotFound));
+    assert!(recording.failure()?.message.contains("directory"), "{}", recording.failure()?.message);
+    assert!(recording.requests.is_empty(), "the model was asked");
+    Ok(())
+}
+
+/// 1.18.33 works on in the other directory and never says a word.
+#[tokio::test]
+async fn in_one_shot_a_session_of_another_directory_ends_by_the_watchdog_with_the_reason() -> Result<()> {
+    let lab = lab().await?;
+    let id = session(&lab.run(lab.request("First.")).await?)?;
+    let mut request = with(lab.request("Second."), Conversation::Resume(id));
+    request.mode = Mode::Exec;
     request.cwd = Some(lab.directory("elsewhere")?);
     request.limits.startup = Duration::from_secs(20);
     let recording = lab.run(request).await?;

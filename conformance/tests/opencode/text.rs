@@ -3,8 +3,8 @@
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason, WarningCode};
-use teamster::request::OutputMode;
-use teamster_conformance::Lab;
+use teamster::request::{Mode, OutputMode};
+use teamster_conformance::{BOUND, Lab};
 use teamster_testkit::provider::{Scenario, Stop, Usage};
 
 use crate::{bash, full, reply, usage_of};
@@ -16,14 +16,52 @@ async fn the_answer_is_told_once_and_whole() -> Result<()> {
     let lab = Lab::opencode(reply().text("Hello there, how are you?")).await?;
     let recording = lab.run(lab.request("Say hello.")).await?;
     let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
-    assert_eq!(texts, ["Hello there, how are you?"]);
+    assert_eq!(texts.concat(), "Hello there, how are you?");
     assert_eq!(recording.result.text, "Hello there, how are you?");
     assert_eq!(recording.result.stop_reason, Some(StopReason::EndTurn));
-    assert_eq!(recording.result.exit_code, Some(0));
     assert_eq!(recording.prompts(0)?, ["Say hello."]);
     // No request for a title beside it.
     assert_eq!(recording.requests.len(), 1);
     assert!(!recording.result.is_error);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_answer_comes_in_pieces_while_the_model_makes_it() -> Result<()> {
+    let text = (1..=20).map(|number| format!("word{number:02} ")).collect::<Vec<_>>().concat();
+    let lab = Lab::opencode(reply().text_by(7, &text).gate_after(15, "last")).await?;
+    let mut live = lab.start(lab.request("Tell me."))?;
+    // The model has not said all of it.
+    live.until("some text", |event| matches!(event, Event::Text(_))).await?;
+    lab.provider().gate("last").wait_reached(BOUND).await?;
+    lab.provider().gate("last").open();
+    let recording = live.finish().await?;
+    assert_eq!(recording.result.text, text);
+    assert!(recording.texts().len() >= 5, "{} pieces", recording.texts().len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn whole_messages_are_told_when_they_are_whole() -> Result<()> {
+    let lab = Lab::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
+    let mut request = lab.request("Say hello.");
+    request.output = OutputMode::Messages;
+    let recording = lab.run(request).await?;
+    let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
+    assert_eq!(texts, ["Hello there, how are you?"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_one_shot_form_tells_each_part_when_it_is_whole() -> Result<()> {
+    let lab = Lab::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
+    let mut request = lab.request("Say hello.");
+    request.mode = Mode::Exec;
+    let recording = lab.run(request).await?;
+    let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
+    assert_eq!(texts, ["Hello there, how are you?"]);
+    assert_eq!(recording.result.exit_code, Some(0));
+    assert_eq!(recording.requests.len(), 1);
     Ok(())
 }
 

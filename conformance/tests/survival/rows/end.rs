@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
+use teamster::request::Mode;
 use teamster_testkit::fake::{Script, Signal as FakeSignal};
 
 use crate::fault::{Cli, Fault, Moment, Step};
@@ -100,7 +101,11 @@ pub(super) fn stays(place: &Place) -> Fault {
             let script = begun().claude_text(SAID).claude_result(SAID).hang();
             scripted(script).then([Step::Await(Moment::Said)])
         }
-        Column::Real(_) => place.answers().launched_by(STAYS).then([Step::Await(Moment::Lingering)]),
+        Column::Real(agent) => {
+            let fault = place.answers().launched_by(STAYS).then([Step::Await(Moment::Lingering)]);
+            // Its server is ended with all that belongs to it, and does not go by itself.
+            if agent.name == "opencode" { fault.asking(|request| request.mode = Mode::Exec) } else { fault }
+        }
     }
 }
 

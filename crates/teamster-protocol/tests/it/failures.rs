@@ -24,12 +24,13 @@ fn table(subject: &Subject) -> &'static [FailureRow] {
 fn told(subject: &Subject) -> BTreeMap<String, Option<usize>> {
     let place = |row: &'static FailureRow| table(subject).iter().position(|known| known == row).unwrap();
     let captures = subject.captures().into_iter();
-    captures
-        .map(|capture| {
-            let row = last_word(subject, &capture).and_then(|outcome| outcome.told_by);
-            (capture.name, row.map(place))
-        })
-        .collect()
+    let rows = captures.map(|capture| {
+        let row = last_word(subject, &capture).and_then(|outcome| outcome.told_by);
+        (capture.name, row)
+    });
+    // Some are recorded in another form.
+    let others = if subject.agent.name() == "opencode" { crate::opencode_serve::told() } else { BTreeMap::new() };
+    rows.chain(others).map(|(name, row)| (name, row.map(place))).collect()
 }
 
 #[test]

@@ -24,6 +24,8 @@ mod merge_restore;
 #[cfg(test)]
 mod opencode;
 #[cfg(test)]
+mod opencode_serve;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod properties;

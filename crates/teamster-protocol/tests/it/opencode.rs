@@ -10,7 +10,7 @@ use teamster_protocol::event::{ErrorCode, Event, RunResult, StopReason, WarningC
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{ExitReport, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, McpServer, McpTransport, PermissionMode, ProjectTrust, RequestError, RunRequest,
+    Attachment, Conversation, McpServer, McpTransport, Mode, PermissionMode, ProjectTrust, RequestError, RunRequest,
 };
 use teamster_protocol::transcript::End;
 
@@ -25,8 +25,13 @@ fn subject() -> &'static Subject {
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
     let mut request = RunRequest::new("x");
+    request.mode = Mode::Exec;
     change(&mut request);
     request
+}
+
+fn plain() -> RunRequest {
+    request(|_| {})
 }
 
 fn line(kind: &str, part: &Value) -> Value {
@@ -108,7 +113,7 @@ fn the_limit_of_cost_stops_a_run_that_would_go_on() {
 #[test]
 fn answers_without_an_end_are_stopped_after_the_third() {
     let lines: Vec<Value> = (0..9).flat_map(|_| [start("m"), finish("unknown")]).collect();
-    let steps = play(&RunRequest::new("x"), &lines, exit(0));
+    let steps = play(&plain(), &lines, exit(0));
     assert!(stopped(&steps));
     assert_eq!(result(&steps).num_turns, Some(3));
     assert_eq!(result(&steps).error_code, Some(ErrorCode::Provider));
@@ -117,7 +122,7 @@ fn answers_without_an_end_are_stopped_after_the_third() {
 #[test]
 fn exit_code_0_is_no_success_without_an_answer() {
     for lines in [&[][..], &[start("m")], &[start("m"), finish("tool-calls")], &[start("m"), finish("unknown")]] {
-        let result = result(&play(&RunRequest::new("x"), lines, exit(0)));
+        let result = result(&play(&plain(), lines, exit(0)));
         assert_eq!(result.error_code, Some(ErrorCode::Protocol), "{lines:?}");
     }
 }
@@ -125,7 +130,7 @@ fn exit_code_0_is_no_success_without_an_answer() {
 #[test]
 fn usage_and_cost_add_up_and_reasoning_is_output() {
     let lines = [start("a"), finish("tool-calls"), start("b"), text("b", "Hi."), finish("stop")];
-    let result = result(&play(&RunRequest::new("x"), &lines, exit(0)));
+    let result = result(&play(&plain(), &lines, exit(0)));
     let usage = result.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.reasoning_tokens), (2, 10, Some(6)));
     assert_eq!(result.total_cost_usd, Some(1.0));
@@ -134,7 +139,7 @@ fn usage_and_cost_add_up_and_reasoning_is_output() {
 #[test]
 fn an_answer_that_is_asked_for_again_is_told_once() {
     let lines = [start("m"), text("m", "Half"), start("m"), text("m", "Whole."), finish("stop")];
-    let steps = play(&RunRequest::new("x"), &lines, exit(0));
+    let steps = play(&plain(), &lines, exit(0));
     assert!(warned(&steps, &WarningCode::Retrying));
     assert_eq!(result(&steps).text, "Whole.");
 }
@@ -142,7 +147,7 @@ fn an_answer_that_is_asked_for_again_is_told_once() {
 #[test]
 fn an_interrupt_keeps_the_figures_and_a_whole_answer_stands() {
     let end = |lines: &[Value]| {
-        let mut driver = Driver::start_of(subject(), &RunRequest::new("x"));
+        let mut driver = Driver::start_of(subject(), &plain());
         for line in lines {
             driver.tell(Input::Line(line.to_string().as_bytes()));
         }
@@ -174,7 +179,7 @@ fn errors_are_named_by_their_fields_first() {
         (error("SomethingNew", &json!({})), ErrorCode::Provider, false),
     ];
     for (line, code, retryable) in table {
-        let steps = play(&RunRequest::new("x"), std::slice::from_ref(&line), exit(1));
+        let steps = play(&plain(), std::slice::from_ref(&line), exit(1));
         assert_eq!(result(&steps).error_code, Some(code), "{line}");
         let told = events(&steps).into_iter().find_map(|event| match event {
             Event::Error(failure) => failure.retryable,
@@ -187,23 +192,25 @@ fn errors_are_named_by_their_fields_first() {
 #[test]
 fn lines_that_nobody_knows_are_nothing_and_broken_ones_a_warning() {
     let lines = [json!({"type": "tomorrow"}), start("m"), line("text", &json!({"no": 1})), finish("stop")];
-    let steps = play(&RunRequest::new("x"), &lines, exit(0));
+    let steps = play(&plain(), &lines, exit(0));
     assert!(warned(&steps, &WarningCode::MalformedLine));
     assert!(!result(&steps).is_error);
 }
 
 #[test]
 fn what_stands_in_the_log_alone_is_told_when_it_comes() {
-    let mut driver = Driver::start_of(subject(), &RunRequest::new("x"));
+    let mut driver = Driver::start_of(subject(), &plain());
     driver.tell(Input::Diagnostic(b"level=WARN message=\"server unavailable\" key=calc type=local status=failed"));
     assert!(warned(&driver.steps, &WarningCode::McpServerFailed));
 }
 
 #[test]
-fn a_schema_is_refused_and_a_batch_is_not() {
+fn a_schema_is_refused_where_nothing_enforces_it_and_a_batch_is_not() {
     let abilities = OpenCode.abilities().unwrap();
-    let refused = abilities.check("opencode", &request(|r| r.schema = Some(json!({}))));
-    assert!(matches!(refused, Err(RequestError::Unsupported { .. })));
+    let mut with_schema = request(|r| r.schema = Some(json!({})));
+    assert!(matches!(OpenCode.plan(&with_schema), Err(RequestError::Unsupported { .. })));
+    with_schema.mode = Mode::Auto;
+    assert!(OpenCode.plan(&with_schema).is_ok());
     let batch = request(|r| r.output = teamster_protocol::request::OutputMode::Batch);
     assert_eq!(abilities.check("opencode", &batch), Ok(Vec::new()));
 }
@@ -293,8 +300,23 @@ fn launch(request: &RunRequest) -> Option<Launch> {
     Some(OpenCode.plan(request).ok()?.launch)
 }
 
+/// All of the server's.
+const SERVER: &[&str] = &["serve", "--hostname=127.0.0.1", "--port=0", "--print-logs", "--log-level=WARN"];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn no_value_of_a_request_stands_in_the_servers_arguments(mut request in any_request()) {
+        request.mode = Mode::Auto;
+        let Some(launch) = launch(&request) else { return Ok(()) };
+        let expected: Vec<_> = SERVER.iter().map(|&arg| Arg::Text(arg.to_owned())).collect();
+        prop_assert_eq!(&launch.args, &expected);
+        prop_assert_eq!(&launch.stdin, &Stdin::Closed);
+        prop_assert!(launch.server.is_some());
+        let config = &launch.json_env["OPENCODE_CONFIG_CONTENT"];
+        prop_assert!(!config.contains(SECRET));
+    }
 
     #[test]
     fn no_value_can_become_a_flag_a_file_or_a_key(request in any_request()) {

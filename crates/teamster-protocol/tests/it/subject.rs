@@ -1,7 +1,7 @@
 //! The agents under test: each with its recorded runs, and the request that such a run stands for.
 
 use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
-use teamster_protocol::request::{Conversation, McpServer, OutputMode, RunRequest};
+use teamster_protocol::request::{Conversation, McpServer, Mode, OutputMode, RunRequest};
 
 use crate::capture::{self, Capture};
 
@@ -69,6 +69,7 @@ fn gemini(capture: &Capture) -> RunRequest {
 
 fn opencode(capture: &Capture) -> RunRequest {
     let mut request = RunRequest::new("recorded");
+    request.mode = Mode::Exec;
     let session = capture.value(&["--session", "-s"]).filter(|id| !id.is_empty());
     request.conversation = match session {
         Some(id) if capture.has(&["--fork"]) => Conversation::Fork(id.into()),

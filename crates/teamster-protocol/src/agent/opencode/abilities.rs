@@ -1,4 +1,4 @@
-//! What OpenCode 1.18.33 can do in one-shot runs, and by which means.
+//! What OpenCode 1.18.33 can do, and by which means. Where the two forms differ, the server is named first.
 
 use crate::agent::{Abilities, Feature, OwnKeys, Support};
 use Support::{Refused, Yes};
@@ -40,27 +40,53 @@ pub(super) const ABILITIES: Abilities = Abilities {
     home_variables: &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
     credential_files: &[".local/share/opencode/auth.json"],
     features: &[
-        (Feature::Model, Yes("`--model=PROVIDER/MODEL`")),
-        (Feature::Effort, Yes("`--variant`; the agent ignores one that the model does not have")),
+        (Feature::Model, Yes("`model` of the prompt, as PROVIDER/MODEL; exec: `--model`")),
+        (
+            Feature::Effort,
+            Yes("`variant` of the prompt (exec: `--variant`); the agent ignores one that the model does not have"),
+        ),
         (Feature::SystemPrompt, Yes("`agent.teamster.prompt`, from a private file")),
         (Feature::AppendSystemPrompt, Yes("`instructions`, a private file")),
-        (Feature::Attachments, Yes("`--file`, private files; what a model cannot take it is told so")),
-        (Feature::Schema, Refused("`opencode run` has no schema; nothing would enforce it")),
-        (Feature::Resume, Yes("`--session`, from the session's own directory; another session's answer is an error")),
-        (Feature::Fork, Yes("`--session` with `--fork`")),
-        (Feature::Continue, Yes("`--continue`")),
+        (
+            Feature::Attachments,
+            Yes(
+                "parts of the prompt: images, PDF, text (exec: `--file`, private files); what a model cannot take it is told so",
+            ),
+        ),
+        (
+            Feature::Schema,
+            Yes(
+                "`format` of the prompt; a run without the output is an error. Exec: refused, since nothing would enforce it",
+            ),
+        ),
+        (
+            Feature::Resume,
+            Yes(
+                "by its id, in the session's own directory; another one is an error before the model is asked (exec: `--session`)",
+            ),
+        ),
+        (Feature::Fork, Yes("`POST /session/ID/fork`; exec: `--session` with `--fork`")),
+        (Feature::Continue, Yes("the newest session of exactly this directory, or a new one; exec: `--continue`")),
         (Feature::ReadOnly, Yes("permission rules: only tools that read; edits are denied even where allowed by name")),
-        (Feature::Ask, Yes("permission rules that deny what would be asked for")),
+        (Feature::Ask, Yes("permission rules that ask; in a run, where nobody can be asked, rules that deny")),
         (Feature::Edit, Yes("permission rules: `edit` is allowed in the project, the rest as in `ask`")),
         (Feature::Full, Yes("permission rule `*: allow`")),
         (Feature::AllowTools, Yes("permission rules: `NAME` or `NAME(PATTERN)`, as in `bash(git *)`; `mcp__SERVER`")),
         (Feature::DenyTools, Yes("permission rules, the last ones; subagents are denied with them")),
-        (Feature::MaxTurns, Yes("counted here by `step_finish`; the agent's own limit is only a request to the model")),
-        (Feature::MaxBudget, Yes("counted here by `step_finish`; a model without a known price costs nothing")),
+        (
+            Feature::MaxTurns,
+            Yes("counted here by calls of the model; the agent's own limit is only a request to the model"),
+        ),
+        (
+            Feature::MaxBudget,
+            Yes(
+                "counted here by calls of the model, subagents' too (exec: not theirs); a model without a known price costs nothing",
+            ),
+        ),
         (Feature::AddDirs, Yes("permission rule `external_directory`")),
         (Feature::McpServers, Yes("`mcp`, with values from private files; the user's own servers stay")),
         (Feature::McpSse, Yes("type `remote`, which tries streamable HTTP first")),
-        (Feature::McpRequired, Yes("its log on standard error, before the model is called")),
+        (Feature::McpRequired, Yes("`GET /mcp`, and its log on standard error, before the model is called")),
         (Feature::McpEnabledTools, Yes("permission rules")),
         (Feature::McpDisabledTools, Yes("permission rules")),
         (Feature::McpTimeouts, Yes("`timeout`, one for a server's start and its calls")),
@@ -74,27 +100,32 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Feature::McpMergeRestore,
             Yes("`mcp` of `opencode.json` or `opencode.jsonc` in the working directory, with values in private files"),
         ),
-        (Feature::Messages, Yes("as always: parts are told when they are whole")),
-        (Feature::Batch, Yes("it has no such form; its lines are read as they come")),
+        (Feature::Messages, Yes("parts are told when they are whole; exec: as always")),
+        (Feature::Batch, Yes("it has no such form: parts are told when they are whole")),
         (
             Feature::UntrustedProject,
             Yes(
                 "`OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE`; AGENTS.md goes with it, and the user's own plugins",
             ),
         ),
-        (Feature::LiteralPrompt, Yes("`opencode run` interprets nothing that comes by standard input")),
+        (
+            Feature::LiteralPrompt,
+            Yes("it interprets nothing of a prompt that comes by its server, or by standard input"),
+        ),
     ],
     events: &[
-        ("init", "with the first line, after the model's first chunk"),
-        ("text", "each part once it is whole"),
-        ("thinking", "each part once it is whole"),
+        ("init", "when the session is there, before the model is asked (exec: after the model's first chunk)"),
+        ("text", "deltas, subagents' too (exec: each part once it is whole, and not theirs)"),
+        ("thinking", "as text"),
         ("retract", "for a summary of the conversation, and for an answer that is asked for again"),
-        ("tool_use", "with its result: the agent tells of a call when it is over"),
+        ("tool_use", "when its arguments are whole (exec: with its result)"),
         ("tool_result", "in order of completion"),
+        ("permission_request", "in a session: of the agent and of its subagents"),
+        ("question", "in a session: from its tool `question`"),
         ("plan", "from `todowrite`"),
-        ("usage", "after each call of the model; subagents' calls are not told"),
-        ("rate_limit", "with the failure, where the vendor's answer had `retry-after`"),
-        ("warning", "compaction; an answer that is asked for again; MCP servers that failed"),
+        ("usage", "after each call of the model, subagents' too (exec: theirs are not told)"),
+        ("rate_limit", "while the agent waits for the vendor (exec: with the failure), where it says for how long"),
+        ("warning", "compaction; each try of the agent's own; MCP servers that failed"),
     ],
     failures: super::failure::FAILURES,
 };

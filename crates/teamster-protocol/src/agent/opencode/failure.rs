@@ -13,7 +13,7 @@ use crate::agent::failure::Sign::{Field, Message, Status, Stderr};
 use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, CliExit, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit,
-    SessionNotFound,
+    SessionNotFound, StructuredOutput,
 };
 use crate::protocol::ExitReport;
 
@@ -23,6 +23,7 @@ use crate::protocol::ExitReport;
 pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Field("name", "ContextOverflowError")], ContextWindow, &["err_context_no_autocompact", "err_too_large413"]),
     lasting(&[Field("name", "ContentFilterError")], Provider, &["finish_content_filter"]),
+    lasting(&[Field("name", "StructuredOutputError")], StructuredOutput, &["serve_structured_bad"]),
     lasting(&[Field("log.error", "ProviderModelNotFoundError: …")], InvalidRequest, &["err_unknown_model_logs", "err_unknown_provider_logs"]),
     lasting(&[Field("responseBody.error.code", "insufficient_quota")], Budget, &["err_quota429"]),
     lasting(&[Status(400, 400), Message("Your credit balance is too low…")], Budget, &["err_credit400_anthropic"]),
@@ -42,6 +43,7 @@ pub(super) const FAILURES: &[FailureRow] = &[
     passing(&[Field("message.code", "overloaded")], Overloaded, &["err_stream_error"]),
 
     passing(&[Message("The operation timed out.")], Connection, &["err_hang_timeout_opt"]),
+    lasting(&[Message("Model not found: …")], InvalidRequest, &["serve_unknown_model"]),
     lasting(&[Message("Failed to initialize provider: …")], Config, &["err_provider_package_logs"]),
     lasting(&[Stderr("Error: Session not found")], SessionNotFound, &["bad_session_unknown", "bad_session_uuid"]),
     passing(&[Stderr("Error: Unexpected error"), Stderr("CREATE TABLE …")], CliExit, &["conc_first_run_1", "conc_first_run_3"])

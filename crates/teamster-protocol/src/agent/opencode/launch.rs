@@ -5,14 +5,15 @@
 //! The directory is `PWD`, which the driver sets; `--dir` would be read from there once more.
 
 use super::config::{object, path_of, quote, secret};
+use super::permissions::Asking;
 use super::{NAME, mcp, permissions};
 use crate::agent::mcp::Names;
-use crate::launch::{Arg, Launch, PrivateFile, Stdin};
+use crate::launch::{Arg, Launch, LocalServer, PrivateFile, Stdin};
 use crate::request::{Attachment, Conversation, McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The agent configuration of a run. It has a name of its own so that nobody else's rules are mixed into it: a user's
 /// rules for `build` would come after ours.
-const AGENT: &str = "teamster";
+pub(super) const AGENT: &str = "teamster";
 
 pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let program = request.cli_path.clone().unwrap_or_else(|| NAME.into());
@@ -35,8 +36,24 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
-    environment(&mut launch, request, names)?;
+    environment(&mut launch, request, names, Asking::Nobody)?;
     launch.stdin = Stdin::Write(request.prompt.clone().into_bytes());
+    Ok(launch)
+}
+
+/// The server. Nothing of the request stands in its arguments.
+pub(super) fn server(request: &RunRequest, names: &Names, asking: Asking) -> Result<Launch, RequestError> {
+    let program = request.cli_path.clone().unwrap_or_else(|| NAME.into());
+    let mut launch = Launch::new(program);
+    launch.cwd.clone_from(&request.cwd);
+    // Port 0 is 4096 where that is free, and else any other.
+    for part in ["serve", "--hostname=127.0.0.1", "--port=0", "--print-logs", "--log-level=WARN"] {
+        launch.arg(part);
+    }
+    environment(&mut launch, request, names, asking)?;
+    let server = LocalServer { user: "opencode", password_variable: "OPENCODE_SERVER_PASSWORD" };
+    launch.env("OPENCODE_SERVER_USERNAME", server.user);
+    launch.server = Some(server);
     Ok(launch)
 }
 
@@ -79,11 +96,11 @@ fn file_name(name: &str) -> String {
     clean.iter().skip(clean.len().saturating_sub(100)).collect()
 }
 
-fn environment(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
+fn environment(launch: &mut Launch, request: &RunRequest, names: &Names, asking: Asking) -> Result<(), RequestError> {
     for (name, value) in &request.env {
         launch.env(name.as_str(), value.as_str());
     }
-    let rules = permissions::rules(request, names)?;
+    let rules = permissions::rules(request, names, asking)?;
     let config = config(launch, request, names, &rules)?;
     launch.json_env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config);
     // For subagents, which do not have our agent's rules.

@@ -7,12 +7,16 @@ pub(super) fn failed_server(line: &str) -> Option<(&str, &str, &'static str)> {
         return None;
     }
     let status = value(line, "status").unwrap_or("failed");
-    let reason = match status {
+    Some((value(line, "key")?, status, reason(status)))
+}
+
+/// Why the model cannot use a server, by the agent's word for its state.
+pub(super) fn reason(status: &str) -> &'static str {
+    match status {
         "needs_auth" => "needs a login",
         "needs_client_registration" => "needs a login, for which the agent must be registered with it",
         _ => "did not start",
-    };
-    Some((value(line, "key")?, status, reason))
+    }
 }
 
 /// What the log says of the error that has this reference.

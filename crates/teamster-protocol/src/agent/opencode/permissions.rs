@@ -1,8 +1,8 @@
 //! Permission modes and rules in OpenCode's words.
 //!
-//! Rules are an object whose order counts: the last one that matches decides. Nothing is ever `ask`: `run` answers that by
-//! ending the turn with exit code 0 (trap 4), and for subagents nobody answers at all. What would be asked for is denied,
-//! the model is told so, and the run goes on.
+//! Rules are an object whose order counts: the last one that matches decides. In a run nothing is ever `ask`: `opencode run`
+//! answers that by ending the turn with exit code 0 (trap 4), and for subagents nobody answers at all. What would be asked
+//! for is denied, the model is told so, and the run goes on. In a session it is asked for, subagents' calls too.
 
 use std::path::Path;
 
@@ -18,21 +18,35 @@ const READING: &[&str] = &["read", "glob", "grep", "list", "lsp", "skill", "todo
 /// Files that the agent itself would ask before it reads them (1.18.33).
 const SECRETS: &[(&str, &str)] = &[("*.env", "deny"), ("*.env.*", "deny"), ("*.env.example", "allow")];
 
+/// The tool by which 1.18.33 gets an answer that follows a schema.
+pub(super) const STRUCTURED: &str = "StructuredOutput";
+
 type Rule = (String, Vec<(String, &'static str)>);
 
+/// Who can be asked for leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// In a run: what would be asked for is denied.
+    Nobody,
+    /// In a session: its caller.
+    Caller,
+}
+
 /// The rules as JSON text, in their order.
-pub(super) fn rules(request: &RunRequest, names: &Names) -> Result<String, RequestError> {
+pub(super) fn rules(request: &RunRequest, names: &Names, asking: Asking) -> Result<String, RequestError> {
     let mode = request.permissions.mode;
+    let asks = asking == Asking::Caller && mode != PermissionMode::ReadOnly;
+    let else_ = if asks { "ask" } else { "deny" };
     let (mut rules, mut last) = (Rules::default(), Rules::default());
     if mode == PermissionMode::Full {
         rules.set("*", "*", "allow");
     } else {
-        rules.set("*", "*", "deny");
+        rules.set("*", "*", else_);
         for tool in READING {
             rules.set(tool, "*", "allow");
         }
         for (pattern, action) in SECRETS {
-            rules.set("read", pattern, action);
+            rules.set("read", pattern, if *action == "deny" { else_ } else { action });
         }
         if mode == PermissionMode::Edit {
             rules.set("edit", "*", "allow");
@@ -40,6 +54,17 @@ pub(super) fn rules(request: &RunRequest, names: &Names) -> Result<String, Reque
         for dir in &request.add_dirs {
             rules.set("external_directory", &directory(dir, request.cwd.as_deref())?, "allow");
         }
+    }
+    // A question is no deed; where nobody can answer it, the model does not get the tool.
+    match (asks, mode) {
+        (true, PermissionMode::Full) => {}
+        (true, _) => rules.set("question", "*", "allow"),
+        (false, PermissionMode::Full) => rules.set("question", "*", "deny"),
+        (false, _) => {}
+    }
+    if request.schema.is_some() {
+        // The tool by which the answer comes: no deed either.
+        rules.set(STRUCTURED, "*", "allow");
     }
     for rule in &request.permissions.allow {
         let translated = names.translated(rule);
@@ -237,7 +262,7 @@ mod tests {
         request.permissions.mode = mode;
         request.permissions.allow = allow.iter().map(|&rule| rule.to_owned()).collect();
         request.permissions.deny = deny.iter().map(|&rule| rule.to_owned()).collect();
-        rules(&request, &nobody()).map_err(|error| error.to_string())
+        rules(&request, &nobody(), Asking::Nobody).map_err(|error| error.to_string())
     }
 
     fn end(text: Result<String, String>) -> String {
@@ -252,12 +277,43 @@ mod tests {
         assert_eq!(end(check(ReadOnly, &["edit", "bash"], &[])), r#","bash":"allow","edit":"deny","task":"deny"}"#);
         let all = check(ReadOnly, &["*"], &[]);
         assert_eq!(end(all), r#","edit":"deny","bash":"deny","task":"deny"}"#);
-        assert_eq!(end(check(Full, &[], &[])), r#"{"*":"allow"}"#);
+        assert_eq!(end(check(Full, &[], &[])), r#"{"*":"allow","question":"deny"}"#);
         assert_eq!(
             end(check(Edit, &["bash"], &["b*", "bash(rm *)"])),
             r#","edit":"allow","bash":{"*":"allow","rm *":"deny"},"task":"deny","b*":"deny"}"#
         );
-        assert_eq!(end(check(Full, &["task"], &["bash"])), r#"{"*":"allow","task":"allow","bash":"deny"}"#);
+        assert_eq!(
+            end(check(Full, &["task"], &["bash"])),
+            r#"{"*":"allow","question":"deny","task":"allow","bash":"deny"}"#
+        );
+    }
+
+    #[test]
+    fn in_a_session_what_a_run_denies_is_asked_for_and_reading_only_denies_it_still() {
+        let session = |mode| {
+            let mut request = RunRequest::new("x");
+            request.permissions.mode = mode;
+            request.permissions.deny = vec!["webfetch".to_owned()];
+            let text = rules(&request, &nobody(), Asking::Caller).unwrap();
+            serde_json::from_str::<serde_json::Value>(&text).unwrap()
+        };
+        for (mode, rest, edit, secret) in [
+            (PermissionMode::ReadOnly, "deny", "deny", "deny"),
+            (PermissionMode::Ask, "ask", "ask", "ask"),
+            (PermissionMode::Edit, "ask", "allow", "ask"),
+        ] {
+            let rules = session(mode);
+            let of = |name: &str| rules.get(name).unwrap_or(&rules["*"]).clone();
+            assert_eq!((of("*"), of("bash"), of("edit")), (rest.into(), rest.into(), edit.into()), "{mode:?}");
+            assert_eq!(rules["read"]["*.env"], secret, "{mode:?}");
+            assert_eq!((of("webfetch"), of("task")), ("deny".into(), "deny".into()), "{mode:?}");
+            assert_eq!(of("question") == "allow", mode != PermissionMode::ReadOnly, "{mode:?}");
+        }
+        assert_eq!(session(PermissionMode::Full).get("question"), None);
+        let mut request = RunRequest::new("x");
+        request.schema = Some(serde_json::json!({}));
+        let text = rules(&request, &nobody(), Asking::Nobody).unwrap();
+        assert!(text.ends_with(r#""StructuredOutput":"allow"}"#), "{text}");
     }
 
     #[test]
@@ -274,7 +330,7 @@ mod tests {
             let mut request = RunRequest::new("x");
             request.add_dirs = vec![dir.into()];
             request.cwd = cwd.map(Into::into);
-            rules(&request, &nobody())
+            rules(&request, &nobody(), Asking::Nobody)
         };
         assert!(with("/a/b/", None).unwrap().contains(r#""external_directory":{"/a/b/*":"allow"}"#));
         assert!(with("b", Some("/a")).unwrap().contains(r#""external_directory":{"/a/b/*":"allow"}"#));

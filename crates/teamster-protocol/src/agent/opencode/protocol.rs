@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 
 use super::tally::Tally;
 use super::wire::{ErrorBody, FinishPart, Line, StepPart, TextPart, ToolPart};
-use super::{failure, logs, tools};
+use super::{failure, logs, reason, tools};
 use crate::agent::failure::Judgement;
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
@@ -20,9 +20,6 @@ use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use crate::request::{Conversation, RunRequest};
 
 type Actions = Vec<Action>;
-
-/// Steps without a reason to end, one after the other, that are enough: the agent would ask again for ever (`err_eof`).
-const UNFINISHED_STEPS: u32 = 3;
 
 /// One run of OpenCode.
 pub(super) struct Stream {
@@ -194,7 +191,7 @@ impl Stream {
         let reason = part.reason.as_deref().unwrap_or("unknown").to_owned();
         actions.extend(self.tally.step(part).map(Action::Emit));
         self.unfinished = if reason == "unknown" { self.unfinished + 1 } else { 0 };
-        let goes_on = reason == "tool-calls" || reason == "unknown";
+        let goes_on = reason::goes_on(&reason);
         self.step = Step::Finished(reason);
         actions.push(Action::Alive);
         if !goes_on {
@@ -202,15 +199,11 @@ impl Stream {
         }
         // The agent's own limit of steps is only a request to the model (max_steps), and it knows none of cost.
         if let Some(turns) = self.max_turns.filter(|turns| self.tally.turns >= *turns) {
-            let failure = Failure::new(ErrorCode::MaxTurns, format!("the limit of {turns} turns was reached"));
-            self.close(failure, Some(StopReason::MaxTurns), actions);
+            self.close(reason::too_many_turns(turns), Some(StopReason::MaxTurns), actions);
         } else if let Some(budget) = self.max_budget_usd.filter(|budget| self.tally.cost >= Some(*budget)) {
-            let failure = Failure::new(ErrorCode::Budget, format!("the run has cost the {budget} US dollars it may"));
-            self.close(failure, None, actions);
-        } else if self.unfinished >= UNFINISHED_STEPS {
-            let message =
-                format!("{UNFINISHED_STEPS} answers in a row ended without a reason, as if they were cut off");
-            self.close(Failure::new(ErrorCode::Provider, message), None, actions);
+            self.close(reason::too_expensive(budget), None, actions);
+        } else if self.unfinished >= reason::UNFINISHED_STEPS {
+            self.close(reason::unfinished(), None, actions);
         }
     }
 
@@ -252,8 +245,7 @@ impl Stream {
 
     /// Whether the model's last step ended by itself, with nothing left to do.
     fn is_answered(&self) -> bool {
-        matches!(&self.step, Step::Finished(reason)
-            if !["tool-calls", "unknown", "error", "content-filter"].contains(&reason.as_str()))
+        self.finish().is_some_and(reason::is_answer)
     }
 
     fn judgement(&self, exit: ExitReport<'_>, actions: &mut Actions) -> Option<Judgement> {
@@ -267,39 +259,19 @@ impl Stream {
     }
 
     fn unexplained(&self, exit: ExitReport<'_>) -> Failure {
-        let message = match (exit.signal, exit.code, &self.step) {
-            (Some(signal), _, _) => {
-                let message = format!("{signal} ended the CLI before it gave a result");
-                return Failure::new(ErrorCode::CliSignaled, message);
-            }
-            (None, Some(code), _) if code != 0 => {
-                let message = format!("the CLI exited with code {code} before it gave a result");
-                return Failure::new(ErrorCode::CliExit, message);
-            }
-            // What nobody could allow was rejected, and that ended the turn, with exit code 0 (perm_bash_ask).
-            (_, _, Step::Finished(reason)) if reason == "tool-calls" && !self.tally.denials.is_empty() => {
-                "the agent ended at a call that needed a permission, without an answer".to_owned()
-            }
-            // Two runs on one session at once (conc_same_session).
-            (_, _, Step::Finished(reason)) if reason == "tool-calls" => {
-                "the agent ended after its tools had run, without an answer".to_owned()
-            }
-            (_, _, Step::Finished(reason)) => format!("the agent ended without an answer (reason: {reason})"),
-            _ => "the CLI ended without a result".to_owned(),
-        };
-        Failure::new(ErrorCode::Protocol, message)
+        reason::unexplained(exit.code, exit.signal, self.finish(), !self.tally.denials.is_empty())
+    }
+
+    /// Why the model's last step ended, if it did.
+    fn finish(&self) -> Option<&str> {
+        match &self.step {
+            Step::Finished(reason) => Some(reason),
+            _ => None,
+        }
     }
 
     fn stop_reason(&self) -> Option<StopReason> {
-        let Step::Finished(reason) = &self.step else { return None };
-        Some(match reason.as_str() {
-            "stop" => StopReason::EndTurn,
-            "length" => StopReason::MaxTokens,
-            "content-filter" => StopReason::Refusal,
-            "tool-calls" => StopReason::ToolUse,
-            "unknown" => return None,
-            other => StopReason::from(other),
-        })
+        self.finish().and_then(reason::stop_reason)
     }
 
     /// The caller or a limit wants an end before anything came: the one reason that we know of deserves a word.

@@ -17,6 +17,11 @@ impl Tally {
     /// Adds a step and tells the sum so far.
     pub(super) fn step(&mut self, part: &FinishPart<'_>) -> Option<Event> {
         self.turns += 1;
+        self.aside(part)
+    }
+
+    /// The same for a step of a subagent, which is no turn of the run.
+    pub(super) fn aside(&mut self, part: &FinishPart<'_>) -> Option<Event> {
         if let Some(cost) = part.cost {
             self.cost = Some(in_nanos(self.cost.unwrap_or(0.0) + cost));
         }

@@ -1,0 +1,247 @@
+//! Sessions on the agent's own server, and what only that has.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use teamster::RunRequest;
+use teamster::event::{ErrorCode, Event, PermissionRequest, WarningCode};
+use teamster::request::{Answer, PermissionMode};
+use teamster_conformance::{BOUND, Lab, Live};
+use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Script};
+
+use crate::{bash, bash_then_text, reply, tool_then_text};
+
+/// What the user has said, as the model sees it.
+fn heard(request: &ModelRequest) -> Vec<&str> {
+    let prompts = request.messages.iter().filter(|message| message.is_prompt());
+    prompts.flat_map(Message::texts).filter(|text| text.starts_with("Prompt ")).collect()
+}
+
+fn counts() -> Scenario {
+    Reply::from_fn(|request| reply().text(format!("Heard {}.", heard(request).len()))).into()
+}
+
+fn asking(lab: &Lab) -> RunRequest {
+    let mut frame = lab.request("");
+    frame.permissions.mode = PermissionMode::Ask;
+    frame
+}
+
+async fn permission(live: &mut Live<'_>) -> Result<PermissionRequest> {
+    let is_request = |event: &Event| matches!(event, Event::PermissionRequest(_));
+    match live.until("a permission request", is_request).await? {
+        Event::PermissionRequest(request) => Ok(*request),
+        _ => unreachable!(),
+    }
+}
+
+#[tokio::test]
+async fn leave_is_given_once_or_for_the_session_or_denied_with_a_reason() -> Result<()> {
+    // Four turns on one server: each makes a file.
+    let scenario = Reply::from_fn(|request| {
+        let turn = heard(request).len();
+        if request.messages.last().is_some_and(Message::is_prompt) {
+            reply().tool("bash", bash(&format!("touch made{turn}")))
+        } else {
+            reply().text("Done.")
+        }
+    });
+    let lab = Lab::opencode(scenario).await?;
+    let talk = lab.open(asking(&lab), |opening| opening)?;
+    for (turn, answer, made) in [
+        (1, Some(Answer::Deny { message: Some("Not today.".to_owned()) }), false),
+        (2, Some(Answer::Allow { input: None }), true),
+        (3, Some(Answer::AllowAlways), true),
+        // It is not asked for any more.
+        (4, None, true),
+    ] {
+        let mut live = talk.send(&format!("Prompt {turn}."))?;
+        if let Some(answer) = answer {
+            let request = permission(&mut live).await?;
+            assert_eq!(request.tool_name, "bash");
+            assert_eq!(request.input["command"], format!("touch made{turn}"));
+            assert!(request.tool_id.is_some());
+            talk.session().answer(request.request_id, answer).await?;
+        }
+        let recording = live.finish().await?;
+        assert_eq!(lab.project().join(format!("made{turn}")).exists(), made, "turn {turn}");
+        let (_, result) = recording.only_tool()?;
+        assert_eq!(result.is_error, Some(!made), "{}", result.output);
+        assert!(made || result.output.contains("Not today."), "{}", result.output);
+        assert_eq!(recording.result.final_text, "Done.");
+        assert_eq!(recording.result.num_turns, Some(2));
+    }
+    talk.close().await
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_answers_in_time_is_denied() -> Result<()> {
+    let lab = Lab::opencode(bash_then_text("touch made")).await?;
+    let mut frame = asking(&lab);
+    frame.limits.answer = Duration::from_millis(300);
+    let talk = lab.open(frame, |opening| opening)?;
+    let recording = talk.say("Make it.").await?;
+    assert_eq!(recording.warnings(&WarningCode::Unanswered).len(), 1);
+    assert!(!lab.project().join("made").exists());
+    assert_eq!(recording.result.final_text, "Done.");
+    talk.close().await
+}
+
+#[tokio::test]
+async fn what_a_subagent_asks_for_reaches_the_user_and_its_words_stand_under_its_call() -> Result<()> {
+    let worker = json!({"description": "Work", "prompt": "Do it. SCN:worker", "subagent_type": "general"});
+    let scenario = Scenario::new()
+        .reply(reply().tool("task", worker))
+        .reply(reply().text("Done."))
+        .branch("worker", Script::new().reply(reply().tool("bash", bash("touch made"))).reply(reply().text("Tried.")));
+    let lab = Lab::opencode(scenario).await?;
+    let mut frame = asking(&lab);
+    frame.permissions.allow = vec!["task".to_owned()];
+    let talk = lab.open(frame, |opening| opening)?;
+    let mut live = talk.send("Delegate.")?;
+    let request = permission(&mut live).await?;
+    talk.session().answer(request.request_id, Answer::Allow { input: None }).await?;
+    let recording = live.finish().await?;
+    assert!(lab.project().join("made").exists());
+    assert_eq!(recording.result.final_text, "Done.");
+    let call =
+        recording.tools().iter().find(|(tool, _)| tool.tool_name == "task").context("no task")?.0.tool_id.clone();
+    let of_subagent: Vec<_> = recording.texts().into_iter().filter(|delta| delta.parent_tool_id.is_some()).collect();
+    assert!(!of_subagent.is_empty() && of_subagent.iter().all(|delta| delta.parent_tool_id.as_ref() == Some(&call)));
+    assert!(!recording.result.text.contains("Tried."));
+    assert_eq!(crate::usage_of(&recording.result), Some(lab.provider().usage_total()), "subagents' calls too");
+    talk.close().await
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_its_id_or_declined() -> Result<()> {
+    let input = json!({"questions": [{
+        "question": "Which one?", "header": "Choice",
+        "options": [{"label": "Red", "description": "As roses"}, {"label": "Blue", "description": "As the sky"}],
+    }]});
+    for (choose, heard) in [(true, "Blue"), (false, "Ask somebody else.")] {
+        let lab = Lab::opencode(tool_then_text("question", input.clone())).await?;
+        let talk = lab.open(asking(&lab), |opening| opening)?;
+        let mut live = talk.send("Ask me.")?;
+        let is_question = |event: &Event| matches!(event, Event::Question(_));
+        let Event::Question(question) = live.until("a question", is_question).await? else { unreachable!() };
+        assert_eq!(question.questions[0].options[1].label, "Blue");
+        let answer = if choose {
+            Answer::Choose([(question.questions[0].id.clone(), vec!["Blue".to_owned()])].into())
+        } else {
+            Answer::Deny { message: Some("Ask somebody else.".to_owned()) }
+        };
+        talk.session().answer(question.request_id.clone(), answer).await?;
+        let recording = live.finish().await?;
+        assert_eq!(recording.result.final_text, "Done.");
+        assert!(recording.requests[1].tool_results()[0].output.contains(heard), "the model hears it");
+        talk.close().await?;
+    }
+    Ok(())
+}
+
+fn kill(pid: u32) -> Result<()> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).context("no pid")?;
+    Ok(kill_process(pid, Signal::KILL)?)
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the_conversation_goes_on() -> Result<()> {
+    let scenario = Reply::from_fn(|request: &ModelRequest| {
+        let text = format!("Heard {}.", heard(request).len());
+        if request.prompts().contains(&"Prompt 3.") {
+            reply().gate_before("never").text(text)
+        } else {
+            reply().text(text)
+        }
+    });
+    let lab = Lab::opencode(scenario).await?;
+    let talk = lab.open(lab.request(""), |opening| opening)?;
+    talk.say("Prompt 1.").await?;
+    kill(talk.trace().wait_for("serve", BOUND).await?.pid)?;
+    talk.trace().wait_until_gone(BOUND).await?;
+    let second = talk.say("Prompt 2.").await?;
+    assert_eq!(second.result.text, "Heard 2.");
+    assert_eq!(second.warnings(&WarningCode::SessionReopened).len(), 1);
+    let live = talk.send("Prompt 3.")?;
+    lab.provider().gate("never").wait_reached(BOUND).await?;
+    kill(talk.trace().wait_for("serve", BOUND).await?.pid)?;
+    let third = live.finish().await?;
+    assert_eq!(third.result.error_code, Some(ErrorCode::CliSignaled));
+    lab.provider().gate("never").open();
+    let fourth = talk.say("Prompt 4.").await?;
+    assert_eq!(fourth.result.text, "Heard 4.", "it was written down");
+    assert_eq!(fourth.warnings(&WarningCode::SessionReopened).len(), 1);
+    talk.close().await
+}
+
+#[tokio::test]
+async fn an_interrupt_in_mid_text_ends_the_turn_and_not_the_session() -> Result<()> {
+    let scenario = Reply::from_fn(|request: &ModelRequest| match heard(request).len() {
+        1 => reply().text("It begins and never ends.").gate_after(2, "never"),
+        _ => reply().text("After."),
+    });
+    let lab = Lab::opencode(scenario).await?;
+    let talk = lab.open(lab.request(""), |opening| opening)?;
+    let mut live = talk.send("Prompt 1.")?;
+    live.until("some text", |event| matches!(event, Event::Text(_))).await?;
+    live.control().interrupt();
+    let recording = live.finish().await?;
+    assert!(recording.result.aborted, "{:?}", recording.result);
+    let after = talk.say("Prompt 2.").await?;
+    assert_eq!(after.result.text, "After.");
+    assert!(after.warnings(&WarningCode::SessionReopened).is_empty());
+    talk.close().await
+}
+
+#[tokio::test]
+async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
+    let lab = Lab::opencode(bash_then_text("touch made")).await?;
+    let talk = lab.open(asking(&lab), |opening| opening)?;
+    talk.session().set_model("lab/m2")?;
+    talk.session().set_permission_mode(PermissionMode::ReadOnly)?;
+    let recording = talk.say("Make it.").await?;
+    assert!(recording.requests.iter().all(|request| request.model == "m2"));
+    assert!(!lab.project().join("made").exists());
+    assert_eq!(recording.result.final_text, "Done.");
+    talk.close().await
+}
+
+#[tokio::test]
+async fn two_runs_at_once_of_a_session_each_do_not_hear_each_other() -> Result<()> {
+    let lab = Lab::opencode(counts()).await?;
+    // Two and two: each server takes half a gigabyte.
+    for _ in 0..2 {
+        let talks = (0..2).map(|_| lab.open(lab.request(""), |opening| opening)).collect::<Result<Vec<_>>>()?;
+        for turn in 1..=2 {
+            let turns = talks.iter().map(|talk| talk.send(&format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
+            for live in turns {
+                assert_eq!(live.finish().await?.result.text, format!("Heard {turn}."));
+            }
+        }
+        for talk in talks {
+            talk.close().await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_follows_a_schema_or_is_an_error() -> Result<()> {
+    let schema = json!({"type": "object", "properties": {"answer": {"type": "number"}}, "required": ["answer"]});
+    let run = async |scenario: Reply| {
+        let lab = Lab::opencode(scenario).await?;
+        let mut request = lab.request("What is it?");
+        request.schema = Some(schema.clone());
+        lab.run(request).await
+    };
+    let good = run(reply().tool("StructuredOutput", json!({"answer": 42}))).await?;
+    assert_eq!(good.result.structured_output, Some(json!({"answer": 42})));
+    assert!(!good.result.is_error && good.tools().is_empty());
+    let bad = run(reply().text("I would rather not.")).await?;
+    assert_eq!(bad.result.error_code, Some(ErrorCode::StructuredOutput), "{:?}", bad.result);
+    assert_eq!(bad.result.structured_output, None::<Value>);
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! What the agent asks its user (`permission.asked`, `question.asked`), and the answers.
+//!
+//! Invariants: an answer is sent once, for a request that waits, and allows nothing that was not asked for; in a run, where
+//! nobody can be asked, everything is denied. A denial always says why: without a word 1.18.33 ends the turn.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::calls::Calls;
+use super::wire::{Asked, AskedItem, Permission};
+use crate::event::{
+    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
+    RequestId, ToolId, Warning, WarningCode,
+};
+use crate::protocol::Action;
+use crate::request::Answer;
+
+type Actions = Vec<Action>;
+
+/// Requests that wait.
+#[derive(Debug, Default)]
+pub(super) struct Dialog {
+    open: BTreeMap<String, Waiting>,
+    /// Those whose call has not told its arguments yet.
+    held: Vec<Permission>,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Permission,
+    /// What it asks, in order.
+    Question(Vec<String>),
+}
+
+impl Dialog {
+    /// Keeps a request until its call has told its arguments, which it does at once.
+    pub(super) fn hold(&mut self, permission: Permission) {
+        self.held.push(permission);
+    }
+
+    /// Requests that were held for this call, or for any.
+    pub(super) fn held(&mut self, call: Option<&str>) -> Vec<Permission> {
+        let fits =
+            |held: &mut Permission| call.is_none_or(|call| held.tool.as_ref().is_some_and(|tool| tool.call == call));
+        self.held.extract_if(.., fits).collect()
+    }
+
+    /// The agent waits for leave to call a tool.
+    pub(super) fn ask(
+        &mut self,
+        permission: Permission,
+        tool_id: Option<ToolId>,
+        tool_name: String,
+        input: Option<Value>,
+    ) -> Action {
+        let Permission { id, patterns, mut metadata, always, .. } = permission;
+        if metadata.as_object().is_none_or(serde_json::Map::is_empty) {
+            metadata = json!({ "patterns": patterns });
+        }
+        let request_id = RequestId::from(id.as_str());
+        self.open.insert(id, Waiting::Permission);
+        let options = options(!always.is_empty());
+        let input = input.unwrap_or(metadata);
+        Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
+            request_id,
+            tool_id,
+            tool_name,
+            input,
+            options,
+        })))
+    }
+
+    /// The agent wants its user to choose.
+    pub(super) fn question(&mut self, asked: Asked) -> Action {
+        let request_id = RequestId::from(asked.id.as_str());
+        let words = asked.questions.iter().map(|item| item.question.clone()).collect();
+        self.open.insert(asked.id, Waiting::Question(words));
+        let questions = asked.questions.into_iter().map(question).collect();
+        Action::Emit(Event::Question(Box::new(Question { request_id, questions })))
+    }
+
+    /// Somebody else has answered: with a denial 1.18.33 denies all that the session asks, with leave for the session
+    /// it grants all that is like it.
+    pub(super) fn withdraw(&mut self, id: &str) -> Option<Action> {
+        self.held.retain(|held| held.id != id);
+        self.open.remove(id).map(|_| Action::Withdraw(RequestId::from(id)))
+    }
+
+    /// Sends the answer to a request that waits.
+    pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer, calls: &mut Calls, actions: &mut Actions) {
+        match self.open.remove(id.as_str()) {
+            Some(Waiting::Permission) => {
+                let body = permission(answer, actions);
+                actions.extend(calls.answer("permission", id.as_str(), &body));
+            }
+            Some(Waiting::Question(questions)) => {
+                actions.extend(calls.answer("question", id.as_str(), &choice(&questions, answer)));
+            }
+            None => {}
+        }
+    }
+
+    /// Nothing waits any more: the turn is over.
+    pub(super) fn clear(&mut self, actions: &mut Actions) {
+        self.held.clear();
+        let open = std::mem::take(&mut self.open);
+        actions.extend(open.into_keys().map(|id| Action::Withdraw(RequestId::from(id.as_str()))));
+    }
+}
+
+/// In a run nobody can be asked.
+pub(super) fn refuse(permission: &Permission, calls: &mut Calls) -> Option<Action> {
+    calls.answer("permission", &permission.id, &deny("This run cannot ask for permission."))
+}
+
+/// In a run nobody can choose.
+pub(super) fn decline(asked: &Asked, calls: &mut Calls) -> Option<Action> {
+    let questions: Vec<_> = asked.questions.iter().map(|item| item.question.clone()).collect();
+    calls.answer("question", &asked.id, &declined(&questions, "Nobody can be asked in this run."))
+}
+
+fn permission(answer: &Answer, actions: &mut Actions) -> Value {
+    match answer {
+        Answer::Allow { input: None } => json!({ "reply": "once" }),
+        Answer::Allow { input: Some(_) } => {
+            let text = "OpenCode takes no other arguments for a call: it was denied";
+            actions.push(Action::Emit(Warning::new(WarningCode::OptionIgnored, text).into()));
+            deny("The user wants other arguments, and cannot give them here.")
+        }
+        Answer::AllowAlways => json!({ "reply": "always" }),
+        Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
+        Answer::Choose(_) => deny("That is no answer to a permission request."),
+    }
+}
+
+fn deny(message: &str) -> Value {
+    let message = if message.trim().is_empty() { "The user said no." } else { message };
+    json!({ "reply": "reject", "message": message })
+}
+
+/// Labels or words for each question. Who does not choose says so: a rejection would end the turn.
+fn choice(questions: &[String], answer: &Answer) -> Value {
+    match answer {
+        Answer::Choose(chosen) => {
+            let of = |question: &String| chosen.get(question).cloned().unwrap_or_default();
+            json!({ "answers": questions.iter().map(of).collect::<Vec<_>>() })
+        }
+        Answer::Deny { message: Some(message) } => declined(questions, message),
+        // Leave is no choice.
+        _ => declined(questions, "The user did not choose."),
+    }
+}
+
+fn declined(questions: &[String], why: &str) -> Value {
+    json!({ "answers": questions.iter().map(|_| [why]).collect::<Vec<_>>() })
+}
+
+fn options(always: bool) -> Vec<PermissionOption> {
+    let option =
+        |id: &str, name: &str, kind| PermissionOption { option_id: id.to_owned(), name: name.to_owned(), kind };
+    let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
+    if always {
+        options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
+    }
+    options.push(option("deny", "Deny", PermissionOptionKind::RejectOnce));
+    options
+}
+
+/// The question is its own id.
+fn question(item: AskedItem) -> QuestionItem {
+    let AskedItem { question, options, multiple } = item;
+    let options = options.into_iter();
+    QuestionItem {
+        id: question.clone(),
+        text: question,
+        options: options
+            .map(|option| QuestionOption { label: option.label, description: option.description })
+            .collect(),
+        multiple,
+    }
+}
