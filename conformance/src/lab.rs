@@ -58,6 +58,7 @@ pub struct Lab {
     environment: Vec<(OsString, OsString)>,
     runtime: Runtime,
     cli: PathBuf,
+    args: &'static [&'static str],
     runs: AtomicU32,
 }
 
@@ -144,7 +145,13 @@ impl Lab {
         let variables = variables.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let environment: Vec<_> = environment.into_iter().chain(variables).collect();
         let runtime = runtime(folder.path(), &environment);
-        Ok(Self { folder, agent, provider, environment, runtime, cli, runs: AtomicU32::new(0) })
+        Ok(Self { folder, agent, provider, environment, runtime, cli, args: &[], runs: AtomicU32::new(0) })
+    }
+
+    /// The lab with its CLI as an agent of which nothing is known but that it speaks ACP, when it has these arguments.
+    pub fn by_acp(mut self, args: &'static [&'static str]) -> Self {
+        (self.agent, self.args) = ("acp", args);
+        self
     }
 
     /// The lab with more variables in the environment of its host.
@@ -191,6 +198,7 @@ impl Lab {
         let mut request = RunRequest::new(prompt);
         request.cwd = Some(self.project());
         request.cli_path = Some(self.cli.clone());
+        request.cli_args = self.args.iter().map(|argument| (*argument).to_owned()).collect();
         request.limits.deadline = DEADLINE;
         request
     }

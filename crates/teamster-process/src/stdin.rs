@@ -24,18 +24,22 @@ pub struct StdinWriter {
     pipe: Option<pipe::Sender>,
     queue: VecDeque<Bytes>,
     closing: bool,
+    /// Something was pushed that the pipe did not take, and never will.
+    lost: bool,
 }
 
 impl StdinWriter {
     /// A writer to `pipe`; with `None` it is closed from the beginning.
     pub fn new(pipe: Option<pipe::Sender>) -> Self {
-        Self { pipe, queue: VecDeque::new(), closing: false }
+        Self { pipe, queue: VecDeque::new(), closing: false, lost: false }
     }
 
     /// Adds bytes to what is to be written. They are dropped if the input is closed already.
     pub fn push(&mut self, bytes: Bytes) {
         if self.pipe.is_some() && !self.closing && !bytes.is_empty() {
             self.queue.push_back(bytes);
+        } else {
+            self.lost |= !bytes.is_empty();
         }
     }
 
@@ -55,6 +59,11 @@ impl StdinWriter {
         self.pipe.is_none()
     }
 
+    /// Whether the pipe has taken everything that was pushed. What it took the program may not have read.
+    pub fn has_written_all(&self) -> bool {
+        self.queue.is_empty() && !self.lost
+    }
+
     /// How many bytes wait to be written.
     pub fn pending(&self) -> usize {
         self.queue.iter().map(Bytes::len).sum()
@@ -72,6 +81,7 @@ impl StdinWriter {
                     let unwritten = self.pending();
                     self.pipe = None;
                     self.queue.clear();
+                    self.lost = true;
                     return Err(StdinClosed { unwritten, source });
                 }
             }
@@ -92,7 +102,7 @@ impl StdinWriter {
 
 impl fmt::Debug for StdinWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pipe, queue: _, closing } = self;
+        let Self { pipe, queue: _, closing, lost: _ } = self;
         f.debug_struct("StdinWriter")
             .field("pipe", pipe)
             .field("pending", &self.pending())

@@ -256,8 +256,26 @@ pub struct MergedJson {
     pub over: Value,
     /// Objects of the document, by name, whose entries are replaced as a whole where both have them.
     pub whole: &'static [&'static str],
-    /// The user's win over these; they hold only where this variable is set.
-    pub under: Option<(&'static str, Value)>,
+    /// The user's win over these, of which the first one holds whose variable is set.
+    pub under: Vec<Under>,
+}
+
+/// Values that hold where a variable is set.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Under {
+    /// The variable.
+    pub variable: &'static str,
+    /// What it must be; anything but nothing if left out.
+    pub value: Option<&'static str>,
+    /// The values.
+    pub values: Value,
+}
+
+impl std::fmt::Debug for Under {
+    /// Shows no values.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Under({})", self.variable)
+    }
 }
 
 impl std::fmt::Debug for StandIn {

@@ -223,6 +223,12 @@ pub trait Protocol: Send {
     /// Must be total: any bytes in any order give actions, never a panic. (The driver survives one all the same.)
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>);
 
+    /// Whether the agent says something at once when it has taken a prompt. Of one that says nothing before its model does nobody
+    /// knows, when its process dies, whether it has worked on the prompt: it is not sent again.
+    fn acknowledges(&self) -> bool {
+        true
+    }
+
     /// Whether the agent can be told more within a turn of a session ([`Command::Steer`]).
     fn steers(&self) -> bool {
         false

@@ -74,16 +74,24 @@ impl Runtime {
             agent: agent.name().to_owned(),
             program: None,
             version: None,
-            tested_version: abilities.map(|abilities| abilities.tested_version),
+            tested_version: abilities.map(|abilities| abilities.tested_version).filter(|tested| !tested.is_empty()),
             version_status: None,
             credentials: abilities.map(|abilities| self.credentials(abilities)).unwrap_or_default(),
             problem: None,
         };
-        let name = cli_path.or_else(|| abilities.map(|abilities| Path::new(abilities.program)));
+        let name = cli_path.or_else(|| agent.program()).filter(|name| !name.as_os_str().is_empty());
         let Some(name) = name else {
-            found.problem = Some("the agent does not say what its program is; give its path".to_owned());
+            found.problem = Some("it has no program of its own: name one with --cli-path".to_owned());
             return Ok(found);
         };
+        // Of an agent that nobody has tested, nobody knows whether it says its version.
+        if found.tested_version.is_none() {
+            match self.find(name) {
+                Ok((program, _)) => found.program = Some(program),
+                Err(problem) => found.problem = Some(problem),
+            }
+            return Ok(found);
+        }
         match self.version(name, &mut found.program).await {
             Ok(version) => {
                 found.version_status = found.tested_version.and_then(|tested| compare(&version, tested));
@@ -111,10 +119,16 @@ impl Runtime {
         self.environment().get(&OsString::from(name))
     }
 
-    async fn version(&self, name: &Path, program: &mut Option<PathBuf>) -> Result<String, String> {
+    /// A program, looked for from the directory that is given too.
+    fn find(&self, name: &Path) -> Result<(PathBuf, PathBuf), String> {
         let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
         let path = self.variable("PATH").map(OsString::as_os_str);
         let found = find_program(name.as_os_str(), path, &cwd).map_err(|error| error.to_string())?;
+        Ok((found, cwd))
+    }
+
+    async fn version(&self, name: &Path, program: &mut Option<PathBuf>) -> Result<String, String> {
+        let (found, cwd) = self.find(name)?;
         *program = Some(found.clone());
         // A home of its own: some CLIs leave files behind even when they only say their version.
         let home = PrivateDir::create(None, "version").map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
+use teamster_protocol::agent::{Agent, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 
 /// The agent that is taken when none is named.
 pub(crate) const DEFAULT: &str = "claude";
@@ -58,7 +58,7 @@ impl Default for Registry {
     /// The agents that come with Teamster.
     fn default() -> Self {
         let mut registry = Self::empty();
-        registry.register(Claude).register(Codex).register(Gemini).register(OpenCode);
+        registry.register(Acp::any()).register(Claude).register(Codex).register(Gemini).register(OpenCode);
         registry
     }
 }

@@ -11,7 +11,7 @@ use teamster_config::Journals;
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::event::Warning;
-use teamster_protocol::request::{Attachment, Conversation, Mode, ProjectTrust, RequestError, RunRequest, ToolRules};
+use teamster_protocol::request::{Attachment, Mode, ProjectTrust, RequestError, RunRequest, ToolRules};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -238,11 +238,9 @@ impl Runtime {
         if request.project_trust == ProjectTrust::Untrusted {
             // An agent may have to be told which directory that is: by its own name, however it was reached.
             cwd = cwd.canonicalize().unwrap_or(cwd);
-            request.cwd = Some(cwd.clone());
-        } else if request.conversation == Conversation::Continue || !request.add_dirs.is_empty() {
-            // What counts from it is looked up by its whole name.
-            request.cwd = Some(cwd.clone());
         }
+        // Some protocols name it.
+        request.cwd = Some(cwd.clone());
         for dir in &request.add_dirs {
             directory("add_dirs", &cwd.join(dir))?;
         }

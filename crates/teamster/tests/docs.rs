@@ -39,7 +39,11 @@ fn tables() -> String {
     text.push_str("\nA `warning` is `OPTION_IGNORED`: the run goes on without it. What is `refused` starts nothing.\n");
     for (name, abilities) in &agents {
         let (version, package) = (abilities.tested_version, abilities.package);
-        writeln!(text, "\n## {name}\n\nTested with {version} (`npm install -g {package}@{version}`).\n").unwrap();
+        if package.is_empty() {
+            writeln!(text, "\n## {name}\n\nAny agent that speaks ACP: see [acp.md](acp.md).\n").unwrap();
+        } else {
+            writeln!(text, "\n## {name}\n\nTested with {version} (`npm install -g {package}@{version}`).\n").unwrap();
+        }
         text.push_str("| option | how, or why not |\n|---|---|\n");
         for feature in Feature::ALL {
             let (mark, words) = match abilities.support(*feature) {
@@ -64,7 +68,7 @@ fn failures() -> String {
         writeln!(text, "| `{code}` | {} |", code.meaning()).unwrap();
     }
     for (name, abilities) in agents() {
-        writeln!(text, "\n## {name} {}\n", abilities.tested_version).unwrap();
+        writeln!(text, "\n## {}\n", format!("{name} {}", abilities.tested_version).trim_end()).unwrap();
         text.push_str("| sign | code | retryable | seen in |\n|---|---|---|---|\n");
         for row in abilities.failures {
             let signs: Vec<String> = row.signs.iter().map(sign).collect();

@@ -83,6 +83,13 @@ impl Abilities {
     /// Refuses to withhold keys where nobody knows which ones the agent needs.
     pub(super) fn check_keys(&self, agent: &str, request: &RunRequest) -> Result<(), RequestError> {
         let Inherit::WithholdKeys { keep } = &request.inherit else { return Ok(()) };
+        if self.own_keys.is_empty() && keep.is_empty() {
+            return Err(RequestError::Unsupported {
+                agent: agent.to_owned(),
+                option: "--withhold-keys",
+                why: "nobody knows which keys it needs: name those that stay with --keep-key".to_owned(),
+            });
+        }
         let any_provider = self.own_keys.iter().any(|keys| matches!(keys, OwnKeys::OfProvider(_)));
         if any_provider && keep.is_empty() && provider(request).is_none() {
             return Err(RequestError::Unsupported {

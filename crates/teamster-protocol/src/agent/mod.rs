@@ -3,6 +3,7 @@
 //! A new agent is one folder here that implements [`Agent`]; nothing else changes.
 
 mod abilities;
+pub mod acp;
 pub mod claude;
 pub mod codex;
 mod failure;
@@ -18,6 +19,8 @@ pub use abilities::{Abilities, Feature, Support};
 pub use failure::{FailureRow, Sign, Source};
 pub use keys::{OwnKeys, WITHHELD_KEYS};
 
+use std::path::Path;
+
 use crate::launch::Launch;
 use crate::protocol::Protocol;
 use crate::request::{RequestError, RunRequest};
@@ -26,6 +29,11 @@ use crate::request::{RequestError, RunRequest};
 pub trait Agent: Send + Sync {
     /// Its name in Teamster, in lower case.
     fn name(&self) -> &str;
+
+    /// Its program, where a request names none: a name that is looked up in PATH, or a path.
+    fn program(&self) -> Option<&Path> {
+        self.abilities().map(|abilities| Path::new(abilities.program))
+    }
 
     /// What the agent can do: requests are checked against it before [`plan`](Self::plan) is asked, and what is ignored
     /// is told in a warning. `None` where the agent checks requests itself.

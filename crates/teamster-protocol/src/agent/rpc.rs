@@ -27,7 +27,6 @@ pub(crate) enum Message<'a> {
 
 /// Why a call failed.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[expect(dead_code, reason = "ACP tells failures by codes and data")]
 pub(crate) struct RpcError {
     #[serde(default)]
     pub(crate) code: i64,
@@ -66,7 +65,6 @@ pub(crate) fn read(text: &str) -> serde_json::Result<Message<'_>> {
 
 /// How messages are headed: JSON-RPC 2.0 says its version in each, Codex leaves that out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "ACP says its version"))]
 pub(crate) enum Header {
     /// `"jsonrpc": "2.0"`.
     Version2,

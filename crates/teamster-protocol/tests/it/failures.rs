@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use teamster_protocol::agent::{FailureRow, Sign};
 use teamster_protocol::event::{ErrorCode, Event, RunResult};
 use teamster_protocol::protocol::{ExitReport, Input};
-use teamster_protocol::request::{Mode, OutputMode, RunRequest};
+use teamster_protocol::request::{Mode, OutputMode};
 use teamster_protocol::transcript::End;
 
 use crate::capture::Capture;
 use crate::drive::{Driver, events, last_word};
-use crate::subject::{SUBJECTS, Subject};
+use crate::subject::{SUBJECTS, Subject, precise};
 
 fn table(subject: &Subject) -> &'static [FailureRow] {
     subject.agent.abilities().unwrap().failures
@@ -121,7 +121,28 @@ fn spoken(subject: &Subject, words: &str) -> Vec<Value> {
             json!({"type": "tool_use", "part": {"id": "p", "callID": "t", "tool": "bash",
                 "state": {"status": "error", "input": {}, "error": words}}}),
         ],
+        "acp" => vec![
+            update(&json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": words}})),
+            update(&json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": words, "status": "in_progress"})),
+            update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed", "content": [
+                {"type": "content", "content": {"type": "text", "text": words}}]})),
+        ],
         other => panic!("{other} has no such lines yet"),
+    }
+}
+
+fn update(update: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
+}
+
+/// What an agent says before the model has a word, where the rest means nothing without it.
+fn opening(subject: &Subject) -> Vec<Value> {
+    match subject.agent.name() {
+        "acp" => vec![
+            json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}),
+            json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s"}}),
+        ],
+        _ => Vec::new(),
     }
 }
 
@@ -132,6 +153,7 @@ fn well(subject: &Subject, words: &str) -> Value {
         "codex" => json!({"type": "turn.completed", "usage": {}}),
         "gemini" => json!({"type": "result", "status": "success", "stats": {"total_tokens": 5}}),
         "opencode" => json!({"type": "step_finish", "part": {"reason": "stop"}}),
+        "acp" => json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}),
         other => panic!("{other} has no such line yet"),
     }
 }
@@ -143,16 +165,17 @@ fn failed(subject: &Subject, words: &str) -> Value {
         "codex" => json!({"type": "turn.failed", "error": {"message": words}}),
         "gemini" => json!({"type": "result", "status": "error", "error": {"type": "unknown", "message": words}}),
         "opencode" => json!({"type": "error", "error": {"name": "UnknownError", "data": {"message": words}}}),
+        "acp" => json!({"jsonrpc": "2.0", "id": 3, "error": {"code": -32603, "message": words}}),
         other => panic!("{other} has no such line yet"),
     }
 }
 
 fn ended(subject: &Subject, lines: &[Value], code: i32, stderr: &str) -> RunResult {
-    let mut request = RunRequest::new("x");
+    let mut request = precise("x");
     // In the form that the lines are of.
     request.mode = Mode::Exec;
     let mut driver = Driver::start_of(subject, &request);
-    for line in lines {
+    for line in opening(subject).iter().chain(lines) {
         driver.tell(Input::Line(line.to_string().as_bytes()));
     }
     let exit = Some(ExitReport { code: Some(code), signal: None, stderr });

@@ -3,6 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests read recorded runs; the crate itself reads nothing")]
 
 #[cfg(test)]
+mod acp;
+#[cfg(test)]
 mod app_server;
 #[cfg(test)]
 mod batch;

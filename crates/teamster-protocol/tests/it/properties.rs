@@ -13,7 +13,7 @@ use teamster_protocol::transcript::{Cause, End};
 use teamster_testkit::check::{check, check_ndjson};
 
 use crate::drive::{Driver, events};
-use crate::subject::{SUBJECTS, Subject};
+use crate::subject::{SUBJECTS, Subject, precise};
 
 /// The lines of all recorded runs, run by run.
 static RECORDED: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
@@ -78,7 +78,7 @@ fn request() -> impl Strategy<Value = RunRequest> {
     let modes = vec![Mode::Auto, Mode::Exec];
     (select(conversations), select(outputs), any::<bool>(), select(modes)).prop_map(
         |(conversation, output, schema, mode)| {
-            let mut request = RunRequest::new("x");
+            let mut request = precise("x");
             request.mode = mode;
             request.conversation = conversation;
             request.output = output;
@@ -143,6 +143,19 @@ fn vocabulary() -> impl Strategy<Value = Value> {
         "00000000-0000-4000-8000-000000000001",
         "{\"a\":",
         "\u{1f44b}",
+        "session/update",
+        "session/request_permission",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call",
+        "tool_call_update",
+        "pending",
+        "in_progress",
+        "completed",
+        "failed",
+        "allow_once",
+        "reject_once",
+        "cancelled",
     ];
     const KEYS: &[&str] = &[
         "type",
@@ -406,7 +419,7 @@ const LINES_CUT: usize = 60;
 
 #[test]
 fn a_recorded_run_that_is_cut_anywhere_keeps_the_rules() {
-    let request = RunRequest::new("x");
+    let request = precise("x");
     for subject in SUBJECTS {
         for capture in subject.captures().iter().step_by(4) {
             let lines: Vec<_> = capture.lines().take(LINES_CUT).map(<[u8]>::to_vec).map(Step::Line).collect();

@@ -1,7 +1,7 @@
 //! The agents under test: each with its recorded runs, and the request that such a run stands for.
 
-use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
-use teamster_protocol::request::{Conversation, McpServer, Mode, OutputMode, RunRequest};
+use teamster_protocol::agent::{Agent, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
+use teamster_protocol::request::{Conversation, McpServer, Mode, OutputMode, PermissionMode, RunRequest};
 
 use crate::capture::{self, Capture};
 
@@ -20,6 +20,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &Gemini, least: 255, request: gemini },
     Subject { agent: &OpenCode, least: 212, request: opencode },
     Subject { agent: &Codex, least: 344, request: crate::codex::request },
+    Subject { agent: &Acp::any(), least: 27, request: acp },
 ];
 
 /// The agent of most tests that need just one.
@@ -81,5 +82,30 @@ fn opencode(capture: &Capture) -> RunRequest {
     if capture.name.starts_with("mcp_") {
         request.mcp_servers.insert("tiny".to_owned(), McpServer::stdio("tiny"));
     }
+    request
+}
+
+/// A request that names all that some agent must be told.
+pub(crate) fn precise(prompt: &str) -> RunRequest {
+    let mut request = RunRequest::new(prompt);
+    (request.cwd, request.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));
+    request
+}
+
+fn acp(capture: &Capture) -> RunRequest {
+    let mut request = precise("recorded");
+    let is_said = |words: &str| capture.stdout.windows(words.len()).any(|window| window == words.as_bytes());
+    // An agent that allows everything is not asked to allow less.
+    if is_said("\"currentModeId\":\"yolo\"") {
+        request.permissions.mode = PermissionMode::Full;
+    }
+    request.conversation = match capture.name.as_str() {
+        "gemini_load_same_minute" => Conversation::Resume("08de391e-4b09-4535-8307-40c9312339cb".into()),
+        "gemini_load_none" => Conversation::Resume("unknown".into()),
+        "claude_load_unknown" => Conversation::Resume("00000000-0000-4000-8000-000000000001".into()),
+        "opencode_resume_unknown" => Conversation::Resume("ses_11111111111111111111111111".into()),
+        "gemini_load_other_minute" => Conversation::Resume("13adaf38-0cee-43f0-a7fa-083d0aba0f55".into()),
+        _ => Conversation::New,
+    };
     request
 }

@@ -189,9 +189,22 @@ fn private_files(launch: &Launch, host: &Host, belongings: &mut Belongings) -> R
     let write = |file: &PrivateFile| Ok((file.name.clone(), directory.write(&file.name, &file.content)?));
     let mut paths: Vec<_> = launch.files.iter().map(write).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
     if let Some(home) = &launch.stand_in {
-        paths.push((home.name.into(), stand_in::make(home, directory.path(), host)?));
+        paths.push((home.name.into(), stand_in::make(home, directory.path(), &seen_by(launch, host))?));
     }
     Ok(paths)
+}
+
+/// A host with the variables that the CLI will see, as far as they are known by now.
+fn seen_by(launch: &Launch, host: &Host) -> Host {
+    let mut host = host.clone();
+    for (name, value) in &launch.env {
+        match value {
+            Some(Arg::Text(value)) => drop(host.environment.insert(name.into(), value.into())),
+            Some(Arg::PathOf { .. }) => {}
+            None => drop(host.environment.remove(std::ffi::OsStr::new(name))),
+        }
+    }
+    host
 }
 
 fn resolve(arg: &Arg, paths: &BTreeMap<&str, &PathBuf>) -> Result<OsString, Failure> {

@@ -227,7 +227,8 @@ impl SessionJob {
             }
             *lost = true;
             // It was gone when the prompt came, and that was not known yet.
-            let unheard = waited && !story.heard && seen.cause.is_none();
+            let untaken = story.protocol.acknowledges() || !process.link.stdin.has_written_all();
+            let unheard = waited && untaken && !story.heard && seen.cause.is_none();
             let mut ended = process.end(seen, story, &limits).await;
             if !unheard {
                 story.last_word(&mut ended);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ParseOptions;
 use serde_json::Value;
 use teamster_protocol::event::{ErrorCode, Failure};
-use teamster_protocol::launch::{MergedJson, StandIn, StandInEntry};
+use teamster_protocol::launch::{MergedJson, StandIn, StandInEntry, Under};
 
 use super::Host;
 use super::overlay::overlay;
@@ -85,8 +85,12 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &StandInEntry, host: &Host) 
 }
 
 fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<String, Failure> {
-    let under = values.under.as_ref().filter(|(name, _)| host.environment.contains_key(std::ffi::OsStr::new(name)));
-    let mut document = under.map_or_else(|| "{}".to_owned(), |(_, values)| values.to_string());
+    let is_set = |under: &&Under| {
+        let value = host.environment.get(std::ffi::OsStr::new(under.variable)).filter(|value| !value.is_empty());
+        value.is_some_and(|value| under.value.is_none_or(|wanted| value == wanted))
+    };
+    let under = values.under.iter().find(is_set);
+    let mut document = under.map_or_else(|| "{}".to_owned(), |under| under.values.to_string());
     let unusable = |why: String| {
         let path = theirs.unwrap_or(Path::new("")).display();
         Failure::new(ErrorCode::Config, format!("cannot use the settings in {path}: {why}"))
@@ -174,7 +178,11 @@ mod tests {
         let values = MergedJson {
             over: json!({"a": {"b": 2}, "d": [2], "servers": {"one": {"url": "ours"}}}),
             whole: &["servers"],
-            under: Some(("URL", json!({"a": {"c": "under", "e": 3}}))),
+            under: vec![
+                Under { variable: "NONE", value: None, values: json!({"f": 1}) },
+                Under { variable: "URL", value: Some("y"), values: json!({"f": 2}) },
+                Under { variable: "URL", value: None, values: json!({"a": {"c": "under", "e": 3}}) },
+            ],
         };
         let entries = vec![
             ("settings.json", StandInEntry::Merge(values)),
@@ -207,7 +215,7 @@ mod tests {
         fs::create_dir(home.path().join(".agent")).unwrap();
         for broken in ["{", "[]"] {
             fs::write(home.path().join(".agent/settings.json"), broken).unwrap();
-            let values = MergedJson { over: json!({}), whole: &[], under: None };
+            let values = MergedJson { over: json!({}), whole: &[], under: Vec::new() };
             let failure =
                 made(home.path(), &stand_in(vec![("settings.json", StandInEntry::Merge(values))])).unwrap_err();
             assert_eq!(failure.code, ErrorCode::Config);

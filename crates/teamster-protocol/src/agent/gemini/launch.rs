@@ -3,7 +3,7 @@
 //! Every value goes as `--flag=value` (`-p -x` would be taken as flags), texts go by private files or standard input. What
 //! only the settings can say stands in a merged copy of the user's, in a stand-in for the home (`settings`).
 
-use crate::launch::{Arg, Launch, Stdin};
+use crate::launch::{Arg, Launch, StandInEntry, Stdin};
 use crate::request::{Conversation, McpDelivery, OutputMode, PermissionMode, ProjectTrust, RequestError, RunRequest};
 
 use super::settings::STAND_IN;
@@ -11,12 +11,40 @@ use super::{log, mcp, policy, prompt, settings, unsupported};
 use crate::agent::mcp::Names;
 
 pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
-    let program = request.cli_path.clone().unwrap_or_else(|| "gemini".into());
-    let mut launch = Launch::new(program);
-    launch.cwd.clone_from(&request.cwd);
+    let mut launch = new(request);
     let batch = request.output == OutputMode::Batch;
     launch.flag("--output-format", if batch { "json" } else { "stream-json" });
     conversation(&mut launch, &request.conversation)?;
+    let prompt = prompt::of(request)?;
+    common(&mut launch, request, names, policy::ESCALATION, prompt.command)?;
+    launch.stdin = Stdin::Write(prompt.stdin.into_bytes());
+    Ok(launch)
+}
+
+/// A process that speaks ACP. Which conversation it goes on with is said there.
+pub(super) fn session(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
+    let mut launch = new(request);
+    launch.arg("--acp");
+    conversation(&mut Launch::new(""), &request.conversation)?;
+    common(&mut launch, request, names, policy::ESCALATION_AND_QUESTIONS, None)?;
+    launch.stdin = Stdin::Open;
+    Ok(launch)
+}
+
+fn new(request: &RunRequest) -> Launch {
+    let mut launch = Launch::new(request.cli_path.clone().unwrap_or_else(|| "gemini".into()));
+    launch.cwd.clone_from(&request.cwd);
+    launch
+}
+
+/// What runs and sessions share. `withheld` are tools that no mode allows.
+fn common(
+    launch: &mut Launch,
+    request: &RunRequest,
+    names: &Names,
+    withheld: &[&str],
+    command: Option<(&'static str, StandInEntry)>,
+) -> Result<(), RequestError> {
     if let Some(model) = &request.model {
         launch.flag("--model", model);
     }
@@ -24,20 +52,18 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     let yolo = request.permissions.mode == PermissionMode::Full && request.project_trust == ProjectTrust::Trusted;
     launch.flag("--approval-mode", if yolo { "yolo" } else { "default" });
     // A policy that is not there, or does not parse, is as good as none (perm_policy_bad_file): this one is made here.
-    launch.flag_file("--policy", "policy.toml", policy::document(&request.permissions, names)?);
-    mcp::strict(&mut launch, request, names);
-    directories(&mut launch, request)?;
+    launch.flag_file("--policy", "policy.toml", policy::document(&request.permissions, names, withheld)?);
+    mcp::strict(launch, request, names);
+    directories(launch, request)?;
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
-    let prompt = prompt::of(request)?;
-    launch.stand_in = Some(settings::stand_in(request, names, prompt.command)?);
-    launch.stdin = Stdin::Write(prompt.stdin.into_bytes());
-    environment(&mut launch, request);
+    launch.stand_in = Some(settings::stand_in(request, names, command)?);
+    environment(launch, request);
     if request.mcp_delivery == McpDelivery::MergeRestore && !request.mcp_servers.is_empty() {
-        mcp::merge(&mut launch, request, names)?;
+        mcp::merge(launch, request, names)?;
     }
-    Ok(launch)
+    Ok(())
 }
 
 /// `--resume` takes `latest` and numbers of a list too: only an id that can be nothing else is passed on.

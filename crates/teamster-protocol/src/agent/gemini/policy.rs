@@ -9,7 +9,10 @@ use crate::request::{PermissionMode, Permissions, RequestError};
 
 /// Without these a headless run goes into plan mode and out of it by itself, and is then in `yolo` (trap 2,
 /// `plan_escalate_from_default`).
-const ESCALATION: &[&str] = &["enter_plan_mode", "exit_plan_mode"];
+pub(super) const ESCALATION: &[&str] = &["enter_plan_mode", "exit_plan_mode"];
+
+/// In a session it offers its model to ask the user, and takes no more than yes or no for an answer.
+pub(super) const ESCALATION_AND_QUESTIONS: &[&str] = &["enter_plan_mode", "exit_plan_mode", "ask_user"];
 
 /// What changes nothing but the agent's own notes.
 const READ: &[&str] = &[
@@ -39,10 +42,11 @@ mod priority {
     pub(super) const ELSE: u16 = 410;
 }
 
-pub(super) fn document(permissions: &Permissions, names: &Names) -> Result<String, RequestError> {
+/// The rules of the permissions, and none for what no mode allows.
+pub(super) fn document(permissions: &Permissions, names: &Names, withheld: &[&str]) -> Result<String, RequestError> {
     let mut text = String::new();
     let mut add = |names: &[&str], decision, priority| rule(&mut text, &list(names), None, decision, priority);
-    add(ESCALATION, "deny", priority::ESCALATION);
+    add(withheld, "deny", priority::ESCALATION);
     match permissions.mode {
         PermissionMode::ReadOnly => {
             add(EDIT, "deny", priority::NEVER);
@@ -124,7 +128,7 @@ mod tests {
     #[test]
     fn every_mode_keeps_the_way_around_it_shut() {
         for mode in [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full] {
-            let text = document(&Permissions { mode, ..Permissions::default() }, &nobody()).unwrap();
+            let text = document(&Permissions { mode, ..Permissions::default() }, &nobody(), ESCALATION).unwrap();
             assert!(text.starts_with(
                 "[[rule]]\ntoolName = [\"enter_plan_mode\", \"exit_plan_mode\"]\ndecision = \"deny\"\npriority = 999\n"
             ));
@@ -134,12 +138,12 @@ mod tests {
     #[test]
     fn rules_of_the_request_are_read_or_refused() {
         let permissions = |allow: &str| Permissions { allow: vec![allow.to_owned()], ..Permissions::default() };
-        let text = document(&permissions("run_shell_command(git \"x\\)"), &nobody()).unwrap();
+        let text = document(&permissions("run_shell_command(git \"x\\)"), &nobody(), ESCALATION).unwrap();
         assert!(text.ends_with(
             "toolName = \"run_shell_command\"\ndecision = \"allow\"\npriority = 500\ncommandPrefix = \"git \\\"x\\\\\"\n"
         ));
         for wrong in ["", "a b", "x\"\n[[rule]]", "write_file(x)", "run_shell_command(", "run_shell_command()"] {
-            assert!(document(&permissions(wrong), &nobody()).is_err(), "{wrong}");
+            assert!(document(&permissions(wrong), &nobody(), ESCALATION).is_err(), "{wrong}");
         }
     }
 }

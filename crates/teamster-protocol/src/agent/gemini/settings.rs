@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{mcp, unsupported};
 use crate::agent::mcp::Names;
-use crate::launch::{MergedJson, StandIn, StandInEntry};
+use crate::launch::{MergedJson, StandIn, StandInEntry, Under};
 use crate::request::{McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The stand-in's name among the private files.
@@ -16,8 +16,14 @@ pub(super) const STAND_IN: &str = "home";
 /// A variable that holds `$`.
 pub(super) const DOLLAR: &str = "TEAMSTER_DOLLAR";
 
-/// A base URL alone makes the CLI choose a way of authentication that it then refuses (trap 9).
-const BASE_URL: &str = "GOOGLE_GEMINI_BASE_URL";
+/// How the user logs in, by the variables that the CLI looks at in a run, in its order. A base URL alone makes it choose a way
+/// that it then refuses (trap 9); and in a session it looks at none when it loads an old one.
+const LOGINS: &[(&str, Option<&str>, &str)] = &[
+    ("GOOGLE_GENAI_USE_GCA", Some("true"), "oauth-personal"),
+    ("GOOGLE_GENAI_USE_VERTEXAI", Some("true"), "vertex-ai"),
+    ("GOOGLE_GEMINI_BASE_URL", None, "gemini-api-key"),
+    ("GEMINI_API_KEY", None, "gemini-api-key"),
+];
 
 pub(super) fn stand_in(
     request: &RunRequest,
@@ -27,7 +33,7 @@ pub(super) fn stand_in(
     let settings = StandInEntry::Merge(MergedJson {
         over: settings(request, names)?,
         whole: &["mcpServers"],
-        under: Some((BASE_URL, json!({"security": {"auth": {"selectedType": "gemini-api-key"}}}))),
+        under: LOGINS.iter().map(login).collect(),
     });
     let mut entries = vec![
         ("settings.json", settings),
@@ -53,6 +59,10 @@ pub(super) fn stand_in(
         kept: &["tmp", "history"],
         entries,
     })
+}
+
+fn login(&(variable, value, login): &(&'static str, Option<&'static str>, &'static str)) -> Under {
+    Under { variable, value, values: json!({"security": {"auth": {"selectedType": login}}}) }
 }
 
 fn settings(request: &RunRequest, names: &Names) -> Result<Value, RequestError> {

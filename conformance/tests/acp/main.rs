@@ -1,0 +1,5 @@
+//! Sessions by ACP: Gemini CLI as its own agent, and others as agents of which nothing is known. Each name is a promise.
+
+mod permissions;
+mod sessions;
+mod speaker;

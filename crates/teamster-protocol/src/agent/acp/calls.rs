@@ -1,0 +1,281 @@
+//! Tool calls of a turn: what was said of each so far, and what of it has been told.
+//!
+//! An agent says of a call what it knows, piece by piece, and in any order: a call may be first heard of when leave is asked
+//! for it, and last when that is denied. Invariant: each call is told once, before its result, and has one result.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use super::dialect::Dialect;
+use super::wire::{CallFields, Location};
+use crate::event::{Event, PermissionDenial, ToolKind, ToolResult, ToolUse};
+
+/// A call, as far as it is known.
+#[derive(Debug, Default)]
+pub(in crate::agent) struct Call {
+    pub(in crate::agent) id: String,
+    /// Its tool, where the agent tells.
+    pub(in crate::agent) name: Option<String>,
+    /// What it does, for people to read.
+    pub(in crate::agent) title: String,
+    /// ACP's word for what sort of work it is.
+    pub(in crate::agent) kind: String,
+    pub(in crate::agent) paths: Vec<String>,
+    input: Option<Value>,
+    content: Vec<Value>,
+    output: Option<Value>,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It was heard of, and more of it is to come.
+    #[default]
+    Held,
+    /// Its `tool_use` has been told.
+    Told,
+    /// Its `tool_result` too.
+    Closed,
+}
+
+/// A call's tool, as callers see it.
+#[derive(Debug)]
+pub(in crate::agent) struct Tool {
+    pub(in crate::agent) name: String,
+    pub(in crate::agent) server: Option<String>,
+    pub(in crate::agent) kind: ToolKind,
+    pub(in crate::agent) input: Value,
+}
+
+/// The calls of a session.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    turn: BTreeMap<String, Call>,
+    /// Those of earlier turns: what is said of them now comes too late.
+    past: HashSet<String>,
+    pub(super) denials: Vec<PermissionDenial>,
+}
+
+impl Calls {
+    /// Another turn begins.
+    pub(super) fn next_turn(&mut self) {
+        self.past.extend(std::mem::take(&mut self.turn).into_keys());
+        self.denials.clear();
+    }
+
+    /// Takes what is said of a call. `begins` where the agent says that it is a new one: some use an id again.
+    pub(super) fn update(&mut self, fields: CallFields, begins: bool, dialect: &dyn Dialect, events: &mut Vec<Event>) {
+        if !self.turn.contains_key(&fields.tool_call_id) {
+            if !begins && self.past.contains(&fields.tool_call_id) {
+                return;
+            }
+            let call = Call { id: fields.tool_call_id.clone(), ..Call::default() };
+            self.turn.insert(fields.tool_call_id.clone(), call);
+        }
+        let Some(call) = self.turn.get_mut(&fields.tool_call_id) else { return };
+        let status = call.take(fields);
+        if status != Status::Pending || call.is_complete() {
+            call.tell(dialect, events);
+        }
+        if let Status::Ended { failed } = status {
+            call.close(dialect, failed, events);
+        }
+    }
+
+    /// Leave is asked for a call: it is told now, if it was not.
+    pub(super) fn ask(&mut self, fields: CallFields, dialect: &dyn Dialect, events: &mut Vec<Event>) -> Option<Tool> {
+        let id = fields.tool_call_id.clone();
+        self.update(fields, true, dialect, events);
+        let call = self.turn.get_mut(&id)?;
+        call.tell(dialect, events);
+        Some(dialect.tool(call))
+    }
+
+    /// Leave was denied. The agent may say so, or never speak of the call again.
+    pub(super) fn deny(&mut self, id: &str, why: &str, dialect: &dyn Dialect, events: &mut Vec<Event>) {
+        let Some(call) = self.turn.get_mut(id) else { return };
+        let Tool { name, input, .. } = dialect.tool(call);
+        self.denials.push(PermissionDenial { tool_name: name, tool_id: Some(id.into()), input: Some(input) });
+        call.tell(dialect, events);
+        call.end(Some(true), why.to_owned(), None, events);
+    }
+
+    /// The turn is over: a call that was held is told. (What has no result by now is closed by the stream's rules.)
+    pub(super) fn tell_held(&mut self, dialect: &dyn Dialect, events: &mut Vec<Event>) {
+        for call in self.turn.values_mut() {
+            call.tell(dialect, events);
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Pending,
+    Running,
+    Ended { failed: bool },
+}
+
+impl Call {
+    fn take(&mut self, fields: CallFields) -> Status {
+        let CallFields { status, title, name, kind, locations, content, raw_input, raw_output, meta, .. } = fields;
+        let status = match status.as_deref() {
+            Some("in_progress") => Status::Running,
+            Some("completed") => Status::Ended { failed: false },
+            Some("failed") => Status::Ended { failed: true },
+            // A call begins as pending; an update without a status changes none.
+            _ => Status::Pending,
+        };
+        let unnamed = self.name.is_none();
+        self.name = name.or_else(|| self.name.take()).or_else(|| meta.as_ref().and_then(named_in_meta));
+        if let Some(title) = title.filter(|title| !title.is_empty()) {
+            // OpenCode 1.18.33 says the tool's name first, and what it does with the next word.
+            if unnamed && self.name.is_none() && self.title.is_empty() && status == Status::Pending && is_name(&title) {
+                self.name = Some(title.clone());
+            }
+            self.title = title;
+        }
+        self.kind = kind.unwrap_or_else(|| std::mem::take(&mut self.kind));
+        if let Some(locations) = locations {
+            self.paths = locations.into_iter().map(|Location { path }| path).collect();
+        }
+        self.content = content.unwrap_or_else(|| std::mem::take(&mut self.content));
+        self.input = raw_input.or_else(|| self.input.take());
+        self.output = raw_output.or_else(|| self.output.take());
+        status
+    }
+
+    /// Whether its arguments are all there, though it has not begun. OpenCode 1.18.33 says the directory of a command first.
+    fn is_complete(&self) -> bool {
+        match &self.input {
+            Some(Value::Object(fields)) => fields.keys().any(|key| key != "cwd"),
+            Some(Value::Null) | None => false,
+            Some(_) => true,
+        }
+    }
+
+    /// The arguments; where the agent tells none, what it shows of the call.
+    pub(in crate::agent) fn input(&self) -> Value {
+        match &self.input {
+            Some(Value::Object(fields)) if !fields.is_empty() => return Value::Object(fields.clone()),
+            Some(Value::Object(_) | Value::Null) | None => {}
+            Some(other) => return other.clone(),
+        }
+        let mut shown = Map::new();
+        if !self.title.is_empty() {
+            shown.insert("title".to_owned(), self.title.as_str().into());
+        }
+        if !self.paths.is_empty() {
+            shown.insert("paths".to_owned(), json!(self.paths));
+        }
+        let diffs: Vec<_> = self.diffs().collect();
+        if !diffs.is_empty() {
+            shown.insert("diffs".to_owned(), json!(diffs));
+        }
+        Value::Object(shown)
+    }
+
+    /// What it changes in files, as far as the agent shows.
+    pub(in crate::agent) fn diffs(&self) -> impl Iterator<Item = &Value> {
+        self.content.iter().filter(|block| block.get("type").and_then(Value::as_str) == Some("diff"))
+    }
+
+    fn tell(&mut self, dialect: &dyn Dialect, events: &mut Vec<Event>) {
+        if self.state != State::Held {
+            return;
+        }
+        self.state = State::Told;
+        let Tool { name: tool_name, server, kind, input } = dialect.tool(self);
+        let tool_id = self.id.as_str().into();
+        events.push(Event::ToolUse(Box::new(ToolUse {
+            tool_id,
+            tool_name,
+            input,
+            kind,
+            server,
+            parent_tool_id: None,
+        })));
+    }
+
+    fn close(&mut self, dialect: &dyn Dialect, failed: bool, events: &mut Vec<Event>) {
+        let output = self.output_text();
+        let content = self.blocks();
+        self.end(dialect.failed(self, failed), output, content, events);
+    }
+
+    fn end(&mut self, is_error: Option<bool>, output: String, content: Option<Vec<Value>>, events: &mut Vec<Event>) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.state = State::Closed;
+        let tool_id = self.id.as_str().into();
+        events.push(Event::ToolResult(Box::new(ToolResult {
+            tool_id,
+            output,
+            is_error,
+            content,
+            parent_tool_id: None,
+        })));
+    }
+
+    /// What came of it, as text: what is shown, else what the tool gave, else which files were changed.
+    fn output_text(&self) -> String {
+        let texts: Vec<_> = self.inner().filter_map(|block| block.get("text")?.as_str()).collect();
+        if !texts.is_empty() {
+            return texts.join("\n");
+        }
+        if let Some(text) = self.output.as_ref().and_then(text_of) {
+            return text;
+        }
+        let paths: Vec<_> = self.diffs().filter_map(|diff| diff.get("path")?.as_str()).collect();
+        paths.join("\n")
+    }
+
+    /// What came of it beside text.
+    fn blocks(&self) -> Option<Vec<Value>> {
+        let media = self.inner().filter(|block| block.get("type").and_then(Value::as_str) != Some("text"));
+        let blocks: Vec<_> = media.chain(self.diffs()).cloned().collect();
+        (!blocks.is_empty()).then_some(blocks)
+    }
+
+    fn inner(&self) -> impl Iterator<Item = &Value> {
+        self.content.iter().filter_map(|block| block.get("content"))
+    }
+}
+
+/// The text of what a tool gave: as it is, or out of the field that agents put it in.
+fn text_of(output: &Value) -> Option<String> {
+    match output {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Object(fields) => {
+            let text = ["output", "formatted_output", "stdout", "error", "message"]
+                .iter()
+                .find_map(|name| fields.get(*name)?.as_str());
+            Some(text.map_or_else(|| output.to_string(), str::to_owned))
+        }
+        other => Some(other.to_string()),
+    }
+}
+
+/// `{"claudeCode": {"toolName": "Bash"}}` of claude-agent-acp 0.101.0.
+fn named_in_meta(meta: &Value) -> Option<String> {
+    meta.as_object()?.values().find_map(|inner| Some(inner.get("toolName")?.as_str()?.to_owned()))
+}
+
+/// Whether a title can be the name of a tool.
+fn is_name(title: &str) -> bool {
+    title.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// What ACP's word for a sort of work means.
+pub(in crate::agent) fn kind_of(kind: &str) -> ToolKind {
+    match kind {
+        "read" => ToolKind::Read,
+        "edit" | "delete" | "move" => ToolKind::Edit,
+        "search" => ToolKind::Search,
+        "execute" => ToolKind::Execute,
+        "fetch" => ToolKind::Fetch,
+        _ => ToolKind::Unclassified,
+    }
+}

@@ -1,0 +1,155 @@
+//! Gemini CLI's session form: ACP, by `gemini --acp`, as 0.61.0 speaks it.
+//!
+//! What it says of a tool call is a title: the tool's name stands in the call's id, and arguments are known of few tools.
+//! Tokens are told as a sum in which cached ones cannot be told apart, so no usage is told.
+
+use serde_json::{Value, json};
+
+use super::{failure, log, tools};
+use crate::agent::acp::dialect::Dialect;
+use crate::agent::acp::{Call, Tool, kind_of};
+use crate::agent::failure::Judgement;
+use crate::agent::mcp::Health;
+use crate::event::{Failure, ToolKind};
+use crate::protocol::{Action, ExitReport};
+use crate::request::{Prompt, PromptMode, RequestError};
+
+use super::unsupported;
+
+/// What it runs itself when a prompt begins with `/` or `$` and one of these. Whatever else begins so goes to the model.
+const COMMANDS: &[&str] = &["memory", "extensions", "init", "restore", "about", "help"];
+
+/// Pieces of an answer that are none of the model's.
+const MODE_UPDATES: &[&str] =
+    &["[MODE_UPDATE] default", "[MODE_UPDATE] autoEdit", "[MODE_UPDATE] yolo", "[MODE_UPDATE] plan"];
+
+/// How Gemini CLI speaks ACP.
+pub(super) struct Live {
+    servers: Health,
+    prompt_mode: PromptMode,
+}
+
+impl Live {
+    pub(super) fn new(servers: Health, prompt_mode: PromptMode) -> Self {
+        Self { servers, prompt_mode }
+    }
+}
+
+impl Dialect for Live {
+    fn agent(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn tool(&self, call: &Call) -> Tool {
+        let Some(name) = tool_name(&call.id) else {
+            let name = if call.kind.is_empty() { "tool" } else { call.kind.as_str() };
+            return Tool { name: name.to_owned(), server: None, kind: kind_of(&call.kind), input: call.input() };
+        };
+        let tool = tools::tool_use(&call.id, name, input(name, call), &self.servers.names);
+        // Tools that it discovers have names of which nothing is known.
+        let kind = if tool.kind == ToolKind::Unclassified { kind_of(&call.kind) } else { tool.kind };
+        Tool { name: tool.tool_name, server: tool.server, kind, input: tool.input }
+    }
+
+    /// A command that exits with an error is a success here, so nothing is said of one.
+    fn failed(&self, call: &Call, failed: bool) -> Option<bool> {
+        let unknown = !failed && tool_name(&call.id) == Some("run_shell_command");
+        (!unknown).then_some(failed)
+    }
+
+    fn is_noise(&self, text: &str) -> bool {
+        MODE_UPDATES.contains(&text)
+    }
+
+    /// A session that is loaded is first begun anew, in a file that has the minute in its name, and the first eight
+    /// characters of the id that was asked for. In the minute in which the session began that is its own file, whose
+    /// history is lost by it (`acp_load_same_minute`). With a space before the id the file is another one; the session is
+    /// looked for without it.
+    fn old_session(&self, id: &str) -> String {
+        format!(" {id}")
+    }
+
+    fn replays_late(&self) -> bool {
+        true
+    }
+
+    fn is_set_at_start(&self) -> bool {
+        true
+    }
+
+    fn owes_an_answer(&self) -> bool {
+        true
+    }
+
+    fn rank(&self, option: &str) -> u8 {
+        match option {
+            "proceed_always_and_save" => 2,
+            "proceed_always_server" => 1,
+            _ => 0,
+        }
+    }
+
+    fn check(&self, prompt: &Prompt) -> Result<(), RequestError> {
+        let text = prompt.text.trim();
+        let command = text.strip_prefix(['/', '$']).and_then(|rest| rest.split_whitespace().next());
+        match command.filter(|word| self.prompt_mode == PromptMode::Literal && COMMANDS.contains(word)) {
+            Some(word) => {
+                let why = format!("in a session that lives the CLI runs {word:?} itself; take mode exec");
+                Err(unsupported("this prompt literally", why))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn diagnostic(&mut self, line: &[u8], actions: &mut Vec<Action>) -> Option<Failure> {
+        let (server, error) = log::failed_server(std::str::from_utf8(line).ok()?)?;
+        self.servers.failed(server, "failed", &format!("did not start: {error}"), actions)
+    }
+
+    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+        Some(log::without(stderr))
+    }
+
+    fn of_exit(&self, exit: ExitReport<'_>) -> Option<Judgement> {
+        failure::of_exit(exit)
+    }
+}
+
+/// `NAME__ID`, where the id begins with the name unless the model gave it.
+fn tool_name(id: &str) -> Option<&str> {
+    let names = || id.match_indices("__").filter_map(|(at, _)| Some((id.get(..at)?, id.get(at + 2..)?)));
+    let said_twice = names().find(|(name, rest)| rest.starts_with(name));
+    said_twice.or_else(|| names().next()).map(|(name, _)| name).filter(|name| !name.is_empty())
+}
+
+/// The arguments, of tools whose title or content has them all; else what is shown.
+fn input(name: &str, call: &Call) -> Value {
+    let text = |diff: &Value, field: &str| diff.get(field).and_then(Value::as_str).map(str::to_owned);
+    let written = || {
+        let diff = call.diffs().next()?;
+        Some(json!({"file_path": text(diff, "path")?, "content": text(diff, "newText")?}))
+    };
+    match name {
+        "run_shell_command" if !call.title.is_empty() => json!({"command": call.title}),
+        "write_file" => written().unwrap_or_else(|| call.input()),
+        _ => call.input(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_tool_stands_in_its_id() {
+        for (id, name) in [
+            ("run_shell_command__run_shell_command_1795308238187_0", Some("run_shell_command")),
+            ("mcp_a__b_add__mcp_a__b_add_1795308238187_0", Some("mcp_a__b_add")),
+            ("read_file__call_7", Some("read_file")),
+            ("__x", None),
+            ("read_file-1795308238187-1", None),
+        ] {
+            assert_eq!(tool_name(id), name, "{id}");
+        }
+    }
+}
