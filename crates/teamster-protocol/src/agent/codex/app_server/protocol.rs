@@ -205,10 +205,17 @@ impl AppServer {
     /// There will be no thread.
     fn not_opened(&mut self, message: &str, actions: &mut Actions) {
         let (_, lacking) = message.split_once(failure::SERVERS_FAILED).unwrap_or_default();
+        let mut lacks = None;
         for (server, error) in lacking.split("; ").filter_map(|server| server.split_once(": ")) {
-            self.servers.failed(server, "failed", &format!("did not start: {error}"), actions);
+            let failure = self.servers.failed(server, "failed", &format!("did not start: {error}"), actions);
+            lacks = lacks.or(failure);
         }
-        self.lose(failure::of_call(message).into(), actions);
+        let outcome = match lacks {
+            // By the name that the request gave.
+            Some(failure) => Outcome { failure: Some(failure), ..Outcome::default() },
+            None => failure::of_call(message).into(),
+        };
+        self.lose(outcome, actions);
     }
 
     /// The turn that waits ends, and all that follow.
