@@ -85,9 +85,10 @@ pub(super) fn servers(request: &RunRequest, names: &Names) -> Result<Value, Requ
         };
         let timeout = timeout(name, server, request)?;
         set(&mut entry, "timeout", timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into()));
-        set(&mut entry, "includeTools", server.enabled_tools.as_ref().map(|tools| json!(tools)));
-        let disabled = Some(&server.disabled_tools).filter(|tools| !tools.is_empty());
-        set(&mut entry, "excludeTools", disabled.map(|tools| json!(tools)));
+        let tools = |tools: &[String]| tools.iter().map(|tool| once(tool)).collect::<Value>();
+        set(&mut entry, "includeTools", server.enabled_tools.as_deref().map(tools));
+        let disabled = Some(server.disabled_tools.as_slice()).filter(|tools| !tools.is_empty());
+        set(&mut entry, "excludeTools", disabled.map(tools));
         servers.insert(names.wire(name).to_owned(), entry);
     }
     Ok(Value::Object(servers))
