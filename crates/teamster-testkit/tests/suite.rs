@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use teamster::Registry;
+use teamster::agent::acp::Acp;
 use teamster::agent::{Agent, Plan};
 use teamster::launch::Launch;
 use teamster::protocol::{Action, Input, Protocol};
@@ -30,7 +31,9 @@ fn recorded(agent: &str) -> Vec<Vec<u8>> {
 
 #[test]
 fn our_own_agents_keep_what_agents_owe() {
-    let registry = Registry::default();
+    let mut registry = Registry::default();
+    // Without a program it is nobody.
+    registry.register(Acp::named("acp", "agent"));
     for name in registry.names() {
         let agent = registry.get(name).unwrap();
         let lines = recorded(name);

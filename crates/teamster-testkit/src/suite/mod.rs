@@ -52,7 +52,7 @@ pub struct Suite<'a> {
 impl<'a> Suite<'a> {
     /// A suite over this agent.
     pub fn new(agent: &'a dyn Agent) -> Self {
-        Self { agent, request: RunRequest::new("Say hello"), lines: Vec::new(), cases: 256 }
+        Self { agent, request: requests::placed(RunRequest::new("Say hello")), lines: Vec::new(), cases: 256 }
     }
 
     /// The request under which lines are read, where a plain one will not do.

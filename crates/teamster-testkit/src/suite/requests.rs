@@ -59,7 +59,7 @@ impl Case {
     }
 
     pub(super) fn request(&self) -> RunRequest {
-        let mut request = RunRequest::new(self.word(0));
+        let mut request = placed(RunRequest::new(self.word(0)));
         request.model = self.some(1);
         request.effort = self.some(2);
         request.system_prompt = self.some(3);
@@ -82,6 +82,12 @@ impl Case {
         }
         request
     }
+}
+
+/// As a runtime gives it to an agent: it says where the agent works.
+pub(super) fn placed(mut request: RunRequest) -> RunRequest {
+    request.cwd = Some("/home/dev/project".into());
+    request
 }
 
 /// Looks where the words of a request stand in its launch.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use teamster::event::{ErrorCode, Event, MessageId, WarningCode};
-use teamster::request::{Conversation, EvenAfter, Retries};
+use teamster::request::{Conversation, EvenAfter, Mode, Retries};
 use teamster::{Run, RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
@@ -232,6 +232,7 @@ async fn a_session_that_was_in_use_is_tried_again() {
         .line(json!({"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}));
     let mut request = request(&lab, 3, [busy, free]);
     request.conversation = Conversation::Resume(THREAD.into());
+    request.mode = Mode::Exec;
     let told = rest_of(&mut lab.runtime.run("codex", request).unwrap()).await;
     told.is_good("Hello");
     assert_eq!(told.warnings(&WarningCode::Retrying).len(), 1);
