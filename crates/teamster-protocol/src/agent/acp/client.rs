@@ -83,6 +83,8 @@ struct Turn {
     prompt: Option<Prompt>,
     introduced: bool,
     interrupted: bool,
+    /// The interrupt refused what the agent asked for.
+    refused: bool,
     mode: PermissionMode,
     cost_before: Option<f64>,
 }
@@ -514,6 +516,9 @@ impl Client {
     /// Whoever waits for leave has waited long enough.
     fn cancel_requests(&mut self, actions: &mut Actions) {
         for (id, asked) in self.dialog.take_all() {
+            if let Some(turn) = &mut self.turn {
+                turn.refused |= turn.interrupted;
+            }
             actions.push(Action::Withdraw(id));
             self.reply(&asked, &dialog::cancelled(), "interrupted", actions);
         }
@@ -537,8 +542,10 @@ impl Client {
     /// The agent has answered the prompt.
     fn ended(&mut self, answer: &PromptAnswer, actions: &mut Actions) {
         let stop = answer.stop_reason.as_deref().unwrap_or("end_turn");
-        // A turn that ended before it heard of it was not interrupted.
-        let interrupted = self.turn.as_ref().is_some_and(|turn| turn.interrupted) && stop == "cancelled";
+        // A turn that ended before it heard of it was not interrupted. (OpenCode 1.18.33 may end one by itself, and well, in the
+        // moment in which what it asked for is refused.)
+        let interrupted =
+            self.turn.as_ref().is_some_and(|turn| turn.interrupted && (stop == "cancelled" || turn.refused));
         let denied = !self.calls.denials.is_empty();
         let failed = |code, text: &str| Some(Failure::new(code, text));
         let (stop_reason, failure) = match stop {
@@ -679,7 +686,7 @@ fn interrupted_turn() -> Outcome {
 
 impl Turn {
     fn new(prompt: Prompt, mode: PermissionMode, cost_before: Option<f64>) -> Self {
-        Self { prompt: Some(prompt), introduced: false, interrupted: false, mode, cost_before }
+        Self { prompt: Some(prompt), introduced: false, interrupted: false, refused: false, mode, cost_before }
     }
 }
 
