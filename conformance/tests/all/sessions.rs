@@ -146,7 +146,12 @@ fn kill(pid: u32) -> Result<()> {
 #[tokio::test]
 async fn a_process_that_is_killed_between_turns_or_within_one_is_replaced_and_the_conversation_goes_on() -> Result<()> {
     for agent in warm() {
-        is_replaced(agent, if agent.name == "claude" { "--input-format" } else { "app-server" }).await?;
+        let argument = match agent.name {
+            "claude" => "--input-format",
+            "codex" => "app-server",
+            _ => "serve",
+        };
+        is_replaced(agent, argument).await?;
     }
     Ok(())
 }
