@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::ErrorCode;
-use teamster::request::ProjectTrust;
+use teamster::request::{Mode, ProjectTrust};
 use teamster_conformance::Lab;
 
 use crate::reply;
@@ -78,9 +78,10 @@ async fn a_variable_of_the_users_that_is_no_configuration_is_config() -> Result<
 }
 
 #[tokio::test]
-async fn a_schema_is_refused_before_anything_starts() -> Result<()> {
+async fn the_one_shot_form_refuses_a_schema_before_anything_starts() -> Result<()> {
     let lab = Lab::opencode(reply().text("Never.")).await?;
     let mut request = lab.request("Hello.");
+    request.mode = Mode::Exec;
     request.schema = Some(json!({"type": "object"}));
     let refused = lab.start(request).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(refused.contains("--schema"), "{refused}");

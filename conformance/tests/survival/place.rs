@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 use serde_json::json;
+use teamster::request::Mode;
 use teamster_testkit::fake::{Child, Script};
 use teamster_testkit::provider::Scenario;
 use tempfile::TempDir;
@@ -86,6 +87,14 @@ impl Place {
             Column::Real(agent) => Cli::Real(agent.reply().text(SAID).into()),
         };
         Fault::new(cli, SAID)
+    }
+
+    /// The same; on Codex in its one-shot form. By its app-server it needs no private file, and waits for answers to what it says.
+    pub(crate) fn answers_in_one_shot(&self) -> Fault {
+        match self.column {
+            Column::Real(agent) if agent.name == "codex" => self.answers().asking(|request| request.mode = Mode::Exec),
+            _ => self.answers(),
+        }
     }
 
     /// A CLI that says something and then runs a command that never ends.

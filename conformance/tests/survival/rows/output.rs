@@ -47,7 +47,7 @@ pub(super) fn rows() -> Vec<Row> {
             Column::Fake => scripted(begun().claude_text(SAID).claude_result_unterminated(SAID).exit(0)),
             // Each line is ended when the next one begins.
             Column::Real(_) => place
-                .answers()
+                .answers_in_one_shot()
                 .launched_by("\"$CLI\" \"$@\" | awk '{ printf \"%s%s\", before, $0; before = \"\\n\"; fflush() }'"),
         })
         .fake(success(10))

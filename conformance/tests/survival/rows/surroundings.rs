@@ -29,12 +29,12 @@ pub(super) fn rows() -> Vec<Row> {
             .on("gemini", error("SPAWN_FAILED", 20))
             .on("opencode", error("CLI_EXIT", 20)),
         Row::new("no_space", "no file may grow (`ulimit -f 0`)", |place| {
-            place.answers().host_after("trap '' XFSZ; ulimit -f 0").saying("")
+            place.answers_in_one_shot().host_after("trap '' XFSZ; ulimit -f 0").saying("")
         })
         .fake(error("SPAWN_FAILED", 5))
         .real(error("SPAWN_FAILED", 20)),
         Row::new("disk_full", "the disk is full where private files go", |place| {
-            place.answers().host_after(&disk::of_kib(place, 0, &["runtime", "tmp", "state"])).saying("")
+            place.answers_in_one_shot().host_after(&disk::of_kib(place, 0, &["runtime", "tmp", "state"])).saying("")
         })
         .fake(error("SPAWN_FAILED", 5))
         .real(error("SPAWN_FAILED", 20)),

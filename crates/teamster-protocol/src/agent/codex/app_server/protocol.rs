@@ -210,12 +210,9 @@ impl AppServer {
             let failure = self.servers.failed(server, "failed", &format!("did not start: {error}"), actions);
             lacks = lacks.or(failure);
         }
-        let outcome = match lacks {
-            // By the name that the request gave.
-            Some(failure) => Outcome { failure: Some(failure), ..Outcome::default() },
-            None => failure::of_call(message).into(),
-        };
-        self.lose(outcome, actions);
+        let told = Outcome::from(failure::of_call(message));
+        // By the name that the request gave.
+        self.lose(Outcome { failure: lacks.or(told.failure.clone()), ..told }, actions);
     }
 
     /// The turn that waits ends, and all that follow.
