@@ -4,7 +4,7 @@
 //! with line feeds, and what it changed is done to the user's own text.
 
 use serde_json::Value as Json;
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::data::Data;
 use super::{DocumentError, Entries, Format, Step, lines, shown};
@@ -186,28 +186,48 @@ fn restore(root: &mut Item, base: &Item, at: &[String], name: &str) {
         _ => parent.as_table_like().and_then(|table| table.get_key_value(name)),
     });
     let Some((key, item)) = own else { return };
-    let mut item = item.clone();
+    let (mut key, mut item) = (key.clone(), item.clone());
     match find_mut(root, at) {
         Some(Item::Table(table)) => {
             // Above ours may stand what the user wrote meanwhile.
             match (table.remove_entry(name), &mut item) {
-                (Some((_, Item::Table(ours))), Item::Table(own)) => *own.decor_mut() = ours.decor().clone(),
+                (Some((_, Item::Table(ours))), Item::Table(own)) => stand_below(own, ours.decor()),
                 (Some((above, _)), Item::Table(own)) if own.is_dotted() => {
                     if let Some((mut first, _)) = own.iter_mut().next() {
-                        *first.leaf_decor_mut() = above.leaf_decor().clone();
+                        join(above.leaf_decor(), first.leaf_decor_mut());
                     }
+                }
+                (Some((above, Item::Value(_))), Item::Value(_)) => {
+                    join(above.leaf_decor(), key.leaf_decor_mut());
                 }
                 _ => {}
             }
-            table.insert_formatted(key, item);
+            table.insert_formatted(&key, item);
         }
         Some(Item::Value(Value::InlineTable(table))) => {
             table.remove(name);
             if let Ok(value) = item.into_value() {
-                table.insert_formatted(key, value);
+                table.insert_formatted(&key, value);
             }
         }
         _ => {}
+    }
+}
+
+/// Has what the user wrote above ours stand above what stood there before, unless that is in it.
+fn join(above: &Decor, own: &mut Decor) {
+    let text = |decor: &Decor| decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
+    let (above, before) = (text(above), text(own));
+    own.set_prefix(if above.contains(before.trim()) { above } else { above + &before });
+}
+
+/// Has what stands above a header stand above this table's, or above the first one below where it has none.
+fn stand_below(table: &mut Table, above: &Decor) {
+    if !table.is_implicit() {
+        return join(above, table.decor_mut());
+    }
+    if let Some(below) = table.iter_mut().find_map(|(_, item)| item.as_table_mut()) {
+        stand_below(below, above);
     }
 }
 

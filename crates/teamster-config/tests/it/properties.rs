@@ -92,6 +92,19 @@ fn is_like(found: &str, wanted: &str) -> bool {
     sorted(found) == sorted(wanted)
 }
 
+#[test]
+fn a_comment_above_an_entry_that_took_the_place_of_the_users_survives() {
+    let value = serde_json::json!({"value": ""});
+    let ours: Entries = ["a.b", "user"].map(|name| (name.to_owned(), value.clone())).into();
+    for base in [
+        "mcp_servers.\"a.b\" = { command = 'c' }\nkey = 1\nmcp_servers.user.command = \"u\"\n",
+        "\n\n[mcp_servers.user.env]\nA = \"b\"\n\n",
+        "# a comment\nmcp_servers.user.command = \"u\"\n# another\n[table.inner]\nz = 1\n",
+    ] {
+        keeps_edits(Format::Toml, base, &ours).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
