@@ -1,6 +1,6 @@
 //! Any agent that speaks the Agent Client Protocol (ACP), version 1, over its standard streams.
 //!
-//! A run is one turn of a session. What is particular to an agent of ours is its [`dialect`]; of another nothing is known but
+//! A run is one turn of a session. What is particular to an agent of ours is its `dialect`; of another nothing is known but
 //! what it says of itself, and what the protocol leaves to the agent is promised of none: what needs leave, what a mode
 //! allows, what a slash at the beginning of a prompt does.
 

@@ -1,6 +1,6 @@
 //! OpenCode, as seen in version 1.18.33.
 //!
-//! A run or a session is driven by the CLI's own server ([`serve`]), which tells what happens as it happens. In `mode: exec`,
+//! A run or a session is driven by the CLI's own server (`serve`), which tells what happens as it happens. In `mode: exec`,
 //! with arguments of the caller's, which are those of `opencode run`, and where its background is kept, a run is one `opencode run --format json`: the
 //! prompt goes to standard input, and each line tells one part of the answer when it is whole. Either way, what the
 //! request asks for goes to an agent configuration of its own, named `teamster`, which is laid over the user's in the
