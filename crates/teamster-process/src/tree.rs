@@ -139,7 +139,7 @@ impl ProcessTree {
         Kin::of(self.keeper, self.mark.name().to_owned()).alive().iter().map(Survivor::from).collect()
     }
 
-    /// How many bytes of memory its members hold, shared ones counted for each; 0 on macOS, where it is not told. It takes as long
+    /// How many bytes of memory its members hold, shared ones counted for each. It takes as long
     /// as [`alive`](Self::alive).
     pub fn memory(&self) -> u64 {
         let alive = Kin::of(self.keeper, self.mark.name().to_owned()).alive();

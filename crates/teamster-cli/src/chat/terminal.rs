@@ -1,12 +1,10 @@
 //! The terminal's own settings, and what is typed while the agent works.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeReader, PipeWriter};
 use std::thread::JoinHandle;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::stdio::stdin;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
@@ -62,14 +60,14 @@ pub(super) struct Listening<'a> {
     terminal: &'a Terminal,
     /// As many as a person types.
     lines: mpsc::UnboundedReceiver<String>,
-    stop: Option<OwnedFd>,
+    stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl<'a> Listening<'a> {
     pub(super) fn to(terminal: &'a Terminal) -> io::Result<Self> {
         let (sender, lines) = mpsc::unbounded_channel();
-        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stopped, stop) = io::pipe()?;
         let thread = std::thread::Builder::new().name("typed".to_owned()).spawn(move || listen(&stopped, &sender))?;
         terminal.hush();
         Ok(Self { terminal, lines, stop: Some(stop), thread: Some(thread) })
@@ -106,7 +104,7 @@ impl Drop for Listening<'_> {
 }
 
 /// Reads whole lines, which is what a terminal gives, until it is stopped.
-fn listen(stopped: &OwnedFd, lines: &mpsc::UnboundedSender<String>) {
+fn listen(stopped: &PipeReader, lines: &mpsc::UnboundedSender<String>) {
     let stdin = stdin();
     let mut buffer = vec![0; 4096];
     loop {

@@ -187,10 +187,9 @@ fn or_exit(played: io::Result<()>) {
 }
 
 fn spawn(child: &Child) -> io::Result<()> {
-    let (mut told, tells) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map(|(read, write)| (File::from(read), write))?;
+    let (mut told, tells) = io::pipe()?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.env(SCRIPT_ENV, child.script.to_json()).env(CHILD_ENV, "group").stdin(Stdio::from(tells));
+    command.env(SCRIPT_ENV, child.script.to_json()).env(CHILD_ENV, "group").stdin(tells);
     if !child.holds_stdout {
         command.stdout(Stdio::null());
     }

@@ -79,13 +79,25 @@ fn text(bytes: &[libc::c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The environment of a process; nothing if it may not be read, as that of programs of the system.
-#[expect(unsafe_code, reason = "no safe call reads an environment")]
-/// Not told here: 0.
-pub(crate) fn resident(_pid: i32) -> u64 {
-    0
+/// The memory of a process that stands in RAM, in bytes; 0 of one that is gone or not this user's.
+#[expect(unsafe_code, reason = "no safe call tells the memory of another process")]
+pub(crate) fn resident(pid: i32) -> u64 {
+    let mut info = MaybeUninit::<libc::proc_taskinfo>::zeroed();
+    let Ok(size) = c_int::try_from(size_of_val(&info)) else {
+        return 0;
+    };
+    // SAFETY: the buffer is one of this structure, has its size, and lives longer than the call.
+    let filled =
+        unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDTASKINFO, 0, info.as_mut_ptr().cast::<c_void>(), size) };
+    if filled != size {
+        return 0;
+    }
+    // SAFETY: it is filled, and before it was all zeros, which are numbers too.
+    unsafe { info.assume_init() }.pti_resident_size
 }
 
+/// The environment of a process; nothing if it may not be read, as that of programs of the system.
+#[expect(unsafe_code, reason = "no safe call reads an environment")]
 pub(crate) fn environ(pid: i32) -> Vec<u8> {
     let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];
     let mut bytes = vec![0_u8; ARGUMENTS_BYTES];
