@@ -106,7 +106,7 @@ fn completed() -> Value {
     json!({"type": "turn.completed", "usage": usage})
 }
 
-/// For the one-shot form; the other one has tests of its own (`app_server.rs`).
+/// For the one-shot form; the other one has tests of its own (`app_server`).
 fn exec() -> RunRequest {
     let mut request = RunRequest::new("x");
     request.mode = Mode::Exec;

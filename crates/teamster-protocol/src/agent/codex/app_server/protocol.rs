@@ -4,6 +4,7 @@
 //! another turn or thread is not told; every request of the app-server is answered.
 
 mod dialog;
+mod notifications;
 mod turns;
 
 use std::collections::HashSet;
@@ -14,22 +15,17 @@ use serde_json::{Value, json};
 
 use super::super::thread::Expected;
 use super::super::{failure, notices};
+use super::Speech;
 use super::approvals::Dialog;
 use super::opening::{Opening, Step};
 use super::tally::Tally;
-use super::turn::{Stage, Turn, Voice};
-use super::wire::{
-    DeltaLine, ErrorLine, ItemLine, LimitsLine, ListAnswer, NoticeLine, Origin, PlanLine, ReadAnswer, ReroutedLine,
-    ServerLine, ThreadAnswer, TurnLine, UsageLine,
-};
-use super::{Speech, limits};
+use super::turn::{Stage, Turn};
+use super::wire::{ListAnswer, Origin, ReadAnswer, ThreadAnswer, TurnLine};
 use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
-use crate::event::{
-    ErrorCode, Event, Failure, Init, PermissionDenial, SessionId, SteerId, UsageScope, UsageSoFar, Warning, WarningCode,
-};
+use crate::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use crate::request::{OutputMode, RunRequest};
 
@@ -230,131 +226,11 @@ impl AppServer {
         }
     }
 
-    fn notified(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
-        match method {
-            "turn/started" | "turn/completed" => {
-                let origin: Origin<'_> = parse(params)?;
-                let turn = parse::<TurnLine>(params)?.turn;
-                let is_ours = self.is_of_thread(&origin)
-                    && self.turn.as_ref().is_some_and(|ours| ours.id().is_none_or(|id| id == turn.id));
-                match method {
-                    _ if !is_ours => actions.push(Action::Alive),
-                    "turn/started" => self.turn_started(turn.id, actions),
-                    _ => self.turn_completed(turn, actions),
-                }
-            }
-            "error" => self.error(parse(params)?, &parse(params)?, actions),
-            "thread/tokenUsage/updated" => {
-                let origin: Origin<'_> = parse(params)?;
-                let usage = self.is_of_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
-                let is_of_turn = self.turn.as_ref().is_some_and(|turn| turn.id() == origin.turn_id.as_deref());
-                let used = match usage {
-                    Some(usage) if is_of_turn => self.tally.count(&usage.token_usage),
-                    Some(usage) => {
-                        self.tally.recall(&usage.token_usage);
-                        None
-                    }
-                    None => None,
-                };
-                actions.push(used.map_or(Action::Alive, |usage| {
-                    Action::Emit(Event::Usage(UsageSoFar { usage, scope: UsageScope::Run }))
-                }));
-            }
-            "mcpServer/startupStatus/updated" => self.server(&parse(params)?, actions),
-            "warning" | "guardianWarning" | "configWarning" | "deprecationNotice" => {
-                self.notice(parse(params)?, actions);
-            }
-            "model/rerouted" => {
-                let line: ReroutedLine = parse(params)?;
-                let text = format!("{} answers instead of {}", line.to_model, line.from_model);
-                actions.push(Action::Emit(Warning::new(WarningCode::ModelFallback, text).into()));
-            }
-            "account/rateLimits/updated" => {
-                let limit = limits::of(&parse::<LimitsLine>(params)?.rate_limits);
-                actions.push(limit.map_or(Action::Alive, |limit| Action::Emit(Event::RateLimit(Box::new(limit)))));
-            }
-            "serverRequest/resolved" => self.resolved(&parse(params)?, actions),
-            _ if method.starts_with("item/") || method == "turn/plan/updated" => {
-                return self.in_turn(method, params, actions);
-            }
-            _ => actions.push(Action::Alive),
-        }
-        Ok(())
-    }
-
-    /// What happens in a turn.
-    fn in_turn(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
-        let origin: Origin<'_> = parse(params)?;
-        let is_ours = self.is_of_thread(&origin);
-        let names = &self.servers.names;
-        let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
-        let Some(turn) = turn else {
-            actions.push(Action::Alive);
-            return Ok(());
-        };
-        match method {
-            "item/started" => return turn.item_started(parse::<ItemLine<'_>>(params)?.item, names, actions),
-            "item/completed" => return turn.item_completed(parse::<ItemLine<'_>>(params)?.item, names, actions),
-            "item/agentMessage/delta" if !self.whole_messages => {
-                turn.delta(Voice::Text, &parse::<DeltaLine<'_>>(params)?, actions);
-            }
-            // What the model thinks behind its summary is not shown, nor is it by `exec`.
-            "item/reasoning/summaryTextDelta" if !self.whole_messages => {
-                turn.delta(Voice::Thinking, &parse::<DeltaLine<'_>>(params)?, actions);
-            }
-            "turn/plan/updated" => turn.plan(parse::<PlanLine>(params)?, actions),
-            _ => actions.push(Action::Alive),
-        }
-        Ok(())
-    }
-
     fn is_of_thread(&self, origin: &Origin<'_>) -> bool {
         match (&self.link, &origin.thread_id) {
             (Link::Open(thread), Some(id)) => thread.id == **id,
             _ => false,
         }
-    }
-
-    /// Not the end: what ends a turn says itself once more in `turn/completed`.
-    fn error(&mut self, line: ErrorLine, origin: &Origin<'_>, actions: &mut Actions) {
-        let is_ours = self.is_of_thread(origin);
-        let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
-        let Some(turn) = turn else { return actions.push(Action::Alive) };
-        if line.will_retry {
-            turn.retract(actions);
-        }
-        let message = match line.error.additional_details {
-            Some(details) if line.will_retry => format!("{} ({details})", line.error.message),
-            _ => line.error.message,
-        };
-        match notices::reconnecting(&message).filter(|_| line.will_retry) {
-            Some(warning) => actions.push(Action::Emit(warning.into())),
-            None => actions.push(Action::Alive),
-        }
-        turn.error = Some(message);
-    }
-
-    fn server(&mut self, line: &ServerLine, actions: &mut Actions) {
-        if line.status != "failed" {
-            return actions.push(Action::Alive);
-        }
-        let reason = format!("did not start: {}", line.error.as_deref().unwrap_or("the agent does not say why"));
-        if let Some(failure) = self.servers.failed(&line.name, "failed", &reason, actions) {
-            self.lose(Outcome { failure: Some(failure), ..Outcome::default() }, actions);
-        }
-    }
-
-    fn notice(&mut self, line: NoticeLine, actions: &mut Actions) {
-        let mut message = line.message.or(line.summary).unwrap_or_default();
-        if let Some(details) = line.details {
-            message.extend(["\n", &details]);
-        }
-        // Many come again with each turn, and some twice.
-        actions.push(if notices::is_told_by_no_other_form(&message) || !self.notices.insert(message.clone()) {
-            Action::Alive
-        } else {
-            Action::Emit(notices::of_item(&message).into())
-        });
     }
 
     fn diagnostic(&mut self, line: &[u8]) {
