@@ -1,0 +1,99 @@
+//! What the agent asks of us: leave for a call, which is answered by the mode, by the caller, or by the turn's end.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Actions, Client, emit, warning};
+use crate::agent::acp::dialog::{self, Asked, Reply};
+use crate::agent::acp::wire::PermissionParams;
+use crate::agent::rpc::METHOD_NOT_FOUND;
+use crate::event::{Event, PermissionRequest, WarningCode};
+use crate::protocol::Action;
+use crate::request::{Answer, PermissionMode};
+
+impl Client {
+    pub(super) fn asked(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
+        if method != "session/request_permission" {
+            let text = format!("Teamster does not serve {method}");
+            actions.push(Action::Write(self.caller.refuse(&id, METHOD_NOT_FOUND, &text)));
+            return actions.push(Action::Alive);
+        }
+        let params: PermissionParams = serde_json::from_str(params.get()).unwrap_or_default();
+        let PermissionParams { options, tool_call } = params;
+        let call = tool_call.tool_call_id.clone();
+        let asked = Asked::new(id, call.clone(), options);
+        let turn = self.turn.as_ref().filter(|turn| turn.prompt.is_none() && !turn.interrupted);
+        let Some(mode) = turn.map(|turn| turn.mode) else {
+            return self.reply(&asked, &dialog::cancelled(), "interrupted", actions);
+        };
+        let kind = tool_call.kind.clone();
+        let mut events = Vec::new();
+        self.speech.pause(&mut events);
+        let tool = self.calls.ask(tool_call, &*self.dialect, &mut events);
+        emit(events, actions);
+        let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
+        let kind = kind.unwrap_or_default();
+        match dialog::by_mode(mode, &kind) {
+            // Everything is allowed: more than this once, too, where there is no other way.
+            Some(answer @ Answer::Allow { .. })
+                if mode == PermissionMode::Full && !self.reply_to(&asked, &answer).allows =>
+            {
+                self.reply_with(&asked, &Answer::AllowAlways, actions);
+            }
+            Some(answer) => self.reply_with(&asked, &answer, actions),
+            None if !self.is_session => {
+                let why = Some("This run cannot ask for permission.".to_owned());
+                self.reply_with(&asked, &Answer::Deny { message: why }, actions);
+            }
+            None => {
+                let options = asked.options();
+                let request_id = self.dialog.wait(asked);
+                actions.push(Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
+                    request_id,
+                    tool_id: Some(call.as_str().into()),
+                    tool_name: tool.name,
+                    input: tool.input,
+                    options,
+                }))));
+            }
+        }
+    }
+
+    pub(super) fn reply_with(&mut self, asked: &Asked, answer: &Answer, actions: &mut Actions) {
+        if let Answer::Allow { input: Some(_) } = answer {
+            let text = "the agent cannot call a tool with other arguments than its own: the call was denied";
+            actions.push(warning(WarningCode::OptionIgnored, text.to_owned()));
+        }
+        let reply = self.reply_to(asked, answer);
+        let why = match answer {
+            Answer::Deny { message: Some(message) } => message,
+            _ => "The user said no.",
+        };
+        self.reply(asked, &reply, why, actions);
+    }
+
+    fn reply_to(&self, asked: &Asked, answer: &Answer) -> Reply {
+        asked.reply(answer, |option| self.dialect.rank(option))
+    }
+
+    /// Answers a request of the agent. After a denial nothing may ever come of the call, so its end is told here.
+    pub(super) fn reply(&mut self, asked: &Asked, reply: &Reply, why: &str, actions: &mut Actions) {
+        actions.push(Action::Write(self.caller.answer(&asked.id, &reply.result)));
+        if !reply.allows && self.turn.is_some() {
+            let mut events = Vec::new();
+            self.calls.deny(&asked.call, why, &*self.dialect, &mut events);
+            emit(events, actions);
+        }
+    }
+
+    /// Whoever waits for leave has waited long enough.
+    pub(super) fn cancel_requests(&mut self, actions: &mut Actions) {
+        for (id, asked) in self.dialog.take_all() {
+            if let Some(turn) = &mut self.turn {
+                turn.refused |= turn.interrupted;
+            }
+            actions.push(Action::Withdraw(id));
+            self.reply(&asked, &dialog::cancelled(), "interrupted", actions);
+        }
+    }
+}
