@@ -24,22 +24,25 @@ pub struct StdinWriter {
     pipe: Option<pipe::Sender>,
     queue: VecDeque<Bytes>,
     closing: bool,
-    /// Something was pushed that the pipe did not take, and never will.
-    lost: bool,
+    /// Bytes that were pushed.
+    pushed: u64,
+    /// Bytes that the pipe took.
+    taken: u64,
+    /// Bytes that were read, once nothing more is written.
+    read: Option<u64>,
 }
 
 impl StdinWriter {
     /// A writer to `pipe`; with `None` it is closed from the beginning.
     pub fn new(pipe: Option<pipe::Sender>) -> Self {
-        Self { pipe, queue: VecDeque::new(), closing: false, lost: false }
+        Self { pipe, queue: VecDeque::new(), closing: false, pushed: 0, taken: 0, read: None }
     }
 
     /// Adds bytes to what is to be written. They are dropped if the input is closed already.
     pub fn push(&mut self, bytes: Bytes) {
+        self.pushed += bytes.len() as u64;
         if self.pipe.is_some() && !self.closing && !bytes.is_empty() {
             self.queue.push_back(bytes);
-        } else {
-            self.lost |= !bytes.is_empty();
         }
     }
 
@@ -59,9 +62,16 @@ impl StdinWriter {
         self.pipe.is_none()
     }
 
-    /// Whether the pipe has taken everything that was pushed. What it took the program may not have read.
-    pub fn has_written_all(&self) -> bool {
-        self.queue.is_empty() && !self.lost
+    /// How many bytes were pushed so far.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many bytes of what was pushed the program may have read. Once it has exited these are those that it did read,
+    /// where the system tells (Linux does); elsewhere all that the pipe took.
+    pub fn read_at_most(&self) -> u64 {
+        self.read
+            .unwrap_or_else(|| self.pipe.as_ref().map_or(self.taken, |pipe| self.taken.saturating_sub(unread(pipe))))
     }
 
     /// How many bytes wait to be written.
@@ -76,12 +86,15 @@ impl StdinWriter {
         while let (Some(pipe), Some(front)) = (&mut self.pipe, self.queue.front_mut()) {
             // Nothing is awaited between a write and its entry in the queue.
             match pipe.write(front).await {
-                Ok(count) => front.advance(count),
+                Ok(count) => {
+                    front.advance(count);
+                    self.taken += count as u64;
+                }
                 Err(source) => {
                     let unwritten = self.pending();
+                    self.read = Some(self.read_at_most());
                     self.pipe = None;
                     self.queue.clear();
-                    self.lost = true;
                     return Err(StdinClosed { unwritten, source });
                 }
             }
@@ -102,11 +115,16 @@ impl StdinWriter {
 
 impl fmt::Debug for StdinWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pipe, queue: _, closing, lost: _ } = self;
+        let Self { pipe, queue: _, closing, pushed: _, taken: _, read: _ } = self;
         f.debug_struct("StdinWriter")
             .field("pipe", pipe)
             .field("pending", &self.pending())
             .field("closing", closing)
             .finish()
     }
+}
+
+/// How many bytes wait in a pipe. It holds them for as long as one of its ends is open.
+fn unread(pipe: &pipe::Sender) -> u64 {
+    rustix::io::ioctl_fionread(pipe).unwrap_or(0)
 }

@@ -224,7 +224,7 @@ pub trait Protocol: Send {
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>);
 
     /// Whether the agent says something at once when it has taken a prompt. Of one that says nothing before its model does nobody
-    /// knows, when its process dies, whether it has worked on the prompt: it is not sent again.
+    /// knows, when its process dies, whether it has worked on a prompt that it read: that is not sent again.
     fn acknowledges(&self) -> bool {
         true
     }

@@ -109,3 +109,24 @@ async fn the_end_of_the_output_is_told_by_both_ways_of_reading() {
     assert_eq!(stdout.fill_now().unwrap(), Some(0));
     assert_eq!(stdout.fill().await.unwrap(), 0);
 }
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn what_a_program_has_read_of_its_input_is_known_after_its_end() {
+    let (tree, mut stdin, mut stdout) = start_with_stdin("IFS= read -r line; echo \"$line\"; read -r other").await;
+    stdin.push(Bytes::from_static(b"one\n"));
+    stdin.flush().await.unwrap();
+    while stdout.next().is_none() {
+        assert!(tokio::time::timeout(BOUND, stdout.fill()).await.unwrap().unwrap() > 0);
+    }
+    assert_eq!((stdin.pushed(), stdin.read_at_most()), (4, 4));
+    // The shell reads a pipe byte by byte, up to the line's end.
+    stdin.push(Bytes::from_static(b"two\nthree\n"));
+    stdin.flush().await.unwrap();
+    assert!(tree.exited().await.success());
+    assert_eq!((stdin.pushed(), stdin.read_at_most()), (14, 8));
+    // It stays so when the pipe is known to be closed.
+    stdin.push(Bytes::from_static(b"four\n"));
+    assert!(stdin.flush().await.is_err());
+    assert_eq!((stdin.pushed(), stdin.read_at_most()), (19, 8));
+}

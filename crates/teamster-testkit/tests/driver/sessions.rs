@@ -1,5 +1,6 @@
 //! Sessions: one process, many turns, and what becomes of them when something goes wrong.
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
 use teamster::request::Answer;
@@ -7,7 +8,7 @@ use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session}
 use teamster_testkit::fake::Script;
 
 use crate::lab::{
-    INTERRUPT, LONG, Lab, SHORT, bounded, eventually, is_alive, is_text, read_until, rest_after, rest_of,
+    INTERRUPT, LONG, Lab, SHORT, bounded, eventually, is_alive, is_text, read_until, rest_after, rest_of, state,
 };
 
 /// A turn of the fake agent: it hears this, and says that.
@@ -186,6 +187,52 @@ async fn a_prompt_that_comes_while_the_process_ends_is_not_lost() {
         rest_of(&mut two).await.is_good("2");
         close(&lab, session).await;
     }
+}
+
+#[tokio::test]
+async fn a_prompt_that_a_dying_process_has_not_read_goes_to_the_next_one() {
+    let lab = Lab::new();
+    let result = |id: u64, result: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    let opens = agent(&lab)
+        .await_line("initialize")
+        .line(result(1, json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}})))
+        .await_line("session/")
+        .line(result(2, json!({"sessionId": "s"})));
+    let says = |text: &str| {
+        let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+        let params = json!({"sessionId": "s", "update": update});
+        Script::new()
+            .await_line("session/prompt")
+            .line(json!({"jsonrpc": "2.0", "method": "session/update", "params": params}))
+            .line(result(3, json!({"stopReason": "end_turn"})))
+            .read_to_end()
+    };
+    let scripts = [opens.clone().then(says("1")), opens.then(says("2"))];
+    let session = lab.runtime.open("acp", frame(&lab, &Script::new().in_turn(&lab.path("starts"), scripts))).unwrap();
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    let pid = lab.pid("agent").await;
+    let number = Pid::from_raw(pid.cast_signed()).unwrap();
+    // One that is halted takes nothing more, as one that is being killed.
+    kill_process(number, Signal::STOP).unwrap();
+    eventually("all of it has halted", || threads(pid).iter().all(|state| *state == 'T')).await;
+    let mut two = session.send("two").unwrap();
+    eventually("the prompt has been written", || unread(pid) > 0).await;
+    kill_process(number, Signal::KILL).unwrap();
+    let told = rest_of(&mut two).await;
+    told.is_good("2");
+    assert_eq!(told.warnings(&WarningCode::SessionReopened).len(), 1);
+    close(&lab, session).await;
+}
+
+/// The letters of the states of a process's threads.
+fn threads(pid: u32) -> Vec<char> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    tasks.map(|task| state(task.unwrap().file_name().to_str().unwrap().parse().unwrap()).unwrap()).collect()
+}
+
+/// How many bytes wait in a process's stdin.
+fn unread(pid: u32) -> u64 {
+    rustix::io::ioctl_fionread(std::fs::File::open(format!("/proc/{pid}/fd/0")).unwrap()).unwrap()
 }
 
 #[tokio::test]

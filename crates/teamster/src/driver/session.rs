@@ -213,6 +213,7 @@ impl SessionJob {
             }
             let send = [Input::Command(Command::Send(prompt))];
             let inputs: &[_] = if begun { &[] } else { &send };
+            let before = process.link.stdin.pushed();
             let seen = attend(&mut process, inputs, story, &limits, outlet, Some(&mut self.desk), Instant::now()).await;
             if seen.lives {
                 let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
@@ -226,8 +227,8 @@ impl SessionJob {
                 return ended;
             }
             *lost = true;
-            // It was gone when the prompt came, and that was not known yet.
-            let untaken = story.protocol.acknowledges() || !process.link.stdin.has_written_all();
+            // It was gone when the prompt came, and that was not known yet: of what was written in this turn it read nothing.
+            let untaken = story.protocol.acknowledges() || process.link.stdin.read_at_most() <= before;
             let unheard = waited && untaken && !story.heard && seen.cause.is_none();
             let mut ended = process.end(seen, story, &limits).await;
             if !unheard {
