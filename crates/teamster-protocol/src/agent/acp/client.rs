@@ -24,7 +24,9 @@ use crate::agent::line;
 use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::event::{ErrorCode, Event, Failure, SessionId, Warning, WarningCode};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, Protocol};
-use crate::request::{Conversation, McpServer, OutputMode, PermissionMode, Prompt, RequestError, RunRequest};
+use crate::request::{
+    Conversation, McpServer, OutputMode, PermissionMode, Prompt, RequestError, RunRequest, ToolRules,
+};
 
 type Actions = Vec<Action>;
 
@@ -46,6 +48,8 @@ pub(in crate::agent) struct Client {
     speech: Speech,
     calls: Calls,
     dialog: Dialog,
+    /// What they deny is denied in every mode.
+    rules: ToolRules,
     /// US dollars so far, as the agent tells.
     cost: Option<f64>,
     /// US dollars before the first turn.
@@ -127,6 +131,7 @@ impl Client {
         for (name, server) in &servers {
             ask::check_mcp_server(dialect.agent(), name, server)?;
         }
+        let rules = ToolRules::read(&request.permissions, Some(&cwd))?;
         let prompt = Prompt { text: request.prompt.clone(), attachments: request.attachments.clone() };
         if !is_session {
             dialect.check(&prompt)?;
@@ -155,6 +160,7 @@ impl Client {
             speech: Speech::new(request.output == OutputMode::Messages),
             calls: Calls::default(),
             dialog: Dialog::default(),
+            rules,
             cost: None,
             cost_before: cost,
         })

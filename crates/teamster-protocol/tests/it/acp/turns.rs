@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_protocol::agent::gemini::Gemini;
 use teamster_protocol::event::{Event, StopReason};
 use teamster_protocol::protocol::{Command, Input};
-use teamster_protocol::request::{Answer, PromptMode};
+use teamster_protocol::request::{Answer, PermissionMode, PromptMode};
 
 use super::{Played, frame, selected};
 
@@ -98,6 +98,30 @@ fn a_call_is_told_once_and_has_one_result_whatever_is_said_of_it_and_when() {
     played.update(&begun);
     played.answer(&json!({"stopReason": "end_turn"}));
     assert_eq!(kinds(&played), [r#"use bash {"cwd":"/"}"#], "it never began, and is told all the same");
+}
+
+#[test]
+fn a_deny_rule_wins_over_what_the_mode_allows() {
+    for (mode, kind) in [(PermissionMode::Full, "edit"), (PermissionMode::Edit, "edit"), (PermissionMode::Ask, "read")]
+    {
+        for (rule, denies) in [(kind, true), ("execute", false)] {
+            let mut frame = frame();
+            frame.permissions.mode = mode;
+            frame.permissions.deny = vec![rule.to_owned()];
+            let mut played = Played::of(&Gemini, &frame);
+            played.welcome(&json!({}));
+            played.answer(&json!({"sessionId": "s"}));
+            played.send("Go.");
+            played.ask(3, kind);
+            let asks = !denies && mode == PermissionMode::Ask;
+            assert_eq!(played.requests().len(), usize::from(asks), "{mode:?} {rule}");
+            let replies: Vec<_> = played.reply(3).iter().map(|reply| reply["result"].clone()).collect();
+            let expected = if asks { vec![] } else { vec![selected(if denies { "no" } else { "yes" })] };
+            assert_eq!(replies, expected, "{mode:?} {rule}");
+            let told = |event: &Event| matches!(event, Event::ToolResult(result) if result.output.contains(&format!("rule {rule}")));
+            assert_eq!(played.events.iter().any(told), denies, "{mode:?} {rule}");
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::agent::acp::wire::PermissionParams;
 use crate::agent::rpc::METHOD_NOT_FOUND;
 use crate::event::{Event, PermissionRequest, WarningCode};
 use crate::protocol::Action;
-use crate::request::{Answer, PermissionMode};
+use crate::request::{Answer, PermissionMode, Verdict};
 
 impl Client {
     pub(super) fn asked(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
@@ -32,6 +32,10 @@ impl Client {
         let tool = self.calls.ask(tool_call, &*self.dialect, &mut events);
         emit(events, actions);
         let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
+        if let Some(Verdict::Deny { rule }) = self.rules.verdict(mode, &tool.name, &tool.input) {
+            let message = Some(format!("It is denied by the rule {rule}."));
+            return self.reply_with(&asked, &Answer::Deny { message }, actions);
+        }
         let kind = kind.unwrap_or_default();
         match dialog::by_mode(mode, &kind) {
             // Everything is allowed: more than this once, too, where there is no other way.
