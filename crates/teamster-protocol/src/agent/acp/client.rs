@@ -10,9 +10,11 @@ mod updates;
 
 use std::path::PathBuf;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use self::turns::failed_turn;
 use super::calls::Calls;
 use super::dialect::Dialect;
 use super::dialog::Dialog;
@@ -175,7 +177,7 @@ impl Client {
             Message::Request { id, method, params } => self.asked(id, &method, params, actions),
             Message::Notification { method, params } => self.told(&method, params, actions)?,
             Message::Answer { id, outcome } => match self.caller.answered(&id) {
-                Some(purpose) => self.answered(purpose, outcome, actions)?,
+                Some(purpose) => self.answered(purpose, outcome, actions),
                 // Of somebody else, or said twice.
                 None => actions.push(Action::Alive),
             },
@@ -183,12 +185,7 @@ impl Client {
         Ok(())
     }
 
-    fn answered(
-        &mut self,
-        purpose: Purpose,
-        outcome: Result<&RawValue, RpcError>,
-        actions: &mut Actions,
-    ) -> serde_json::Result<()> {
+    fn answered(&mut self, purpose: Purpose, outcome: Result<&RawValue, RpcError>, actions: &mut Actions) {
         if !matches!(purpose, Purpose::Prompt) {
             actions.push(Action::Alive);
         }
@@ -196,9 +193,18 @@ impl Client {
             self.settling = self.settling.saturating_sub(1);
         }
         match (purpose, outcome) {
-            (Purpose::Initialize, Ok(result)) => self.welcomed(serde_json::from_str(result.get())?, actions),
-            (Purpose::Open { old }, Ok(result)) => self.opened(old, serde_json::from_str(result.get())?, actions),
-            (Purpose::Prompt, Ok(result)) => self.ended(&serde_json::from_str(result.get())?, actions),
+            (Purpose::Initialize, Ok(result)) => match fields(result) {
+                Ok(welcome) => self.welcomed(welcome, actions),
+                Err(error) => self.refuse(unreadable("initialize", &error), actions),
+            },
+            (Purpose::Open { old }, Ok(result)) => match fields(result) {
+                Ok(opened) => self.opened(old, opened, actions),
+                Err(error) => self.refuse(unreadable("a session", &error), actions),
+            },
+            (Purpose::Prompt, Ok(result)) => match fields(result) {
+                Ok(answer) => self.ended(&answer, actions),
+                Err(error) => self.end_turn(Box::new(failed_turn(unreadable("the prompt", &error))), actions),
+            },
             (Purpose::Prompt, Err(error)) => self.failed(&error, actions),
             (Purpose::SetModel, Err(error)) => {
                 let why = failure::of_answer("the model", &error).failure.message;
@@ -211,7 +217,6 @@ impl Client {
             (Purpose::Set(_) | Purpose::SetModel | Purpose::Fence, _) => {}
         }
         self.go_on(actions);
-        Ok(())
     }
 
     fn set(&mut self, purpose: Purpose, (method, mut params): Setting, actions: &mut Actions) {
@@ -260,10 +265,7 @@ impl Client {
             Ok(Some(setting)) => self.set(Purpose::Set("the permission mode"), setting, actions),
             Ok(None) => {}
             Err(why) => {
-                self.phase = Phase::Refused(Box::new(Outcome {
-                    failure: Some(Failure::new(ErrorCode::InvalidRequest, why)),
-                    ..Outcome::default()
-                }));
+                self.phase = Phase::Refused(Box::new(failed_turn(Failure::new(ErrorCode::InvalidRequest, why))));
             }
         }
     }
@@ -295,7 +297,7 @@ impl Protocol for Client {
             Input::Diagnostic(bytes) => {
                 if let Some(failure) = self.dialect.diagnostic(bytes, actions) {
                     // An answer without what the caller cannot do without is none.
-                    let outcome = Outcome { failure: Some(failure), ..Outcome::default() };
+                    let outcome = failed_turn(failure);
                     self.phase = Phase::Refused(Box::new(outcome.clone()));
                     self.end_turn(Box::new(outcome), actions);
                 }
@@ -314,6 +316,15 @@ impl Protocol for Client {
     fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
         self.dialect.shown_diagnostics(stderr)
     }
+}
+
+/// The fields of an answer; `null` has none, which the protocol lets an agent say to `session/load`.
+fn fields<T: Default + DeserializeOwned>(result: &RawValue) -> serde_json::Result<T> {
+    Ok(serde_json::from_str::<Option<T>>(result.get())?.unwrap_or_default())
+}
+
+fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
+    Failure::new(ErrorCode::Protocol, format!("the agent's answer to {what} cannot be read: {error}"))
 }
 
 fn emit(events: Vec<Event>, actions: &mut Actions) {

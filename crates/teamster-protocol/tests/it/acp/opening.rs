@@ -138,6 +138,34 @@ fn an_agent_that_cannot_go_on_with_a_session_says_so_and_no_new_one_is_begun() {
 }
 
 #[test]
+fn an_old_session_may_be_opened_with_an_answer_that_has_no_fields() {
+    let mut frame = frame();
+    frame.conversation = Conversation::Resume("old".into());
+    let mut played = Played::new(&frame);
+    played.welcome(&json!({"loadSession": true}));
+    played.answer(&json!(null));
+    played.send("Go.");
+    assert_eq!(played.last_call()["params"]["sessionId"], "old");
+    played.answer(&json!({"stopReason": "end_turn"}));
+    assert_eq!(played.outcomes[0].session_id, Some("old".into()));
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_ends_what_waits_for_it() {
+    for answers in 0..3 {
+        let mut played = Played::new(&frame());
+        played.send("Go.");
+        for result in [json!({"protocolVersion": 1}), json!({"sessionId": "s"})].iter().take(answers) {
+            played.answer(result);
+        }
+        played.answer(&json!("what?"));
+        let (code, message) = played.failure();
+        assert_eq!(code, ErrorCode::Protocol, "{message}");
+        assert_eq!(played.reopens, answers < 2, "a session that is open goes on");
+    }
+}
+
+#[test]
 fn a_login_that_is_missing_is_told_with_the_ways_there_are() {
     let mut played = Played::new(&frame());
     played.send("Go.");

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::turns::failed_turn;
 use super::{Actions, Client, Phase, Purpose, Session, warning};
 use crate::agent::acp::settings::Settings;
 use crate::agent::acp::wire::{AuthMethod, McpCapabilities, Opened, Welcome};
@@ -87,7 +88,7 @@ impl Client {
 
     /// There is no session, or none that may be spoken to.
     pub(super) fn refuse(&mut self, failure: Failure, actions: &mut Actions) {
-        self.refuse_with(Outcome { failure: Some(failure), ..Outcome::default() }, actions);
+        self.refuse_with(failed_turn(failure), actions);
     }
 
     pub(super) fn refuse_for(&mut self, what: &str, error: &RpcError, actions: &mut Actions) {

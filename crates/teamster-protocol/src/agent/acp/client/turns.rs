@@ -39,8 +39,8 @@ impl Client {
                 self.call(Purpose::Prompt, "session/prompt", &params, actions);
             }
             Err(error) => {
-                let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
-                self.end_turn(Box::new(Outcome { failure, ..Outcome::default() }), actions);
+                let failure = Failure::new(ErrorCode::InvalidRequest, error.to_string());
+                self.end_turn(Box::new(failed_turn(failure)), actions);
             }
         }
     }
@@ -136,6 +136,10 @@ impl Client {
             actions.push(Action::Reopen);
         }
     }
+}
+
+pub(super) fn failed_turn(failure: Failure) -> Outcome {
+    Outcome { failure: Some(failure), ..Outcome::default() }
 }
 
 fn interrupted_turn() -> Outcome {
