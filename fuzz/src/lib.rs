@@ -12,7 +12,7 @@ use teamster_process::{Frame, LineFramer};
 use teamster_protocol::agent::Agent;
 use teamster_protocol::event::{Event, RequestId};
 use teamster_protocol::protocol::{Action, Command, ExitReport, Input};
-use teamster_protocol::request::{Answer, Mode, OutputMode, RunRequest};
+use teamster_protocol::request::{Answer, Conversation, Mode, OutputMode, PermissionMode, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
@@ -72,7 +72,12 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
 /// lines, and what.
 pub fn session(agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
-    let Ok(Some(plan)) = agent.plan_session(&RunRequest::default()) else { return };
+    let mut frame = RunRequest::default();
+    (frame.cwd, frame.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));
+    if choice & 2 == 2 {
+        frame.conversation = Conversation::Resume("s".into());
+    }
+    let Some(plan) = agent.plan_session(&frame).expect("a frame that every agent takes") else { return };
     let mut protocol = plan.protocol;
     let (mut turn, mut asked) = (None::<(Transcript, Vec<Event>)>, Vec::new());
     let mut tell = |input: Input<'_>, turn: &mut Option<(Transcript, Vec<Event>)>, asked: &mut Vec<RequestId>| {
@@ -115,6 +120,11 @@ pub fn session(agent: &dyn Agent, bytes: &[u8]) {
         {
             let answer = if word % 2 == 0 { Answer::AllowAlways } else { Answer::Deny { message: Some("$x".into()) } };
             tell(Input::Command(Command::Answer { request: &request, answer: &answer }), &mut turn, &mut asked);
+        } else if word % 11 == 0 {
+            tell(Input::Command(Command::SetModel("m")), &mut turn, &mut asked);
+        } else if word % 13 == 0 {
+            let mode = if word % 2 == 0 { PermissionMode::ReadOnly } else { PermissionMode::Full };
+            tell(Input::Command(Command::SetPermissionMode(mode)), &mut turn, &mut asked);
         }
         tell(Input::Line(line), &mut turn, &mut asked);
     }

@@ -1,0 +1,10 @@
+#![no_main]
+
+use teamster_protocol::agent::acp::Acp;
+use teamster_protocol::agent::gemini::Gemini;
+
+// Two dialects: of an agent of which nothing is known, and Gemini CLI's.
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match bytes.first() {
+    Some(choice) if choice & 1 == 1 => teamster_fuzz::session(&Gemini, bytes),
+    _ => teamster_fuzz::session(&Acp::any(), bytes),
+});
