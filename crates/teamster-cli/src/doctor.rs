@@ -9,7 +9,9 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Journals, Registry, Runtime, VersionStatus};
 
 use crate::args::values;
-use crate::{config_files, exit, leftovers};
+use crate::begin::refuse;
+use crate::job::{Machine, UsageError};
+use crate::{config, config_files, exit, leftovers};
 
 /// Look which agents can be run here
 ///
@@ -21,20 +23,24 @@ use crate::{config_files, exit, leftovers};
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
     /// The agent that must run; all are looked at
-    #[arg(short, long, value_name = "NAME", default_value = Registry::DEFAULT, value_parser = values::agent())]
-    #[arg(ignore_case = true, hide_possible_values = true)]
+    #[arg(short, long, value_name = "NAME", default_value = Registry::DEFAULT, value_parser = values::AgentName)]
+    #[arg(hide_possible_values = true)]
     pub(crate) agent: String,
 
     /// The chosen agent's program, if not the usual one
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) cli_path: Option<PathBuf>,
 
+    /// Agents of your own, by name [default: ~/.config/teamster/config.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
     /// End what crashed runs left: their processes, and their private files
-    #[arg(long, conflicts_with_all = ["agent", "cli_path"])]
+    #[arg(long, conflicts_with_all = ["agent", "cli_path", "config"])]
     pub(crate) sweep: bool,
 
     /// Take out of agents' configuration files what crashed runs left in them
-    #[arg(long, conflicts_with_all = ["agent", "cli_path", "sweep"])]
+    #[arg(long, conflicts_with_all = ["agent", "cli_path", "config", "sweep"])]
     pub(crate) restore: bool,
 
     /// Print one JSON document
@@ -44,12 +50,20 @@ pub(crate) struct DoctorArgs {
 
 /// Carries out the command and tells its exit code.
 pub(crate) fn main(args: &DoctorArgs) -> u8 {
-    let runtime = Runtime::new();
     match (args.sweep, args.restore) {
-        (true, _) => sweep(&runtime, args),
-        (_, true) => restore(&runtime, args),
-        _ => inspect(&runtime, args),
+        (true, _) => sweep(&Runtime::new(), args),
+        (_, true) => restore(&Runtime::new(), args),
+        _ => match registry(args) {
+            Ok(registry) => inspect(&Runtime::with_registry(registry), args),
+            Err(error) => refuse(&error.to_string(), error.hint()),
+        },
     }
+}
+
+fn registry(args: &DoctorArgs) -> Result<Registry, UsageError> {
+    let registry = config::registry(args.config.as_deref(), &mut Machine)?;
+    registry.get(&args.agent)?;
+    Ok(registry)
 }
 
 fn restore(runtime: &Runtime, args: &DoctorArgs) -> u8 {
@@ -81,12 +95,12 @@ fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
     let files = runtime.journals().map(Journals::survey).unwrap_or_default();
     let mut stdout = anstream::stdout();
     let shown = if args.json {
-        let agents: Vec<Value> = found.iter().map(document).collect();
+        let agents: Vec<Value> = found.iter().map(|found| document(found, runtime.registry())).collect();
         let runs = leftovers::survey_document(&survey);
         let files = config_files::survey_document(&files);
         write_document(&mut stdout, &json!({ "agents": agents, "runs": runs, "configurationFiles": files }))
     } else {
-        write_text(&mut stdout, &found)
+        write_text(&mut stdout, &found, runtime.registry())
             .and_then(|()| leftovers::write_survey(&mut stdout, &survey))
             .and_then(|()| config_files::write_survey(&mut stdout, &files))
     };
@@ -111,7 +125,7 @@ async fn inspect_all(runtime: &Runtime, args: &DoctorArgs) -> Vec<Inspection> {
     found
 }
 
-fn write_text(out: &mut impl Write, found: &[Inspection]) -> io::Result<()> {
+fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry) -> io::Result<()> {
     for inspection in found {
         let state = if inspection.can_run() { "can run" } else { "cannot run" };
         writeln!(out, "{}: {state}", inspection.agent)?;
@@ -130,7 +144,7 @@ fn write_text(out: &mut impl Write, found: &[Inspection]) -> io::Result<()> {
         };
         writeln!(out, "  credentials  {credentials}")?;
         for (title, refused) in [("ignores", false), ("refuses", true)] {
-            let names = cannot(&inspection.agent, refused);
+            let names = cannot(&inspection.agent, registry, refused);
             if !names.is_empty() {
                 writeln!(out, "  {title:<11}  {}", names.join(", "))?;
             }
@@ -149,20 +163,24 @@ fn compared(inspection: &Inspection) -> String {
     }
 }
 
-fn features(agent: &str) -> Vec<(Feature, Support)> {
-    let agent = Registry::default().get(agent).ok();
+fn features(agent: &str, registry: &Registry) -> Vec<(Feature, Support)> {
+    let agent = registry.get(agent).ok();
     let abilities = agent.and_then(|agent| agent.abilities());
     let each = |feature: &Feature| Some((*feature, abilities?.support(*feature)));
     Feature::ALL.iter().filter_map(each).collect()
 }
 
-fn cannot(agent: &str, refused: bool) -> Vec<&'static str> {
+fn cannot(agent: &str, registry: &Registry, refused: bool) -> Vec<&'static str> {
     let is_it = |support: Support| match support {
         Support::Refused(_) => refused,
         Support::Ignored(_) => !refused,
         Support::Yes(_) => false,
     };
-    features(agent).into_iter().filter(|(_, support)| is_it(*support)).map(|(feature, _)| feature.name()).collect()
+    features(agent, registry)
+        .into_iter()
+        .filter(|(_, support)| is_it(*support))
+        .map(|(feature, _)| feature.name())
+        .collect()
 }
 
 fn write_document(out: &mut impl Write, document: &Value) -> io::Result<()> {
@@ -170,9 +188,9 @@ fn write_document(out: &mut impl Write, document: &Value) -> io::Result<()> {
     writeln!(out)
 }
 
-fn document(inspection: &Inspection) -> Value {
+fn document(inspection: &Inspection, registry: &Registry) -> Value {
     let mut document = serde_json::to_value(inspection).unwrap_or_default();
-    let features: serde_json::Map<String, Value> = features(&inspection.agent)
+    let features: serde_json::Map<String, Value> = features(&inspection.agent, registry)
         .into_iter()
         .map(|(feature, support)| {
             let (state, text) = match support {

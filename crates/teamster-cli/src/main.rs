@@ -1,6 +1,7 @@
 //! The command `teamster`: AI agent CLIs from a shell, with one output whichever agent works.
 //!
 //! - [`args`]: the command line as typed; [`job`]: what it asks for, checked.
+//! - [`config`]: agents of the user's own.
 //! - [`run`]: carries it out, under signals; [`render`]: shows it.
 //! - [`chat`]: a conversation in the terminal.
 //! - [`session`]: a conversation for a program, over standard input and output.
@@ -14,6 +15,7 @@
 mod args;
 mod begin;
 mod chat;
+mod config;
 mod config_files;
 mod doctor;
 mod exit;

@@ -36,7 +36,7 @@ pub(crate) fn main(args: RunArgs) -> u8 {
 }
 
 async fn run(job: Job) -> io::Result<u8> {
-    let runtime = Runtime::new();
+    let runtime = Runtime::with_registry(job.registry);
     // Before anything is started: from now on no signal leaves something behind.
     let mut signals = Signals::catch()?;
     let (items, written) = start_writer(Output::new(job.format))?;

@@ -21,7 +21,7 @@ pub(super) const OUTPUT: &str = "Output";
 pub(crate) struct FrameArgs {
     /// Which agent runs
     #[arg(short, long, value_name = "NAME", default_value = teamster::Registry::DEFAULT, hide_default_value = true)]
-    #[arg(value_parser = values::agent(), ignore_case = true)]
+    #[arg(value_parser = values::AgentName)]
     pub(crate) agent: String,
 
     /// Its model, in the agent's own words
@@ -184,6 +184,12 @@ pub(crate) struct FrameArgs {
     /// A name that is looked up in PATH, or a path.
     #[arg(long, value_name = "PROGRAM", help_heading = CLI, value_hint = ValueHint::CommandName)]
     pub(crate) cli_path: Option<PathBuf>,
+
+    /// Agents of your own, by name [default: ~/.config/teamster/config.toml]
+    ///
+    /// A TOML file that names programs which speak ACP; docs/acp.md says more.
+    #[arg(long, value_name = "FILE", help_heading = CLI, hide_short_help = true, value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
 
     /// auto (default), exec or spawn: in which of its forms the CLI is driven
     ///

@@ -1,15 +1,33 @@
 //! Values of options: what each accepts, and what it says otherwise.
 
+use std::ffi::OsStr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use teamster::request::Retries;
 
-/// The names of the agents that come with Teamster.
-pub(crate) fn agent() -> PossibleValuesParser {
-    let registry = teamster::Registry::default();
-    PossibleValuesParser::new(registry.names().map(|name| PossibleValue::new(name.to_owned())).collect::<Vec<_>>())
+/// The name of an agent. Those that come with Teamster are offered; a configuration file may have others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AgentName;
+
+impl TypedValueParser for AgentName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        NonEmptyStringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let registry = teamster::Registry::default();
+        let names: Vec<_> = registry.names().map(|name| PossibleValue::new(name.to_owned())).collect();
+        Some(Box::new(names.into_iter()))
+    }
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {

@@ -63,7 +63,7 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
 
 async fn hold(talk: Talk) -> io::Result<u8> {
     let terminal = Terminal::of_stdin()?;
-    let runtime = Runtime::new();
+    let runtime = Runtime::with_registry(talk.registry.clone());
     // Before anything is started: from now on no signal leaves something behind.
     let mut signals = Signals::catch()?;
     let editor = Editor::start(history::file())?;
@@ -199,7 +199,7 @@ impl Chat<'_> {
         match self.runtime.open(&agent, frame.clone()) {
             Ok(session) => {
                 let old = std::mem::replace(&mut self.session, session);
-                (self.talk, self.tally) = (Talk { agent, frame }, Tally::default());
+                (self.talk.agent, self.talk.frame, self.tally) = (agent, frame, Tally::default());
                 tokio::select! {
                     () = old.close() => {}
                     signal = self.signals.next() => self.signalled(signal)?,

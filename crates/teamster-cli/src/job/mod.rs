@@ -13,15 +13,19 @@ use teamster::request::{
     self, Attachment, Background, Conversation, Inherit, McpDelivery, McpServer, OutputMode, PermissionMode,
     Permissions, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
 };
+use teamster::{Registry, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, Machine};
 
 use crate::args::{Delivery, EvenAfter, Format, FrameArgs, Mode, Permission, Prompt, RunArgs, TalkArgs, Trust};
+use crate::config::{self, ConfigError};
 
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) agent: String,
+    /// The agents that there are.
+    pub(crate) registry: Registry,
     pub(crate) request: RunRequest,
     pub(crate) format: Format,
 }
@@ -30,6 +34,8 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Talk {
     pub(crate) agent: String,
+    /// The agents that there are.
+    pub(crate) registry: Registry,
     /// What its turns have in common.
     pub(crate) frame: RunRequest,
 }
@@ -50,6 +56,10 @@ pub(crate) enum UsageError {
     #[error("{what} is not JSON: {source}")]
     SchemaSyntax { what: String, source: serde_json::Error },
     #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Agent(#[from] UnknownAgent),
+    #[error(transparent)]
     Request(#[from] RequestError),
 }
 
@@ -60,6 +70,7 @@ impl UsageError {
             Self::NoPrompt => Some("teamster run 'What does this project do?', or pipe a prompt into it"),
             Self::DuplicateServer { .. } => Some("rename one of them, or leave one out"),
             Self::McpConfig { .. } => Some("the usual form is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
+            Self::Agent(_) => Some("agents of your own stand in the file of --config: docs/acp.md"),
             _ => None,
         }
     }
@@ -69,7 +80,7 @@ impl UsageError {
 pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, UsageError> {
     let RunArgs { prompt: typed, words, frame: typed_frame, attach, retries, retry_even_after, output, batch, .. } =
         args;
-    let Talk { agent, frame: mut request } = frame(typed_frame, inputs)?;
+    let Talk { agent, registry, frame: mut request } = frame(typed_frame, inputs)?;
     let here = here(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&here, path))).collect();
     if batch {
@@ -83,7 +94,7 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     };
     request.prompt = prompt(typed, &words, inputs)?;
     request.validate()?;
-    Ok(Job { agent, request, format: output })
+    Ok(Job { agent, registry, request, format: output })
 }
 
 /// Checks the arguments of a conversation and reads what they point to. Where nothing else is said, the agent waits so long for
@@ -98,6 +109,8 @@ pub(crate) fn check_talk(args: TalkArgs, answer: Duration, inputs: &mut impl Inp
 /// What a run and a session have in common.
 fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
     let here = here(inputs)?;
+    let registry = config::registry(args.config.as_deref(), inputs)?;
+    registry.get(&args.agent)?;
     let mut request = RunRequest::default();
     request.model = args.model;
     request.effort = args.effort;
@@ -150,7 +163,7 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(Talk { agent: args.agent, frame: request })
+    Ok(Talk { agent: args.agent, registry, frame: request })
 }
 
 fn here(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {

@@ -45,7 +45,7 @@ pub(crate) fn main(args: SessionArgs) -> u8 {
 }
 
 async fn hold(talk: Talk) -> io::Result<u8> {
-    let runtime = Runtime::new();
+    let runtime = Runtime::with_registry(talk.registry);
     // Before anything is started: from now on no signal leaves something behind.
     let mut signals = Signals::catch()?;
     let (lines, written) = output::start()?;

@@ -9,6 +9,7 @@
     reason = "the lints take helpers of tests for library code"
 )]
 
+mod agents;
 mod chat;
 mod command;
 mod doctor;
