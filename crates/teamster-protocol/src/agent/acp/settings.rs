@@ -22,6 +22,10 @@ const MODES: &[(&str, PermissionMode)] = &[
     ("yolo", PermissionMode::Full),
 ];
 
+/// In this mode the agent judges by itself: it may allow anything, and also deny what is allowed where everything is. (So
+/// claude-agent-acp 0.101.0, whose first mode it is, by calls of the model.) It will do where there is no other.
+const OWN_JUDGE: &str = "auto";
+
 /// A call, and its parameters beside the session.
 pub(super) type Setting = (&'static str, Value);
 
@@ -111,18 +115,19 @@ impl Settings {
         let current = self.mode.as_ref().and_then(|mode| mode.current.clone());
         let now = current.as_deref().and_then(allows);
         match now {
-            Some(now) if will_do.contains(&now) => return Ok(None),
+            Some(now) if will_do.contains(&now) && current.as_deref() != Some(OWN_JUDGE) => return Ok(None),
             None if wanted != PermissionMode::ReadOnly => return Ok(None),
             _ => {}
         }
         let Some(mode) = &mut self.mode else {
             return Err("the agent has no modes, so none that only reads; take another permission mode".to_owned());
         };
-        let found = will_do.iter().find_map(|class| mode.values.iter().find(|id| allows(id) == Some(*class)).cloned());
+        let is_of = |id: &&String, class: PermissionMode| *id != OWN_JUDGE && allows(id) == Some(class);
+        let found = will_do.iter().find_map(|class| mode.values.iter().find(|id| is_of(id, *class)).cloned());
         match found {
             Some(id) => Ok(Some(mode.set(&id, ("session/set_mode", "modeId")))),
             // A mode that only reads will do for anything else.
-            None if now == Some(PermissionMode::ReadOnly) => Ok(None),
+            None if now.is_some_and(|now| now == PermissionMode::ReadOnly || will_do.contains(&now)) => Ok(None),
             None => {
                 let named = current.unwrap_or_default();
                 let modes = mode.values.join(", ");

@@ -87,6 +87,26 @@ fn nothing_goes_to_the_model_before_the_session_is_as_it_was_asked_for() {
 }
 
 #[test]
+fn a_mode_in_which_the_agent_judges_by_itself_is_left_where_there_is_another() {
+    let mut frame = frame();
+    frame.permissions.mode = PermissionMode::Full;
+    for (others, set) in [
+        (&["default", "plan", "bypassPermissions"][..], Some("default")),
+        (&["read-only", "full-access"], Some("full-access")),
+        (&["read-only"], None),
+    ] {
+        let modes: Vec<_> = others.iter().chain(&["auto"]).map(|id| json!({"id": id})).collect();
+        let opened = json!({"modes": {"currentModeId": "auto", "availableModes": modes}});
+        let mut played = Played::open(&frame, &opened);
+        played.send("Go.");
+        match set {
+            Some(id) => assert_eq!(played.last_call()["params"], json!({"sessionId": "s", "modeId": id})),
+            None => assert_eq!(played.last_call()["method"], "session/prompt"),
+        }
+    }
+}
+
+#[test]
 fn models_and_effort_are_options_of_the_session_where_they_are_not_lists() {
     let options = json!({"configOptions": [
         {"id": "m", "category": "model", "type": "select", "currentValue": "a", "options": [
