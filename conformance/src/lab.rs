@@ -78,6 +78,16 @@ impl Lab {
         Self::make("claude", provider, "CLAUDE_CODE_TMPDIR", variables)
     }
 
+    /// A lab for claude-agent-acp, which speaks ACP and has a Claude Code of its own.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub async fn claude_agent(scenario: impl Into<Scenario>) -> Result<Self> {
+        let mut lab = Self::claude(scenario).await?.by_acp(&[]);
+        lab.cli = bin("claude-agent-acp")?;
+        Ok(lab)
+    }
+
     /// A lab for Gemini CLI.
     ///
     /// # Errors
@@ -129,8 +139,7 @@ impl Lab {
         tmp: &str,
         variables: impl IntoIterator<Item = (&'static str, String)>,
     ) -> Result<Self> {
-        let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/.bin").join(agent);
-        ensure!(cli.exists(), "{agent} is not installed: run `cargo xtask install-clis`");
+        let cli = bin(agent)?;
         let folder = tempfile::Builder::new().prefix("teamster-lab-").tempdir().context("cannot make a home")?;
         for name in ["home", "project", "tmp"] {
             fs::create_dir(folder.path().join(name))?;
@@ -235,6 +244,13 @@ impl Lab {
     pub(crate) fn requests_from(&self, first: usize) -> Vec<Arc<ModelRequest>> {
         self.provider.requests().into_iter().skip(first).collect()
     }
+}
+
+/// A program that is pinned.
+fn bin(name: &str) -> Result<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("node_modules/.bin").join(name);
+    ensure!(path.exists(), "{name} is not installed: run `cargo xtask install-clis`");
+    Ok(path)
 }
 
 fn runtime(folder: &Path, environment: &[(OsString, OsString)]) -> Runtime {

@@ -29,11 +29,13 @@ struct Cli {
     install_script: Option<&'static str>,
 }
 
-const CLIS: [Cli; 4] = [
+const CLIS: [Cli; 5] = [
     Cli { package: "@anthropic-ai/claude-code", command: "claude", install_script: Some("install.cjs") },
     Cli { package: "@openai/codex", command: "codex", install_script: None }, // a launcher finds the binary
     Cli { package: "@google/gemini-cli", command: "gemini", install_script: None }, // JavaScript
     Cli { package: "opencode-ai", command: "opencode", install_script: Some("postinstall.mjs") },
+    // Speaks ACP, and brings a Claude Code of its own.
+    Cli { package: "@agentclientprotocol/claude-agent-acp", command: "claude-agent-acp", install_script: None },
 ];
 
 /// The folder with the pinned CLIs' commands.

@@ -1,4 +1,5 @@
-//! Sessions by ACP: Gemini CLI as its own agent, and others as agents of which nothing is known. Each name is a promise.
+//! Sessions by ACP: Gemini CLI as its own agent, and others as agents of which nothing is known, among them one that
+//! none of the four is (claude-agent-acp). Each name is a promise.
 
 mod permissions;
 mod sessions;

@@ -7,7 +7,7 @@ use teamster::request::{Conversation, PermissionMode};
 use teamster_conformance::BOUND;
 use teamster_testkit::provider::{ModelRequest, Reply};
 
-use crate::speaker::{Speaker, counts, heard, with_each};
+use crate::speaker::{Speaker, counts, heard, last_asked, with_each};
 
 const TURNS: usize = 20;
 
@@ -21,7 +21,7 @@ async fn a_conversation_of_many_turns_is_heard_once_and_in_order() -> Result<()>
             said.push(format!("Prompt {turn}."));
             let recording = talk.say(&format!("Prompt {turn}.")).await?;
             assert_eq!(recording.result.text, format!("Heard {turn}."), "{speaker:?}");
-            assert_eq!(heard(recording.requests.last().context("no request")?), said, "{speaker:?}");
+            assert_eq!(heard(last_asked(&recording)?), said, "{speaker:?}");
             assert!(recording.warnings(&WarningCode::SessionReopened).is_empty());
             let told = recording.result.session_id.clone();
             assert!(told.is_some() && (id.is_none() || id == told), "{speaker:?}: {id:?}, {told:?}");
@@ -54,7 +54,7 @@ async fn an_answer_comes_piece_by_piece() -> Result<()> {
 #[tokio::test]
 async fn an_interrupt_in_text_or_in_a_tool_ends_the_turn_and_not_the_session() -> Result<()> {
     with_each(async |speaker| {
-        let (tool, input) = speaker.shell("sleep 61");
+        let (tool, input) = speaker.shell("tail -f /dev/null");
         let lab = speaker
             .lab(Reply::from_fn(move |request: &ModelRequest| match heard(request).last().map(String::as_str) {
                 Some("Prompt 1.") => Reply::new().text_deltas(["Begun. ", "Ended."]).gate_after(1, "never"),
@@ -71,7 +71,7 @@ async fn an_interrupt_in_text_or_in_a_tool_ends_the_turn_and_not_the_session() -
         assert!(first.result.aborted, "{speaker:?}: {:?}", first.result);
 
         let live = talk.send("Prompt 2.")?;
-        talk.trace().wait_for("sleep 61", BOUND).await?;
+        talk.trace().wait_for("tail -f /dev/null", BOUND).await?;
         live.control().interrupt();
         let second = live.finish().await?;
         assert_eq!(second.result.error_code, Some(ErrorCode::Aborted), "{speaker:?}: {:?}", second.result);
@@ -146,7 +146,7 @@ async fn a_session_is_resumed_by_its_id_and_its_replay_is_told_nobody() -> Resul
         let talk = lab.open(frame, |opening| opening)?;
         let third = talk.say("Prompt 3.").await?;
         assert_eq!(third.result.text, "Heard 3.", "{speaker:?}: {:?}", third.events);
-        assert_eq!(heard(third.requests.last().context("no request")?), ["Prompt 1.", "Prompt 2.", "Prompt 3."]);
+        assert_eq!(heard(last_asked(&third)?), ["Prompt 1.", "Prompt 2.", "Prompt 3."]);
         assert_eq!(third.result.session_id, Some(id));
         talk.close().await
     })
@@ -158,7 +158,7 @@ async fn an_id_that_nobody_knows_is_no_session() -> Result<()> {
     with_each(async |speaker| {
         let lab = speaker.lab(counts()).await?;
         let mut frame = speaker.frame(&lab);
-        frame.conversation = Conversation::Resume("ses_11111111111111111111111111".into());
+        frame.conversation = Conversation::Resume(speaker.unknown_session().into());
         let talk = lab.open(frame, |opening| opening)?;
         let recording = talk.say("Prompt 1.").await?;
         assert_eq!(
@@ -183,7 +183,7 @@ async fn another_model_answers_from_the_next_turn_on() -> Result<()> {
         talk.session().set_model(model)?;
         let second = talk.say("Prompt 2.").await?;
         let name = model.rsplit('/').next().unwrap_or_default();
-        let asked = &second.requests.last().context("no request")?.model;
+        let asked = &last_asked(&second)?.model;
         assert!(asked.contains(name), "{speaker:?}: {asked}");
         assert_eq!(second.result.text, "Heard 2.");
         assert!(second.warnings(&WarningCode::SessionReopened).is_empty());

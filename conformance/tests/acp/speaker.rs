@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{Event, RequestId};
 use teamster::request::PermissionMode;
-use teamster_conformance::{Lab, Live, request_of};
+use teamster_conformance::{Lab, Live, Recording, request_of};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 /// An agent that speaks ACP.
@@ -15,10 +15,12 @@ use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 pub(crate) enum Speaker {
     Gemini,
     OpenCode,
+    /// claude-agent-acp, of which Teamster knows nothing.
+    ClaudeAgent,
 }
 
 /// All of them.
-pub(crate) const SPEAKERS: &[Speaker] = &[Speaker::Gemini, Speaker::OpenCode];
+pub(crate) const SPEAKERS: &[Speaker] = &[Speaker::Gemini, Speaker::OpenCode, Speaker::ClaudeAgent];
 
 impl Speaker {
     pub(crate) async fn lab(self, scenario: impl Into<Scenario>) -> Result<Lab> {
@@ -29,6 +31,7 @@ impl Speaker {
                 let asks = [("OPENCODE_PERMISSION", r#"{"bash": "ask"}"#)];
                 Ok(Lab::opencode(scenario).await?.by_acp(&["acp"]).with_variables(asks))
             }
+            Self::ClaudeAgent => Lab::claude_agent(scenario).await,
         }
     }
 
@@ -53,6 +56,7 @@ impl Speaker {
         let tool = match self {
             Self::Gemini => "run_shell_command",
             Self::OpenCode => "bash",
+            Self::ClaudeAgent => "Bash",
         };
         (tool, json!({"command": command, "description": "Run a command"}))
     }
@@ -62,6 +66,20 @@ impl Speaker {
         match self {
             Self::Gemini => "gemini-2.5-pro",
             Self::OpenCode => "lab/m2",
+            Self::ClaudeAgent => "haiku",
+        }
+    }
+
+    /// Whether it offers leave for more than one call of the shell. (claude-agent-acp 0.101.0 does not.)
+    pub(crate) fn allows_always(self) -> bool {
+        self != Self::ClaudeAgent
+    }
+
+    /// An id that it could have given to a session.
+    pub(crate) fn unknown_session(self) -> &'static str {
+        match self {
+            Self::Gemini | Self::OpenCode => "ses_11111111111111111111111111",
+            Self::ClaudeAgent => "00000000-0000-4000-8000-000000000001",
         }
     }
 
@@ -70,6 +88,7 @@ impl Speaker {
         match self {
             Self::Gemini => "--acp",
             Self::OpenCode => "opencode acp",
+            Self::ClaudeAgent => "claude-agent-acp",
         }
     }
 }
@@ -88,6 +107,13 @@ pub(crate) fn heard(request: &ModelRequest) -> Vec<String> {
     // Some put words of their own before the user's.
     let texts = prompts.flat_map(Message::texts).filter_map(|text| text.split_once("Prompt "));
     texts.map(|(_, rest)| format!("Prompt {rest}")).collect()
+}
+
+/// What the model was asked last in a turn. (claude-agent-acp asks it for a title of the conversation beside that.)
+pub(crate) fn last_asked(recording: &Recording) -> Result<&ModelRequest> {
+    let is_title = |request: &ModelRequest| heard(request).iter().any(|prompt| prompt.contains("</session>"));
+    let asked = recording.requests.iter().rev().find(|request| !is_title(request));
+    asked.map(AsRef::as_ref).context("no request")
 }
 
 /// Says how many prompts it has heard.
