@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use teamster::request::Conversation;
 use teamster::{Journals, Opening, Registry, RunRequest, Runtime};
-use teamster_testkit::provider::{ModelRequest, Provider, Scenario};
+use teamster_testkit::provider::{Message, ModelRequest, Provider, Scenario};
 use tempfile::TempDir;
 
 use crate::live::Live;
@@ -238,6 +239,19 @@ impl Lab {
     /// Runs to the end.
     pub async fn run(&self, request: RunRequest) -> Result<Recording> {
         self.start(request)?.finish().await
+    }
+
+    /// Goes on with the conversation of a run that has ended, which the agent has to know by its id and in which it has to
+    /// have heard `said`.
+    pub async fn resume(&self, mut request: RunRequest, ended: &Recording, said: &str) -> Result<Recording> {
+        let id = ended.result.session_id.clone().context("no session id")?;
+        request.conversation = Conversation::Resume(id.clone());
+        let resumed = self.run(request).await?;
+        ensure!(resumed.result.session_id == Some(id), "another session: {:?}", resumed.result);
+        let asked = resumed.requests.first().context("the model was not asked")?;
+        let heard: Vec<&str> = asked.messages.iter().flat_map(Message::texts).collect();
+        ensure!(heard.iter().any(|text| text.contains(said)), "not heard before: {said:?}, but {heard:?}");
+        Ok(resumed)
     }
 
     /// The requests for an answer from this one on, counted from zero.

@@ -11,7 +11,6 @@ mod mcp;
 mod permissions;
 mod prompts;
 mod schema;
-mod sessions;
 mod steering;
 mod subagents;
 mod text;

@@ -1,4 +1,5 @@
-//! Conversations that go on from run to run.
+//! Conversations that go on from run to run, as far as they differ from agent to agent; what is the same stands in
+//! `all/conversations.rs`.
 
 use anyhow::{Context, Result};
 use teamster::RunRequest;
@@ -25,21 +26,6 @@ fn with(mut request: RunRequest, conversation: Conversation) -> RunRequest {
 
 fn session(recording: &Recording) -> Result<SessionId> {
     recording.result.session_id.clone().context("no session id")
-}
-
-#[tokio::test]
-async fn a_resumed_conversation_has_its_history_and_its_id() -> Result<()> {
-    let lab = lab().await?;
-    let first = lab.run(lab.request("First.")).await?;
-    let id = session(&first)?;
-    let second = lab.run(with(lab.request("Second."), Conversation::Resume(id.clone()))).await?;
-    assert_eq!(session(&second)?, id);
-    assert_eq!(second.init()?.session_id, id);
-    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
-    assert_eq!(second.result.text, "Answer 2.");
-    assert_eq!(second.result.usage_scope, Some(UsageScope::Run));
-    assert_eq!(usage_of(&second.result), usage_of(&first.result), "of this run alone");
-    Ok(())
 }
 
 /// Nobody tells there what the thread had before.
@@ -77,41 +63,6 @@ async fn a_session_id_in_capitals_is_the_same_session() -> Result<()> {
     let second = lab.run(with(lab.request("Second."), Conversation::Resume(capitals))).await?;
     assert_eq!(session(&second)?, id);
     assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_fork_has_the_history_and_an_id_of_its_own() -> Result<()> {
-    let lab = lab().await?;
-    let id = session(&lab.run(lab.request("First.")).await?)?;
-    let fork = lab.run(with(lab.request("Fork."), Conversation::Fork(id.clone()))).await?;
-    assert_ne!(session(&fork)?, id);
-    assert_eq!(prompts(&fork.requests[0]), ["First.", "Fork."]);
-    let original = lab.run(with(lab.request("Second."), Conversation::Resume(id.clone()))).await?;
-    assert_eq!(prompts(&original.requests[0]), ["First.", "Second."]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn continuing_takes_up_the_newest_conversation_of_the_directory() -> Result<()> {
-    let lab = lab().await?;
-    lab.run(lab.request("Old.")).await?;
-    let newest = session(&lab.run(lab.request("Newest.")).await?)?;
-    let mut elsewhere = lab.request("Elsewhere.");
-    elsewhere.cwd = Some(lab.directory("elsewhere")?);
-    lab.run(elsewhere).await?;
-    let recording = lab.run(with(lab.request("Go on."), Conversation::Continue)).await?;
-    assert_eq!(session(&recording)?, newest);
-    assert_eq!(prompts(&recording.requests[0]), ["Newest.", "Go on."]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn continuing_where_there_is_nothing_begins_anew() -> Result<()> {
-    let lab = lab().await?;
-    let recording = lab.run(with(lab.request("Go on."), Conversation::Continue)).await?;
-    assert_eq!(prompts(&recording.requests[0]), ["Go on."]);
-    assert!(!recording.result.is_error);
     Ok(())
 }
 
@@ -160,22 +111,5 @@ async fn a_session_in_use_is_refused_and_may_work_later() -> Result<()> {
     assert_eq!(refused.failure()?.retryable, Some(true));
     lab.provider().gate("slow").open();
     assert_eq!(slow.finish().await?.result.text, "Slowly.");
-    Ok(())
-}
-
-#[tokio::test]
-async fn two_runs_at_once_in_one_home_do_not_disturb_each_other() -> Result<()> {
-    let lab = Lab::codex(Reply::from_fn(|request| {
-        Reply::new().text(format!("You said {:?}.", request.prompts())).gate_before("both")
-    }))
-    .await?;
-    let (one, two) = (lab.start(lab.request("One."))?, lab.start(lab.request("Two."))?);
-    lab.provider().wait_until(BOUND, |requests| requests.len() == 2).await?;
-    lab.provider().gate("both").open();
-    let (one, two) = tokio::join!(one.finish(), two.finish());
-    let (one, two) = (one?, two?);
-    assert_eq!(one.result.text, "You said [\"One.\"].");
-    assert_eq!(two.result.text, "You said [\"Two.\"].");
-    assert_ne!(session(&one)?, session(&two)?);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Conversations that go on from run to run.
+//! Conversations that go on from run to run, as far as they differ from agent to agent; what is the same stands in
+//! `all/conversations.rs`.
 
 use std::fs;
 
@@ -9,7 +10,7 @@ use teamster::request::Conversation;
 use teamster_conformance::{Lab, Recording};
 use teamster_testkit::provider::Reply;
 
-use crate::{prompts, request, told, usage_of, user_settings};
+use crate::{prompts, request, told, user_settings};
 
 /// A model that says how often it has been asked in this conversation.
 async fn lab() -> Result<Lab> {
@@ -28,18 +29,6 @@ fn session(recording: &Recording) -> Result<SessionId> {
 
 async fn resume(lab: &Lab, id: &SessionId, prompt: &str) -> Result<Recording> {
     lab.run(with(request(lab, prompt), Conversation::Resume(id.clone()))).await
-}
-
-#[tokio::test]
-async fn a_resumed_conversation_has_its_history_and_its_id() -> Result<()> {
-    let lab = lab().await?;
-    let id = session(&lab.run(request(&lab, "First.")).await?)?;
-    let second = resume(&lab, &id, "Second.").await?;
-    assert_eq!(session(&second)?, id);
-    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
-    assert_eq!(second.result.text, "Answer 2.");
-    assert_eq!(usage_of(&second.result), Some(lab.provider().usage_where(|request| request.number == 2)));
-    Ok(())
 }
 
 /// The CLI's clean-up deletes a session that was resumed in a later minute than it began in, as soon as another one starts.
@@ -63,16 +52,6 @@ async fn a_session_that_was_resumed_is_still_there_after_other_runs() -> Result<
 }
 
 #[tokio::test]
-async fn the_newest_conversation_goes_on_and_a_first_one_begins() -> Result<()> {
-    let lab = lab().await?;
-    let first = lab.run(with(request(&lab, "First."), Conversation::Continue)).await?;
-    let second = lab.run(with(request(&lab, "Second."), Conversation::Continue)).await?;
-    assert_eq!(session(&second)?, session(&first)?);
-    assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_session_that_does_not_exist_is_an_error_before_the_model_is_asked() -> Result<()> {
     let lab = lab().await?;
     let id = SessionId::from("00000000-0000-4000-8000-000000000000");
@@ -83,13 +62,6 @@ async fn a_session_that_does_not_exist_is_an_error_before_the_model_is_asked() -
     for no_id in ["latest", "1", "../x", "a b"] {
         assert!(lab.start(with(request(&lab, "x"), Conversation::Resume(no_id.into()))).is_err(), "{no_id}");
     }
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_fork_is_refused() -> Result<()> {
-    let lab = lab().await?;
-    assert!(lab.start(with(request(&lab, "x"), Conversation::Fork("a".into()))).is_err());
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! The real OpenCode 1.18.33 under Teamster, against a provider that plays a scenario. Each name is a promise.
 
-#![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
-
 mod ending;
 mod failures;
 mod live;
