@@ -1,0 +1,142 @@
+use teamster_protocol::event::{Failure, RunResult, Warning, WarningCode};
+
+use super::*;
+
+fn redactor(variables: &[(&str, &str)]) -> Redactor {
+    let variables = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    Redactor::of(&variables, &Launch::new("x"), &RunRequest::new("x"))
+}
+
+fn check(variables: &[(&str, &str)], text: &str, expected: &str) {
+    assert_eq!(redactor(variables).text(text), expected);
+}
+
+#[test]
+fn a_secret_is_replaced_by_its_name_wherever_it_stands() {
+    let key = [("ANTHROPIC_API_KEY", "sk-ant-0123456789")];
+    check(&key, "no secret", "no secret");
+    check(&key, "sk-ant-0123456789", "[redacted ANTHROPIC_API_KEY]");
+    check(
+        &key,
+        "a sk-ant-0123456789 b\n\"sk-ant-0123456789\"",
+        "a [redacted ANTHROPIC_API_KEY] b\n\"[redacted ANTHROPIC_API_KEY]\"",
+    );
+}
+
+#[test]
+fn of_secrets_that_overlap_the_longest_is_replaced() {
+    let keys = [("A_TOKEN", "12345678"), ("B_TOKEN", "1234567890")];
+    check(&keys, "x 1234567890 12345678 x", "x [redacted B_TOKEN] [redacted A_TOKEN] x");
+}
+
+#[test]
+fn a_value_that_is_shorter_than_eight_bytes_is_no_secret() {
+    check(&[("A_TOKEN", "1234567")], "1234567", "1234567");
+    check(&[("A_TOKEN", " 12345678\n")], "12345678", "[redacted A_TOKEN]");
+}
+
+#[test]
+fn passwords_in_urls_keys_in_json_and_headers_are_secrets() {
+    check(&[("DATABASE_URL", "postgres://me:hunter2hunter2@db/x")], "hunter2hunter2@db", "[redacted DATABASE_URL]@db");
+    check(&[("SOME_URL", "https://host/a:b@c")], "https://host/a:b@c", "https://host/a:b@c");
+    let config = r#"{"provider": {"x": [{"apiKey": "0123456789", "baseURL": "http://host"}]}, "model": "some-model"}"#;
+    check(&[("CONFIG", config)], "0123456789 some-model http://host", "[redacted CONFIG] some-model http://host");
+    check(
+        &[("A_HEADERS", "X-Who: somebody\nAuthorization: Bearer 0123456789")],
+        "0123456789",
+        "[redacted Authorization]",
+    );
+    check(&[("CONFIG", "{no json")], "{no json", "{no json");
+}
+
+#[test]
+fn every_value_of_an_mcp_server_is_a_secret() {
+    use teamster_protocol::request::McpServer;
+
+    let mut request = RunRequest::new("x");
+    let document = r#"{"a": {"command": "x", "env": {"WHERE": "somewhere"}},
+        "b": {"type": "http", "url": "https://me:passwords@host", "headers": {"X-Who": "Bearer somebody"}},
+        "c": {"url": "https://host", "bearerToken": "t0ken-of-c"}}"#;
+    request.mcp_servers = McpServer::from_json(document, |_| None).unwrap();
+    let redactor = Redactor::of(&Environment::new(), &Launch::new("x"), &request);
+    let text = redactor.text("somewhere passwords somebody t0ken-of-c");
+    assert_eq!(text, "[redacted WHERE] [redacted b] [redacted X-Who] [redacted Authorization]");
+}
+
+#[test]
+fn what_the_launch_sets_is_known() {
+    let mut launch = Launch::new("x");
+    launch.env("A_TOKEN", "0123456789");
+    let redactor = Redactor::of(&Environment::new(), &launch, &RunRequest::new("x"));
+    assert_eq!(redactor.text("0123456789"), "[redacted A_TOKEN]");
+}
+
+#[test]
+fn a_piece_of_a_secret_at_a_cut_is_replaced_too() {
+    let key = [("A_TOKEN", "0123456789abcdef")];
+    check(&key, "3456789abcdef and so on", "[redacted A_TOKEN] and so on");
+    check(&key, "it says 0123456789ab", "it says [redacted A_TOKEN]");
+    check(&key, "it says 0123456789ab…", "it says [redacted A_TOKEN]…");
+    check(&key, "it says 0123456789ab...", "it says [redacted A_TOKEN]...");
+    check(
+        &key,
+        "3456789abcdef 0123456789abcdef 0123456789",
+        "[redacted A_TOKEN] [redacted A_TOKEN] [redacted A_TOKEN]",
+    );
+    check(&key, "89abcdef", "[redacted A_TOKEN]");
+    check(&key, "9abcdef", "9abcdef");
+    check(&[("A_TOKEN", "ääääää")], "äää ääää", "äää [redacted A_TOKEN]");
+}
+
+#[test]
+fn no_piece_of_a_secret_is_left_however_a_text_is_cut() {
+    const SECRET: &str = "0123456789abcdef";
+    let text = format!("in front {SECRET} between {SECRET} behind");
+    let redactor = redactor(&[("A_TOKEN", SECRET)]);
+    for start in 0..text.len() {
+        for end in start..text.len() {
+            let cut = text.get(start..end).unwrap();
+            // Of a text that is the inside of a secret and nothing else nobody can know what it is.
+            if SECRET.contains(cut) {
+                continue;
+            }
+            let redacted = redactor.text(cut);
+            let pieces = (0..=SECRET.len() - SHORTEST).filter_map(|from| SECRET.get(from..from + SHORTEST));
+            let left: Vec<_> = pieces.filter(|piece| redacted.contains(piece)).collect();
+            assert!(left.is_empty(), "{left:?} of {cut:?} in {redacted:?}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_that_json_escapes_is_found_in_a_line_that_is_quoted() {
+    check(&[("A_TOKEN", "pass\"word\\x")], r#"{"error":"pass\"word\\x"}"#, r#"{"error":"[redacted A_TOKEN]"}"#);
+}
+
+#[test]
+fn warnings_errors_and_diagnostics_are_redacted_and_nothing_else() {
+    let redactor = redactor(&[("A_TOKEN", "0123456789")]);
+    let warning = Warning::new(WarningCode::Notice, "0123456789").with("line", "x 0123456789").with("n", 1);
+    let failure = Failure::new(teamster_protocol::event::ErrorCode::Auth, "bad key 0123456789");
+    let mut result = RunResult::default();
+    result.text = "0123456789".to_owned();
+    result.stderr = Some("0123456789".to_owned());
+    let mut events = [
+        warning.into(),
+        Event::Error(Box::new(failure)),
+        Event::Done(Box::new(teamster_protocol::event::Done { result })),
+    ];
+    for event in &mut events {
+        redactor.event(event);
+    }
+    let text = serde_json::to_string(&events).unwrap();
+    assert_eq!(text.matches("0123456789").count(), 1, "{text}");
+    assert_eq!(text.matches("[redacted A_TOKEN]").count(), 4, "{text}");
+    let Event::Done(done) = &events[2] else { panic!("{text}") };
+    assert_eq!(done.result.text, "0123456789");
+}
+
+#[test]
+fn debug_output_shows_no_secret() {
+    assert_eq!(format!("{:?}", redactor(&[("A_TOKEN", "0123456789")])), "Redactor { secrets: 1, .. }");
+}
