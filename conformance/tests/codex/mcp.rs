@@ -38,9 +38,17 @@ async fn the_models_commands_do_not_have_the_secrets_of_servers_nor_our_level_of
 }
 
 #[tokio::test]
-async fn an_image_comes_as_a_block_of_mcp() -> Result<()> {
+async fn an_image_comes_as_a_block_of_mcp_and_a_denied_tool_is_not_offered() -> Result<()> {
     let lab = Lab::codex(tool_then_text("mcp__calc/image", json!({}))).await?;
-    let recording = lab.run(with_server(lab.request("Draw."), McpServer::stdio(PROGRAM))).await?;
+    let mut request = with_server(lab.request("Draw."), McpServer::stdio(PROGRAM));
+    // And a tool that a rule denies is none of the model's.
+    request.permissions.deny.push("mcp__calc__fail".to_owned());
+    let recording = lab.run(request).await?;
+    let offered = recording.requests[0].tools();
+    assert!(
+        offered.iter().any(|tool| tool.contains("image")) && !offered.iter().any(|tool| tool.contains("fail")),
+        "{offered:?}"
+    );
     let (_, result) = recording.only_tool()?;
     let content = result.content.as_ref().context("no blocks")?;
     let image = content.iter().find(|block| block["type"] == "image").context("no image")?;

@@ -89,6 +89,18 @@ async fn a_request_that_nobody_answers_in_time_is_denied() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_a_rule_allows_is_asked_of_nobody() -> Result<()> {
+    let lab = Lab::codex(wants("command")).await?;
+    let mut frame = lab.request("");
+    frame.permissions.allow = vec!["command_execution(touch made && echo it is made)".to_owned()];
+    let talk = lab.open(frame, |opening| opening)?;
+    let recording = talk.say("Make it.").await?;
+    assert!(!recording.events.iter().any(|event| request_of(event).is_some()));
+    assert!(lab.project().join("made").exists());
+    talk.close().await
+}
+
+#[tokio::test]
 async fn an_interrupt_releases_a_request_that_waits() -> Result<()> {
     let lab = Lab::codex(wants("command")).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;

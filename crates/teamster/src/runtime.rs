@@ -213,9 +213,10 @@ impl Runtime {
         frame.validate_session()?;
         let (mut host, warnings) = self.host(&*agent, &mut frame)?;
         // What cannot be planned is told now and not with the first turn.
-        let probe = frame.turn("x".into(), frame.conversation.clone());
-        plan(&*agent, &probe)?;
         let spawns = frame.mode != Mode::Auto || guarded(&*agent, || agent.plan_session(&frame))?.is_none();
+        if spawns {
+            plan(&*agent, &frame.turn("x".into(), frame.conversation.clone()))?;
+        }
         host.recording = self.recording(&*agent, &frame)?;
         self.sweep_once();
         let (orders, ordered) = mpsc::channel(ORDERS);

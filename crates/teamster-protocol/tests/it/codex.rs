@@ -400,6 +400,7 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
     let table = [
         change(|r| r.permissions.allow = vec!["Bash".into()]),
         change(|r| r.permissions.allow = vec!["mcp__other".into()]),
+        change(|r| r.permissions.deny = vec!["command_execution(rm:*)".into()]),
         change(|r| {
             r.mcp_servers = [("a".to_owned(), McpServer::sse("http://x"))].into();
         }),
@@ -424,6 +425,7 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
     insta::assert_snapshot!(texts, @r#"
     codex cannot honour --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "Bash"
     codex cannot honour --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "mcp__other"
+    codex cannot honour --deny-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "command_execution(rm:*)": it asks for nothing that its sandbox lets through, so that no other rule would hold
     codex cannot honour an MCP server of type sse: it speaks streamable HTTP only; use type http
     codex cannot honour this environment of an MCP server: server "a", variable path: it would change the agent itself, through whose environment values go to servers
     codex cannot honour this environment of an MCP server: server "b", variable T: it has another value elsewhere, and all values share one environment
@@ -442,6 +444,6 @@ fn what_it_does_and_does_not_do_is_told_by_its_table() {
     let mut request = exec();
     request.permissions.mode = PermissionMode::Full;
     assert_eq!(abilities.check("codex", &request), Ok(Vec::new()));
-    request.permissions.deny.push("Bash".to_owned());
+    request.max_budget_usd = Some(1.0);
     assert!(abilities.check("codex", &request).is_err());
 }

@@ -48,8 +48,18 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Yes("sandbox `workspace-write`: the project, temporary directories, no network; a session asks for more"),
         ),
         (Feature::Full, Yes("`danger-full-access`, and nothing is asked for")),
-        (Feature::AllowTools, Yes("tools of the run's own MCP servers: `mcp__SERVER`, `mcp__SERVER__TOOL`; no others")),
-        (Feature::DenyTools, Refused("it has no rules by tool in a run")),
+        (
+            Feature::AllowTools,
+            Yes(
+                "tools of the run's own MCP servers: `mcp__SERVER`, `mcp__SERVER__TOOL`; in a session whatever it asks for: `command_execution(git push:*)`, `file_change`, tools of the user's servers",
+            ),
+        ),
+        (
+            Feature::DenyTools,
+            Yes(
+                "tools of the run's own MCP servers, which the model does not get; others are refused: it asks for nothing that its sandbox lets through, so that they would not hold",
+            ),
+        ),
         (Feature::MaxTurns, Ignored("it counts no turns")),
         (Feature::MaxBudget, Refused("it knows no cost")),
         (Feature::AddDirs, Yes("writable in mode `edit`; `exec`: `--add-dir`")),

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::config::{self, Settings, Table};
-use super::mcp::{self, Told};
+use super::mcp::{self, Asks, Told};
 use super::prompt::{self, Content, Image};
 use super::unsupported;
 use crate::agent::mcp::Names;
@@ -41,7 +41,7 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     bounded(&mut settings);
     model(&mut launch, &mut settings, request);
     permissions(&mut launch, request);
-    mcp::servers(&mut launch, &mut settings, request, names, Told::ByLog)?;
+    mcp::servers(&mut launch, &mut settings, request, names, Told::ByLog, Asks::ForNothing)?;
     trust(&mut settings, request)?;
     literal(&mut settings, request, &prompt)?;
     settings.flags(&mut launch);

@@ -2,7 +2,7 @@
 //!
 //! Values of variables and headers are secrets: the configuration holds only the names of variables in which they travel. A stdio server gets the variables that it names and hardly any others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::config::{self, Settings, Table};
@@ -35,14 +35,22 @@ pub(super) enum Told {
     ByLog,
 }
 
+/// Whether the agent asks for leave, so that rules for other tools than those of the run's servers can answer it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asks {
+    ForLeave,
+    ForNothing,
+}
+
 pub(super) fn servers(
     launch: &mut Launch,
     settings: &mut Settings,
     request: &RunRequest,
     names: &Names,
     told: Told,
+    asks: Asks,
 ) -> Result<(), RequestError> {
-    let rules = Rules::read(request, names)?;
+    let rules = Rules::read(request, names, asks)?;
     if request.mcp_servers.is_empty() {
         return Ok(());
     }
@@ -120,8 +128,8 @@ fn entry(
     };
     table = table
         // Fields of a server of the user's with the same name are there too: one that is switched off would stay off.
-        .entry("enabled", true)
-        .entry("required", server.required)
+        .entry("enabled", !rules.denies(name))
+        .entry("required", server.required && !rules.denies(name))
         .entry("startup_timeout_sec", format_args!("{:?}", start_timeout(server).as_secs_f64()));
     if let Some(timeout) = server.tool_timeout {
         table = table.entry("tool_timeout_sec", format_args!("{:?}", timeout.as_secs_f64()));
@@ -129,8 +137,9 @@ fn entry(
     if let Some(tools) = &server.enabled_tools {
         table = table.entry("enabled_tools", config::strings(tools.iter().map(String::as_str)));
     }
-    if !server.disabled_tools.is_empty() {
-        table = table.entry("disabled_tools", config::strings(server.disabled_tools.iter().map(String::as_str)));
+    let disabled: BTreeSet<_> = server.disabled_tools.iter().map(String::as_str).chain(rules.denied_of(name)).collect();
+    if !disabled.is_empty() {
+        table = table.entry("disabled_tools", config::strings(disabled));
     }
     let allowed = rules.of(name);
     if rules.all || allowed.contains(&None) {
@@ -192,26 +201,67 @@ impl Values<'_> {
     }
 }
 
-/// Which MCP tools need no approval, which a run could not give.
+/// Which tools of the run's servers need no approval, which a run could not give; and which the model does not get.
 struct Rules<'a> {
     all: bool,
-    /// By server; `None` for all of its tools.
-    allowed: Vec<(&'a str, Option<&'a str>)>,
+    allowed: Vec<Tools<'a>>,
+    denied: Vec<Tools<'a>>,
 }
 
+/// A server, and one of its tools; `None` for all of them.
+type Tools<'a> = (&'a str, Option<&'a str>);
+
+/// What the agent asks for, by the name of the tool, beside tools of MCP servers (`app_server/approvals.rs`).
+const ASKED_FOR: [&str; 2] = ["command_execution", "file_change"];
+
 impl<'a> Rules<'a> {
-    fn read(request: &'a RunRequest, names: &'a Names) -> Result<Self, RequestError> {
-        let rule = |rule: &'a String| {
-            names.named(rule).map(|named| (named.server, named.tool)).ok_or_else(|| {
-                let why = format!("only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}");
-                unsupported("--allow-tool", why)
+    fn read(request: &'a RunRequest, names: &'a Names, asks: Asks) -> Result<Self, RequestError> {
+        let own = |rule: &'a str| names.named(rule).map(|named| (named.server, named.tool));
+        let mut allowed = Vec::new();
+        for rule in &request.permissions.allow {
+            match own(rule) {
+                Some(tools) => allowed.push(tools),
+                None if asks == Asks::ForLeave && is_asked_for(rule) => {}
+                None if asks == Asks::ForLeave => {
+                    let why = format!("it asks for command_execution, file_change and mcp__SERVER__TOOL, not {rule:?}");
+                    return Err(unsupported("--allow-tool", why));
+                }
+                None => {
+                    let why = format!("only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}");
+                    return Err(unsupported("--allow-tool", why));
+                }
+            }
+        }
+        let denied = request.permissions.deny.iter().map(|rule| {
+            own(rule).ok_or_else(|| {
+                let why = format!(
+                    "only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}: it asks for nothing that \
+                     its sandbox lets through, so that no other rule would hold"
+                );
+                unsupported("--deny-tool", why)
             })
-        };
-        let allowed = request.permissions.allow.iter().map(rule).collect::<Result<_, _>>()?;
-        Ok(Self { all: request.permissions.mode == PermissionMode::Full, allowed })
+        });
+        let denied = denied.collect::<Result<_, _>>()?;
+        Ok(Self { all: request.permissions.mode == PermissionMode::Full, allowed, denied })
     }
 
     fn of(&self, server: &str) -> Vec<Option<&'a str>> {
         self.allowed.iter().filter(|(name, _)| *name == server).map(|(_, tool)| *tool).collect()
     }
+
+    /// Whether a server is denied with all of its tools.
+    fn denies(&self, server: &str) -> bool {
+        self.denied.contains(&(server, None))
+    }
+
+    /// The tools of a server that are denied.
+    fn denied_of(&self, server: &str) -> impl Iterator<Item = &'a str> {
+        self.denied.iter().filter(move |(name, _)| *name == server).filter_map(|(_, tool)| *tool)
+    }
+}
+
+/// Whether a rule is about what the agent asks for: its name may hold `*`.
+fn is_asked_for(rule: &str) -> bool {
+    let tool = rule.split('(').next().unwrap_or_default().trim();
+    tool.starts_with("mcp__") || tool.contains('*') || ASKED_FOR.contains(&tool)
 }

@@ -210,3 +210,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn rules_for_the_runs_own_servers_are_configured_and_others_are_held_against_what_is_asked() {
+    let mut request = frame();
+    let mut calc = McpServer::stdio("calc");
+    calc.disabled_tools = vec!["old".to_owned()];
+    request.mcp_servers.insert("my.calc".to_owned(), calc);
+    request.mcp_servers.insert("web".to_owned(), McpServer::http("http://x").required());
+    request.permissions.allow = ["mcp__my.calc__add", "command_execution(git push:*)", "file_change", "mcp__users_own"]
+        .map(str::to_owned)
+        .to_vec();
+    request.permissions.deny = vec!["mcp__my.calc__drop".to_owned(), "mcp__web".to_owned()];
+    let mut talk = Talk::session(&request);
+    talk.reply("initialize", &json!({}));
+    let servers = &talk.wrote("thread/start").unwrap()["params"]["config"]["mcp_servers"];
+    assert_eq!(servers["my_calc"]["disabled_tools"], json!(["drop", "old"]));
+    assert_eq!(servers["my_calc"]["tools"], json!({"add": {"approval_mode": "approve"}}));
+    assert_eq!(servers["my_calc"]["enabled"], true);
+    assert_eq!((&servers["web"]["enabled"], &servers["web"]["required"]), (&json!(false), &json!(false)));
+    // A run asks for nothing, and neither does what the sandbox lets through.
+    request.prompt = "x".to_owned();
+    assert!(Codex.plan(&request).unwrap_err().to_string().contains("command_execution(git push:*)"));
+    for (allow, deny) in [(Some("Bash"), None), (None, Some("command_execution(rm:*)")), (None, Some("file_change"))] {
+        let mut request = frame();
+        request.permissions.allow.extend(allow.map(str::to_owned));
+        request.permissions.deny.extend(deny.map(str::to_owned));
+        let error = Codex.plan_session(&request).unwrap_err().to_string();
+        assert!(error.contains(allow.or(deny).unwrap()), "{error}");
+    }
+}

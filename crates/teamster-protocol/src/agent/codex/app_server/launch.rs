@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::super::config::{self, Settings};
-use super::super::mcp::{self, Told};
+use super::super::mcp::{self, Asks, Told};
 use super::super::{launch as exec, unsupported};
 use super::opening::{Asker, Fence};
 use crate::agent::mcp::Names;
@@ -32,7 +32,11 @@ pub(super) fn launch(
         thread.set("model_reasoning_effort", config::string(effort));
     }
     Fence::of(request, asker).configure(request, &mut thread)?;
-    mcp::servers(&mut launch, &mut thread, request, names, Told::ByProtocol)?;
+    let asks = match asker {
+        Asker::Caller => Asks::ForLeave,
+        Asker::Nobody => Asks::ForNothing,
+    };
+    mcp::servers(&mut launch, &mut thread, request, names, Told::ByProtocol, asks)?;
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
