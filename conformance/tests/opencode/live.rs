@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, PermissionRequest, WarningCode};
 use teamster::request::{Answer, PermissionMode};
+use teamster::{RunRequest, Sent};
 use teamster_conformance::{BOUND, Lab, Live};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Script};
 
@@ -178,19 +178,31 @@ async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the
 }
 
 #[tokio::test]
-async fn an_interrupt_in_mid_text_ends_the_turn_and_not_the_session() -> Result<()> {
+async fn what_is_said_in_mid_text_is_heard_in_the_turn_and_an_interrupt_ends_the_turn_and_not_the_session() -> Result<()>
+{
     let scenario = Reply::from_fn(|request: &ModelRequest| match heard(request).len() {
-        1 => reply().text("It begins and never ends.").gate_after(2, "never"),
+        1 => reply().text("It begins and waits.").gate_after(2, "said"),
+        2 => reply().text("Heard both."),
+        3 => reply().text("It begins and never ends.").gate_after(2, "never"),
         _ => reply().text("After."),
     });
     let lab = Lab::opencode(scenario).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;
+    let is_text = |event: &Event| matches!(event, Event::Text(_));
     let mut live = talk.send("Prompt 1.")?;
-    live.until("some text", |event| matches!(event, Event::Text(_))).await?;
+    live.until("some text", is_text).await?;
+    let sent = talk.session().send_now("Prompt 2.").await?;
+    assert!(matches!(sent, Sent::Joined), "{sent:?}");
+    lab.provider().gate("said").open();
+    let recording = live.finish().await?;
+    assert_eq!(recording.result.text, "It begins and waits.Heard both.");
+    assert_eq!(recording.requests.iter().map(|request| heard(request).len()).collect::<Vec<_>>(), [1, 2]);
+    let mut live = talk.send("Prompt 3.")?;
+    live.until("some text", is_text).await?;
     live.control().interrupt();
     let recording = live.finish().await?;
     assert!(recording.result.aborted, "{:?}", recording.result);
-    let after = talk.say("Prompt 2.").await?;
+    let after = talk.say("Prompt 4.").await?;
     assert_eq!(after.result.text, "After.");
     assert!(after.warnings(&WarningCode::SessionReopened).is_empty());
     talk.close().await
@@ -240,6 +252,8 @@ async fn an_answer_follows_a_schema_or_is_an_error() -> Result<()> {
     let good = run(reply().tool("StructuredOutput", json!({"answer": 42}))).await?;
     assert_eq!(good.result.structured_output, Some(json!({"answer": 42})));
     assert!(!good.result.is_error && good.tools().is_empty());
+    // Its server cannot exit by itself: how it was ended is no news.
+    assert_eq!((good.result.exit_code, good.result.signal), (None, None));
     let bad = run(reply().text("I would rather not.")).await?;
     assert_eq!(bad.result.error_code, Some(ErrorCode::StructuredOutput), "{:?}", bad.result);
     assert_eq!(bad.result.structured_output, None::<Value>);

@@ -140,6 +140,8 @@ pub enum Action {
     Interrupt,
     /// End the process: going on would do harm.
     Stop,
+    /// End the process: there is no more to do, and it cannot exit by itself. How it ends then is no news of the run.
+    Dismiss,
 }
 
 /// Which call of the CLI's server, by a number of the protocol's own.

@@ -131,10 +131,11 @@ pub struct RunResult {
     /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The CLI's exit code.
+    /// The CLI's exit code, unless a signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The signal that ended the CLI, by its name (`SIGKILL`).
+    /// The signal that ended the CLI, by its name (`SIGKILL`). A server that cannot exit by itself, and was ended because the run was
+    /// over, has neither this nor an exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
     /// The last of what the CLI wrote to its diagnostics.

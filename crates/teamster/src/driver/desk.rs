@@ -297,7 +297,7 @@ impl Kept {
                 Action::Emit(Event::Question(question)) => unasked.push(question.request_id),
                 Action::Emit(event) if self.events.len() < MOST_KEPT => self.events.push(event),
                 Action::Emit(_) => self.lost += 1,
-                Action::Reopen | Action::Stop => self.reopen = true,
+                Action::Reopen | Action::Stop | Action::Dismiss => self.reopen = true,
                 action => link.pass_on(action),
             }
         }

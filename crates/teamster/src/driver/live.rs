@@ -12,7 +12,7 @@ use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep_until};
 
 use super::desk::{Asked, Desk};
-use super::process::{Process, Seen, Streams, is_more};
+use super::process::{Forced, Process, Seen, Streams, is_more};
 use super::server::{Heard, Link, heard};
 use super::watchdog::{Bark, Watchdog};
 use super::{Story, bug};
@@ -45,6 +45,8 @@ struct Reins<'a> {
     desk: Option<&'a mut Desk>,
     reopen: bool,
     begins: bool,
+    /// The process is ended because there is no more to do.
+    dismissed: bool,
     /// Answers that the rules of the request give, not told yet.
     by_rule: Vec<(RequestId, Answer)>,
 }
@@ -75,6 +77,7 @@ pub(super) async fn attend(
         desk,
         reopen: false,
         begins: false,
+        dismissed: false,
         by_rule: Vec::new(),
     };
     if let Some(desk) = &mut reins.desk {
@@ -90,7 +93,7 @@ pub(super) async fn attend(
         reins.drain(&mut process.streams, outlet).await;
     }
     let forced = match reins.ending {
-        Ending::Forced(since) => Some(since),
+        Ending::Forced(since) => Some(Forced { since, dismissed: reins.dismissed }),
         _ => None,
     };
     Seen { cause: reins.cause.take(), forced, lives, reopen: reins.reopen, begins: reins.begins }
@@ -237,6 +240,10 @@ impl Reins<'_> {
             Action::Reopen => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),
+            Action::Dismiss => {
+                self.dismissed = !self.is_forced();
+                self.force(None);
+            }
             action => self.link.pass_on(action),
         }
     }

@@ -250,7 +250,7 @@ impl Story {
     }
 
     fn end(&mut self, ended: &Ended) {
-        let signal = ended.signal();
+        let signal = ended.signal().filter(|_| !ended.dismissed);
         let exit = ended.report(signal.as_deref());
         self.close(ended.cause.clone(), exit, ended.left.clone());
     }

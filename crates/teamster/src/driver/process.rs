@@ -21,6 +21,8 @@ pub(super) struct Ended {
     /// Why we ended it, if we did.
     pub(super) cause: Option<Cause>,
     pub(super) exit: Option<Exit>,
+    /// Whether we ended it because it had no more to do: how it ended is no news then.
+    pub(super) dismissed: bool,
     pub(super) stderr: String,
     /// Who lives on.
     pub(super) left: Vec<LeftProcess>,
@@ -42,14 +44,21 @@ pub(super) struct Process {
 pub(super) struct Seen {
     /// Why it is ended, if it is.
     pub(super) cause: Option<Cause>,
-    /// Since when it is being ended by force.
-    pub(super) forced: Option<Instant>,
+    pub(super) forced: Option<Forced>,
     /// Whether its leader lives: a session's turn is over, and the next one may come.
     pub(super) lives: bool,
     /// Whether another process is to go on with the conversation.
     pub(super) reopen: bool,
     /// Whether the agent begins the next turn by itself.
     pub(super) begins: bool,
+}
+
+/// A process is being ended by force.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forced {
+    pub(super) since: Instant,
+    /// Whether that is because there is no more to do.
+    pub(super) dismissed: bool,
 }
 
 /// What the CLI writes.
@@ -79,7 +88,8 @@ impl Process {
     pub(super) async fn end(self, seen: Seen, story: &mut Story, limits: &Limits) -> Ended {
         let Self { tree, belongings, background, streams, link, .. } = self;
         let Seen { cause, forced, .. } = seen;
-        let grace = forced.map_or(limits.grace, |since| limits.grace.saturating_sub(since.elapsed()));
+        let dismissed = forced.is_some_and(|forced| forced.dismissed);
+        let grace = forced.map_or(limits.grace, |forced| limits.grace.saturating_sub(forced.since.elapsed()));
         let keep = background == Background::Keep && cause.is_none() && forced.is_none();
         let end = delivering(&mut story.outbox, async {
             let survivors = if keep { Vec::new() } else { tree.terminate(grace).await };
@@ -96,7 +106,7 @@ impl Process {
             story.say(left(&survivors).into());
         }
         let left = survivors.into_iter().chain(kept).map(|Survivor { pid, name }| LeftProcess { pid, name }).collect();
-        Ended { cause, exit: Some(exit), stderr: streams.diagnostics.text(), left }
+        Ended { cause, exit: Some(exit), dismissed, stderr: streams.diagnostics.text(), left }
     }
 
     /// Listens between turns, and returns when the leader has exited, or its server cannot be reached. What is said then

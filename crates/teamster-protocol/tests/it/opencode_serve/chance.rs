@@ -3,9 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use teamster_protocol::event::RequestId;
+use teamster_protocol::event::{RequestId, SteerId};
 use teamster_protocol::protocol::{CallId, Command, ExitReport, FromServer, Input};
-use teamster_protocol::request::Answer;
+use teamster_protocol::request::{Answer, Prompt};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
@@ -17,6 +17,7 @@ enum Happens {
     /// This event of this recorded turn, as one of the session that is talked to.
     Recorded(Index, Index),
     Send,
+    Steer,
     Interrupt,
     Answer(&'static str),
     Reply(u64, u16, &'static str),
@@ -30,6 +31,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     prop_oneof![
         20 => (any::<Index>(), any::<Index>()).prop_map(|(turn, event)| Happens::Recorded(turn, event)),
         2 => Just(Happens::Send),
+        1 => Just(Happens::Steer),
         1 => Just(Happens::Interrupt),
         1 => select(vec!["per_1", "que_1", ""]).prop_map(Happens::Answer),
         2 => (0..9u64, select(vec![200, 204, 400, 401, 404, 500]), select(vec!["", "{}", "true", r#"{"name":"UnknownError","data":{"ref":"err_1"}}"#]))
@@ -72,6 +74,11 @@ proptest! {
                     player.send("again");
                 }
                 Happens::Send => {}
+                Happens::Steer if !run => {
+                    let id = SteerId::from("steer");
+                    player.tell(Input::Command(Command::Steer { id: &id, prompt: &Prompt::from("Hurry.") }));
+                }
+                Happens::Steer => {}
                 Happens::Interrupt => player.tell(Input::Interrupt),
                 Happens::Answer(request) => {
                     let request = RequestId::from(request);

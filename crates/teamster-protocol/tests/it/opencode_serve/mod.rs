@@ -2,6 +2,7 @@
 
 mod chance;
 mod player;
+mod steering;
 mod turns;
 
 use std::collections::BTreeMap;

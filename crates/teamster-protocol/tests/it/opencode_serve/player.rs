@@ -79,13 +79,15 @@ pub(super) struct Player {
     pub(super) calls: Vec<ServerCall>,
     pub(super) outcomes: Vec<Outcome>,
     pub(super) stopped: bool,
+    /// The server takes no prompt.
+    pub(super) refuses: bool,
 }
 
 impl Player {
     pub(super) fn of(protocol: Box<dyn Protocol>, session: &Value, answer: Answer) -> Self {
         let (session, transcript) = (session.clone(), Transcript::new());
         let (events, told, calls, outcomes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { protocol, transcript, session, answer, events, told, calls, outcomes, stopped: false }
+        Self { protocol, transcript, session, answer, events, told, calls, outcomes, stopped: false, refuses: false }
     }
 
     /// A session on which the recorded turn can be taken.
@@ -161,7 +163,7 @@ impl Player {
                     self.transcript.set_outcome((*outcome).clone());
                     self.outcomes.push(*outcome);
                 }
-                Action::Stop => self.stopped = true,
+                Action::Dismiss => self.stopped = true,
                 Action::Alive => {}
                 other => self.told.push(format!("= {other:?}")),
             }
@@ -183,6 +185,7 @@ impl Player {
             (Method::Get, "/path") => (200, json!({"directory": DIRECTORY})),
             (Method::Get, "/mcp") => (200, json!({})),
             (Method::Get, path) => (200, json!({"id": path.rsplit('/').next(), "directory": DIRECTORY})),
+            (Method::Post, _) if self.refuses => (500, json!({})),
             (Method::Post, path) if path.ends_with("prompt_async") => (204, Value::Null),
             (Method::Post, path) if path == "/session" || path.ends_with("/fork") => (200, self.session.clone()),
             (Method::Post, _) => (200, json!(true)),

@@ -23,6 +23,8 @@ pub(super) enum Purpose {
     /// To know how the MCP servers fare.
     Servers,
     Prompt,
+    /// To say more within the turn.
+    Steer,
     Abort,
     /// An answer to a request of the agent's.
     Answer,
@@ -71,6 +73,12 @@ impl Calls {
 
     pub(super) fn prompt(&mut self, session: &SessionId, body: &Value) -> Action {
         self.post(Purpose::Prompt, format!("/session/{session}/prompt_async"), body)
+    }
+
+    /// Says more within the turn; with the number by which the call is known.
+    pub(super) fn steer(&mut self, session: &SessionId, body: &Value) -> (CallId, Action) {
+        let action = self.post(Purpose::Steer, format!("/session/{session}/prompt_async"), body);
+        (CallId(self.last), action)
     }
 
     pub(super) fn abort(&mut self, session: &SessionId) -> Action {

@@ -11,7 +11,7 @@ use super::super::tools;
 use super::super::wire::{FinishPart, ToolPart};
 use super::dialog::{decline, refuse};
 use super::stream::{Actions, Called, Stream};
-use super::turn::once;
+use super::turn::{Turn, Work, once};
 use super::wire::{
     Asked, Created, DeltaChange, MessageChange, Notice, OfSession, PartChange, PartHead, Permission, Replied,
     SessionError, SpokenPart, Status, StatusChange, TodoChange,
@@ -77,7 +77,7 @@ impl Stream {
                 if self.is_ours(&change.session)
                     && let Some(turn) = &mut self.turn
                 {
-                    turn.is_busy = true;
+                    turn.work = Work::Busy;
                     self.abort_if_wanted(actions);
                 }
             }
@@ -90,8 +90,20 @@ impl Stream {
     }
 
     fn idle(&mut self, of: &OfSession<'_>, actions: &mut Actions) {
-        let is_over = self.turn.as_ref().is_some_and(super::turn::Turn::is_over);
-        if self.is_ours(&of.session) && is_over && !self.voices.is_open(&of.session) {
+        if !self.is_ours(&of.session) {
+            return;
+        }
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.has_begun()) {
+            turn.work = Work::Idle;
+        }
+        self.settled(actions);
+    }
+
+    /// The session is idle: its turn is over, if nothing of it is open.
+    pub(super) fn settled(&mut self, actions: &mut Actions) {
+        let is_over = self.turn.as_ref().is_some_and(Turn::is_over);
+        let is_open = self.id().is_some_and(|id| self.voices.is_open(id.as_str()));
+        if is_over && !is_open {
             self.finish(actions);
         }
     }
@@ -114,12 +126,18 @@ impl Stream {
     fn message(&mut self, change: MessageChange, actions: &mut Actions) {
         let MessageChange { session, info } = change;
         let is_past = self.past.as_ref().is_some_and(|past| info.id <= *past);
+        if let (true, "user", Some(turn)) = (self.is_ours(&session), info.role.as_str(), &mut self.turn) {
+            turn.steering.begin(&info.id);
+        }
         if info.role != "assistant" || is_past || !self.knows(&session) {
             return;
         }
         let ours = self.is_ours(&session);
         let Some(turn) = &mut self.turn else { return };
         actions.push(Action::Alive);
+        if let (true, Some(heard)) = (ours, &info.parent) {
+            turn.steering.answer(heard);
+        }
         let parent = self.children.get(&session).cloned().flatten();
         let is_summary = info.summary == Some(serde_json::Value::Bool(true));
         self.voices.open(&info.id, &session, parent, is_summary);
@@ -134,6 +152,9 @@ impl Stream {
 
     fn part(&mut self, change: &PartChange<'_>, actions: &mut Actions) -> serde_json::Result<()> {
         let head: PartHead<'_> = serde_json::from_str(change.part.get())?;
+        if self.is_ours(&change.session) && &*head.kind == "text" && !self.voices.has(&head.message) {
+            self.users_words(&head, change.part, actions)?;
+        }
         // The user's, or one of an earlier turn; after an abort a tool's result may come when its message is whole.
         if !self.knows(&change.session) || !(self.voices.has(&head.message) || &*head.kind == "tool") {
             return Ok(());
@@ -144,6 +165,15 @@ impl Stream {
             "tool" => self.tool(&change.session, &head, change.part, actions)?,
             "step-finish" => self.step(&change.session, &serde_json::from_str(change.part.get())?, actions),
             _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    /// The user's words, and not the agent's own in a message of the user's.
+    fn users_words(&mut self, head: &PartHead<'_>, part: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+        let part: SpokenPart<'_> = serde_json::from_str(part.get())?;
+        if !part.synthetic && !part.ignored {
+            self.written_down(&head.message, actions);
         }
         Ok(())
     }

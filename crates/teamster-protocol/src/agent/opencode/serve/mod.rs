@@ -9,6 +9,7 @@ mod dialog;
 mod events;
 mod opening;
 mod prompt;
+mod steering;
 mod stream;
 mod turn;
 mod voices;

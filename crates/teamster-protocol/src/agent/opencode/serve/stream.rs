@@ -16,7 +16,7 @@ use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::event::{ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, Warning, WarningCode};
-use crate::protocol::{Action, Command, ExitReport, FromServer, Input, Outcome, Protocol};
+use crate::protocol::{Action, CallId, Command, ExitReport, FromServer, Input, Outcome, Protocol};
 use crate::request::{Attachment, Conversation, OutputMode, Prompt, RequestError, RunRequest};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(super) type Actions = Vec<Action>;
 #[derive(Debug)]
 pub(in super::super) struct Stream {
     form: Form,
-    manner: Manner,
+    pub(super) manner: Manner,
     /// Parts are told when they are whole.
     pub(super) whole: bool,
     max_turns: Option<u64>,
@@ -177,12 +177,11 @@ impl Stream {
             Command::SetPermissionMode(_) => actions.push(Action::Reopen),
             // It handles no signal but by its end, and has no other way: what was said is written down.
             Command::Close => actions.push(Action::Stop),
-            // It does not steer.
-            _ => {}
+            Command::Steer { id, prompt } => self.steer(id, prompt, actions),
         }
     }
 
-    fn reply(&mut self, purpose: Purpose, status: u16, body: &[u8], actions: &mut Actions) {
+    fn reply(&mut self, call: CallId, purpose: Purpose, status: u16, body: &[u8], actions: &mut Actions) {
         actions.push(Action::Alive);
         match (purpose, status) {
             (Purpose::Directory, 200) => self.place(body, actions),
@@ -191,16 +190,19 @@ impl Stream {
             (Purpose::Servers, 200) => self.servers(body, actions),
             (Purpose::Found, 200) => self.found(body, actions),
             // What comes of them is told by events; and what was answered may be over.
-            (Purpose::Prompt, 200..=299) | (Purpose::Abort | Purpose::Answer, _) => {}
+            (Purpose::Prompt | Purpose::Steer, 200..=299) | (Purpose::Abort | Purpose::Answer, _) => {}
+            (Purpose::Steer, _) => self.not_taken(call, actions),
             _ => self.refused(purpose, status, body, actions),
         }
     }
 
-    /// Asks the agent to stop, once, and not before it works on the prompt: an abort that comes earlier would stop nothing.
+    /// Asks the agent to stop, once, and not before it works on the prompt and has got what was said within the turn: an abort that
+    /// comes earlier would stop nothing of it.
     pub(super) fn abort_if_wanted(&mut self, actions: &mut Actions) {
         let (Some(session), Some(turn)) = (self.id().cloned(), &mut self.turn) else { return };
         let wanted = turn.interrupted || turn.limit.is_some();
-        if wanted && turn.is_busy && !std::mem::replace(&mut turn.is_aborted, true) {
+        let is_heard = turn.has_begun() && !turn.steering.is_unseen();
+        if wanted && is_heard && !std::mem::replace(&mut turn.is_aborted, true) {
             actions.push(self.calls.abort(&session));
         }
     }
@@ -246,7 +248,9 @@ impl Stream {
     }
 
     fn end(&mut self, mut outcome: Outcome, actions: &mut Actions) {
-        let turn = self.turn.take();
+        let mut turn = self.turn.take();
+        let unseen = turn.iter_mut().flat_map(|turn| turn.steering.unseen());
+        actions.extend(unseen.map(|id| Action::Steered { id, heard: false }));
         self.past = turn.and_then(|turn| turn.newest().map(str::to_owned)).or(self.past.take());
         self.waiting = None;
         self.voices = Voices::default();
@@ -257,7 +261,7 @@ impl Stream {
         actions.push(Action::Outcome(Box::new(outcome)));
         if self.is_run() {
             self.state = State::Closed;
-            actions.push(Action::Stop);
+            actions.push(Action::Dismiss);
         }
     }
 
@@ -289,7 +293,7 @@ impl Stream {
         match said {
             FromServer::Reply { call, status, body } => {
                 if let Some(purpose) = self.calls.answered(call) {
-                    self.reply(purpose, status, body, actions);
+                    self.reply(call, purpose, status, body, actions);
                 }
             }
             FromServer::Event(data) => {
@@ -333,6 +337,10 @@ impl Stream {
 }
 
 impl Protocol for Stream {
+    fn steers(&self) -> bool {
+        !self.is_run()
+    }
+
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             _ if matches!(self.state, State::Closed) => {}

@@ -13,6 +13,7 @@ use super::super::reason::{goes_on, is_answer, stop_reason};
 use super::super::tally::Tally;
 use super::super::wire::ErrorBody;
 use super::super::{failure, reason};
+use super::steering::Steering;
 use super::wire::MessageInfo;
 use crate::agent::limit::rejected_until;
 use crate::event::{ErrorCode, Event, Failure, StopReason};
@@ -27,8 +28,9 @@ pub(super) struct Turn {
     pub(super) finished: BTreeSet<String>,
     /// Ids of calls that were told.
     pub(super) ids: BTreeSet<String>,
-    /// The agent works on it.
-    pub(super) is_busy: bool,
+    pub(super) work: Work,
+    /// What was said within it.
+    pub(super) steering: Steering,
     pub(super) interrupted: bool,
     /// The agent was asked to stop.
     pub(super) is_aborted: bool,
@@ -38,6 +40,17 @@ pub(super) struct Turn {
     /// An error without a message.
     error: Option<ErrorBody>,
     unfinished: u32,
+}
+
+/// What the agent says of its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Nothing yet.
+    #[default]
+    Upcoming,
+    Busy,
+    /// It is over, unless more is to be done.
+    Idle,
 }
 
 /// The last message of the model, when it was whole.
@@ -77,7 +90,19 @@ impl Turn {
 
     /// Whether the session, which is idle now, is so because this turn is over.
     pub(super) fn is_over(&self) -> bool {
-        self.last.is_some() || self.error.is_some() || (self.is_aborted && self.is_busy)
+        let is_stopped = self.is_stopped() || (self.is_aborted && self.has_begun());
+        let is_heard = is_stopped || !self.steering.is_unheard();
+        (self.last.is_some() || is_stopped) && is_heard && !self.steering.is_unseen()
+    }
+
+    /// Whether the agent leaves unanswered what it has heard.
+    fn is_stopped(&self) -> bool {
+        self.error.is_some() || self.last.as_ref().is_some_and(|last| last.error.is_some() || last.structured.is_some())
+    }
+
+    /// Whether the agent has begun to work on it.
+    pub(super) fn has_begun(&self) -> bool {
+        self.work != Work::Upcoming
     }
 
     /// The newest message of the model: what comes of older ones belongs to turns before.

@@ -108,6 +108,9 @@ pub(super) struct MessageInfo {
     /// `true` where it is a summary of the conversation; a user's message has an object there.
     #[serde(default)]
     pub(super) summary: Option<Value>,
+    /// Of the model's: the user's message that it answers.
+    #[serde(rename = "parentID", default, deserialize_with = "if_readable")]
+    pub(super) parent: Option<String>,
     #[serde(rename = "modelID", default)]
     pub(super) model: Option<String>,
     #[serde(rename = "providerID", default)]
