@@ -6,7 +6,7 @@
 //! - [`chat`]: a conversation in the terminal.
 //! - [`session`]: a conversation for a program, over standard input and output.
 //! - [`doctor`]: looks which agents can be run.
-//! - [`replay`]: shows a recording; [`fake`]: plays the CLI of one.
+//! - [`replay`]: shows a recording; [`fake`]: plays the CLI of one, or tells a story as a CLI.
 //! - [`exit`]: what exit codes mean.
 //!
 //! Invariants: for programs there is standard output, for people standard error beside it; nothing that an agent says

@@ -54,6 +54,9 @@ pub enum Happening {
     Err(Said),
     /// Its server was asked this over HTTP.
     Call {
+        /// The call's number, which its reply has too. Older recordings have none: there calls were answered in order.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
         /// The method.
         method: String,
         /// The path, with a query if there was one.
@@ -64,6 +67,9 @@ pub enum Happening {
     },
     /// Its server answered a call.
     Reply {
+        /// The call's number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<u64>,
         /// The status.
         status: u16,
         /// What it said.
@@ -169,6 +175,10 @@ mod tests {
             (Happening::In(Said::of(b"hi\n")), r#"{"atMs":1.5,"kind":"in","text":"hi\n"}"#),
             (Happening::InEnd, r#"{"atMs":1.5,"kind":"in_end"}"#),
             (Happening::Out(Said::of(b"\xff\n")), r#"{"atMs":1.5,"kind":"out","base64":"/wo="}"#),
+            (
+                Happening::Reply { call: Some(7), status: 200, body: Said::of(b"{}") },
+                r#"{"atMs":1.5,"kind":"reply","call":7,"status":200,"body":{"text":"{}"}}"#,
+            ),
             (Happening::Exit { code: Some(0), signal: None }, r#"{"atMs":1.5,"kind":"exit","code":0}"#),
             (Happening::Lost { lines: 2 }, r#"{"atMs":1.5,"kind":"lost","lines":2}"#),
         ];

@@ -71,7 +71,7 @@ fn the_command_lists_its_subcommands() {
       session      Hold a conversation for a program: JSON commands in, events out
       doctor       Look which agents can be run here
       replay       Show a recording again (teamster run --record FILE)
-      fake         Play an agent's CLI without a model, from a recording
+      fake         Play an agent's CLI without a model, from a story or a recording
       completions  Print the completions of a shell, for its startup files
       help         Print this message or the help of the given subcommand(s)
 

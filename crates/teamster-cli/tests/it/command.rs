@@ -95,6 +95,16 @@ impl Running {
         self.err.wait_for(needle);
     }
 
+    /// Waits for an event of this type on standard output.
+    pub(crate) fn next_event(&mut self, kind: &str) -> serde_json::Value {
+        loop {
+            let event: serde_json::Value = serde_json::from_str(&self.out.next()).expect("events are JSON");
+            if event["type"] == kind {
+                return event;
+            }
+        }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         signal_to(&self.child, signal);
     }
@@ -127,6 +137,16 @@ impl Lines {
                 Ok(line) => self.seen.push_str(&line),
                 Err(error) => panic!("{needle:?} never came ({error}) after:\n{}", self.seen),
             }
+        }
+    }
+
+    fn next(&mut self) -> String {
+        match self.receiver.recv_timeout(BOUND) {
+            Ok(line) => {
+                self.seen.push_str(&line);
+                line
+            }
+            Err(error) => panic!("no line comes ({error}) after:\n{}", self.seen),
         }
     }
 

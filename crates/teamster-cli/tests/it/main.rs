@@ -14,6 +14,7 @@ mod chat;
 mod command;
 mod doctor;
 mod ends;
+mod fake;
 mod formats;
 mod inputs;
 mod merge_restore;

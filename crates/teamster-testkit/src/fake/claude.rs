@@ -83,6 +83,26 @@ impl Script {
         self.line(user(&block))
     }
 
+    /// What a tool said that failed, or was not allowed.
+    #[must_use]
+    pub fn claude_tool_failed(self, tool_id: &str, output: &str) -> Self {
+        let block = json!({"tool_use_id": tool_id, "type": "tool_result", "content": output, "is_error": true});
+        self.line(user(&block))
+    }
+
+    /// A message of thoughts.
+    #[must_use]
+    pub fn claude_thinking(self, text: &str) -> Self {
+        let id = self.message_id();
+        let block = |text: &str| json!({"type": "thinking", "thinking": text, "signature": ""});
+        let delta = json!({"type": "thinking_delta", "thinking": text});
+        self.lines(message_start(&id))
+            .lines(block_start(&block("")))
+            .line(stream_event(&json!({"type": "content_block_delta", "index": 0, "delta": delta})))
+            .line(assistant(&id, &block(text)))
+            .lines(message_end("end_turn"))
+    }
+
     /// The final line of a turn that went well. The real CLI then reads stdin to its end and exits.
     #[must_use]
     pub fn claude_result(self, text: &str) -> Self {

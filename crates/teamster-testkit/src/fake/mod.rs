@@ -26,6 +26,10 @@
 //! [`Script::of_recording`] makes a script of what a real CLI did once: the same lines in the same order, each when as much has
 //! come on standard input as had come then.
 //!
+//! # Stories
+//! A [`Story`] says what an agent does in words that are no agent's own, and is told in the form of the CLI that is asked for:
+//! `docs/fake.md`.
+//!
 //! # How a script is played
 //! - Step after step; what a step writes has left the process when the step ends. After the last one it exits with code 0.
 //! - [`Step::OnSignal`] and [`Step::OnLine`] play a script of their own whenever something happens, beside the main one. A
@@ -34,17 +38,23 @@
 //! - A fake that cannot go on (no script, nobody reads its output) says why on stderr and exits with [`EXIT_BROKEN`].
 
 mod claude;
+#[cfg(feature = "servers")]
+mod http;
 mod play;
 mod recorded;
 mod script;
+#[cfg(feature = "servers")]
+mod served;
 mod stdin;
+mod story;
 
 use std::io;
 
 pub use claude::CLAUDE_SESSION;
 pub use play::play;
-pub use recorded::{NoSuchProcess, Pace};
+pub use recorded::{NoSuchProcess, Pace, play_recording};
 pub use script::{Child, Home, Script, Signal, Step};
+pub use story::{Play, Story, StoryError};
 
 /// The environment variable with the script.
 pub const SCRIPT_ENV: &str = "TEAMSTER_FAKE_SCRIPT";

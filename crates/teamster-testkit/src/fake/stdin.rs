@@ -4,12 +4,21 @@
 
 use std::io::{self, BufRead as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Instant;
 
 /// The lines that have come so far.
 #[derive(Debug)]
 pub(super) struct Lines {
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// What a wait for a line came to.
+pub(super) enum Next {
+    Line(Arc<str>),
+    /// None came in time.
+    Late,
+    End,
 }
 
 #[derive(Debug)]
@@ -40,6 +49,30 @@ impl Lines {
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Waits for a line, until then at most.
+    pub(super) fn next(&self, number: usize, until: Option<Instant>) -> Next {
+        let mut state = self.state();
+        loop {
+            if let Some(line) = state.lines.get(number) {
+                return Next::Line(Arc::clone(line));
+            }
+            if state.ended {
+                return Next::End;
+            }
+            state = match until.map(|until| until.saturating_duration_since(Instant::now())) {
+                Some(left) if left.is_zero() => return Next::Late,
+                Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// All of stdin, when it has ended.
+    pub(super) fn all(&self) -> String {
+        self.wait_for_end();
+        self.state().lines.concat()
     }
 
     /// Waits for the end of stdin.

@@ -131,6 +131,7 @@ impl Recorder {
 
     pub(crate) fn call(&self, call: &ServerCall) {
         self.note(|redactor| Happening::Call {
+            id: Some(call.id.0),
             method: call.method.as_str().to_owned(),
             path: redactor.text(&call.path).into_owned(),
             body: call.body.as_deref().map(|body| said(body, redactor)),
@@ -140,7 +141,9 @@ impl Recorder {
     /// What the CLI's server said.
     pub(super) fn heard(&self, heard: &Heard) {
         self.note(|redactor| match heard {
-            Heard::Reply { status, body, .. } => Happening::Reply { status: *status, body: said(body, redactor) },
+            Heard::Reply { call, status, body } => {
+                Happening::Reply { call: Some(call.0), status: *status, body: said(body, redactor) }
+            }
             Heard::Event(data) => Happening::ServerEvent(said(data, redactor)),
             Heard::TooLong { .. } | Heard::Broken { .. } => Happening::Lost { lines: 1 },
         });

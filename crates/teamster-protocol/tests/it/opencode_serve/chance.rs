@@ -73,12 +73,11 @@ proptest! {
                     open = true;
                     player.send("again");
                 }
-                Happens::Send => {}
                 Happens::Steer if !run => {
                     let id = SteerId::from("steer");
                     player.tell(Input::Command(Command::Steer { id: &id, prompt: &Prompt::from("Hurry.") }));
                 }
-                Happens::Steer => {}
+                Happens::Send | Happens::Steer => {}
                 Happens::Interrupt => player.tell(Input::Interrupt),
                 Happens::Answer(request) => {
                     let request = RequestId::from(request);

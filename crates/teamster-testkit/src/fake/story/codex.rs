@@ -1,0 +1,237 @@
+//! Codex' app-server: JSON-RPC in lines, without the member `jsonrpc`.
+
+use std::io;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::mcp;
+use super::perform::{Asked, Call, Ear, End, Heard, Line, Outcome, Tongue, at, pieces, put, text_of, write};
+
+/// The thread of a process that goes on with none.
+pub(super) const THREAD: &str = "01a20084-9f59-7992-882e-4e2dc210dead";
+const FORK: &str = "01a20084-9f59-7992-882e-4e2dc210dea0";
+
+#[derive(Debug)]
+pub(super) struct AppServer {
+    ear: Ear,
+    thread: String,
+    turn: u32,
+    in_turn: bool,
+    items: u32,
+    requests: u32,
+    /// Tokens of the thread so far.
+    tokens: u64,
+}
+
+impl Default for AppServer {
+    fn default() -> Self {
+        let (ear, thread) = (Ear::default(), THREAD.to_owned());
+        Self { ear, thread, turn: 0, in_turn: false, items: 0, requests: 0, tokens: 0 }
+    }
+}
+
+impl AppServer {
+    fn turn_id(&self) -> String {
+        format!("turn_{}", self.turn)
+    }
+
+    fn notify(&self, method: &str, mut params: Value) -> io::Result<()> {
+        put(&mut params, "threadId", self.thread.as_str().into());
+        write(&json!({"method": method, "params": params}))
+    }
+
+    /// What is told of the turn that runs.
+    fn tell(&self, method: &str, mut params: Value) -> io::Result<()> {
+        put(&mut params, "turnId", self.turn_id().into());
+        self.notify(method, params)
+    }
+
+    fn request(&mut self, method: &str, mut params: Value) -> io::Result<()> {
+        put(&mut params, "threadId", self.thread.as_str().into());
+        put(&mut params, "turnId", self.turn_id().into());
+        write(&json!({"id": self.requests, "method": method, "params": params}))?;
+        self.requests += 1;
+        Ok(())
+    }
+
+    fn next_item(&mut self) -> String {
+        self.items += 1;
+        format!("item_{}", self.items)
+    }
+
+    fn heard(&mut self, line: &Value) -> io::Result<Option<Heard>> {
+        let (id, params) = (at(line, "/id"), at(line, "/params"));
+        let Some(method) = at(line, "/method").as_str() else {
+            let result = at(line, "/result");
+            let word = at(result, "/decision").as_str().or(at(result, "/action").as_str()).unwrap_or_default();
+            return Ok(Some(Heard::Answer(word.starts_with("accept"))));
+        };
+        if id.is_null() {
+            return Ok(None);
+        }
+        let mut heard = None;
+        let result = match method {
+            "initialize" => json!({"userAgent": "fake", "platformFamily": "unix", "platformOs": "linux"}),
+            "thread/list" => json!({"data": []}),
+            "thread/read" => json!({"thread": {"id": at(params, "/threadId")}}),
+            "thread/start" | "thread/resume" | "thread/fork" => {
+                if let Some(old) = at(params, "/threadId").as_str() {
+                    if method == "thread/fork" { FORK } else { old }.clone_into(&mut self.thread);
+                }
+                let model = at(params, "/model").as_str().unwrap_or("gpt-5.5");
+                let thread = json!({"id": self.thread, "cliVersion": "0.169.0"});
+                json!({"thread": thread, "model": model, "cwd": std::env::current_dir()?})
+            }
+            "turn/start" => {
+                self.turn += 1;
+                heard = Some(Heard::Prompt(text_of(at(params, "/input"))));
+                json!({"turn": {"id": self.turn_id(), "status": "inProgress", "items": [], "error": null}})
+            }
+            "turn/interrupt" => {
+                heard = self.in_turn.then_some(Heard::Interrupt);
+                json!({})
+            }
+            // The model hears it at once.
+            "turn/steer" if self.in_turn => json!({"turnId": self.turn_id()}),
+            "thread/backgroundTerminals/clean" => json!({}),
+            _ => {
+                let error = json!({"code": -32600, "message": format!("{method} is not played")});
+                write(&json!({"id": id, "error": error}))?;
+                return Ok(None);
+            }
+        };
+        write(&json!({"id": id, "result": result}))?;
+        Ok(heard)
+    }
+
+    /// A call as the item that it is.
+    fn item(call: &Call, outcome: Option<Outcome<'_>>) -> Value {
+        let status = match outcome {
+            None => "inProgress",
+            Some(Outcome::Done { exit: 0, .. }) => "completed",
+            Some(Outcome::Done { .. }) => "failed",
+            Some(Outcome::Denied) => "declined",
+        };
+        if let Some((server, tool)) = mcp(&call.name) {
+            let (result, error) = match outcome {
+                Some(Outcome::Done { output, .. }) => {
+                    (json!({"content": [{"type": "text", "text": output}]}), Value::Null)
+                }
+                Some(Outcome::Denied) => (Value::Null, json!({"message": "user rejected MCP tool call"})),
+                None => (Value::Null, Value::Null),
+            };
+            let status = if status == "declined" { "failed" } else { status };
+            return json!({
+                "type": "mcpToolCall", "id": call.id, "server": server, "tool": tool, "status": status,
+                "arguments": call.input, "result": result, "error": error,
+            });
+        }
+        let (output, exit) = match outcome {
+            Some(Outcome::Done { output, exit }) => (json!(output), json!(exit)),
+            _ => (Value::Null, Value::Null),
+        };
+        json!({
+            "type": "commandExecution", "id": call.id, "command": call.command(), "status": status, "source": "agent",
+            "aggregatedOutput": output, "exitCode": exit,
+        })
+    }
+}
+
+impl Tongue for AppServer {
+    fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
+        loop {
+            match self.ear.next(until) {
+                Line::Late => return Ok(Heard::Nothing),
+                Line::End => return Ok(Heard::End),
+                Line::Json(line) => {
+                    if let Some(heard) = self.heard(&line)? {
+                        return Ok(heard);
+                    }
+                }
+            }
+        }
+    }
+
+    fn shell(&self) -> &'static str {
+        "command_execution"
+    }
+
+    fn begin(&mut self, _prompt: &str) -> io::Result<()> {
+        self.in_turn = true;
+        self.notify("turn/started", json!({"turn": {"id": self.turn_id(), "status": "inProgress", "error": null}}))
+    }
+
+    fn think(&mut self, text: &str) -> io::Result<()> {
+        let id = self.next_item();
+        self.tell("item/started", json!({"item": {"type": "reasoning", "id": id, "summary": [], "content": []}}))?;
+        self.tell("item/reasoning/summaryTextDelta", json!({"itemId": id, "delta": text, "summaryIndex": 0}))?;
+        let item = json!({"type": "reasoning", "id": id, "summary": [text], "content": []});
+        self.tell("item/completed", json!({ "item": item }))
+    }
+
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        let id = self.next_item();
+        let item = |text: &str| json!({"item": {"type": "agentMessage", "id": id, "text": text}});
+        self.tell("item/started", item(""))?;
+        for piece in pieces(text) {
+            self.tell("item/agentMessage/delta", json!({"itemId": id, "delta": piece}))?;
+        }
+        self.tell("item/completed", item(text))
+    }
+
+    fn call(&mut self, call: &Call) -> io::Result<()> {
+        self.tell("item/started", json!({"item": Self::item(call, None)}))
+    }
+
+    fn ask(&mut self, call: &Call) -> io::Result<Asked> {
+        if let Some((server, tool)) = mcp(&call.name) {
+            let meta = json!({
+                "codex_approval_kind": "mcp_tool_call", "tool_name": tool, "tool_params": call.input,
+                "persist": ["session"],
+            });
+            let form = json!({
+                "serverName": server, "mode": "form", "message": format!("Allow {tool}?"), "_meta": meta,
+                "requestedSchema": {"type": "object", "properties": {}},
+            });
+            self.request("mcpServer/elicitation/request", form)?;
+        } else {
+            let params = json!({"itemId": call.id, "command": call.command(), "cwd": std::env::current_dir()?});
+            self.request("item/commandExecution/requestApproval", params)?;
+        }
+        Ok(Asked::Waiting)
+    }
+
+    fn result(&mut self, call: &Call, outcome: Outcome<'_>) -> io::Result<()> {
+        self.tell("item/completed", json!({"item": Self::item(call, Some(outcome))}))
+    }
+
+    fn end(&mut self, end: &End) -> io::Result<()> {
+        self.in_turn = false;
+        self.tokens += 1;
+        let tokens = |calls: u64| {
+            json!({
+                "inputTokens": 75 * calls, "cachedInputTokens": 50 * calls, "cacheWriteInputTokens": 0,
+                "outputTokens": 40 * calls, "reasoningOutputTokens": 0,
+            })
+        };
+        let usage = json!({"total": tokens(self.tokens), "last": tokens(1), "modelContextWindow": null});
+        self.tell("thread/tokenUsage/updated", json!({ "tokenUsage": usage }))?;
+        let (status, error) = match end {
+            End::Well => ("completed", Value::Null),
+            End::Interrupted => ("interrupted", Value::Null),
+            End::Failed { status, message } => {
+                let info = json!({"responseTooManyFailedAttempts": {"httpStatusCode": status}});
+                ("failed", json!({"message": message, "codexErrorInfo": info, "additionalDetails": null}))
+            }
+        };
+        if !error.is_null() {
+            self.tell("error", json!({"error": error, "willRetry": false}))?;
+        }
+        self.notify("turn/completed", json!({"turn": {"id": self.turn_id(), "status": status, "error": error}}))
+    }
+
+    fn exit_code(&self) -> i32 {
+        0
+    }
+}
