@@ -4,9 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use teamster::{Event, RunRequest, Runtime, Sent};
 use tempfile::TempDir;
 
-use crate::command::{Ended, Running, command, ended};
+use crate::command::{BOUND, Ended, Running, command, ended};
+
+/// The agent's CLI: a shell that plays what the variable `FAKE_CLI` says.
+const CLI: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fake-cli.sh");
+const FAKE: &str = "exec \"$TEAMSTER\" fake --agent \"$AGENT\" --script \"$SCRIPT\" -- \"$@\"";
 
 const AGENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
 
@@ -28,8 +33,7 @@ impl Stage {
 
     /// The command with `teamster fake` as the agent's CLI.
     fn command(&self, name: &str, agent: &str, script: &Path, args: &[&str]) -> Command {
-        let cli = "exec \"$TEAMSTER\" fake --agent \"$AGENT\" --script \"$SCRIPT\" -- \"$@\"";
-        let mut command = command(name, cli, &["--agent", agent]);
+        let mut command = command(name, FAKE, &["--agent", agent]);
         command.args(args).env("TEAMSTER", env!("CARGO_BIN_EXE_teamster")).env("AGENT", agent).env("SCRIPT", script);
         command.env("HOME", self.folder.path()).env("TMPDIR", self.folder.path()).current_dir(self.folder.path());
         command
@@ -80,6 +84,8 @@ fn a_story_is_a_run_of_each_agent_in_each_of_its_forms() {
         // A server that cannot exit by itself was ended, which is no news.
         let code = if (agent, args.is_empty()) == ("opencode", true) { Value::Null } else { 0.into() };
         assert_eq!((&result["exitCode"], &result["signal"]), (&code, &Value::Null), "{agent} {args:?}");
+        // A run of Gemini CLI is one-shot in both.
+        assert_eq!(of(&events, "thinking").is_empty(), agent == "gemini", "{agent} {args:?}");
         let calls = of(&events, "tool_use");
         assert_eq!(calls.iter().map(|call| &call["input"]["command"]).collect::<Vec<_>>(), ["ls", "false"], "{agent}");
         assert!(calls.iter().all(|call| call["kind"] == "execute"), "{agent} {calls:?}");
@@ -142,6 +148,37 @@ fn a_story_is_a_session_of_each_agent_with_requests_and_an_interrupt() {
         let end = session.end();
         assert_eq!(end.code, Some(0), "{agent}: {}", end.err);
         assert!(!end.out.contains("SESSION_REOPENED"), "{agent}: {}", end.out);
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_within_a_turn_is_heard_in_it() {
+    let stage = Stage::with("[[turns]]\nsteps = [{ say = \"Waiting.\" }, { waitMs = 600000 }]\n");
+    for agent in ["claude", "codex", "opencode"] {
+        let mut frame = RunRequest::default();
+        frame.cli_path = Some(CLI.into());
+        frame.cwd = Some(stage.folder.path().to_owned());
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        frame.env = [
+            variable("FAKE_CLI", FAKE),
+            variable("TEAMSTER", env!("CARGO_BIN_EXE_teamster")),
+            variable("AGENT", agent),
+            variable("SCRIPT", stage.file("story").to_str().unwrap()),
+            variable("HOME", stage.folder.path().to_str().unwrap()),
+        ]
+        .into();
+        let session = Runtime::new().open(agent, frame).unwrap();
+        let talk = async {
+            let mut turn = session.send("go").unwrap();
+            while !matches!(turn.next().await.unwrap(), Event::Text(_)) {}
+            assert!(matches!(session.send_now("more").await.unwrap(), Sent::Joined), "{agent}");
+            turn.control().interrupt();
+            while let Some(event) = turn.next().await {
+                assert!(!matches!(&event, Event::Done(done) if !done.result.aborted), "{agent}: {event:?}");
+            }
+        };
+        tokio::time::timeout(BOUND, talk).await.unwrap_or_else(|_| panic!("{agent}: nothing comes"));
+        session.close().await;
     }
 }
 
