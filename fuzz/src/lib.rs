@@ -75,7 +75,7 @@ pub fn session(agent: &dyn Agent, bytes: &[u8]) {
     let mut frame = RunRequest::default();
     (frame.cwd, frame.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));
     if choice & 2 == 2 {
-        frame.conversation = Conversation::Resume("s".into());
+        frame.conversation = Conversation::Resume("00000000-0000-4000-8000-000000000001".into());
     }
     let Some(plan) = agent.plan_session(&frame).expect("a frame that every agent takes") else { return };
     let mut protocol = plan.protocol;
