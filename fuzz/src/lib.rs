@@ -12,7 +12,7 @@ use teamster_process::{Frame, LineFramer};
 use teamster_protocol::agent::Agent;
 use teamster_protocol::event::{Event, RequestId};
 use teamster_protocol::protocol::{Action, Command, ExitReport, Input};
-use teamster_protocol::request::{Answer, Conversation, Mode, OutputMode, PermissionMode, RunRequest};
+use teamster_protocol::request::{Answer, BackgroundTasks, Conversation, Mode, OutputMode, PermissionMode, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
@@ -71,9 +71,15 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
 /// Feeds the bytes to the agent's session, turn by turn. The first byte chooses how often the caller says something amid the
 /// lines, and what.
 pub fn session(agent: &dyn Agent, bytes: &[u8]) {
+    session_with(BackgroundTasks::Off, agent, bytes);
+}
+
+/// The same, where the agent may begin turns by itself or not.
+pub fn session_with(background: BackgroundTasks, agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
     let mut frame = RunRequest::default();
     (frame.cwd, frame.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));
+    frame.background_tasks = background;
     if choice & 2 == 2 {
         frame.conversation = Conversation::Resume("00000000-0000-4000-8000-000000000001".into());
     }
@@ -96,6 +102,11 @@ pub fn session(agent: &dyn Agent, bytes: &[u8]) {
                     }
                 }
                 Action::Withdraw(request) => asked.retain(|other| *other != request),
+                Action::Untaken => drop(turn.take().expect("no turn runs that could be untaken")),
+                Action::Unasked | Action::Begin => {
+                    assert!(turn.is_none(), "a turn begins within another one");
+                    *turn = Some(Default::default());
+                }
                 Action::Outcome(outcome) => {
                     if let Some((mut transcript, mut events)) = turn.take() {
                         transcript.set_outcome(*outcome);
@@ -112,7 +123,7 @@ pub fn session(agent: &dyn Agent, bytes: &[u8]) {
         let word = number.wrapping_mul(usize::from(choice) | 1);
         if turn.is_none() && word % 3 == 0 {
             turn = Some(Default::default());
-            tell(Input::Command(Command::Send(&"x".into())), &mut turn, &mut asked);
+            tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &"x".into() }), &mut turn, &mut asked);
         } else if word % 7 == 0 && turn.is_some() {
             tell(Input::Interrupt, &mut turn, &mut asked);
         } else if word % 5 == 0

@@ -20,7 +20,7 @@ pub fn server(agent: &dyn Agent, bytes: &[u8]) {
             b"!send" if running => continue,
             b"!send" => {
                 (transcript, running) = (Transcript::new(), true);
-                Input::Command(Command::Send(&prompt))
+                Input::Command(Command::Send { id: &"w1".into(), prompt: &prompt })
             }
             b"!interrupt" => Input::Interrupt,
             b"!exit" => Input::Exited(ExitReport { code: Some(1), ..ExitReport::default() }),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
+mod background;
 mod batch;
 mod context;
 mod ending;

@@ -59,7 +59,12 @@ pub enum FromServer<'a> {
 #[non_exhaustive]
 pub enum Command<'a> {
     /// The model is told something, and a turn begins. The last one has had its outcome.
-    Send(&'a Prompt),
+    Send {
+        /// Which words; new each time.
+        id: &'a SteerId,
+        /// The words.
+        prompt: &'a Prompt,
+    },
     /// The model is to be told this within the running turn, at the next moment when it listens. Only where the protocol
     /// [steers](Protocol::steers). Before the turn's outcome [`Action::Steered`] tells what became of it; or
     /// [`Action::Begin`] follows the outcome.
@@ -134,6 +139,11 @@ pub enum Action {
     },
     /// In a session, after a turn's outcome: the agent begins the next turn by itself, with what it was steered by too late.
     Begin,
+    /// In a session, between turns or after an outcome: the agent begins a turn that nobody asked for. What follows belongs to it.
+    Unasked,
+    /// In a session, in a turn of which nothing was said yet: the agent has not taken the prompt. It is to be sent again, after the
+    /// turn that the agent may [have begun](Self::Unasked) by itself. What follows does not belong to the prompt's turn.
+    Untaken,
     /// In a session: what was asked for needs another process, which goes on with the conversation.
     Reopen,
     /// Send the process SIGINT: the agent has no other polite way.

@@ -11,8 +11,10 @@ use teamster_config::Journals;
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::event::Warning;
-use teamster_protocol::request::{Attachment, Mode, ProjectTrust, RequestError, RunRequest, ToolRules};
-use tokio::sync::{Semaphore, mpsc, watch};
+use teamster_protocol::request::{
+    Attachment, BackgroundTasks, Mode, ProjectTrust, RequestError, RunRequest, ToolRules,
+};
+use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,7 +25,7 @@ use crate::driver::pool::{Pool, Spares};
 use crate::driver::record::Recording;
 use crate::driver::redact::Redactor;
 use crate::driver::server::Password;
-use crate::driver::session::SessionJob;
+use crate::driver::session::{OWN_TURNS, SessionJob};
 use crate::driver::{self, Host, Job};
 use crate::gate::Gate;
 use crate::registry::{Registry, UnknownAgent};
@@ -220,16 +222,18 @@ impl Runtime {
         host.recording = self.recording(&*agent, &frame)?;
         self.sweep_once();
         let (orders, ordered) = mpsc::channel(ORDERS);
+        let (begun, own) = mpsc::channel(OWN_TURNS);
+        let begun = (frame.background_tasks == BackgroundTasks::On).then_some(begun);
         let (told, id) = watch::channel(None);
         let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
         let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
         let desk = Desk::new(ordered, handler, rules, frame);
         let (gate, aborted) = (self.gate.clone(), abort.clone());
         let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
-        let job = SessionJob { agent, host, gate, desk, spawns, warnings, told, aborted, pool, tasks };
+        let job = SessionJob { agent, host, gate, desk, spawns, warnings, told, aborted, own: begun, pool, tasks };
         let driver = Some(self.drivers.spawn(driver::session::drive(job)));
         let places = Arc::new(Semaphore::new(TURNS));
-        Ok(Session { orders, places, id, abort, driver, cwd })
+        Ok(Session { orders, places, id, abort, driver, own: Mutex::new(own), cwd })
     }
 
     /// What a run or a session of this request gets from us, and what is to be said of it. The request is made precise.

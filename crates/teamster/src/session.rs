@@ -5,8 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use teamster_protocol::event::{Event, RequestId, SessionId};
-use teamster_protocol::request::{self, Answer, Mode, PermissionMode, Prompt, RequestError, RunRequest};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use teamster_protocol::request::{
+    self, Answer, BackgroundTasks, Mode, PermissionMode, Prompt, RequestError, RunRequest,
+};
+use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +37,8 @@ pub struct Session {
     pub(crate) id: watch::Receiver<Option<SessionId>>,
     pub(crate) abort: CancellationToken,
     pub(crate) driver: Option<JoinHandle<()>>,
+    /// Turns that the agent has begun by itself.
+    pub(crate) own: Mutex<mpsc::Receiver<Run>>,
     /// Where relative paths of attachments count from.
     pub(crate) cwd: PathBuf,
 }
@@ -56,6 +60,14 @@ impl Opening {
     #[must_use]
     pub fn spawned(mut self) -> Self {
         self.frame.mode = Mode::Spawn;
+        self
+    }
+
+    /// The agent may go on with commands and subagents in the background when it has answered. When one has ended, it may begin a
+    /// turn that nobody asked for: those come from [`Session::own_turn`].
+    #[must_use]
+    pub fn with_background_tasks(mut self) -> Self {
+        self.frame.background_tasks = BackgroundTasks::On;
         self
     }
 
@@ -152,6 +164,15 @@ impl Session {
         let (told, tells) = oneshot::channel();
         self.order(Order::Now(Box::new(Now { turn, run: Box::new(run), told })))?;
         tells.await.map_err(|_| SendError::Ended)
+    }
+
+    /// The next turn that the agent begins by itself, since something has ended that it had left in the background
+    /// ([`Opening::with_background_tasks`]). `None` when there will be none: the session has ended, or was opened without.
+    ///
+    /// It is a turn like others, and comes between two others. Dropping it ends the process. What nobody takes waits; if 16 do,
+    /// the next ones are stopped, and a warning says so. Can be dropped and called again at any time.
+    pub async fn own_turn(&self) -> Option<Run> {
+        self.own.lock().await.recv().await
     }
 
     /// Answers a request of the agent. The first answer counts.

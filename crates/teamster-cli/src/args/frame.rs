@@ -10,7 +10,7 @@ use super::values;
 
 const CONVERSATION: &str = "Conversation";
 pub(super) const INSTRUCTIONS: &str = "Instructions";
-const PERMISSIONS: &str = "Permissions";
+pub(super) const PERMISSIONS: &str = "Permissions";
 pub(super) const LIMITS: &str = "Limits";
 const CLI: &str = "The agent's CLI";
 pub(super) const OUTPUT: &str = "Output";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::ArgAction;
 
-use super::frame::{FrameArgs, LIMITS, OUTPUT};
+use super::frame::{FrameArgs, LIMITS, OUTPUT, PERMISSIONS};
 use super::values;
 
 /// Hold a conversation for a program: JSON commands in, events out
@@ -16,6 +16,13 @@ use super::values;
 pub(crate) struct SessionArgs {
     #[command(flatten)]
     pub(crate) talk: TalkArgs,
+
+    /// Let the agent go on in the background
+    ///
+    /// With commands and subagents, when it has answered. When one has ended, it may begin a turn that nobody asked for, whose turnId is
+    /// own-1, own-2 and so on. docs/sessions.md says more.
+    #[arg(long, help_heading = PERMISSIONS, hide_short_help = true)]
+    pub(crate) background_tasks: bool,
 
     /// Print help; --help tells more
     #[arg(short, long, action = ArgAction::Help, help_heading = OUTPUT)]
@@ -41,6 +48,7 @@ const SHORT_AFTER: &str = "More options, commands, exit codes: teamster session 
 const LONG_AFTER: &str = "\
 Commands, one a line; each may have an \"id\":
   {\"type\":\"send\",\"text\":\"...\",\"attachments\":[{\"path\":\"a.png\"}],\"id\":\"1\"}
+  {\"type\":\"send\",\"text\":\"...\",\"now\":true}
   {\"type\":\"interrupt\"}
   {\"type\":\"answer\",\"requestId\":\"...\",\"decision\":\"allow|allow_always|deny\"}
   {\"type\":\"answer\",\"requestId\":\"...\",\"choices\":{\"question id\":[\"label\"]}}

@@ -118,7 +118,7 @@ mod tests {
     fn a_good_line_is_a_command() {
         assert_eq!(
             said(br#"{"type":"send","text":"a","id":"1"}"#),
-            r#"Some("1") Send { text: "a", attachments: [], id: Some("1") }"#
+            r#"Some("1") Send { text: "a", attachments: [], now: false, id: Some("1") }"#
         );
         assert_eq!(said(b"{\"type\":\"close\"}\r"), "None Close { id: None }");
     }

@@ -10,6 +10,7 @@
 mod command;
 mod input;
 mod output;
+mod turns;
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -18,14 +19,15 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use teamster::event::RequestId;
-use teamster::request::{Answer, Limits, Prompt, SessionCommand};
-use teamster::{AnswerError, Event, Run, Runtime, SendError, Session};
+use teamster::request::{Answer, BackgroundTasks, Limits, Prompt, SessionCommand};
+use teamster::{AnswerError, Event, Runtime, SendError, Sent, Session};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use self::command::{Origin, Refusal};
 use self::input::{Content, Line};
 use self::output::Gone;
+use self::turns::{Heard, OWN, Steering, Turn, Turns, heard};
 use crate::args::SessionArgs;
 use crate::begin::{self, ASKED_TO_STOP, ENDING, LAST_WORDS, refuse};
 use crate::exit;
@@ -38,8 +40,12 @@ const WAITING_LINES: usize = 64;
 
 /// Carries out the command and tells its exit code.
 pub(crate) fn main(args: SessionArgs) -> u8 {
+    let background_tasks = if args.background_tasks { BackgroundTasks::On } else { BackgroundTasks::Off };
     match job::check_talk(args.talk, Limits::default().answer, &mut Machine) {
-        Ok(talk) => begin::carry_out(hold(talk)),
+        Ok(mut talk) => {
+            talk.frame.background_tasks = background_tasks;
+            begin::carry_out(hold(talk))
+        }
         Err(error) => refuse(&error.to_string(), error.hint()),
     }
 }
@@ -51,11 +57,12 @@ async fn hold(talk: Talk) -> io::Result<u8> {
     let (lines, written) = output::start()?;
     let (commands, reader) = (input::start()?, output::watch_reader()?);
     let patience = talk.frame.limits.grace + LAST_WORDS;
+    let has_own_turns = talk.frame.background_tasks == BackgroundTasks::On;
     let session = match runtime.open(&talk.agent, talk.frame) {
         Ok(session) => session,
         Err(error) => return Ok(refuse(&error.to_string(), None)),
     };
-    let mut conversation = Conversation::new(&session);
+    let mut conversation = Conversation::new(&session, has_own_turns);
     let end = conversation.hold(commands, &lines, reader, &mut signals, patience).await;
     let code = if conversation.stopped { exit::INTERRUPTED } else { conversation.code };
     drop(conversation);
@@ -123,12 +130,6 @@ enum Listening {
     No,
 }
 
-/// A turn that was sent.
-struct Turn {
-    id: Option<String>,
-    run: Run,
-}
-
 /// An answer on its way to the agent.
 struct Answering<'a> {
     /// The command, if it was one.
@@ -138,8 +139,11 @@ struct Answering<'a> {
 
 struct Conversation<'a> {
     session: &'a Session,
-    /// In order; the first one runs.
-    turns: VecDeque<Turn>,
+    turns: Turns,
+    steering: Steering<'a>,
+    /// Whether the agent may begin turns by itself, and how many it has begun.
+    has_own_turns: bool,
+    own_turns: u64,
     /// Lines for the writer.
     lines: VecDeque<String>,
     /// What the running turn asks, and nobody has answered.
@@ -148,15 +152,18 @@ struct Conversation<'a> {
     listening: Listening,
     /// A signal came.
     stopped: bool,
-    /// Of the last turn that has ended.
+    /// Of the last turn that was sent and has ended.
     code: u8,
 }
 
 impl<'a> Conversation<'a> {
-    fn new(session: &'a Session) -> Self {
+    fn new(session: &'a Session, has_own_turns: bool) -> Self {
         Self {
             session,
-            turns: VecDeque::new(),
+            turns: Turns::default(),
+            steering: Steering::default(),
+            has_own_turns,
+            own_turns: 0,
             lines: VecDeque::new(),
             asked: Vec::new(),
             answering: None,
@@ -185,14 +192,16 @@ impl<'a> Conversation<'a> {
                     Err(_) => return End::NoReader,
                 },
                 () = gone(&mut reader) => return End::NoReader,
-                event = next(&mut self.turns), if self.lines.is_empty() => self.event(event.as_ref()),
+                news = heard(&mut self.turns, &mut self.steering, self.session, self.has_own_turns), if self.lines.is_empty() => {
+                    self.hear(news);
+                }
                 line = commands.recv(), if hears => self.line(line),
                 answered = answered(&mut self.answering) => self.answered(answered),
                 () = begin::at(give_up) => return End::GivenUp,
                 signal = signals.next() => {
                     self.listening = Listening::No;
                     let again = std::mem::replace(&mut self.stopped, true) && signal == Signal::Interrupt;
-                    for turn in &self.turns {
+                    for turn in self.turns.iter() {
                         if again { turn.run.control().abort() } else { turn.run.control().interrupt() }
                     }
                     if again && give_up.is_none() {
@@ -208,23 +217,46 @@ impl<'a> Conversation<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.listening != Listening::ToAll && self.turns.is_empty() && self.lines.is_empty()
+        self.listening != Listening::ToAll && self.turns.is_empty() && self.steering.is_empty() && self.lines.is_empty()
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        match heard {
+            Heard::Event(event) => self.event(event.as_ref()),
+            Heard::Sent(origin, Ok(Sent::Joined)) => {
+                let turn = self.turns.running().and_then(|turn| turn.id.as_deref());
+                self.lines.push_back(output::joined(&origin, turn));
+            }
+            Heard::Sent(Origin { id, .. }, Ok(Sent::Turn(run))) => {
+                self.turns.push_first(Turn { id, run: *run, is_sent: true });
+            }
+            Heard::Sent(origin, Ok(_)) => {
+                self.lines.push_back(output::refusal(&origin.refuse("nobody knows what became of it")));
+            }
+            Heard::Sent(origin, Err(error)) => self.lines.push_back(output::refusal(&not_sent(origin, &error))),
+            Heard::Own(Some(run)) => {
+                self.own_turns += 1;
+                let id = Some(format!("{OWN}{}", self.own_turns));
+                self.turns.push_first(Turn { id, run, is_sent: false });
+            }
+            Heard::Own(None) => self.has_own_turns = false,
+        }
     }
 
     /// The running turn says something.
     fn event(&mut self, event: Option<&Event>) {
-        let Some(turn) = self.turns.front() else { return };
+        let Some(turn) = self.turns.running() else { return };
         match event {
             Some(Event::PermissionRequest(request)) => self.asked.push(request.request_id.clone()),
             Some(Event::Question(question)) => self.asked.push(question.request_id.clone()),
-            Some(Event::Done(done)) => self.code = exit::of_result(&done.result),
+            Some(Event::Done(done)) if turn.is_sent => self.code = exit::of_result(&done.result),
             _ => {}
         }
         if let Some(event) = event {
             self.lines.push_back(output::event(event, turn.id.as_deref()));
         }
         if matches!(event, None | Some(Event::Done(_))) {
-            self.turns.pop_front();
+            self.turns.end();
             self.asked.clear();
         }
     }
@@ -260,14 +292,22 @@ impl<'a> Conversation<'a> {
             SessionCommand::Send { .. } if self.listening == Listening::ToAnswers => {
                 Err(origin.refuse("the session was closed: no more turns are taken"))
             }
-            SessionCommand::Send { text, attachments, id } => {
+            SessionCommand::Send { id: Some(id), .. } if self.has_own_turns && id.starts_with(OWN) => {
+                Err(origin
+                    .refuse(format!("ids that begin with {OWN} are those of turns that the agent begins by itself")))
+            }
+            SessionCommand::Send { text, attachments, now, id } => {
                 let mut prompt = Prompt::from(text);
                 prompt.attachments = attachments;
+                if now {
+                    self.steering.push(origin, self.session.send_now(prompt));
+                    return Ok(());
+                }
                 let run = self.session.send(prompt).map_err(|error| not_sent(origin, &error))?;
-                self.turns.push_back(Turn { id, run });
+                self.turns.push(Turn { id, run, is_sent: true });
                 Ok(())
             }
-            SessionCommand::Interrupt { .. } => match self.turns.front() {
+            SessionCommand::Interrupt { .. } => match self.turns.running() {
                 Some(turn) => {
                     turn.run.control().interrupt();
                     Ok(())
@@ -331,14 +371,6 @@ async fn gone(reader: &mut oneshot::Receiver<Gone>) {
         return;
     }
     pending::<()>().await;
-}
-
-/// The next event of the running turn.
-async fn next(turns: &mut VecDeque<Turn>) -> Option<Event> {
-    match turns.front_mut() {
-        Some(turn) => turn.run.next().await,
-        None => pending().await,
-    }
 }
 
 /// How the answer fared that is on its way. Can be dropped and called again at any time.

@@ -9,7 +9,7 @@ use teamster::Event;
 use teamster::event::{ErrorCode, Failure};
 use tokio::sync::{mpsc, oneshot};
 
-use super::command::Refusal;
+use super::command::{Origin, Refusal};
 use crate::render::write_document;
 
 /// Lines that wait for the writer.
@@ -34,6 +34,23 @@ struct Refused<'a> {
     line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     command_id: Option<&'a str>,
+}
+
+/// What is said of words that were sent to be heard at once, and are.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Joined<'a> {
+    r#type: &'static str,
+    line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_id: Option<&'a str>,
+}
+
+/// Word that what was sent is heard within this turn.
+pub(super) fn joined(origin: &Origin, turn: Option<&str>) -> String {
+    document(&Joined { r#type: "joined", line: origin.line, command_id: origin.id.as_deref(), turn_id: turn })
 }
 
 /// An event as a line.

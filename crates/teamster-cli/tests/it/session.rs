@@ -92,6 +92,71 @@ fn every_event_of_a_turn_has_the_id_of_its_command_and_turns_do_not_mix() {
     }
 }
 
+/// Answers the question whether it has taken the prompt.
+const CLAIMED: &str = "read -r claim; id=$(echo \"$claim\" | sed 's/.*\"request_id\":\"\\([^\"]*\\)\".*/\\1/'); \
+    echo '{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":\"'\"$id\"'\",\"response\":{\"cancelled\":'$given'}}}'; ";
+
+#[test]
+fn turns_that_the_agent_begins_by_itself_have_names_of_their_own_and_do_not_mix_with_others() {
+    let own = "head -n 1 \"$CAPTURE\"; ";
+    let rest = "sed 1d \"$CAPTURE\"; ";
+    // A turn of the agent's own begins when the second prompt comes, which it gives back.
+    let script = format!(
+        "read -r prompt; {own} given=false; {CLAIMED} {rest} read -r prompt; {own} given=true; {CLAIMED} {rest} \
+         read -r prompt; {own} given=false; {CLAIMED} {rest}"
+    );
+    let lines = concat!(
+        r#"{"type":"send","text":"zero","id":"own-7"}"#,
+        "\n",
+        r#"{"type":"send","text":"one","id":"a"}"#,
+        "\n",
+        r#"{"type":"send","text":"two","id":"b"}"#,
+        "\n",
+    );
+    let end = told(session(&script, &["--background-tasks"]), lines);
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    let events = events(&end);
+    let refused = refusals(&events);
+    assert_eq!((refused.len(), refused[0].0, refused[0].2), (1, 1, Some("own-7")));
+    let mut order: Vec<_> = events.iter().filter_map(|event| event["turnId"].as_str()).collect();
+    order.dedup();
+    assert_eq!(order, ["a", "own-1", "b"]);
+    for id in order {
+        assert_eq!(turn(&events, id).into_iter().filter(|event| is_done(event)).count(), 1, "{id}");
+    }
+}
+
+#[test]
+fn what_is_sent_now_is_heard_within_the_running_turn_or_is_the_next_one() {
+    // It echoes what it is told in mid-turn, once.
+    let heard = "read -r prompt; head -n 4 \"$CAPTURE\"; read -r words; \
+        echo \"$words\" | sed 's/}$/,\"isReplay\":true}/'; sed 1,4d \"$CAPTURE\"; ";
+    let lines = concat!(
+        r#"{"type":"send","text":"one","id":"a"}"#,
+        "\n",
+        r#"{"type":"send","text":"two","id":"b","now":true}"#,
+        "\n",
+    );
+    let mut running = Running::start(&mut session(&format!("{heard}{TURN}"), &[]));
+    running.type_in(lines.as_bytes());
+    let end = running.end();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    let events = events(&end);
+    let joined: Vec<_> = events.iter().filter(|event| event["type"] == "joined").collect();
+    assert_eq!(joined, [&json!({"type": "joined", "line": 2, "commandId": "b", "turnId": "a"})]);
+    assert_eq!(turn(&events, "b").len(), 0);
+
+    let lines = concat!(
+        r#"{"type":"send","text":"  ","id":"empty","now":true}"#,
+        "\n",
+        r#"{"type":"send","text":"one","id":"a","now":true}"#
+    );
+    let end = told(session(TURN, &[]), lines);
+    let events = self::events(&end);
+    assert_eq!(refusals(&events).len(), 1);
+    assert!(is_done(turn(&events, "a").last().unwrap()), "while no turn runs it is one");
+}
+
 #[test]
 fn a_bad_command_is_an_error_that_says_where_and_ends_nothing() {
     let mut lines = b"hello\n\n{\"type\":\"send\",\"text\":\"\xff\"}\n".to_vec();

@@ -6,8 +6,8 @@
 use super::{FailureRow, OwnKeys};
 use crate::event::{Warning, WarningCode};
 use crate::request::{
-    Conversation, McpDelivery, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
-    RunRequest, UserMcpServers,
+    BackgroundTasks, Conversation, McpDelivery, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode,
+    RequestError, RunRequest, UserMcpServers,
 };
 
 /// Something that a request can ask for and an agent may not be able to do.
@@ -74,6 +74,8 @@ pub enum Feature {
     UntrustedProject,
     /// A prompt that the agent does not interpret.
     LiteralPrompt,
+    /// Work in the background of a session, after which the agent begins turns by itself.
+    BackgroundTasks,
 }
 
 impl Feature {
@@ -109,6 +111,7 @@ impl Feature {
         Self::Batch,
         Self::UntrustedProject,
         Self::LiteralPrompt,
+        Self::BackgroundTasks,
     ];
 
     /// The option's name, as the command has it.
@@ -144,6 +147,7 @@ impl Feature {
             Self::Batch => "--batch",
             Self::UntrustedProject => "--project-trust untrusted",
             Self::LiteralPrompt => "--prompt-mode literal",
+            Self::BackgroundTasks => "--background-tasks",
         }
     }
 
@@ -184,6 +188,7 @@ impl Feature {
             Self::Batch => request.output == OutputMode::Batch,
             Self::UntrustedProject => request.project_trust == ProjectTrust::Untrusted,
             Self::LiteralPrompt => request.prompt_mode == PromptMode::Literal,
+            Self::BackgroundTasks => request.background_tasks == BackgroundTasks::On,
         }
     }
 }

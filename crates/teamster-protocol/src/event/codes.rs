@@ -112,6 +112,8 @@ open_enum! {
         ProcessesLeft = "PROCESSES_LEFT",
         /// What went in and out of the CLI could not be recorded whole.
         RecordingIncomplete = "RECORDING_INCOMPLETE",
+        /// Something that the agent left in the background has ended (`data`: taskId, toolId, status, outputFile).
+        BackgroundTask = "BACKGROUND_TASK",
         /// What the agent says of itself for people to read.
         Notice = "NOTICE",
     }

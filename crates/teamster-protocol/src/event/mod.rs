@@ -37,7 +37,7 @@ id! {
     RequestId
 }
 id! {
-    /// Words that are said within a running turn. A UUID, since an agent may keep it with them.
+    /// Words of the caller's, said as a turn or within one. A UUID, since an agent may keep it with them.
     SteerId
 }
 

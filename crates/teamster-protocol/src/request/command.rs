@@ -34,6 +34,10 @@ pub enum SessionCommand {
         /// Files that go to the model with them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
+        /// Whether the model is to hear them within the running turn, where that can be. Otherwise they are a turn that comes before
+        /// those that wait.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        now: bool,
         /// The turn's name in the events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,

@@ -109,6 +109,8 @@ pub struct RunRequest {
     pub output: OutputMode,
     /// What becomes of processes that the agent started and left.
     pub background: Background,
+    /// Whether the agent may go on with something in the background when it has answered; in a session only.
+    pub background_tasks: BackgroundTasks,
     /// A file in which what goes in and out of the CLI is [recorded](crate::recording), made anew and readable by its owner
     /// alone. It belongs to the host: a request from elsewhere cannot name one.
     #[serde(skip)]
@@ -145,6 +147,7 @@ impl std::fmt::Debug for RunRequest {
             .field("cli_path", &self.cli_path)
             .field("project_trust", &self.project_trust)
             .field("background", &self.background)
+            .field("background_tasks", &self.background_tasks)
             .field("prompt_mode", &self.prompt_mode)
             .field("mode", &self.mode)
             .field("output", &self.output)
@@ -254,6 +257,20 @@ pub enum Background {
     /// They live on, and the result says who they are. Only if the agent exits by itself: what is aborted, or ended by a
     /// limit, is ended whole, and so is the run of a host that dies.
     Keep,
+}
+
+/// Whether the agent may go on with something in the background when it has answered: a command, a subagent. When that has ended,
+/// the agent may begin a turn that nobody asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum BackgroundTasks {
+    /// It has no means for that, where it would begin turns by itself.
+    #[default]
+    Off,
+    /// It may.
+    On,
 }
 
 /// What becomes of a prompt that means something to the agent: a leading `/` runs a command, `@path` reads a file of the

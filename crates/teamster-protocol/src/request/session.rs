@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::validate::no_nul;
-use super::{Attachment, Conversation, OutputMode, RequestError, RunRequest, ToolRules};
+use super::{Attachment, BackgroundTasks, Conversation, Mode, OutputMode, RequestError, RunRequest, ToolRules};
 
 /// What the model is told in one turn.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,8 +86,16 @@ impl RunRequest {
         if self.retries.max > 0 {
             return refuse("retries", "the session may hold the prompt already; send it again instead");
         }
+        if self.background_tasks == BackgroundTasks::On && self.mode != Mode::Auto {
+            return Err(RequestError::Contradiction {
+                first: "background tasks",
+                second: "turns that are runs of their own",
+                why: "nothing of a run goes on after it",
+            });
+        }
         ToolRules::read(&self.permissions, None)?;
         let mut frame = self.clone();
+        frame.background_tasks = BackgroundTasks::Off;
         "x".clone_into(&mut frame.prompt);
         frame.validate()
     }
@@ -96,6 +104,6 @@ impl RunRequest {
     #[must_use]
     pub fn turn(&self, prompt: Prompt, conversation: Conversation) -> Self {
         let Prompt { text, attachments } = prompt;
-        Self { prompt: text, attachments, conversation, ..self.clone() }
+        Self { prompt: text, attachments, conversation, background_tasks: BackgroundTasks::Off, ..self.clone() }
     }
 }

@@ -1,6 +1,6 @@
 //! The checks that need no machine: whatever can be known to be wrong is said before anything is started.
 
-use super::{Conversation, OutputMode, RunRequest};
+use super::{BackgroundTasks, Conversation, OutputMode, RunRequest};
 
 /// Why a request was refused. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -149,6 +149,13 @@ impl RunRequest {
                 first: "batch output",
                 second: "attachments",
                 why: "they go to the agent as a stream",
+            });
+        }
+        if self.background_tasks == BackgroundTasks::On {
+            return Err(RequestError::Contradiction {
+                first: "background tasks",
+                second: "a run",
+                why: "it ends with its answer; open a session",
             });
         }
         self.retries.validate(self)

@@ -108,7 +108,7 @@ impl Played {
     }
 
     fn send(&mut self, text: &str) {
-        self.tell(Input::Command(Command::Send(&Prompt::from(text))));
+        self.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
     }
 
     fn methods(&self) -> Vec<&str> {

@@ -13,6 +13,8 @@ mod capture;
 #[cfg(test)]
 mod claude;
 #[cfg(test)]
+mod claude_session;
+#[cfg(test)]
 mod codex;
 #[cfg(test)]
 mod drive;

@@ -101,7 +101,7 @@ fn among(lines: impl Strategy<Value = Vec<Vec<u8>>>) -> impl Strategy<Value = Ve
 }
 
 /// JSON out of the words that the protocol listens to, put together in any way.
-fn vocabulary() -> impl Strategy<Value = Value> {
+pub(crate) fn vocabulary() -> impl Strategy<Value = Value> {
     const WORDS: &[&str] = &[
         "",
         "m1",
@@ -220,7 +220,7 @@ fn vocabulary() -> impl Strategy<Value = Value> {
 }
 
 /// Lines that could be Claude Code's, but that the pieces are put together by chance.
-fn plausible_line() -> impl Strategy<Value = Value> {
+pub(crate) fn plausible_line() -> impl Strategy<Value = Value> {
     let id = || select(vec!["m1", "m2", "m3"]);
     let tool = || select(vec!["t1", "t2", "t3"]);
     let parent = || select(vec![Value::Null, Value::Null, "t1".into()]);
@@ -275,7 +275,7 @@ fn plausible_line() -> impl Strategy<Value = Value> {
 }
 
 /// A recorded run whose lines were dropped, doubled and moved.
-fn disordered() -> impl Strategy<Value = Vec<Vec<u8>>> {
+pub(crate) fn disordered() -> impl Strategy<Value = Vec<Vec<u8>>> {
     (any::<Index>(), vec(any::<Index>(), 0..60)).prop_map(|(run, picks)| {
         let lines = &RECORDED[run.index(RECORDED.len())];
         picks.into_iter().map(|pick| lines[pick.index(lines.len())].clone()).collect()

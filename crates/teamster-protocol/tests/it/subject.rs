@@ -16,7 +16,7 @@ pub(crate) struct Subject {
 
 /// Every agent.
 pub(crate) const SUBJECTS: &[Subject] = &[
-    Subject { agent: &Claude, least: 339, request: claude },
+    Subject { agent: &Claude, least: 340, request: claude },
     Subject { agent: &Gemini, least: 255, request: gemini },
     Subject { agent: &OpenCode, least: 212, request: opencode },
     Subject { agent: &Codex, least: 344, request: crate::codex::request },

@@ -21,6 +21,7 @@ mod grandchildren;
 mod lab;
 mod lines;
 mod many;
+mod own_turns;
 mod private;
 mod queue;
 mod recordings;

@@ -281,31 +281,45 @@ pub(super) struct Kept {
     actions: Vec<Action>,
     /// Another process is to go on with the conversation: it was asked for, or the protocol panicked.
     pub(super) reopen: bool,
+    /// The agent has begun a turn by itself, with this.
+    pub(super) unasked: Option<Vec<Action>>,
 }
 
 impl Kept {
     /// Tells the protocol what happened between turns, and does what it says.
     pub(super) fn tell(&mut self, protocol: &mut dyn Protocol, input: Input<'_>, link: &mut Link) {
-        let actions = &mut self.actions;
-        if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, actions))).is_err() {
+        let mut actions = std::mem::take(&mut self.actions);
+        if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, &mut actions))).is_err() {
             self.reopen = true;
         }
-        let mut unasked = Vec::new();
-        for action in self.actions.drain(..) {
+        let asked = self.keep(actions.drain(..), link);
+        self.actions = actions;
+        // Nobody is there who could say more than no.
+        for request in asked {
+            let answer = Answer::Deny { message: Some("No turn is running.".to_owned()) };
+            self.tell(protocol, Input::Command(Command::Answer { request: &request, answer: &answer }), link);
+        }
+    }
+
+    /// Does what the protocol says between turns, and gives the requests of the agent.
+    pub(super) fn keep(&mut self, actions: impl IntoIterator<Item = Action>, link: &mut Link) -> Vec<RequestId> {
+        let mut asked = Vec::new();
+        for action in actions {
+            if let Some(turn) = &mut self.unasked {
+                turn.push(action);
+                continue;
+            }
             match action {
-                Action::Emit(Event::PermissionRequest(request)) => unasked.push(request.request_id),
-                Action::Emit(Event::Question(question)) => unasked.push(question.request_id),
+                Action::Unasked => self.unasked = Some(Vec::new()),
+                Action::Emit(Event::PermissionRequest(request)) => asked.push(request.request_id),
+                Action::Emit(Event::Question(question)) => asked.push(question.request_id),
                 Action::Emit(event) if self.events.len() < MOST_KEPT => self.events.push(event),
                 Action::Emit(_) => self.lost += 1,
                 Action::Reopen | Action::Stop | Action::Dismiss => self.reopen = true,
                 action => link.pass_on(action),
             }
         }
-        // Nobody is there who could say more than no.
-        for request in unasked {
-            let answer = Answer::Deny { message: Some("No turn is running.".to_owned()) };
-            self.tell(protocol, Input::Command(Command::Answer { request: &request, answer: &answer }), link);
-        }
+        asked
     }
 
     /// Tells the protocol what its server said between turns.

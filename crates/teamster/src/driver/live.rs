@@ -12,7 +12,7 @@ use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep_until};
 
 use super::desk::{Asked, Desk};
-use super::process::{Forced, Process, Seen, Streams, is_more};
+use super::process::{Forced, Process, Seen, Streams, Then, is_more};
 use super::server::{Heard, Link, heard};
 use super::watchdog::{Bark, Watchdog};
 use super::{Story, bug};
@@ -31,6 +31,14 @@ enum Ending {
 
 type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
 
+/// With what a turn begins, or a run.
+pub(super) enum Opening<'a> {
+    /// The protocol is told this.
+    Tell(&'a [Input<'a>]),
+    /// The agent has begun, and the protocol has said this.
+    Begun(Vec<Action>),
+}
+
 /// The driver's hands on a living process.
 struct Reins<'a> {
     tree: &'a ProcessTree,
@@ -44,9 +52,11 @@ struct Reins<'a> {
     /// Where this is a turn of a session: who says what else is wanted.
     desk: Option<&'a mut Desk>,
     reopen: bool,
-    begins: bool,
     /// The process is ended because there is no more to do.
     dismissed: bool,
+    then: Then,
+    /// What does not belong to the turn any more.
+    rest: Option<Vec<Action>>,
     /// Answers that the rules of the request give, not told yet.
     by_rule: Vec<(RequestId, Answer)>,
 }
@@ -54,7 +64,7 @@ struct Reins<'a> {
 /// Until the leader has exited and what it wrote has been read; with a desk, until the turn is over at the latest.
 pub(super) async fn attend(
     process: &mut Process,
-    inputs: &[Input<'_>],
+    opening: Opening<'_>,
     story: &mut Story,
     limits: &Limits,
     outlet: &Outlet,
@@ -62,7 +72,7 @@ pub(super) async fn attend(
     started: Instant,
 ) -> Seen {
     let mut watchdog = Watchdog::new(started);
-    if !matches!(inputs, [Input::Started, ..]) {
+    if !matches!(opening, Opening::Tell([Input::Started, ..])) {
         watchdog.activity(started);
     }
     let mut reins = Reins {
@@ -76,15 +86,17 @@ pub(super) async fn attend(
         cause: None,
         desk,
         reopen: false,
-        begins: false,
         dismissed: false,
+        then: Then::Next,
+        rest: None,
         by_rule: Vec::new(),
     };
     if let Some(desk) = &mut reins.desk {
         desk.steers = reins.story.protocol.steers();
     }
-    for input in inputs {
-        reins.tell(*input);
+    match opening {
+        Opening::Tell(inputs) => inputs.iter().for_each(|input| reins.tell(*input)),
+        Opening::Begun(actions) => reins.follow(actions),
     }
     let lives = reins.live(&mut process.streams, outlet, started).await;
     if lives {
@@ -96,7 +108,9 @@ pub(super) async fn attend(
         Ending::Forced(since) => Some(Forced { since, dismissed: reins.dismissed }),
         _ => None,
     };
-    Seen { cause: reins.cause.take(), forced, lives, reopen: reins.reopen, begins: reins.begins }
+    let rest = reins.rest.take().unwrap_or_default();
+    let Reins { reopen, then, .. } = reins;
+    Seen { cause: reins.cause.take(), forced, lives, reopen, then, rest }
 }
 
 impl Reins<'_> {
@@ -165,7 +179,8 @@ impl Reins<'_> {
 
     /// Whether this is a turn of a session that is over, with nobody being ended.
     fn is_answered(&self) -> bool {
-        self.desk.is_some() && self.story.transcript.has_outcome() && !self.is_forced()
+        let is_over = self.then == Then::Again || self.story.transcript.has_outcome();
+        self.desk.is_some() && is_over && !self.is_forced()
     }
 
     /// Whether the agent waits for the caller.
@@ -196,10 +211,18 @@ impl Reins<'_> {
             self.force(Some(Cause::Failed(bug())));
         }
         let mut actions = std::mem::take(&mut self.story.actions);
-        for action in actions.drain(..) {
-            self.act(action);
-        }
+        self.follow(actions.drain(..));
         self.story.actions = actions;
+    }
+
+    /// Does what the protocol says.
+    fn follow(&mut self, actions: impl IntoIterator<Item = Action>) {
+        for action in actions {
+            match &mut self.rest {
+                Some(rest) => rest.push(action),
+                None => self.act(action),
+            }
+        }
         for (request, answer) in std::mem::take(&mut self.by_rule) {
             self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
         }
@@ -236,7 +259,9 @@ impl Reins<'_> {
                 }
             }
             Action::Steered { id, heard } => self.steered(&id, heard),
-            Action::Begin => self.begins = true,
+            Action::Begin => self.then = Then::Begins,
+            Action::Unasked if self.is_answered() => self.rest = Some(vec![Action::Unasked]),
+            Action::Untaken if self.desk.is_some() => (self.then, self.rest) = (Then::Again, Some(Vec::new())),
             Action::Reopen => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),

@@ -1,15 +1,16 @@
 //! A process that was started: listened to between turns, ended when its time has come.
 
+use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Survivor, TailReader};
 use teamster_protocol::event::{LeftProcess, Warning, WarningCode};
-use teamster_protocol::protocol::{Command, Input, Protocol};
+use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, timeout};
 
 use super::Story;
 use super::desk::Kept;
-use super::live::attend;
+use super::live::{Opening, attend};
 use super::outbox::Outbox;
 use super::prepare::{Belongings, Live};
 use super::server::{Heard, Link, heard};
@@ -49,8 +50,21 @@ pub(super) struct Seen {
     pub(super) lives: bool,
     /// Whether another process is to go on with the conversation.
     pub(super) reopen: bool,
-    /// Whether the agent begins the next turn by itself.
-    pub(super) begins: bool,
+    pub(super) then: Then,
+    /// What does not belong to this turn.
+    pub(super) rest: Vec<Action>,
+}
+
+/// What follows a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Whatever is sent next.
+    #[default]
+    Next,
+    /// The agent begins the next one by itself, with what was said too late.
+    Begins,
+    /// The same once more: the agent has not taken the prompt.
+    Again,
 }
 
 /// A process is being ended by force.
@@ -73,7 +87,7 @@ pub(super) struct Streams {
 /// Lives through a process, from its first moment to its last.
 pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: &Outlet, started: Instant) -> Ended {
     let mut process = Process::new(live);
-    let seen = attend(&mut process, &[Input::Started], story, limits, outlet, None, started).await;
+    let seen = attend(&mut process, Opening::Tell(&[Input::Started]), story, limits, outlet, None, started).await;
     process.end(seen, story, limits).await
 }
 
@@ -109,11 +123,12 @@ impl Process {
         Ended { cause, exit: Some(exit), dismissed, stderr: streams.diagnostics.text(), left }
     }
 
-    /// Listens between turns, and returns when the leader has exited, or its server cannot be reached. What is said then
-    /// goes to the protocol, which may have to answer; what is to be told waits for the next turn. Can be dropped and
+    /// Listens between turns, and returns when the leader has exited, or its server cannot be reached; or when the agent begins a
+    /// turn by itself. What is said goes to the protocol, which may have to answer; what is to be told waits for the next turn. Can be dropped and
     /// called again at any time.
     pub(super) async fn idle(&mut self, protocol: &mut dyn Protocol, kept: &mut Kept) {
         let Self { tree, link, streams, .. } = self;
+        let mut left = None::<usize>;
         loop {
             // The first time, what was read with the end of the turn.
             while let Some(frame) = streams.output.next() {
@@ -121,9 +136,23 @@ impl Process {
                 if let Frame::Line(line) | Frame::Unterminated(line) = frame {
                     kept.tell(protocol, Input::Line(line), link);
                 }
+                if kept.unasked.is_some() {
+                    break;
+                }
+            }
+            if kept.unasked.is_some() {
+                return;
+            }
+            // What the leader wrote before its end is in the pipe. Others may write for ever.
+            if let Some(left) = &mut left {
+                match streams.output.fill_now() {
+                    Ok(Some(count @ 1..)) if *left > 0 => *left = left.saturating_sub(count),
+                    _ => return,
+                }
+                continue;
             }
             tokio::select! {
-                _ = tree.exited() => return,
+                _ = tree.exited() => left = Some(PIPE_BYTES),
                 read = streams.output.fill(), if streams.output_open => streams.output_open = is_more(&read),
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
@@ -152,7 +181,16 @@ impl Process {
         kept.tell(protocol, Input::Command(Command::Close), &mut self.link);
         // Some have no way to exit by themselves, and say so.
         if !kept.reopen {
-            _ = timeout(limits.grace, self.idle(protocol, &mut kept)).await;
+            // A turn that it begins now is heard by nobody.
+            let exit = async {
+                loop {
+                    self.idle(protocol, &mut kept).await;
+                    if kept.unasked.take().is_none() {
+                        return;
+                    }
+                }
+            };
+            _ = timeout(limits.grace, exit).await;
         }
         let Self { tree, belongings, background, link, .. } = self;
         if background == Background::Keep {

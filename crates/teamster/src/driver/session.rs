@@ -10,27 +10,32 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::{Failure, SessionId, Warning, WarningCode};
+use teamster_protocol::event::{Failure, SessionId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{Conversation, Prompt};
 use teamster_protocol::transcript::Cause;
-use tokio::sync::watch;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::attempts::{attempt, not_planned};
 use super::desk::{Asked, Desk, TurnOrder};
-use super::live::attend;
+use super::live::{Opening, attend};
 use super::outbox::{Bounds, Outbox};
 use super::pool::{Order, Pool};
-use super::process::Ended;
+use super::process::{Ended, Then};
 use super::redact::Redactor;
 use super::warm::Warm;
 use super::{Host, Story, start};
 use crate::gate::Gate;
-use crate::run::Outlet;
+use crate::run::{Outlet, Run};
 use crate::runtime::plan;
+
+/// Turns that the agent has begun by itself, and nobody has taken.
+pub(crate) const OWN_TURNS: usize = 16;
 
 /// A session to be driven.
 pub(crate) struct SessionJob {
@@ -45,6 +50,8 @@ pub(crate) struct SessionJob {
     /// Where the conversation's id is told.
     pub(crate) told: watch::Sender<Option<SessionId>>,
     pub(crate) aborted: CancellationToken,
+    /// Where turns are told that the agent begins by itself, if it may.
+    pub(crate) own: Option<mpsc::Sender<Run>>,
     /// Where spare processes wait, if there are any.
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) tasks: TaskTracker,
@@ -66,6 +73,10 @@ pub(crate) async fn drive(mut job: SessionJob) {
         };
         match turn {
             Next::Turn(turn) => job.turn(turn, &mut warm, &mut lost).await,
+            Next::Unasked => {
+                job.gate.queue().come().await;
+                job.own_turn(&mut warm, &mut lost).await;
+            }
             Next::Gone => {
                 lost = true;
                 if let Some(warm) = warm.take() {
@@ -83,6 +94,8 @@ pub(crate) async fn drive(mut job: SessionJob) {
 /// What comes next, between turns.
 enum Next {
     Turn(TurnOrder),
+    /// The agent has begun one by itself.
+    Unasked,
     /// The process is gone, or is no good any more.
     Gone,
     Close,
@@ -99,7 +112,9 @@ impl SessionJob {
         let mut asked = Vec::new();
         let turn = tokio::select! {
             biased;
-            () = process.idle(&mut **protocol, kept) => return Next::Gone,
+            () = process.idle(&mut **protocol, kept) => {
+                return if kept.unasked.is_some() { Next::Unasked } else { Next::Gone };
+            }
             turn = self.desk.turn(|change| asked.push(change)) => turn,
         };
         for change in &asked {
@@ -169,71 +184,123 @@ impl SessionJob {
         let ended = if self.spawns {
             self.run(prompt, &mut story, &outlet).await
         } else {
-            self.warm_turn(&prompt, &mut story, &outlet, warm, lost).await
+            loop {
+                if let Some(ended) = self.warm_turn(Some(&prompt), &mut story, &outlet, warm, lost).await {
+                    break ended;
+                }
+                // What the agent has begun comes first; it has this turn's place.
+                self.own_turns(warm, lost).await;
+                if outlet.is_ended() {
+                    break Ended::by(Cause::Aborted);
+                }
+            }
         };
+        let begins = warm.as_ref().is_some_and(|warm| warm.begun);
+        self.finish(story, &ended, begins).await;
+    }
+
+    /// A turn is over; maybe the agent begins the next one by itself.
+    async fn finish(&mut self, mut story: Story, ended: &Ended, begins: bool) {
         self.desk.clear();
-        if !warm.as_ref().is_some_and(|warm| warm.begun) {
+        if !begins {
             self.desk.stop_steering();
         }
         if let Some(id) = story.transcript.session_id().cloned() {
             self.told.send_if_modified(|told| told.replace(id.clone()) != Some(id));
         }
         story.settle().await;
-        story.end(&ended);
+        story.end(ended);
     }
 
-    /// A turn on a process that lives: the one that waits for it, or another one.
+    /// The turns that the agent has begun by itself, as far as that is known.
+    async fn own_turns(&mut self, warm: &mut Option<Warm>, lost: &mut bool) {
+        while warm.as_ref().is_some_and(|warm| warm.kept.unasked.is_some()) {
+            self.own_turn(warm, lost).await;
+        }
+    }
+
+    /// A turn that the agent has begun by itself.
+    async fn own_turn(&mut self, warm: &mut Option<Warm>, lost: &mut bool) {
+        let (run, outlet) = Run::of_session(&self.aborted);
+        // One that nobody takes goes on for nobody: it costs, and the agent may begin another one after it.
+        let untaken = match &self.own {
+            Some(own) => own.try_send(run).err().map(TrySendError::into_inner),
+            None => Some(run),
+        };
+        if untaken.is_some() {
+            outlet.interrupted.cancel();
+            let text =
+                format!("a turn that the agent began by itself was stopped: {OWN_TURNS} wait to be taken already");
+            self.warnings.push(Warning::new(WarningCode::Notice, text));
+        }
+        let limits = &self.desk.frame.limits;
+        let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(limits));
+        let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
+        let ended = self.warm_turn(None, &mut story, &outlet, warm, lost).await.unwrap_or_default();
+        let begins = warm.as_ref().is_some_and(|warm| warm.begun);
+        self.finish(story, &ended, begins).await;
+    }
+
+    /// A turn on a process that lives: the one that waits for it, or another one. Without a prompt the agent has begun it by
+    /// itself. `None` if it has not taken the prompt.
     async fn warm_turn(
         &mut self,
-        prompt: &Prompt,
+        prompt: Option<&Prompt>,
         story: &mut Story,
         outlet: &Outlet,
         warm: &mut Option<Warm>,
         lost: &mut bool,
-    ) -> Ended {
+    ) -> Option<Ended> {
         let limits = self.desk.frame.limits.clone();
         loop {
             let waited = warm.is_some();
             if !waited {
                 match start(self.open(), &limits, outlet).await {
                     Ok(opened) => *warm = opened,
-                    Err(cause) => return Ended::by(cause),
+                    Err(cause) => return Some(Ended::by(cause)),
                 }
                 if std::mem::take(lost) {
                     story.say(reopened(self.told.borrow().as_ref()).into());
                 }
             }
             // An agent that had such a form when the session was opened has it still.
-            let Some(ready) = warm.take() else { return Ended::default() };
+            let Some(ready) = warm.take() else { return Some(Ended::default()) };
             let Warm { mut process, protocol, redactor, mut kept, begun } = ready;
             story.redactor = Arc::clone(&redactor);
             story.listen_to(protocol);
             for event in kept.take() {
                 story.say(event);
             }
-            let send = [Input::Command(Command::Send(prompt))];
-            let inputs: &[_] = if begun { &[] } else { &send };
+            let id = SteerId::from(Uuid::new_v4().to_string());
+            let send = prompt.filter(|_| !begun).map(|prompt| Input::Command(Command::Send { id: &id, prompt }));
+            let opening = match prompt {
+                Some(_) => Opening::Tell(send.as_slice()),
+                None => Opening::Begun(kept.unasked.take().unwrap_or_default()),
+            };
             let before = process.link.stdin.pushed();
-            let seen = attend(&mut process, inputs, story, &limits, outlet, Some(&mut self.desk), Instant::now()).await;
+            let seen =
+                attend(&mut process, opening, story, &limits, outlet, Some(&mut self.desk), Instant::now()).await;
             if seen.lives {
+                // All that waited for an answer was denied with the turn's end.
+                _ = kept.keep(seen.rest, &mut process.link);
                 let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
                 let ended = Ended { cause: seen.cause, ..Ended::default() };
-                let left = Warm { process, protocol, redactor, kept, begun: seen.begins };
+                let left = Warm { process, protocol, redactor, kept, begun: seen.then == Then::Begins };
                 if seen.reopen || story.panicked {
                     left.close(&limits).await;
                 } else {
                     *warm = Some(left);
                 }
-                return ended;
+                return (seen.then != Then::Again).then_some(ended);
             }
             *lost = true;
             // It was gone when the prompt came, and that was not known yet: of what was written in this turn it read nothing.
             let untaken = story.protocol.acknowledges() || process.link.stdin.read_at_most() <= before;
-            let unheard = waited && untaken && !story.heard && seen.cause.is_none();
+            let unheard = waited && untaken && !story.heard && seen.cause.is_none() && prompt.is_some();
             let mut ended = process.end(seen, story, &limits).await;
             if !unheard {
                 story.last_word(&mut ended);
-                return ended;
+                return Some(ended);
             }
         }
     }

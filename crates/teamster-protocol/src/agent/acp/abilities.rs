@@ -51,6 +51,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::Batch, Refused("there is no such form")),
         (Feature::UntrustedProject, Refused("nobody knows what the agent reads there")),
         (Feature::LiteralPrompt, Refused("nobody knows what the agent makes of a prompt")),
+        (Feature::BackgroundTasks, Refused("the protocol has no turns but those of its client")),
     ],
     events: &[
         ("init", "the answer that opens the session"),

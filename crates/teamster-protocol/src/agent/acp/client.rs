@@ -229,7 +229,7 @@ impl Client {
 
     fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
         match command {
-            Command::Send(prompt) => {
+            Command::Send { prompt, .. } => {
                 self.calls.next_turn();
                 self.speech.next_turn();
                 self.turn = Some(Turn::new(prompt.clone(), self.wishes.mode, self.cost.or(self.cost_before)));

@@ -84,6 +84,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Feature::LiteralPrompt,
             Yes("an empty text block follows: only the last block is interpreted, and an empty one is dropped"),
         ),
+        (
+            Feature::BackgroundTasks,
+            Yes("commands and subagents; otherwise CLAUDE_CODE_DISABLE_BACKGROUND_TASKS is set"),
+        ),
     ],
     events: &[
         ("init", "`system/init`, at the start of the turn"),

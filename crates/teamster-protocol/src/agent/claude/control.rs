@@ -62,6 +62,23 @@ pub(super) fn user_message(
     Ok(line(&json!({ "type": "user", "message": message(prompt, attachments, mode)? })))
 }
 
+/// A prompt of a session whose agent may begin turns by itself. With another priority it could be taken up within such a turn.
+pub(super) fn offer(id: &SteerId, prompt: &Prompt, mode: PromptMode) -> Result<Vec<u8>, RequestError> {
+    let message = message(&prompt.text, &prompt.attachments, mode)?;
+    Ok(line(&json!({ "type": "user", "message": message, "uuid": id.as_str(), "priority": "later" })))
+}
+
+/// Asks for an offered prompt back.
+pub(super) fn claim(id: &SteerId) -> Vec<u8> {
+    let request = json!({ "subtype": "cancel_async_message", "message_uuid": id.as_str() });
+    line(&json!({ "type": "control_request", "request_id": claim_id(id), "request": request }))
+}
+
+/// The id of that request.
+pub(super) fn claim_id(id: &SteerId) -> String {
+    format!("teamster-claim-{id}")
+}
+
 /// A prompt that is said while a turn runs. The CLI echoes it, by its uuid, when the model is about to hear it.
 pub(super) fn steering(id: &SteerId, prompt: &Prompt, mode: PromptMode) -> Result<Vec<u8>, RequestError> {
     let message = message(&prompt.text, &prompt.attachments, mode)?;

@@ -7,7 +7,8 @@ use super::mcp;
 use crate::agent::mcp::Names;
 use crate::launch::{Launch, Stdin};
 use crate::request::{
-    Conversation, Mode, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
+    BackgroundTasks, Conversation, Mode, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
+    RunRequest, UserMcpServers,
 };
 
 /// What 2.1.197 allows in every mode, though it changes the project: a branch and a folder for it.
@@ -170,9 +171,17 @@ fn trust(launch: &mut Launch, request: &RunRequest) {
 }
 
 fn environment(launch: &mut Launch, request: &RunRequest) {
-    // A run ends with its answer. Left in the background, a tool would be killed 5 s after it, or start a second turn
-    // (trap 10).
-    launch.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1");
+    const SWITCHED_OFF: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
+    if request.background_tasks == BackgroundTasks::On {
+        // The user's own would win.
+        launch.env.insert(SWITCHED_OFF.to_owned(), None);
+        // Tells when it will begin no turn before it is told something.
+        launch.env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
+    } else {
+        // A run ends with its answer. Left in the background, a tool would be killed 5 s after it, or start a second turn
+        // (trap 10).
+        launch.env(SWITCHED_OFF, "1");
+    }
     // A scheduled prompt would stay in the project for whoever starts the agent there next, and no mode asks for it.
     launch.env("CLAUDE_CODE_DISABLE_CRON", "1");
     for (name, value) in &request.env {

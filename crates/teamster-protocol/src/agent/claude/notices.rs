@@ -30,6 +30,20 @@ pub(super) fn of_system(subtype: &str, line: &SystemLine) -> Option<Warning> {
     }
 }
 
+/// Something that was left in the background has ended.
+pub(super) fn task(line: &SystemLine) -> Warning {
+    let text = line.summary.as_deref().filter(|text| !text.is_empty()).unwrap_or("a background task has ended");
+    let data = [
+        ("taskId", &line.task_id),
+        ("toolId", &line.tool_use_id),
+        ("status", &line.status),
+        ("outputFile", &line.output_file),
+    ];
+    let said = data.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    said.filter(|(_, value)| !value.is_empty())
+        .fold(Warning::new(WarningCode::BackgroundTask, text), |warning, (name, value)| warning.with(name, value))
+}
+
 fn api_retry(line: &SystemLine) -> Warning {
     let error = match &line.error {
         Some(Value::String(text)) => text.clone(),

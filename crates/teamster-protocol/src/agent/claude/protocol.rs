@@ -18,6 +18,7 @@ use crate::event::{
 use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use crate::request::{Conversation, RequestError, RunRequest};
 
+mod background;
 mod messages;
 mod session;
 
@@ -75,7 +76,7 @@ impl Stream {
 
     /// A session, whose prompts come turn by turn.
     pub(super) fn session(request: &RunRequest, servers: Health) -> Self {
-        let session = Session::new(request.prompt_mode);
+        let session = Session::new(request);
         Self::with(vec![control::initialize(request.schema.as_ref())], request, servers, Some(session))
     }
 
@@ -109,6 +110,12 @@ impl Stream {
         }
         let line: Line<'_> = serde_json::from_str(text)?;
         let parent = line.parent_tool_use_id.as_deref();
+        if let (Some(parent), Some(background)) = (parent, self.background())
+            && background.is_behind(parent)
+        {
+            actions.push(Action::Alive);
+            return Ok(());
+        }
         match (&*line.kind, line.subtype.as_deref()) {
             ("stream_event", _) => {
                 if let Some(event) = &line.event {
@@ -121,7 +128,9 @@ impl Stream {
                 if let Some(uuid) = line.uuid.as_deref().filter(|_| line.is_replay) {
                     self.echoed(uuid, actions);
                 }
+                let before = actions.len();
                 user(&line, actions);
+                self.note_results(actions.get(before..).unwrap_or_default());
             }
             ("system", Some("init")) => self.init(serde_json::from_str(text)?, actions),
             ("system", subtype) => self.system(subtype.unwrap_or_default(), &serde_json::from_str(text)?, actions),
@@ -199,6 +208,11 @@ impl Stream {
     }
 
     fn system(&mut self, subtype: &str, line: &SystemLine, actions: &mut Actions) {
+        if subtype == "task_notification"
+            && let Some(background) = self.background()
+        {
+            return background.note(Action::Emit(notices::task(line).into()), actions);
+        }
         if subtype == "model_refusal_fallback" {
             for uuid in &line.retracted_message_uuids {
                 self.withdraw(uuid, actions);
@@ -246,15 +260,8 @@ impl Protocol for Stream {
             }
             Input::Line(_) if self.phase == Phase::Refused => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
-            Input::Line(bytes) => {
-                // `--output-format json --verbose` gives every line in one array.
-                let read = line::each_json(bytes, |text| self.object(text, actions));
-                if let Err(error) = read {
-                    let message = format!("skipped a line that is not of the protocol ({error})");
-                    let warning = Warning::new(WarningCode::MalformedLine, message);
-                    actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
-                }
-            }
+            Input::Line(bytes) if !self.is_due(bytes, actions) => {}
+            Input::Line(bytes) => self.line(bytes, actions),
             Input::Interrupt if self.speaks => actions.push(Action::Write(control::interrupt())),
             Input::Interrupt => actions.push(Action::Interrupt),
             Input::Command(command) => self.command(command, actions),
@@ -264,11 +271,22 @@ impl Protocol for Stream {
     }
 
     fn steers(&self) -> bool {
-        self.session.is_some()
+        // Where the CLI begins turns by itself, nobody could tell in which one it hears what was said too late.
+        self.session.as_ref().is_some_and(|session| session.background.is_none())
     }
 }
 
 impl Stream {
+    fn line(&mut self, bytes: &[u8], actions: &mut Actions) {
+        // `--output-format json --verbose` gives every line in one array.
+        let read = line::each_json(bytes, |text| self.object(text, actions));
+        if let Err(error) = read {
+            let message = format!("skipped a line that is not of the protocol ({error})");
+            let warning = Warning::new(WarningCode::MalformedLine, message);
+            actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
+        }
+    }
+
     fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
         if self.phase == Phase::Open
             && let Some(judgement) = failure::of_exit(exit)

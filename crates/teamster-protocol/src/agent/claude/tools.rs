@@ -84,3 +84,8 @@ fn mcp_block(block: Value) -> Value {
         .flatten();
     image.unwrap_or(block)
 }
+
+/// Whether calls of this tool are subagents.
+pub(super) fn is_subagent(name: &str) -> bool {
+    matches!(name, "Agent" | "Task")
+}

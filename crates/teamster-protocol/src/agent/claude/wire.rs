@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agent::line::{Text, if_readable};
+use crate::agent::line::{self, Text, if_readable};
 
 /// What every line has, and the whole of a `stream_event` line.
 #[derive(Debug, Deserialize)]
@@ -150,6 +150,16 @@ pub(super) struct SystemLine {
     pub(super) fallback_model: Option<String>,
     pub(super) compact_metadata: Option<CompactMetadata>,
     pub(super) retracted_message_uuids: Vec<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) task_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) tool_use_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) status: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) summary: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) output_file: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -212,6 +222,67 @@ pub(super) struct ControlResponse {
     pub(super) subtype: String,
     pub(super) request_id: String,
     pub(super) error: Option<String>,
+}
+
+/// What shows whose turn a line belongs to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FloorLine {
+    #[serde(rename = "type", deserialize_with = "if_readable")]
+    kind: String,
+    #[serde(deserialize_with = "if_readable")]
+    subtype: String,
+    /// Of `system/session_state_changed`.
+    #[serde(deserialize_with = "if_readable")]
+    state: String,
+    /// Of a `result`: what began the turn, if it was no prompt of the host's.
+    #[serde(deserialize_with = "if_readable")]
+    origin: Option<Value>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) response: Option<ClaimResponse>,
+}
+
+impl FloorLine {
+    /// What cannot be read shows nothing.
+    pub(super) fn of(line: &[u8]) -> Self {
+        line::with_json(line, |text| serde_json::from_str(text)).unwrap_or_default()
+    }
+
+    pub(super) fn begins_turn(&self) -> bool {
+        self.kind == "system" && self.subtype == "init"
+    }
+
+    pub(super) fn is_speech(&self) -> bool {
+        matches!(self.kind.as_str(), "stream_event" | "assistant" | "user")
+    }
+
+    pub(super) fn is_end(&self) -> bool {
+        self.kind == "result"
+    }
+
+    /// Whether the turn that ends with this was begun by the CLI itself.
+    pub(super) fn is_own(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.kind == "system" && self.subtype == "session_state_changed" && self.state == "idle"
+    }
+}
+
+/// The answer to `cancel_async_message`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ClaimResponse {
+    pub(super) request_id: String,
+    pub(super) response: Option<Claimed>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Claimed {
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) cancelled: bool,
 }
 
 /// `result`. Only what makes it a success or a failure must be as we know it; a figure of another form is a figure less,

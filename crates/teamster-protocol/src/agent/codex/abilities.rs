@@ -92,6 +92,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Feature::LiteralPrompt,
             Yes("each skill that the prompt names with `$` is named as one that does not exist; `exec`: it is off"),
         ),
+        (
+            Feature::BackgroundTasks,
+            Refused("it begins no turn by itself; commands that it leaves running live until the session ends"),
+        ),
     ],
     events: &[
         ("init", "when the thread is open, before the model is called"),

@@ -82,6 +82,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
                 "a prompt with `/` or `@` goes as a private command's text; with `@{`, `!{` or `{{args}}` it is refused",
             ),
         ),
+        (Feature::BackgroundTasks, Refused("it begins no turn by itself")),
     ],
     events: &[
         ("init", "`init`, after MCP servers and extensions have been loaded; `model` as it was asked for"),

@@ -112,6 +112,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Feature::LiteralPrompt,
             Yes("it interprets nothing of a prompt that comes by its server, or by standard input"),
         ),
+        (Feature::BackgroundTasks, Refused("it begins no turn by itself")),
     ],
     events: &[
         ("init", "when the session is there, before the model is asked (exec: after the model's first chunk)"),

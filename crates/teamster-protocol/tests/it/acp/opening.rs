@@ -37,7 +37,7 @@ fn what_we_write_is_as_the_protocol_has_it() {
     let mut prompt = Prompt::from("Look.");
     let file = |name: &str, data: &[u8]| Attachment::Data { name: name.to_owned(), data: data.to_vec() };
     prompt.attachments = vec![file("a.png", b"\x89PNG\r\n\x1a\n"), file("b.txt", b"text"), file("c.pdf", b"%PDF-1.4")];
-    played.tell(Input::Command(Command::Send(&prompt)));
+    played.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &prompt }));
     let blocks = json!([
         {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="},
         {"type": "text", "text": "Attached file b.txt:\ntext"},

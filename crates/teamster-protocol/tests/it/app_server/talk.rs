@@ -77,7 +77,7 @@ impl Talk {
 
     pub(super) fn send(&mut self, text: &str) {
         (self.transcript, self.events, self.in_turn) = (Transcript::new(), Vec::new(), true);
-        self.tell(Input::Command(Command::Send(&Prompt::from(text))));
+        self.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
     }
 
     /// A notification of our thread; it says itself if it is of another one.

@@ -110,7 +110,7 @@ impl Player {
     }
 
     pub(super) fn send(&mut self, text: &str) {
-        self.tell(Input::Command(Command::Send(&Prompt::from(text))));
+        self.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
     }
 
     pub(super) fn event(&mut self, event: &Value) {

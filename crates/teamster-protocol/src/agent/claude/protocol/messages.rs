@@ -144,7 +144,12 @@ impl Stream {
         }
     }
 
-    fn tool_use(&self, id: &str, name: &str, input: Value, parent: Option<&str>, actions: &mut Actions) {
+    fn tool_use(&mut self, id: &str, name: &str, input: Value, parent: Option<&str>, actions: &mut Actions) {
+        if tools::is_subagent(name)
+            && let Some(background) = self.background()
+        {
+            background.subagent(id);
+        }
         let tool = tools::tool_use(id, name, input, parent, &self.servers.names);
         actions.push(Action::Emit(Event::ToolUse(Box::new(tool))));
     }

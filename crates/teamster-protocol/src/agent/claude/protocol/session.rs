@@ -3,10 +3,11 @@
 use super::super::control;
 use super::super::dialog::Dialog;
 use super::super::wire::{ControlRequestLine, ControlResponse};
+use super::background::Background;
 use super::{Actions, Phase, Stream, warning};
 use crate::event::{ErrorCode, Failure, SteerId, WarningCode};
 use crate::protocol::{Action, Command, Outcome};
-use crate::request::{Prompt, PromptMode};
+use crate::request::{BackgroundTasks, Prompt, PromptMode, RunRequest};
 
 /// What a session has beside a run.
 pub(super) struct Session {
@@ -14,18 +15,21 @@ pub(super) struct Session {
     pub(super) dialog: Dialog,
     /// What was said while the turn runs, and the model has not heard yet.
     steering: Vec<SteerId>,
+    /// Where the CLI may go on in the background, and begin turns by itself.
+    pub(super) background: Option<Background>,
 }
 
 impl Session {
-    pub(super) fn new(prompt_mode: PromptMode) -> Self {
-        Self { prompt_mode, dialog: Dialog::default(), steering: Vec::new() }
+    pub(super) fn new(request: &RunRequest) -> Self {
+        let background = (request.background_tasks == BackgroundTasks::On).then(Background::default);
+        Self { prompt_mode: request.prompt_mode, dialog: Dialog::default(), steering: Vec::new(), background }
     }
 }
 
 impl Stream {
     pub(super) fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
         match command {
-            Command::Send(prompt) => self.send(prompt, actions),
+            Command::Send { id, prompt } => self.send(id, prompt, actions),
             Command::Steer { id, prompt } => self.steer(id, prompt, actions),
             Command::Answer { request, answer } => {
                 actions.extend(self.session.as_mut().and_then(|session| session.dialog.answer(request, answer)));
@@ -38,19 +42,26 @@ impl Stream {
     }
 
     /// A turn of a session begins.
-    fn send(&mut self, prompt: &Prompt, actions: &mut Actions) {
+    fn send(&mut self, id: &SteerId, prompt: &Prompt, actions: &mut Actions) {
         let Some(session) = &mut self.session else { return };
-        match control::user_message(&prompt.text, &prompt.attachments, session.prompt_mode) {
+        let message = match &session.background {
+            Some(_) => control::offer(id, prompt, session.prompt_mode),
+            None => control::user_message(&prompt.text, &prompt.attachments, session.prompt_mode),
+        };
+        match message {
             Ok(bytes) => actions.push(Action::Write(bytes)),
             Err(error) => {
                 let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
                 return actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
             }
         }
+        if let Some(background) = &mut session.background {
+            background.offer(id);
+        }
         self.next_turn();
     }
 
-    fn next_turn(&mut self) {
+    pub(super) fn next_turn(&mut self) {
         if self.phase == Phase::Answered {
             self.phase = Phase::Open;
         }
@@ -86,11 +97,16 @@ impl Stream {
             actions.push(Action::Begin);
             self.next_turn();
         }
+        self.free_the_floor(actions);
     }
 
     /// The CLI asks its host.
     pub(super) fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
         let ControlRequestLine { request_id, mut request } = line;
+        if self.background().is_some_and(|background| background.is_between_turns()) {
+            // A subagent in the background asks, and nobody is there who could say more than no.
+            return actions.push(Action::Write(control::refuse(&request_id, &request.subtype)));
+        }
         request.tool_name = request.tool_name.map(|name| self.servers.names.rule(&name));
         actions.push(match &mut self.session {
             Some(session) if request.subtype == "can_use_tool" => session.dialog.ask(request_id, request),

@@ -165,7 +165,7 @@ impl Stream {
 
     fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
         match command {
-            Command::Send(Prompt { text, attachments, .. }) => self.send(text, attachments, actions),
+            Command::Send { prompt: Prompt { text, attachments, .. }, .. } => self.send(text, attachments, actions),
             Command::Answer { request, answer } => self.dialog.answer(request, answer, &mut self.calls, actions),
             Command::SetModel(model) => {
                 if let Err(error) = self.manner.set_model(model) {

@@ -13,7 +13,7 @@ use crate::request::Prompt;
 impl AppServer {
     pub(super) fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
         match command {
-            Command::Send(prompt) => self.send(prompt, actions),
+            Command::Send { prompt, .. } => self.send(prompt, actions),
             Command::Steer { id, prompt } => self.steer(id, prompt, actions),
             Command::Answer { request, answer } => self.answer(request, answer, actions),
             Command::SetModel(model) => self.model = Some(model.to_owned()),

@@ -1,0 +1,93 @@
+//! What goes on in the background of a session, and the turns that the agent begins when it has ended.
+
+use std::fs::File;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use teamster::event::WarningCode;
+use teamster::request::PermissionMode;
+use teamster::{Event, Run};
+use teamster_conformance::{BOUND, Lab, Talk};
+use teamster_testkit::provider::{ModelRequest, Reply};
+
+/// A command that ends when there is this file.
+fn until(file: &str) -> String {
+    format!("until [ -e {file} ]; do sleep 0.05; done; echo {file} is there")
+}
+
+fn model(request: &ModelRequest) -> Reply {
+    let results = request.tool_results();
+    if let Some(result) = results.last() {
+        return Reply::new().text(if result.output.contains("more is there") { "And more." } else { "Started." });
+    }
+    let prompt = request.prompts().last().copied().unwrap_or_default();
+    let command = |file: &str, behind: bool| json!({"command": until(file), "description": format!("Wait for the {file}"), "run_in_background": behind});
+    match prompt.split_once(' ') {
+        Some(("Begin", file)) => Reply::new().tool("Bash", command(file, true)),
+        _ if prompt.contains("task-notification") && prompt.contains("second") => Reply::new().text("Over again."),
+        _ if prompt.contains("task-notification") => {
+            Reply::new().text("It is over. ").tool("Bash", command("more", false))
+        }
+        _ => Reply::new().text(format!("You said {prompt}")),
+    }
+}
+
+async fn own(talk: &Talk<'_>) -> Result<Run> {
+    let run = tokio::time::timeout(BOUND, talk.session().own_turn()).await.context("no turn of the agent's own")?;
+    run.context("there are none")
+}
+
+async fn events(mut run: Run) -> Result<Vec<Event>> {
+    let mut events = Vec::new();
+    while let Some(event) = tokio::time::timeout(BOUND, run.next()).await.context("the turn does not end")? {
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn text(events: &[Event]) -> &str {
+    match events.last() {
+        Some(Event::Done(done)) => &done.result.text,
+        _ => "",
+    }
+}
+
+#[tokio::test]
+async fn what_ends_in_the_background_is_a_turn_of_the_agents_own_and_a_prompt_meanwhile_has_its_own() -> Result<()> {
+    let lab = Lab::claude(Reply::from_fn(model)).await?;
+    let mut frame = lab.request("");
+    frame.permissions.mode = PermissionMode::Full;
+    frame.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+    let talk = lab.open(frame, teamster::Opening::with_background_tasks)?;
+    assert_eq!(talk.say("Begin first").await?.result.text, "Started.");
+    File::create(lab.project().join("first"))?;
+    let mut mine = own(&talk).await?;
+    // While its own turn runs, which waits for a file, it is told something.
+    let mut said = Vec::new();
+    while !said.iter().any(|event| matches!(event, Event::ToolUse(_))) {
+        said.push(tokio::time::timeout(BOUND, mine.next()).await?.context("no call of a tool")?);
+    }
+    let next = talk.send("Next.")?;
+    File::create(lab.project().join("more"))?;
+    said.extend(events(mine).await?);
+    assert_eq!(text(&said), "It is over. And more.");
+    let notice = said.iter().find_map(|event| match event {
+        Event::Warning(warning) if warning.code == WarningCode::BackgroundTask => Some(warning),
+        _ => None,
+    });
+    assert_eq!(json!(notice.context("nothing tells what has ended")?.data)["status"], "completed");
+    assert_eq!(next.finish().await?.result.text, "You said Next.");
+
+    // Both at once: whichever the agent takes first, each has its turn.
+    assert_eq!(talk.say("Begin second").await?.result.text, "Started.");
+    File::create(lab.project().join("second"))?;
+    let last = talk.send("Last.")?;
+    let (mine, last) = tokio::join!(async { events(own(&talk).await?).await }, last.finish());
+    assert_eq!((text(&mine?), last?.result.text.as_str()), ("Over again.", "You said Last."));
+    let requests = lab.provider().requests();
+    let prompts = requests.last().context("no request")?.prompts().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let mut once = prompts.clone();
+    once.dedup();
+    assert_eq!(prompts, once, "it was told something twice");
+    talk.close().await
+}

@@ -1,0 +1,13 @@
+#![no_main]
+
+use teamster_protocol::agent::claude::Claude;
+use teamster_protocol::request::BackgroundTasks;
+
+// With tasks in the background, and without.
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let background = match bytes.first() {
+        Some(choice) if choice & 1 == 1 => BackgroundTasks::On,
+        _ => BackgroundTasks::Off,
+    };
+    teamster_fuzz::session_with(background, &Claude, bytes);
+});
