@@ -15,10 +15,10 @@ mod retries;
 mod sessions;
 mod tools;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use teamster::event::{ErrorCode, Event};
 use teamster::request::{Conversation, PermissionMode};
-use teamster_conformance::{AGENTS, Agent, Recording};
+use teamster_conformance::{AGENTS, Agent, BOUND, Recording};
 use teamster_testkit::provider::{HttpError, Reply, Scenario, Turn};
 
 const UNICODE: &str =
@@ -65,6 +65,23 @@ async fn an_answer_is_the_same_stream_on_every_agent() -> Result<()> {
         assert!(recording.result.session_id.is_some());
     })
     .await
+}
+
+#[tokio::test]
+async fn text_comes_while_the_model_still_speaks_on_every_agent() -> Result<()> {
+    for agent in AGENTS {
+        let words: Vec<String> = (1..=20).map(|number| format!("chunk {number}, ")).collect();
+        let lab = agent.lab(agent.reply().text_deltas(words.clone()).gate_after(19, "last")).await?;
+        let mut live = lab.start(agent.request(&lab, "Count."))?;
+        live.until("the first text", |event| matches!(event, Event::Text(_))).await.context(agent.name)?;
+        lab.provider().gate("last").wait_reached(BOUND).await?;
+        lab.provider().gate("last").open();
+        let recording = live.finish().await?;
+        assert!(recording.texts().len() >= 5, "{}: {} pieces", agent.name, recording.texts().len());
+        assert_eq!(recording.result.text.trim_end(), words.concat().trim_end(), "{}", agent.name);
+        assert_eq!(recording.requests.len(), 1, "{}", agent.name);
+    }
+    Ok(())
 }
 
 #[tokio::test]
