@@ -1,6 +1,7 @@
 //! A session under way.
 
 use anyhow::{Context, Result, ensure};
+use teamster::request::Prompt;
 use teamster::{Event, Run, Session};
 
 use crate::lab::Lab;
@@ -32,7 +33,7 @@ impl<'lab> Talk<'lab> {
     }
 
     /// Sends a prompt, and gives its turn.
-    pub fn send(&self, prompt: &str) -> Result<Live<'lab>> {
+    pub fn send(&self, prompt: impl Into<Prompt>) -> Result<Live<'lab>> {
         Ok(self.watch(self.session.send(prompt)?))
     }
 
@@ -41,7 +42,7 @@ impl<'lab> Talk<'lab> {
     }
 
     /// Sends a prompt, and waits for the end of its turn.
-    pub async fn say(&self, prompt: &str) -> Result<Recording> {
+    pub async fn say(&self, prompt: impl Into<Prompt>) -> Result<Recording> {
         self.send(prompt)?.finish().await
     }
 

@@ -5,6 +5,7 @@
 mod context;
 mod ending;
 mod failures;
+mod live;
 mod mcp;
 mod permissions;
 mod prompts;

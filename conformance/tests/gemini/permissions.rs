@@ -162,12 +162,18 @@ async fn of_a_project_that_is_not_trusted_nothing_is_used() -> Result<()> {
     booby_trapped(&lab)?;
     let mut asked = request(&lab, "Go.");
     asked.project_trust = ProjectTrust::Untrusted;
-    let run = lab.run(asked).await?;
-    assert_eq!(run.result.text, "Fine.");
+    let run = lab.run(asked.clone()).await?;
+    asked.prompt.clear();
+    let talk = lab.open(asked, |opening| opening)?;
+    let turn = talk.say("Go.").await?;
+    talk.close().await?;
+    for recording in [run, turn] {
+        assert_eq!(recording.result.text, "Fine.");
+        assert!(!recording.requests[0].body.to_string().contains("what the directory wants"));
+    }
     for name in ["mcp-ran", "hook-ran", "discovery-ran"] {
         assert!(!lab.home().join(name).exists(), "{name}");
     }
-    assert!(!run.requests[0].body.to_string().contains("what the directory wants"));
     Ok(())
 }
 

@@ -29,8 +29,7 @@ pub struct Spares {
     pub count: NonZeroUsize,
     /// How long one may wait: an agent notes the date and the state of its directory when it starts.
     pub age: Duration,
-    /// How many bytes of memory those that wait may hold together, looked at every 5 seconds; `None` is no bound. On macOS it
-    /// is not known.
+    /// How many bytes of memory those that wait may hold together, looked at every 5 seconds; `None` is no bound.
     pub memory: Option<u64>,
 }
 
