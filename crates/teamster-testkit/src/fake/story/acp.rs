@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::gemini::wire;
-use super::perform::{Asked, Call, Ear, End, Heard, Line, Outcome, Tongue, at, pieces, put, text_of, write};
+use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, pieces, put, text_of, write};
 
 const SESSION: &str = "29da983b-1f6b-4d2d-81ec-1d3ba84348ac";
 
@@ -90,17 +90,7 @@ impl Acp {
 
 impl Tongue for Acp {
     fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        loop {
-            match self.ear.next(until) {
-                Line::Late => return Ok(Heard::Nothing),
-                Line::End => return Ok(Heard::End),
-                Line::Json(line) => {
-                    if let Some(heard) = self.heard(&line)? {
-                        return Ok(heard);
-                    }
-                }
-            }
-        }
+        hear_line(self, until, |tongue| &mut tongue.ear, Self::heard)
     }
 
     fn shell(&self) -> &'static str {

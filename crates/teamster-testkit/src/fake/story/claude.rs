@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::Arguments;
-use super::perform::{Asked, Call, Ear, End, Heard, Line, Outcome, Tongue, at, put, text_of, write};
+use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, put, text_of, write};
 use crate::fake::CLAUDE_SESSION;
 use crate::fake::script::{Script, Step};
 
@@ -77,17 +77,7 @@ impl Claude {
 
 impl Tongue for Claude {
     fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        loop {
-            match self.ear.next(until) {
-                Line::Late => return Ok(Heard::Nothing),
-                Line::End => return Ok(Heard::End),
-                Line::Json(line) => {
-                    if let Some(heard) = self.heard(&line)? {
-                        return Ok(heard);
-                    }
-                }
-            }
-        }
+        hear_line(self, until, |tongue| &mut tongue.ear, Self::heard)
     }
 
     fn shell(&self) -> &'static str {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::mcp;
-use super::perform::{Asked, Call, Ear, End, Heard, Line, Outcome, Tongue, at, pieces, put, text_of, write};
+use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, pieces, put, text_of, write};
 
 /// The thread of a process that goes on with none.
 pub(super) const THREAD: &str = "01a20084-9f59-7992-882e-4e2dc210dead";
@@ -140,17 +140,7 @@ impl AppServer {
 
 impl Tongue for AppServer {
     fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        loop {
-            match self.ear.next(until) {
-                Line::Late => return Ok(Heard::Nothing),
-                Line::End => return Ok(Heard::End),
-                Line::Json(line) => {
-                    if let Some(heard) = self.heard(&line)? {
-                        return Ok(heard);
-                    }
-                }
-            }
-        }
+        hear_line(self, until, |tongue| &mut tongue.ear, Self::heard)
     }
 
     fn shell(&self) -> &'static str {

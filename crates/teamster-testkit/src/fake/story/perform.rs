@@ -209,7 +209,7 @@ pub(super) struct Ear {
 }
 
 /// A line that came, or why none did.
-pub(super) enum Line {
+enum Line {
     Json(Value),
     Late,
     End,
@@ -217,7 +217,7 @@ pub(super) enum Line {
 
 impl Ear {
     /// The next line that is JSON.
-    pub(super) fn next(&mut self, until: Option<Instant>) -> Line {
+    fn next(&mut self, until: Option<Instant>) -> Line {
         loop {
             match Lines::of_stdin().next(self.line, until) {
                 Next::Line(line) => {
@@ -228,6 +228,26 @@ impl Ear {
                 }
                 Next::Late => return Line::Late,
                 Next::End => return Line::End,
+            }
+        }
+    }
+}
+
+/// What the next line of JSON means to a tongue that has this ear; a line that means nothing is passed over.
+pub(super) fn hear_line<T>(
+    tongue: &mut T,
+    until: Option<Instant>,
+    ear: fn(&mut T) -> &mut Ear,
+    meaning: fn(&mut T, &Value) -> io::Result<Option<Heard>>,
+) -> io::Result<Heard> {
+    loop {
+        match ear(tongue).next(until) {
+            Line::Late => return Ok(Heard::Nothing),
+            Line::End => return Ok(Heard::End),
+            Line::Json(line) => {
+                if let Some(heard) = meaning(tongue, &line)? {
+                    return Ok(heard);
+                }
             }
         }
     }
