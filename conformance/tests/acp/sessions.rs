@@ -19,7 +19,7 @@ async fn a_conversation_of_many_turns_is_heard_once_and_in_order() -> Result<()>
         let (mut said, mut id) = (Vec::new(), None);
         for turn in 1..=TURNS {
             said.push(format!("Prompt {turn}."));
-            let recording = talk.say(&format!("Prompt {turn}.")).await?;
+            let recording = talk.say(format!("Prompt {turn}.")).await?;
             assert_eq!(recording.result.text, format!("Heard {turn}."), "{speaker:?}");
             assert_eq!(heard(last_asked(&recording)?), said, "{speaker:?}");
             assert!(recording.warnings(&WarningCode::SessionReopened).is_empty());
@@ -199,7 +199,7 @@ async fn four_sessions_at_once_do_not_hear_each_other() -> Result<()> {
         let open = |_| lab.open(speaker.frame(&lab), |opening| opening);
         let talks = (0..4).map(open).collect::<Result<Vec<_>>>()?;
         for turn in 1..=2 {
-            let turns = talks.iter().map(|talk| talk.send(&format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
+            let turns = talks.iter().map(|talk| talk.send(format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
             for live in turns {
                 assert_eq!(live.finish().await?.result.text, format!("Heard {turn}."), "{speaker:?}");
             }

@@ -91,6 +91,7 @@ async fn a_session_that_does_not_exist_is_named_so_on_every_agent() -> Result<()
             assert_eq!(recording.result.error_code, Some(ErrorCode::SessionNotFound), "{}: {id}", agent.name);
             assert_eq!(recording.failure()?.retryable, Some(false), "{}: {id}", agent.name);
             assert!(recording.requests.is_empty(), "{}: the model was asked", agent.name);
+            assert_eq!(recording.result.session_id, None, "{}: nobody can resume it", agent.name);
         }
     }
     Ok(())

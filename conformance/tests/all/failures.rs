@@ -5,9 +5,8 @@ use std::fs;
 use anyhow::Result;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event};
-use teamster::request::Conversation;
 use teamster_conformance::{AGENTS, Agent, Lab, Recording};
-use teamster_testkit::provider::{HttpError, Reply};
+use teamster_testkit::provider::HttpError;
 
 /// A lab whose agent gives up early, as far as it lets itself be told.
 async fn impatient(agent: &Agent, error: HttpError) -> Result<(Lab, RunRequest)> {
@@ -80,24 +79,6 @@ async fn a_conversation_that_is_too_long_is_context_window_on_every_agent() -> R
 #[tokio::test]
 async fn an_account_that_must_pay_is_budget_on_every_agent() -> Result<()> {
     fails(HttpError::out_of_credit, ErrorCode::Budget, false).await
-}
-
-#[tokio::test]
-async fn a_session_that_does_not_exist_is_named_so_before_the_model_is_asked_on_every_agent() -> Result<()> {
-    for agent in AGENTS {
-        let lab = agent.lab(Reply::new().text("Never.")).await?;
-        let mut request = agent.request(&lab, "Go on.");
-        let id = match agent.name {
-            "opencode" => "ses_dff978924ffeg11T99M0UwXXXX",
-            _ => "00000000-0000-4000-8000-000000000000",
-        };
-        request.conversation = Conversation::Resume(id.into());
-        let recording = lab.run(request).await?;
-        assert_failed(agent, &recording, &ErrorCode::SessionNotFound, false)?;
-        assert!(recording.requests.is_empty(), "{}", agent.name);
-        assert_eq!(recording.result.session_id, None, "{}: nobody can resume it", agent.name);
-    }
-    Ok(())
 }
 
 /// The others' CLIs keep it to themselves.

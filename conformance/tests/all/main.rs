@@ -17,12 +17,11 @@ mod tools;
 
 use anyhow::{Context, Result};
 use teamster::event::{ErrorCode, Event};
-use teamster::request::{Conversation, PermissionMode};
+use teamster::request::PermissionMode;
 use teamster_conformance::{AGENTS, Agent, BOUND, Recording};
-use teamster_testkit::provider::{HttpError, Reply, Scenario, Turn};
+use teamster_testkit::provider::{HttpError, Scenario};
 
-const UNICODE: &str =
-    "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd} e\u{301} \t\"quoted\" back\\slash\n\n```rust\nfn main() {}\n```\nend.";
+const UNICODE: &str = "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd} e\u{301} \t\"quoted\" back\\slash \u{202e}rtl \u{2028}\n\n```rust\nfn main() {}\n```\nend.";
 
 /// The types of a stream, runs of one type as one.
 fn kinds(recording: &Recording) -> Vec<&'static str> {
@@ -85,9 +84,16 @@ async fn text_comes_while_the_model_still_speaks_on_every_agent() -> Result<()> 
 }
 
 #[tokio::test]
-async fn every_character_is_the_same_on_every_agent() -> Result<()> {
-    let scenario = |agent: &Agent| agent.reply().text_by(1, UNICODE).into();
-    on_each(scenario, |agent, recording| assert_eq!(recording.result.text, UNICODE, "{}", agent.name)).await
+async fn every_character_is_the_same_both_ways_on_every_agent() -> Result<()> {
+    for agent in AGENTS {
+        // Gemini CLI 0.61.0 takes U+2028 for the end of a line of its provider's.
+        let text = if agent.name == "gemini" { UNICODE.replace('\u{2028}', "") } else { UNICODE.to_owned() };
+        let lab = agent.lab(agent.reply().text_by(1, &text)).await?;
+        let recording = lab.run(agent.request(&lab, &text)).await?;
+        assert_eq!(recording.result.text, text, "{}", agent.name);
+        assert_eq!(recording.prompts(0)?.last(), Some(&text.as_str()), "{}", agent.name);
+    }
+    Ok(())
 }
 
 #[tokio::test]
@@ -187,28 +193,6 @@ async fn commands_in_turn_keep_their_order_on_every_agent() -> Result<()> {
         assert!(last.contains("one") && last.contains("two"), "{}: {last}", agent.name);
     })
     .await
-}
-
-#[tokio::test]
-async fn a_resumed_session_has_its_history_and_its_id_on_every_agent() -> Result<()> {
-    for agent in AGENTS {
-        let scenario = Reply::from_fn(|request| {
-            let turn = request.messages.iter().filter(|message| message.is_prompt()).count();
-            Turn::from(Reply::new().text(format!("Turn {turn}.")))
-        });
-        let lab = agent.lab(scenario).await?;
-        let first = lab.run(agent.request(&lab, "My name is Ada.")).await?;
-        let id = first.result.session_id.clone().unwrap();
-        let mut request = agent.request(&lab, "What is my name?");
-        request.conversation = Conversation::Resume(id.clone());
-        let second = lab.run(request).await?;
-        assert!(!second.result.is_error, "{}: {:?}", agent.name, second.events);
-        assert_eq!(second.result.session_id, Some(id), "{}", agent.name);
-        let body = second.requests.last().unwrap().body.to_string();
-        assert_eq!(body.matches("My name is Ada.").count(), 1, "{}", agent.name);
-        assert_eq!(body.matches("What is my name?").count(), 1, "{}", agent.name);
-    }
-    Ok(())
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ async fn converses(agent: &Agent, how: fn(Opening) -> Opening, turns: usize) -> 
     let mut id = None;
     for turn in 1..=turns {
         said.push(format!("Prompt {turn}."));
-        let recording = talk.say(&format!("Prompt {turn}.")).await?;
+        let recording = talk.say(format!("Prompt {turn}.")).await?;
         assert_eq!(recording.result.text, format!("Heard {turn}."), "{}", agent.name);
         assert!(!recording.result.is_error);
         if recording.result.usage_scope == Some(UsageScope::Run) {
@@ -89,7 +89,7 @@ async fn turns_that_are_sent_at_once_are_taken_in_order() -> Result<()> {
     for agent in AGENTS.iter().take(3) {
         let lab = agent.lab(counts(agent)).await?;
         let talk = lab.open(frame(agent, &lab), |opening| opening)?;
-        let turns = (1..=3).map(|turn| talk.send(&format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
+        let turns = (1..=3).map(|turn| talk.send(format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
         for (turn, live) in turns.into_iter().enumerate() {
             assert_eq!(live.finish().await?.result.text, format!("Heard {}.", turn + 1), "{}", agent.name);
         }
@@ -338,7 +338,7 @@ async fn four_sessions_at_once_do_not_hear_each_other() -> Result<()> {
         let lab = agent.lab(counts(agent)).await?;
         let talks = (0..4).map(|_| lab.open(frame(agent, &lab), |opening| opening)).collect::<Result<Vec<_>>>()?;
         for turn in 1..=2 {
-            let turns = talks.iter().map(|talk| talk.send(&format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
+            let turns = talks.iter().map(|talk| talk.send(format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
             for live in turns {
                 assert_eq!(live.finish().await?.result.text, format!("Heard {turn}."), "{}", agent.name);
             }

@@ -57,7 +57,7 @@ async fn leave_is_given_once_or_for_the_session_or_denied_with_a_reason() -> Res
         // It is not asked for any more.
         (4, None, true),
     ] {
-        let mut live = talk.send(&format!("Prompt {turn}."))?;
+        let mut live = talk.send(format!("Prompt {turn}."))?;
         if let Some(answer) = answer {
             let request = permission(&mut live).await?;
             assert_eq!(request.tool_name, "bash");
@@ -228,7 +228,7 @@ async fn two_runs_at_once_of_a_session_each_do_not_hear_each_other() -> Result<(
     for _ in 0..2 {
         let talks = (0..2).map(|_| lab.open(lab.request(""), |opening| opening)).collect::<Result<Vec<_>>>()?;
         for turn in 1..=2 {
-            let turns = talks.iter().map(|talk| talk.send(&format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
+            let turns = talks.iter().map(|talk| talk.send(format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
             for live in turns {
                 assert_eq!(live.finish().await?.result.text, format!("Heard {turn}."));
             }

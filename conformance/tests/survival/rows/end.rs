@@ -66,7 +66,8 @@ pub(super) fn rows() -> Vec<Row> {
             place
                 .streams()
                 .asking(move |request| {
-                    request.limits.silence = silence;
+                    // It may have told of its next call before it is stopped.
+                    (request.limits.silence, request.limits.tool) = (silence, silence);
                     request.limits.grace = SHORT;
                 })
                 .then([Step::Await(Moment::Streaming), Step::Signal(Signal::STOP)])
