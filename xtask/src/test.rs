@@ -132,11 +132,9 @@ pub(crate) enum Column {
 const FAKE_SURVIVAL: &str = "binary(survival) & test(/^(fake|table)::/)";
 
 /// What CI has no time for, half an hour being its bound: the same promises on ACP agents once more, the faults of the survival
-/// suite on the two CLIs that are slowest to start, and what waits for the retries of a CLI's own. `cargo xtask test` runs it.
+/// suite on the two CLIs that are slowest to start. `cargo xtask test` runs it.
 const LONG: &str = "(binary(acp) & not test(/a_conversation_of_many_turns|an_interrupt_in_text|a_request_that_nobody/)) \
-                    | (binary(survival) & test(/^(gemini|opencode)::/)) \
-                    | (binary(all) & test(/^retries::/)) \
-                    | (binary(opencode) & test(/a_vendor_that_cannot_be_reached/))";
+                    | (binary(survival) & test(/^(gemini|opencode)::/))";
 
 fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
     if !tools.nextest {
