@@ -30,6 +30,8 @@ pub(crate) struct Ending {
     kill_at: Instant,
     give_up_at: Instant,
     pause: Duration,
+    /// Who was asked to end.
+    asked: HashSet<Identity>,
     killing: bool,
     /// When something is due.
     due: Instant,
@@ -39,10 +41,23 @@ impl Ending {
     /// Asks everybody to end.
     pub(crate) fn begin(grace: Duration, look: impl FnMut() -> Vec<Stat>) -> Self {
         let kill_at = Instant::now() + grace;
-        if !grace.is_zero() {
-            ask(look);
+        let asked = if grace.is_zero() { HashSet::new() } else { ask(look) };
+        Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, asked, killing: false, due: kill_at }
+    }
+
+    /// Asks those whom one that has ended left behind, if they were not asked: it was about to start them when everybody
+    /// was, or did so after. One that still has somebody above it is not asked, who may need its help to end.
+    pub(crate) fn ask_left_behind(&mut self, mut look: impl FnMut() -> Vec<Stat>) {
+        if self.killing {
+            return;
         }
-        Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, killing: false, due: kill_at }
+        let alive = look();
+        let members: HashSet<i32> = alive.iter().map(|stat| stat.pid).collect();
+        let mut left = without(&alive, &self.asked);
+        left.retain(|stat| !members.contains(&stat.parent));
+        deliver(Signal::Terminate, &left);
+        deliver(Signal::Continue, &left);
+        self.asked.extend(left.iter().map(identity));
     }
 
     /// Shortens the grace period, if it is longer than this from now.
@@ -75,12 +90,14 @@ impl Ending {
     }
 }
 
-/// Sends SIGTERM to everybody.
-fn ask(mut look: impl FnMut() -> Vec<Stat>) {
+/// Sends SIGTERM to everybody, and tells who that was. One that the system was making is missed: a process that stands
+/// still for nobody starts it after (it blocks signals around its fork, and had no turn while it was looked at).
+fn ask(mut look: impl FnMut() -> Vec<Stat>) -> HashSet<Identity> {
     let members = freeze(&HashSet::new(), &mut look);
     deliver(Signal::Terminate, &members);
     // Also for those whom somebody else has stopped: they act on SIGTERM only when they go on.
     deliver(Signal::Continue, &members);
+    members.iter().map(identity).collect()
 }
 
 /// Kills everybody until a look finds nobody new, and returns those that were alive at the last look.

@@ -167,13 +167,19 @@ impl Keeper {
 
     /// Reaps whoever has ended; whether there are no children any more.
     fn reap(&mut self) -> bool {
-        loop {
+        let mut fewer = false;
+        let childless = loop {
             match reap() {
                 Reaped::One(pid, status) => self.ended(pid, status),
-                Reaped::NoneYet => return false,
-                Reaped::Childless => return true,
+                Reaped::NoneYet => break false,
+                Reaped::Childless => break true,
             }
+            fewer = true;
+        };
+        if fewer && !childless && let Some(ending) = &mut self.ending {
+            ending.ask_left_behind(|| self.kin.alive());
         }
+        childless
     }
 
     fn ended(&mut self, pid: Pid, status: WaitStatus) {

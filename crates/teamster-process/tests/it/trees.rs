@@ -101,6 +101,18 @@ async fn a_member_that_is_born_during_the_grace_period_is_killed_at_its_end() {
 }
 
 #[tokio::test]
+async fn one_that_is_born_after_everybody_was_asked_to_end_is_asked_when_it_is_left_behind() {
+    let script = "trap 'setsid sleep 300 & echo $!; exit 7' TERM; echo $$; while :; do sleep 0.01; done";
+    let (tree, mut stdout, _) = start_and_read(script, 1).await;
+    let began = Instant::now();
+    assert!(tree.terminate(LONG).await.is_empty());
+    assert!(began.elapsed() < LONG / 2);
+    let born = numbers(&mut stdout, 1).await;
+    assert!(!is_alive(born[0]));
+    assert_eq!(crate::reap(tree).await.code, Some(7));
+}
+
+#[tokio::test]
 async fn dropping_kills_members_in_sessions_of_their_own() {
     let (tree, pids) = with_a_session().await;
     drop(tree);
