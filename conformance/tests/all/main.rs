@@ -14,6 +14,7 @@ mod merge_restore;
 mod retries;
 mod sessions;
 mod tools;
+mod trust;
 
 use anyhow::{Context, Result};
 use teamster::event::{ErrorCode, Event};

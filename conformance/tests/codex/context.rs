@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::event::{ErrorCode, WarningCode};
-use teamster::request::{Attachment, Conversation, ProjectTrust};
+use teamster::request::{Attachment, Conversation, PermissionMode, ProjectTrust};
 use teamster_conformance::Lab;
 use teamster_testkit::provider::Reply;
 
@@ -163,6 +163,36 @@ async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
             assert_eq!(body.contains(said), used, "{said} {trust:?}");
         }
         assert_eq!(recording.prompts(0)?, ["Use $lure."]);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_users_configuration_stays_as_it_is_and_no_directory_is_trusted_by_a_run() -> Result<()> {
+    for mode in [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full] {
+        let lab = lab().await?;
+        let config = lab.home().join(".codex/config.toml");
+        let before = fs::read_to_string(&config)?;
+        fs::create_dir(lab.project().join(".codex"))?;
+        fs::write(lab.project().join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
+        let mut frame = lab.request("");
+        frame.permissions.mode = mode;
+        let talk = lab.open(frame.clone(), |opening| opening)?;
+        let turn = talk.say("Hello.").await?;
+        talk.close().await?;
+        let id = turn.result.session_id.clone().context("no session id")?;
+        frame.prompt = "Hello.".to_owned();
+        let mut recordings = vec![turn];
+        for conversation in [Conversation::New, Conversation::Resume(id.clone()), Conversation::Fork(id)] {
+            let mut request = frame.clone();
+            request.conversation = conversation;
+            recordings.push(lab.run(request).await?);
+        }
+        for recording in recordings {
+            assert_eq!(recording.result.text, "Read.", "{mode:?}");
+            assert!(!recording.requests[0].body.to_string().contains("SAID-BY-ITS-CONFIG"), "{mode:?}");
+        }
+        assert_eq!(fs::read_to_string(&config)?, before, "{mode:?}");
     }
     Ok(())
 }

@@ -5,24 +5,22 @@ use std::fs;
 use anyhow::Result;
 use serde_json::json;
 use teamster::RunRequest;
-use teamster::event::ErrorCode;
+use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::{Mode, ProjectTrust};
-use teamster_conformance::Lab;
+use teamster_conformance::{Lab, Recording};
+use teamster_testkit::provider::Reply;
 
-use crate::reply;
+use crate::{bash_then_text, full, reply};
 
-/// A project that tries whatever a project can: instructions, configuration, skills, variables, code.
+/// Both forms of the agent.
+const FORMS: [Mode; 2] = [Mode::Auto, Mode::Exec];
+
+/// A project that tries what a project can without the agent's own configuration, which is refused.
 fn fill(lab: &Lab) -> Result<()> {
     let project = lab.project();
-    fs::write(project.join("AGENTS.md"), "MARKER-OF-AGENTS")?;
-    let config = json!({"instructions": ["more.md"], "agent": {"teamster": {"prompt": "MARKER-OF-THE-PROMPT"}}});
-    fs::write(project.join("opencode.json"), config.to_string())?;
-    fs::write(project.join("more.md"), "MARKER-OF-INSTRUCTIONS")?;
-    fs::create_dir_all(project.join(".opencode/plugin"))?;
-    fs::write(
-        project.join(".opencode/plugin/evil.js"),
-        "await Bun.write('plugin-ran', 'x'); export const Evil = async () => ({});",
-    )?;
+    for name in ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"] {
+        fs::write(project.join(name), "MARKER-OF-INSTRUCTIONS")?;
+    }
     fs::create_dir_all(project.join(".claude/skills/evil"))?;
     fs::write(
         project.join(".claude/skills/evil/SKILL.md"),
@@ -36,24 +34,80 @@ fn fill(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
+/// A plugin that leaves a file, in a project that does not look like one with configuration otherwise.
+fn plugin(lab: &Lab) -> Result<()> {
+    let folder = lab.project().join(".opencode/plugin");
+    fs::create_dir_all(&folder)?;
+    let code = "await Bun.write('plugin-ran', 'x'); export const Evil = async () => ({});";
+    Ok(fs::write(folder.join("evil.js"), code)?)
+}
+
 fn untrusted(mut request: RunRequest) -> RunRequest {
     request.project_trust = ProjectTrust::Untrusted;
     request
 }
 
+fn refused(recording: &Recording, path: &str) -> Result<()> {
+    let failure = recording.failure()?;
+    assert_eq!(failure.code, ErrorCode::Config);
+    assert!(failure.message.contains(path) && failure.message.contains("untrusted"), "{}", failure.message);
+    assert!(recording.requests.is_empty());
+    Ok(())
+}
+
 #[tokio::test]
 async fn nothing_of_an_untrusted_project_is_used() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Aye.")).await?;
-    fill(&lab)?;
-    let recording = lab.run(untrusted(lab.request("Hello."))).await?;
-    let body = recording.requests[0].body.to_string();
-    let markers: Vec<&str> =
-        body.match_indices("MARKER-OF-").map(|(at, _)| body.get(at..at + 30).unwrap_or("")).collect();
-    assert!(markers.is_empty(), "{markers:?}");
-    for made in ["plugin-ran", "preload-ran"] {
-        assert!(!lab.project().join(made).exists(), "{made}");
+    for form in FORMS {
+        // What is loaded behind the first call of the model has time until the second one.
+        let lab = Lab::opencode(bash_then_text("sleep 2")).await?;
+        fill(&lab)?;
+        let mut request = full(untrusted(lab.request("Hello.")));
+        request.mode = form;
+        let recording = lab.run(request).await?;
+        assert_eq!(recording.result.final_text, "Done.");
+        for request in &recording.requests {
+            let body = request.body.to_string();
+            let markers: Vec<&str> =
+                body.match_indices("MARKER-OF-").map(|(at, _)| body.get(at..at + 30).unwrap_or("")).collect();
+            assert!(markers.is_empty(), "{form:?}: {markers:?}");
+        }
+        assert!(!lab.project().join("preload-ran").exists(), "{form:?}");
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn configuration_that_an_untrusted_project_has_for_the_agent_keeps_it_from_starting() -> Result<()> {
+    for form in FORMS {
+        let lab = Lab::opencode(reply().text("Never.")).await?;
+        plugin(&lab)?;
+        let mut request = untrusted(lab.request("Hello."));
+        request.mode = form;
+        refused(&lab.run(request.clone()).await?, ".opencode")?;
+        fs::remove_dir_all(lab.project().join(".opencode"))?;
+        fs::write(lab.project().join("opencode.json"), json!({"plugins": ["./evil.js"]}).to_string())?;
+        request.cwd = Some(lab.directory("project/inner")?);
+        refused(&lab.run(request).await?, "opencode.json")?;
+        assert!(!lab.project().join("plugin-ran").exists(), "{form:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn configuration_that_comes_to_an_untrusted_project_later_keeps_a_session_from_its_next_turn() -> Result<()> {
+    let lab = Lab::opencode(Reply::from_fn(|_| reply().text("Aye."))).await?;
+    let talk = lab.open(untrusted(lab.request("")), |opening| opening)?;
+    // Before the first turn, and between two.
+    for turn in ["first", "second"] {
+        plugin(&lab)?;
+        refused(&talk.say("Hello.").await?, ".opencode")?;
+        fs::remove_dir_all(lab.project().join(".opencode"))?;
+        let recording = talk.say("Hello again.").await?;
+        assert_eq!(recording.result.final_text, "Aye.", "{turn}");
+        assert!(recording.warnings(&WarningCode::SessionReopened).is_empty(), "the process goes on");
+    }
+    assert!(!lab.project().join("plugin-ran").exists());
+    talk.close().await
 }
 
 #[tokio::test]

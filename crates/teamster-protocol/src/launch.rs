@@ -32,6 +32,8 @@ pub struct Launch {
     pub stand_in: Option<StandIn>,
     /// Entries that stand in files of the user's while the run lives.
     pub config_files: Vec<ConfigFile>,
+    /// What must not be there, where the working directory is a stranger's.
+    pub unfenced: Option<Unfenced>,
 }
 
 impl Launch {
@@ -49,6 +51,7 @@ impl Launch {
             files: Vec::new(),
             stand_in: None,
             config_files: Vec::new(),
+            unfenced: None,
         }
     }
 
@@ -186,6 +189,16 @@ pub struct ConfigFile {
     pub entries: BTreeMap<String, Value>,
     /// What a file that is made for them holds beside them: what the CLI would add to it at once.
     pub template: &'static str,
+}
+
+/// What an agent uses of its working directory, and of those above it, whatever it is told. Where a stranger may have made
+/// it, nothing starts while anything of these names is there, and no turn begins. The user's home is no stranger's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unfenced {
+    /// Names of files and folders.
+    pub names: &'static [&'static str],
+    /// What the agent does with them, as a clause of a message.
+    pub why: &'static str,
 }
 
 /// Where a configuration file is.

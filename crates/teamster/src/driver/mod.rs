@@ -12,6 +12,7 @@ pub(crate) mod attempts;
 mod config_files;
 pub(crate) mod desk;
 pub(crate) mod environment;
+mod fence;
 mod live;
 pub(crate) mod outbox;
 mod overlay;

@@ -21,6 +21,7 @@ use teamster_protocol::request::{Background, Limits};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
+use super::fence::Fence;
 use super::record::Recorder;
 use super::server::{Link, Server};
 use super::{Host, config_files, environment, stand_in};
@@ -39,6 +40,7 @@ pub(super) struct Live {
     /// To be removed when the process is gone.
     pub(super) belongings: Belongings,
     pub(super) background: Background,
+    pub(super) fence: Option<Fence>,
     /// What went wrong, and did not keep the run from being started.
     pub(super) warning: Option<Warning>,
 }
@@ -57,6 +59,7 @@ pub(super) struct Belongings {
 struct Prepared {
     spawn: Spawn,
     belongings: Belongings,
+    fence: Option<Fence>,
     warning: Option<Warning>,
 }
 
@@ -97,7 +100,7 @@ pub(super) async fn start(launch: Launch, host: Host, recorder: Recorder, limits
         (launch, prepared)
     })
     .await;
-    let Prepared { spawn, mut belongings, warning } = prepared?;
+    let Prepared { spawn, mut belongings, fence, warning } = prepared?;
     let (tree, pipes) = match ProcessTree::spawn(&supervisor, &spawn, belongings.run.as_ref()).await {
         Ok(spawned) => spawned,
         Err(error) => {
@@ -126,13 +129,14 @@ pub(super) async fn start(launch: Launch, host: Host, recorder: Recorder, limits
         link: Link { stdin, server, recorder },
         belongings,
         background,
+        fence,
         warning,
     })
 }
 
 /// Does what may wait for a disk, where it keeps no other run from going on. If nobody waits for what it gives any more,
 /// that is dropped there.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
         Ok(done) => done,
         Err(Ok(panic)) => resume_unwind(panic),
@@ -155,6 +159,8 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
     if let Some(server) = &launch.server {
         environment.insert(server.password_variable.into(), host.password.expose().into());
     }
+    let fence = launch.unfenced.map(|unfenced| Fence::new(unfenced, &host.cwd, &environment));
+    fence.as_ref().map_or(Ok(()), Fence::look)?;
     let path = environment.get(&OsString::from("PATH"));
     let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
         .map_err(|error| not_found(&launch.program, &error))?;
@@ -171,7 +177,8 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
     for file in &launch.config_files {
         belongings.merged.push(config_files::merge(file, &host, &environment)?);
     }
-    Ok(Prepared { spawn: Spawn { program, args, env: environment, cwd: host.cwd, stdin, output }, belongings, warning })
+    let spawn = Spawn { program, args, env: environment, cwd: host.cwd, stdin, output };
+    Ok(Prepared { spawn, belongings, fence, warning })
 }
 
 type Files = Vec<(Cow<'static, str>, PathBuf)>;

@@ -2,7 +2,7 @@
 
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Survivor, TailReader};
-use teamster_protocol::event::{LeftProcess, Warning, WarningCode};
+use teamster_protocol::event::{Failure, LeftProcess, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::Cause;
@@ -10,9 +10,10 @@ use tokio::time::{Instant, timeout};
 
 use super::Story;
 use super::desk::Kept;
+use super::fence::Fence;
 use super::live::{Opening, attend};
 use super::outbox::Outbox;
-use super::prepare::{Belongings, Live};
+use super::prepare::{Belongings, Live, blocking};
 use super::server::{Heard, Link, heard};
 use crate::run::Outlet;
 
@@ -36,6 +37,7 @@ pub(super) struct Process {
     pub(super) tree: ProcessTree,
     belongings: Belongings,
     background: Background,
+    fence: Option<Fence>,
     pub(super) link: Link,
     pub(super) streams: Streams,
 }
@@ -93,9 +95,18 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
 
 impl Process {
     pub(super) fn new(live: Live) -> Self {
-        let Live { belongings, tree, output, diagnostics, link, background, .. } = live;
+        let Live { belongings, tree, output, diagnostics, link, background, fence, .. } = live;
         let streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
-        Self { tree, belongings, background, link, streams }
+        Self { tree, belongings, background, fence, link, streams }
+    }
+
+    /// Whether it may have another turn: the directory may hold now what it must not.
+    pub(super) fn may_go_on(&self) -> impl Future<Output = Result<(), Failure>> + use<> {
+        let fence = self.fence.clone();
+        async {
+            let Some(fence) = fence else { return Ok(()) };
+            blocking(move || fence.look()).await
+        }
     }
 
     /// Ends whoever is left of the tree, and removes what belonged to it.

@@ -254,6 +254,12 @@ impl SessionJob {
         let limits = self.desk.frame.limits.clone();
         loop {
             let waited = warm.is_some();
+            let may_go_on = warm.as_ref().map(|warm| warm.process.may_go_on());
+            if let Some(may_go_on) = may_go_on
+                && let Err(failure) = may_go_on.await
+            {
+                return Some(Ended::by(Cause::Failed(failure)));
+            }
             if !waited {
                 match start(self.open(), &limits, outlet).await {
                     Ok(opened) => *warm = opened,

@@ -105,7 +105,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (
             Feature::UntrustedProject,
             Yes(
-                "`OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE`; AGENTS.md goes with it, and the user's own plugins",
+                "`OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE`, and CONFIG before a start or a turn where `.opencode`, `opencode.json` or `opencode.jsonc` is in the directory or above it (but in the home), since the agent uses them all the same; AGENTS.md goes with it",
             ),
         ),
         (

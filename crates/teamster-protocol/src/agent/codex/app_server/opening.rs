@@ -113,13 +113,11 @@ impl Opening {
             other => other.clone(),
         };
         let directory = request.cwd.as_deref().filter(|cwd| cwd.is_absolute()).and_then(Path::to_str);
-        // The process starts there anyway; a thread that goes on would be where it was.
         let directory = directory.unwrap_or(".").to_owned();
         let asks =
             asker == Asker::Caller && matches!(request.permissions.mode, PermissionMode::Ask | PermissionMode::Edit);
         let mut params = Map::new();
         let mut put = |name: &str, value: Value| params.insert(name.to_owned(), value);
-        put("cwd", directory.as_str().into());
         put("approvalPolicy", if asks { "on-request" } else { "never" }.into());
         // And no model in the user's place.
         put("approvalsReviewer", "user".into());
@@ -171,9 +169,13 @@ impl Opening {
         let method = match &self.conversation {
             Conversation::Resume(id) | Conversation::Fork(id) => {
                 params.insert("threadId".to_owned(), id.as_str().into());
+                // The process starts there anyway; a thread that goes on would be where it was.
+                params.insert("cwd".to_owned(), self.directory.as_str().into());
                 params.insert("excludeTurns".to_owned(), true.into());
                 if matches!(self.conversation, Conversation::Fork(_)) { "thread/fork" } else { "thread/resume" }
             }
+            // Without a directory, which is that of the process: where one is named and may be written to, 0.169.0 notes in
+            // the user's configuration that it is trusted, and uses what it brings.
             _ => "thread/start",
         };
         Step::Open(method, params.into())

@@ -1,0 +1,114 @@
+//! What a stranger's directory must not hold, where an agent cannot be kept from using it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use teamster_protocol::event::{ErrorCode, Failure};
+use teamster_protocol::launch::Unfenced;
+
+use super::environment::Environment;
+
+/// What must not be in the directory of a process, nor above it.
+#[derive(Clone, Debug)]
+pub(super) struct Fence {
+    unfenced: Unfenced,
+    cwd: PathBuf,
+    /// The user's own, which is no stranger's.
+    home: Option<PathBuf>,
+}
+
+impl Fence {
+    /// `environment` is that of the process.
+    pub(super) fn new(unfenced: Unfenced, cwd: &Path, environment: &Environment) -> Self {
+        let home = environment.get(OsStr::new("HOME")).map(PathBuf::from);
+        Self { unfenced, cwd: cwd.to_owned(), home }
+    }
+
+    /// Whether it is so. Waits for the disk.
+    pub(super) fn look(&self) -> Result<(), Failure> {
+        // An agent may go up from the directory as it was named, or as the system names it.
+        let real = self.cwd.canonicalize().ok();
+        let homes = [self.home.clone(), self.home.as_ref().and_then(|home| home.canonicalize().ok())];
+        let directories = self.cwd.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));
+        let strangers = directories.filter(|directory| !homes.iter().flatten().any(|home| home == directory));
+        for directory in strangers {
+            for name in self.unfenced.names {
+                let path = directory.join(name);
+                // What cannot be looked at is out of the agent's reach too. A link that leads nowhere may do so in a moment.
+                if path.symlink_metadata().is_ok() {
+                    return Err(self.refusal(&path));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, path: &Path) -> Failure {
+        let (path, why) = (path.display(), self.unfenced.why);
+        let text = format!("{path} is in the way of `project_trust: untrusted`: {why}; take it away, or trust the project");
+        Failure { retryable: Some(false), ..Failure::new(ErrorCode::Config, text) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use teamster_process::PrivateDir;
+
+    use super::*;
+
+    const UNFENCED: Unfenced = Unfenced { names: &[".x", "x.json"], why: "it is used" };
+
+    fn fence(cwd: &Path, home: &Path) -> Fence {
+        let environment = Environment::from([("HOME".into(), home.into())]);
+        Fence::new(UNFENCED, cwd, &environment)
+    }
+
+    #[test]
+    fn what_stands_in_the_directory_or_above_it_is_found_and_named() {
+        let root = PrivateDir::create(None, "fence").unwrap();
+        let inner = root.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        let fence = fence(&inner, Path::new("/home/dev"));
+        assert_eq!(fence.look(), Ok(()));
+        for place in ["a/b/.x", "a/x.json", ".x"] {
+            let path = root.path().join(place);
+            symlink("nowhere", &path).unwrap();
+            let failure = fence.look().unwrap_err();
+            assert_eq!(failure.code, ErrorCode::Config);
+            assert!(failure.message.starts_with(&*path.to_string_lossy()), "{}", failure.message);
+            fs::remove_file(path).unwrap();
+        }
+        assert_eq!(fence.look(), Ok(()));
+    }
+
+    #[test]
+    fn it_is_found_by_either_name_of_the_directory() {
+        let root = PrivateDir::create(None, "fence").unwrap();
+        for directory in ["stranger/inner", "links"] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
+        }
+        let link = root.path().join("links/here");
+        symlink(root.path().join("stranger/inner"), &link).unwrap();
+        let fence = fence(&link, Path::new("/home/dev"));
+        assert_eq!(fence.look(), Ok(()));
+        for place in ["stranger/.x", "links/.x"] {
+            fs::create_dir(root.path().join(place)).unwrap();
+            assert!(fence.look().is_err(), "{place}");
+            fs::remove_dir(root.path().join(place)).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_users_home_is_no_strangers() {
+        let home = PrivateDir::create(None, "fence").unwrap();
+        let project = home.path().join("project");
+        for directory in [".x", "project"] {
+            fs::create_dir(home.path().join(directory)).unwrap();
+        }
+        assert_eq!(fence(&project, home.path()).look(), Ok(()));
+        assert!(fence(&project, &project).look().is_err());
+    }
+}
