@@ -51,8 +51,7 @@ async fn nothing_that_a_stranger_left_for_an_agent_runs_at_once_or_later_on_any_
         for mode in [Mode::Auto, Mode::Exec] {
             // What is loaded beside the first call of the model has time until the second one.
             let (tool, input) = agent.shell("sleep 2");
-            let scenario =
-                Scenario::new().reply(agent.reply().tool(tool, input)).reply(agent.reply().text("Done."));
+            let scenario = Scenario::new().reply(agent.reply().tool(tool, input)).reply(agent.reply().text("Done."));
             let lab = agent.lab(scenario).await?;
             bait(&lab)?;
             let mut request = agent.request(&lab, "Go.");

@@ -176,7 +176,10 @@ impl Keeper {
             }
             fewer = true;
         };
-        if fewer && !childless && let Some(ending) = &mut self.ending {
+        if fewer
+            && !childless
+            && let Some(ending) = &mut self.ending
+        {
             ending.ask_left_behind(|| self.kin.alive());
         }
         childless

@@ -45,7 +45,8 @@ impl Fence {
 
     fn refusal(&self, path: &Path) -> Failure {
         let (path, why) = (path.display(), self.unfenced.why);
-        let text = format!("{path} is in the way of `project_trust: untrusted`: {why}; take it away, or trust the project");
+        let text =
+            format!("{path} is in the way of `project_trust: untrusted`: {why}; take it away, or trust the project");
         Failure { retryable: Some(false), ..Failure::new(ErrorCode::Config, text) }
     }
 }
