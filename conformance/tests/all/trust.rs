@@ -1,12 +1,13 @@
-//! A directory that a stranger made.
+//! A directory that a stranger made, and what the user has configured.
 
 use std::fs;
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::request::{Mode, PermissionMode, ProjectTrust};
-use teamster_conformance::{AGENTS, Lab};
-use teamster_testkit::provider::Scenario;
+use teamster_conformance::{AGENTS, Agent, Lab};
+use teamster_testkit::provider::{Reply, Scenario};
 
 /// Hooks, servers and programs that run when any of the agents starts, is asked, calls a tool or ends; but not the
 /// configuration with which OpenCode does not start.
@@ -65,6 +66,44 @@ async fn nothing_that_a_stranger_left_for_an_agent_runs_at_once_or_later_on_any_
                 let name = entry?.file_name();
                 assert!(!name.to_string_lossy().starts_with("lured"), "{} {mode:?}: {name:?}", agent.name);
             }
+        }
+    }
+    Ok(())
+}
+
+/// Gives its user a configuration, where the lab has not, and tells where it is.
+fn configure(agent: &Agent, lab: &Lab) -> Result<PathBuf> {
+    let (file, text) = match agent.name {
+        "claude" => (".claude/settings.json", "{ \"includeCoAuthoredBy\": false }\n"),
+        "codex" => return Ok(lab.home().join(".codex/config.toml")),
+        "gemini" => (".gemini/settings.json", "{\n  // mine\n  \"ui\": {\"theme\": \"GitHub\"}\n}\n"),
+        _ => (".config/opencode/opencode.json", "// mine\n{\"username\": \"me\"}\n"),
+    };
+    let path = lab.home().join(file);
+    fs::create_dir_all(path.parent().context("a file of the home")?)?;
+    fs::write(&path, text)?;
+    Ok(path)
+}
+
+#[tokio::test]
+async fn no_run_changes_what_the_user_has_configured_or_trusts_a_directory_for_good_on_any_agent() -> Result<()> {
+    for agent in AGENTS {
+        let reply = agent.reply().text("Aye.");
+        let lab = agent.lab(Reply::from_fn(move |_| reply.clone())).await?;
+        let path = configure(agent, &lab)?;
+        let before = fs::read_to_string(&path)?;
+        let forms = [
+            (Mode::Auto, PermissionMode::Edit),
+            (Mode::Auto, PermissionMode::Full),
+            (Mode::Exec, PermissionMode::Full),
+        ];
+        for (mode, permissions) in forms {
+            let mut request = agent.request(&lab, "Go.");
+            request.mode = mode;
+            request.permissions.mode = permissions;
+            let recording = lab.run(request).await?;
+            assert_eq!(recording.result.text, "Aye.", "{} {mode:?} {permissions:?}", agent.name);
+            assert_eq!(fs::read_to_string(&path)?, before, "{} {mode:?} {permissions:?}", agent.name);
         }
     }
     Ok(())

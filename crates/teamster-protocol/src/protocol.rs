@@ -235,10 +235,11 @@ pub trait Protocol: Send {
     /// Must be total: any bytes in any order give actions, never a panic. (The driver survives one all the same.)
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>);
 
-    /// Whether the agent says something at once when it has taken a prompt. Of one that says nothing before its model does nobody
-    /// knows, when its process dies, whether it has worked on a prompt that it read: that is not sent again.
-    fn acknowledges(&self) -> bool {
-        true
+    /// Whether the agent, whose process has died, may have worked on the last prompt that was sent: it is sent again only if not.
+    /// `has_spoken` tells whether it has said anything since. Most say something at once; of one that says nothing before its model
+    /// does nobody knows.
+    fn may_have_taken(&self, has_spoken: bool) -> bool {
+        has_spoken
     }
 
     /// Whether the agent can be told more within a turn of a session ([`Command::Steer`]).

@@ -45,8 +45,8 @@ impl Ending {
         Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, asked, killing: false, due: kill_at }
     }
 
-    /// Asks those whom one that has ended left behind, if they were not asked: it was about to start them when everybody
-    /// was, or did so after. One that still has somebody above it is not asked, who may need its help to end.
+    /// Asks those who were not asked and whom one that has ended left behind: it was starting them when everybody was asked,
+    /// or did so after. One that has somebody above it is not asked: that one may need its help to end.
     pub(crate) fn ask_left_behind(&mut self, mut look: impl FnMut() -> Vec<Stat>) {
         if self.killing {
             return;
@@ -90,8 +90,8 @@ impl Ending {
     }
 }
 
-/// Sends SIGTERM to everybody, and tells who that was. One that the system was making is missed: a process that stands
-/// still for nobody starts it after (it blocks signals around its fork, and had no turn while it was looked at).
+/// Sends SIGTERM to everybody, and tells who that was. Who is born of a process that had no turn to come to a halt, in the
+/// middle of a fork with its signals blocked, is missed; see [`Ending::ask_left_behind`].
 fn ask(mut look: impl FnMut() -> Vec<Stat>) -> HashSet<Identity> {
     let members = freeze(&HashSet::new(), &mut look);
     deliver(Signal::Terminate, &members);

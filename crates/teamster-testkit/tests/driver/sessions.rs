@@ -5,7 +5,7 @@ use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
 use teamster::request::Answer;
 use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session};
-use teamster_testkit::fake::Script;
+use teamster_testkit::fake::{Child, Script};
 
 use crate::lab::{
     INTERRUPT, LONG, Lab, SHORT, bounded, eventually, is_alive, is_text, read_until, rest_after, rest_of, state,
@@ -210,18 +210,47 @@ async fn a_prompt_that_a_dying_process_has_not_read_goes_to_the_next_one() {
     let scripts = [opens.clone().then(says("1")), opens.then(says("2"))];
     let session = lab.runtime.open("acp", frame(&lab, &Script::new().in_turn(&lab.path("starts"), scripts))).unwrap();
     rest_of(&mut session.send("one").unwrap()).await.is_good("1");
-    let pid = lab.pid("agent").await;
-    let number = Pid::from_raw(pid.cast_signed()).unwrap();
-    // One that is halted takes nothing more, as one that is being killed.
-    kill_process(number, Signal::STOP).unwrap();
-    eventually("all of it has halted", || threads(pid).iter().all(|state| *state == 'T')).await;
+    let pid = halted(&lab).await;
     let mut two = session.send("two").unwrap();
     eventually("the prompt has been written", || unread(pid) > 0).await;
-    kill_process(number, Signal::KILL).unwrap();
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
     let told = rest_of(&mut two).await;
     told.is_good("2");
     assert_eq!(told.warnings(&WarningCode::SessionReopened).len(), 1);
     close(&lab, session).await;
+}
+
+#[tokio::test]
+async fn what_a_process_says_late_as_it_dies_does_not_keep_a_prompt_that_it_has_not_read_from_the_next_one() {
+    let lab = Lab::new();
+    let go = lab.path("go");
+    let late = Child::new(
+        Script::new().await_file(&go).line(json!({"type": "keep_alive"})).write_pid(&lab.pid_file(), "late"),
+    );
+    let scripts = [
+        agent(&lab).spawn(late).then(turn("one", "1")).read_to_end(),
+        agent(&lab).then(turn("two", "2")).read_to_end(),
+    ];
+    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    let pid = halted(&lab).await;
+    let mut two = session.send("two").unwrap();
+    eventually("the prompt has been written", || unread(pid) > 0).await;
+    std::fs::write(go, "").unwrap();
+    lab.pid("late").await;
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    let told = rest_of(&mut two).await;
+    told.is_good("2");
+    assert_eq!(told.warnings(&WarningCode::SessionReopened).len(), 1);
+    close(&lab, session).await;
+}
+
+/// Halts the agent, and gives its number. One that is halted takes nothing more, as one that is being killed.
+async fn halted(lab: &Lab) -> u32 {
+    let pid = lab.pid("agent").await;
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::STOP).unwrap();
+    eventually("all of it has halted", || threads(pid).iter().all(|state| *state == 'T')).await;
+    pid
 }
 
 /// The letters of the states of a process's threads.

@@ -300,9 +300,10 @@ impl SessionJob {
                 return (seen.then != Then::Again).then_some(ended);
             }
             *lost = true;
-            // It was gone when the prompt came, and that was not known yet: of what was written in this turn it read nothing.
-            let untaken = story.protocol.acknowledges() || process.link.stdin.read_at_most() <= before;
-            let unheard = waited && untaken && !story.heard && seen.cause.is_none() && prompt.is_some();
+            // It was gone when the prompt came, and that was not known yet. What it had said before may have come since.
+            let unread = process.link.server.is_none() && process.link.stdin.read_at_most() <= before;
+            let untaken = unread || !story.protocol.may_have_taken(story.heard);
+            let unheard = waited && untaken && seen.cause.is_none() && prompt.is_some();
             let mut ended = process.end(seen, story, &limits).await;
             if !unheard {
                 story.last_word(&mut ended);

@@ -309,8 +309,8 @@ impl Protocol for Client {
         }
     }
 
-    fn acknowledges(&self) -> bool {
-        false
+    fn may_have_taken(&self, _: bool) -> bool {
+        true
     }
 
     fn shown_diagnostics(&self, stderr: &str) -> Option<String> {

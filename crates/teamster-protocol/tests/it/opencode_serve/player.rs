@@ -81,13 +81,16 @@ pub(super) struct Player {
     pub(super) stopped: bool,
     /// The server takes no prompt.
     pub(super) refuses: bool,
+    /// It replies to nothing.
+    pub(super) silent: bool,
 }
 
 impl Player {
     pub(super) fn of(protocol: Box<dyn Protocol>, session: &Value, answer: Answer) -> Self {
         let (session, transcript) = (session.clone(), Transcript::new());
         let (events, told, calls, outcomes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { protocol, transcript, session, answer, events, told, calls, outcomes, stopped: false, refuses: false }
+        let (stopped, refuses, silent) = (false, false, false);
+        Self { protocol, transcript, session, answer, events, told, calls, outcomes, stopped, refuses, silent }
     }
 
     /// A session on which the recorded turn can be taken.
@@ -147,7 +150,9 @@ impl Player {
                 Action::Call(call) => {
                     let body = call.body.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
                     self.told.push(format!("> {} {} {body}", call.method.as_str(), call.path));
-                    replies.push((call.id, self.reply(&call)));
+                    if !self.silent {
+                        replies.push((call.id, self.reply(&call)));
+                    }
                     self.calls.push(call);
                 }
                 Action::Listen { path } => {
@@ -178,6 +183,11 @@ impl Player {
             let answer = self.answer.clone();
             self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
         }
+    }
+
+    /// Whether the server may work on the last prompt, though it has died.
+    pub(super) fn may_have_taken(&self) -> bool {
+        self.protocol.may_have_taken(true)
     }
 
     fn reply(&self, call: &ServerCall) -> (u16, Value) {

@@ -58,6 +58,30 @@ fn a_second_idle_and_a_late_error_end_no_later_turn() {
 }
 
 #[test]
+fn what_comes_late_of_a_turn_does_not_show_that_the_next_prompt_was_taken() {
+    let turn = turn("text");
+    let is_busy = |what: &Value| what["event"]["properties"]["status"]["type"] == "busy";
+    let (busy, late): (Vec<_>, Vec<_>) = turn.happened.iter().cloned().partition(is_busy);
+    for shown in [true, false] {
+        let mut player = Player::session(&turn);
+        player.send("recorded");
+        player.happened(&turn.happened);
+        assert!(player.may_have_taken());
+        player.silent = true;
+        player.send("again");
+        player.happened(&late);
+        assert!(!player.may_have_taken(), "{:#?}", player.told);
+        if shown {
+            player.happened(&busy);
+        } else {
+            player.silent = false;
+            player.send("once more");
+        }
+        assert!(player.may_have_taken());
+    }
+}
+
+#[test]
 fn what_is_whole_before_its_pieces_come_is_told_once() {
     let turn = turn("text");
     let of = |what: &Value, kind: &str| what["event"]["type"] == kind;

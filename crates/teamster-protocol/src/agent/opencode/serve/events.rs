@@ -77,6 +77,7 @@ impl Stream {
                 if self.is_ours(&change.session)
                     && let Some(turn) = &mut self.turn
                 {
+                    self.taken = true;
                     turn.work = Work::Busy;
                     self.abort_if_wanted(actions);
                 }
@@ -126,6 +127,7 @@ impl Stream {
     fn message(&mut self, change: MessageChange, actions: &mut Actions) {
         let MessageChange { session, info } = change;
         let is_past = self.past.as_ref().is_some_and(|past| info.id <= *past);
+        self.taken |= !is_past && self.is_ours(&session);
         if let (true, "user", Some(turn)) = (self.is_ours(&session), info.role.as_str(), &mut self.turn) {
             turn.steering.begin(&info.id);
         }

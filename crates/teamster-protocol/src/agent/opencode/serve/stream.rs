@@ -49,6 +49,8 @@ pub(in super::super) struct Stream {
     pub(super) turn: Option<Turn>,
     /// A prompt that is to be sent when there is a session.
     waiting: Option<Value>,
+    /// The agent has shown that it has the last prompt.
+    pub(super) taken: bool,
     /// The newest message of earlier turns: the ids of later ones are greater.
     pub(super) past: Option<String>,
     pub(super) logs: Logs,
@@ -115,6 +117,7 @@ impl Stream {
             dialog: Dialog::default(),
             turn: None,
             waiting: None,
+            taken: false,
             past: None,
             logs: Logs::default(),
         })
@@ -143,7 +146,7 @@ impl Stream {
     }
 
     fn send(&mut self, text: &str, attachments: &[Attachment], actions: &mut Actions) {
-        self.turn = Some(Turn::default());
+        (self.turn, self.taken) = (Some(Turn::default()), false);
         self.say_hello(actions);
         match self.manner.body(text, attachments) {
             Ok(body) => self.waiting = Some(body),
@@ -183,6 +186,7 @@ impl Stream {
 
     fn reply(&mut self, call: CallId, purpose: Purpose, status: u16, body: &[u8], actions: &mut Actions) {
         actions.push(Action::Alive);
+        self.taken |= purpose == Purpose::Prompt;
         match (purpose, status) {
             (Purpose::Directory, 200) => self.place(body, actions),
             (Purpose::Newest, 200) => self.newest(body, actions),
@@ -339,6 +343,11 @@ impl Stream {
 impl Protocol for Stream {
     fn steers(&self) -> bool {
         !self.is_run()
+    }
+
+    /// Its events come by another way than its replies, some of them long after what they tell.
+    fn may_have_taken(&self, _: bool) -> bool {
+        self.taken
     }
 
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
