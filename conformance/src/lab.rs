@@ -111,11 +111,17 @@ impl Lab {
             ("OPENCODE_MODELS_PATH", concat!(env!("CARGO_MANIFEST_DIR"), "/src/no-models.json").to_owned()),
             ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
             ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
-            // It installs a package beside its configuration, in the background: nobody listens on the discard port.
+            // Where a package is looked for all the same: nobody listens on the discard port.
             ("npm_config_registry", "http://127.0.0.1:9/".to_owned()),
             ("npm_config_fetch_retries", "0".to_owned()),
         ];
-        Self::make("opencode", provider, "TMPDIR", variables)
+        let lab = Self::make("opencode", provider, "TMPDIR", variables)?;
+        // It installs a package beside its configuration, in the background, unless a run before has done so.
+        let config = lab.home().join(".config/opencode");
+        fs::create_dir_all(config.join("node_modules"))?;
+        let lock = json!({"lockfileVersion": 3, "packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}});
+        fs::write(config.join("package-lock.json"), lock.to_string())?;
+        Ok(lab)
     }
 
     /// A lab for Codex: its native program, which is quicker than its launcher, and a provider in the user's configuration.

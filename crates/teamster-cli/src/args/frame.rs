@@ -124,7 +124,8 @@ pub(crate) struct FrameArgs {
 
     /// trusted (default), or untrusted: agent configuration in the directory is not used
     ///
-    /// A directory of strangers can carry hooks, MCP servers and settings that send the vendor's key elsewhere.
+    /// A directory of strangers can carry hooks, MCP servers and settings that send the vendor's key elsewhere. OpenCode uses its
+    /// configuration there whatever it is told, so that it is not started where there is any.
     #[arg(long, value_name = "TRUST", help_heading = PERMISSIONS, hide_short_help = true)]
     #[arg(default_value = "trusted", hide_default_value = true, hide_possible_values = true)]
     pub(crate) project_trust: Trust,
