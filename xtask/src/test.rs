@@ -131,8 +131,10 @@ pub(crate) enum Column {
 /// The part of the survival suite that needs no Node.
 const FAKE_SURVIVAL: &str = "binary(survival) & test(/^(fake|table)::/)";
 
-/// What CI has no time for, half an hour being its bound: the same promises on ACP agents once more. `cargo xtask test` runs it.
-const LONG: &str = "binary(acp) & not test(/a_conversation_of_many_turns|an_interrupt_in_text|a_request_that_nobody/)";
+/// What CI has no time for, half an hour being its bound: the same promises on ACP agents once more, and the faults of the survival
+/// suite on the two CLIs that are slowest to start, beside those on the others. `cargo xtask test` runs it.
+const LONG: &str = "(binary(acp) & not test(/a_conversation_of_many_turns|an_interrupt_in_text|a_request_that_nobody/)) \
+                    | (binary(survival) & test(/^(gemini|opencode)::/))";
 
 fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
     if !tools.nextest {
