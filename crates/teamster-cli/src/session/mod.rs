@@ -252,6 +252,11 @@ impl<'a> Conversation<'a> {
             Some(Event::Done(done)) if turn.is_sent => self.code = exit::of_result(&done.result),
             _ => {}
         }
+        if matches!(event, Some(Event::Done(_))) {
+            for origin in self.steering.joined() {
+                self.lines.push_back(output::joined(&origin, turn.id.as_deref()));
+            }
+        }
         if let Some(event) = event {
             self.lines.push_back(output::event(event, turn.id.as_deref()));
         }

@@ -92,7 +92,24 @@ impl Turns {
 /// What was said within a turn, and is not known to be heard.
 struct Sending<'a> {
     origin: Origin,
-    sent: Pin<Box<dyn Future<Output = Result<Sent, SendError>> + Send + 'a>>,
+    sent: Becoming<'a>,
+}
+
+enum Becoming<'a> {
+    Unknown(Pin<Box<dyn Future<Output = Result<Sent, SendError>> + Send + 'a>>),
+    Known(Result<Sent, SendError>),
+}
+
+impl Becoming<'_> {
+    /// Whether it is known.
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        if let Self::Unknown(sent) = self
+            && let Poll::Ready(outcome) = sent.as_mut().poll(context)
+        {
+            *self = Self::Known(outcome);
+        }
+        matches!(self, Self::Known(_))
+    }
 }
 
 /// All that is on its way.
@@ -107,25 +124,30 @@ impl<'a> Steering<'a> {
     /// Sends it now, before anything else is done.
     pub(super) fn push(&mut self, origin: Origin, sent: impl Future<Output = Result<Sent, SendError>> + Send + 'a) {
         // Not polled for its outcome, which is taken in order with events.
-        let mut sent: Pin<Box<dyn Future<Output = _> + Send + 'a>> = Box::pin(sent);
-        if let Poll::Ready(outcome) = sent.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            sent = Box::pin(std::future::ready(outcome));
-        }
+        let mut sent = Becoming::Unknown(Box::pin(sent));
+        sent.poll(&mut Context::from_waker(Waker::noop()));
         self.0.push(Sending { origin, sent });
+    }
+
+    /// What has joined the turn whose `done` was just heard: that was known before.
+    pub(super) fn joined(&mut self) -> Vec<Origin> {
+        let mut context = Context::from_waker(Waker::noop());
+        // From the last one: where it is known of one that it has joined, it is known of the one before what became of that.
+        for sending in self.0.iter_mut().rev() {
+            sending.sent.poll(&mut context);
+        }
+        // Behind one that is a turn they have joined that turn.
+        let is_turn = |sending: &Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Sent::Turn(_))));
+        let end = self.0.iter().position(is_turn).unwrap_or(self.0.len());
+        let is_joined = |sending: &mut Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Sent::Joined)));
+        self.0.extract_if(..end, is_joined).map(|sending| sending.origin).collect()
     }
 
     /// What became of one. Can be dropped and called again at any time.
     pub(super) async fn next(&mut self) -> (Origin, Result<Sent, SendError>) {
-        poll_fn(|context| {
-            let mut all = self.0.iter_mut().enumerate();
-            let outcome = all.find_map(|(at, sending)| match sending.sent.as_mut().poll(context) {
-                Poll::Ready(outcome) => Some((at, outcome)),
-                Poll::Pending => None,
-            });
-            match outcome {
-                Some((at, outcome)) => Poll::Ready((self.0.remove(at).origin, outcome)),
-                None => Poll::Pending,
-            }
+        poll_fn(|context| match self.0.extract_if(.., |sending| sending.sent.poll(context)).next() {
+            Some(Sending { origin, sent: Becoming::Known(outcome) }) => Poll::Ready((origin, outcome)),
+            _ => Poll::Pending,
         })
         .await
     }

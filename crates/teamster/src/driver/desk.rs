@@ -200,10 +200,12 @@ impl Desk {
     /// The first of what was said too late, where the agent begins a turn with all of it. The rest is heard in that turn.
     pub(super) fn steered_too_late(&mut self) -> Option<TurnOrder> {
         let (_, first) = self.steering.pop_front()?;
+        // In this order: who knows of the rest can know which turn it has joined.
+        let first = first.into_turn();
         for (_, now) in self.steering.drain(..) {
             _ = now.told.send(Sent::Joined);
         }
-        Some(first.into_turn())
+        Some(first)
     }
 
     /// The turn is over: whatever was not heard in it becomes turns.
