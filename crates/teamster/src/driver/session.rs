@@ -254,7 +254,9 @@ impl SessionJob {
         let limits = self.desk.frame.limits.clone();
         loop {
             let waited = warm.is_some();
-            let may_go_on = warm.as_ref().map(|warm| warm.process.may_go_on());
+            // One that the agent has begun is under way.
+            let sends = warm.as_ref().filter(|warm| prompt.is_some() && !warm.begun);
+            let may_go_on = sends.map(|warm| warm.process.may_go_on());
             if let Some(may_go_on) = may_go_on
                 && let Err(failure) = may_go_on.await
             {
