@@ -17,8 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 /// tree, which ends when it has told that nobody of the tree is left.
 const SUPERVISOR: &str = "teamster-supervisor";
 
-/// The same, as the kernel keeps it: 15 bytes, and still there when a process that is ending has no arguments any more.
-const SUPERVISOR_NAME: &str = "teamster-superv";
+/// The names of both, as the kernel keeps them: 15 bytes, and still there when a process that is ending has no arguments any more.
+const NAMES: [&str; 2] = ["teamster-superv", "teamster-keeper"];
 
 /// The variable in the environment of everybody in a cell.
 pub(crate) const MARK: &str = "TEAMSTER_SURVIVAL";
@@ -47,7 +47,7 @@ pub(crate) struct Process {
 impl Process {
     /// Whether it is Teamster's own.
     pub(crate) fn is_teamster(&self) -> bool {
-        self.command == SUPERVISOR || self.name == SUPERVISOR_NAME
+        self.command == SUPERVISOR || NAMES.contains(&&*self.name)
     }
 }
 
