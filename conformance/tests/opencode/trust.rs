@@ -21,6 +21,7 @@ fn fill(lab: &Lab) -> Result<()> {
     for name in ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"] {
         fs::write(project.join(name), "MARKER-OF-INSTRUCTIONS")?;
     }
+    fs::write(project.join("more.md"), "MARKER-OF-MORE")?;
     fs::create_dir_all(project.join(".claude/skills/evil"))?;
     fs::write(
         project.join(".claude/skills/evil/SKILL.md"),
