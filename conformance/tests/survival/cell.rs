@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use rustix::process::Signal;
 use teamster::RunRequest;
 use teamster::event::{Event, WarningCode};
 use teamster::request::PermissionMode;
@@ -156,6 +157,12 @@ impl Stage {
             Step::KillHost => {
                 self.host.kill()?;
                 self.host_is_dead = true;
+                self.start_clock();
+            }
+            Step::HaltHost => census::signal(self.host.pid(), Signal::STOP),
+            Step::ContinueHostAfter(time) => {
+                tokio::time::sleep(time).await;
+                census::signal(self.host.pid(), Signal::CONT);
                 self.start_clock();
             }
             Step::RemoveProject => fs::remove_dir_all(&self.project)?,

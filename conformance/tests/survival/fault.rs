@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustix::process::Signal;
 use teamster::RunRequest;
@@ -66,6 +67,10 @@ pub(crate) enum Step {
     Signal(Signal),
     /// SIGKILL to the host.
     KillHost,
+    /// SIGSTOP to the host; the CLI goes on.
+    HaltHost,
+    /// SIGCONT to the host after this long.
+    ContinueHostAfter(Duration),
     /// The working directory is removed.
     RemoveProject,
     /// A file appears that the fake agent waits for.

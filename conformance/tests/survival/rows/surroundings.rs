@@ -1,5 +1,8 @@
 //! Surroundings that break.
 
+use std::time::Duration;
+
+use serde_json::json;
 use teamster::event::WarningCode;
 use teamster_testkit::provider::Scenario;
 
@@ -16,6 +19,9 @@ const READ_ONLY: &str = "/proc";
 /// A small disk, and more events than that and a pipe can hold.
 const SPACE_KIB: u32 = 1024;
 const BURST: u64 = 40_000;
+
+/// For how long the host is halted.
+const HALTED: Duration = Duration::from_secs(6);
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -51,10 +57,40 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .fake(success(5))
         .elsewhere("alike"),
+        Row::new(
+            "host_halted",
+            "the host is halted (SIGSTOP) for longer than a tool may be silent, and continued",
+            halted,
+        )
+        .fake(success(10))
+        .on("claude", success(20))
+        .on("opencode", success(30))
+        .elsewhere("alike"),
         Row::new("disk_full_of_events", "the disk fills up with events that wait for a reader", disk_full_of_events)
             .fake(success(20))
             .elsewhere("alike"),
     ]
+}
+
+/// The CLI finishes its tool and its answer while the host is halted: everything waits to be read when the limit has passed.
+fn halted(place: &Place) -> Fault {
+    let fault = match place.column {
+        Column::Fake => {
+            let tool = begun().claude_text(SAID).claude_tool("toolu_1", "Bash", &json!({"command": "wait"}));
+            let rest = tool.await_file(&place.path("go")).claude_tool_result("toolu_1", "done").claude_result(SAID);
+            Fault::new(Cli::Fake(rest.read_to_end()), SAID).then([Step::Await(Moment::Tool)])
+        }
+        Column::Real(_) => {
+            let (go, here) = (place.path("go"), place.path("here"));
+            let waits = format!(": > {}; until [ -e {} ]; do sleep 0.1; done", here.display(), go.display());
+            place.runs(&waits).then([Step::Await(Moment::Said), Step::Await(Moment::File("here"))])
+        }
+    };
+    fault.asking(|request| request.limits.tool = HALTED / 2).then([
+        Step::HaltHost,
+        Step::Touch("go"),
+        Step::ContinueHostAfter(HALTED),
+    ])
 }
 
 fn home_not_writable(place: &Place) -> Fault {

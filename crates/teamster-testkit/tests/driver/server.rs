@@ -8,13 +8,13 @@ use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Failure};
 use teamster::launch::{Launch, LocalServer};
 use teamster::protocol::{Action, CallId, FromServer, Input, Method, Outcome, Protocol, ServerCall};
-use teamster::request::RequestError;
+use teamster::request::{Limits, RequestError};
 use teamster::{Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::lab::{BOUND, LONG, Lab, bounded, fake_agent, is_text, read_until, rest_after, rest_of};
+use crate::lab::{BOUND, LONG, Lab, SHORT, bounded, fake_agent, is_text, read_until, rest_after, rest_of};
 
 const VARIABLE: &str = "SERVED_PASSWORD";
 
@@ -112,12 +112,16 @@ async fn reply(stream: &mut TcpStream, status: &str) {
 
 /// Starts an agent that says where the server is, and then does this.
 async fn start(lab: &Lab, then: Script) -> (Run, TcpListener) {
+    start_with(lab, then, |limits| limits.silence = LONG).await
+}
+
+async fn start_with(lab: &Lab, then: Script, limit: impl FnOnce(&mut Limits)) -> (Run, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}\n", listener.local_addr().unwrap());
     let script = Script::new().write_pid(&lab.pid_file(), "agent").text(address).then(then);
     let mut request = RunRequest::new(script.to_json());
     request.limits.startup = LONG;
-    request.limits.silence = LONG;
+    limit(&mut request.limits);
     (lab.runtime.run("served", request).unwrap(), listener)
 }
 
@@ -255,4 +259,25 @@ async fn a_run_that_is_dropped_ends_its_connections_and_its_process() {
     let end = tokio::time::timeout(BOUND, connections.events.read_u8()).await.expect("the connection stays");
     assert!(end.is_err());
     lab.all_die().await;
+}
+
+#[tokio::test]
+async fn what_a_server_said_while_the_host_was_halted_is_heard_before_its_silence_is_judged() {
+    const ROUNDS: u32 = 6;
+    let lab = lab();
+    let (mut run, listener) = start_with(&lab, Script::new().hang(), |limits| limits.silence = SHORT).await;
+    let mut connections = connections(&listener).await;
+    reply(&mut connections.call, "204 No Content").await;
+    let mut events = read_until(&mut run, is_text).await;
+    let mut stream = connections.events.into_std().unwrap();
+    stream.set_nonblocking(false).unwrap();
+    for _ in 0..ROUNDS {
+        // Nothing of this program runs for longer than the limit, and the server speaks meanwhile.
+        std::thread::sleep(SHORT / 2);
+        std::io::Write::write_all(&mut stream, b"data: word\n\n").unwrap();
+        std::thread::sleep(SHORT);
+        events.extend(read_until(&mut run, |event| !matches!(event, Event::Init(_))).await);
+    }
+    std::io::Write::write_all(&mut stream, b"data: end\n\n").unwrap();
+    rest_after(events, &mut run).await.is_good(&format!("[204]{}", "word".repeat(ROUNDS as usize)));
 }

@@ -7,7 +7,7 @@ use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::Limits;
 use teamster_testkit::fake::{Child, Script};
 
-use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end};
+use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end, is_text, read_until, rest_after};
 
 /// Every limit is far away, but for how long an end may take.
 fn far() -> Limits {
@@ -224,4 +224,65 @@ async fn limits_of_zero_are_off() {
     let told = told.await;
     told.is_good("Hello");
     assert_eq!(told.result().exit_code, Some(0));
+}
+
+/// Halts this host for a while, as Ctrl-Z does: nothing of it runs, and the agent goes on.
+fn halt(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+#[tokio::test]
+async fn what_an_agent_wrote_while_the_host_was_halted_is_read_before_its_silence_is_judged() {
+    let lab = Lab::new();
+    let go = lab.path("go");
+    let script = agent(&lab).claude_text("Hello ").await_file(&go).then(good_end("world"));
+    let mut request = lab.request(&script);
+    request.limits = far();
+    request.limits.silence = SHORT;
+    let mut run = lab.start(request);
+    let begun = read_until(&mut run, is_text).await;
+    std::fs::write(&go, "").unwrap();
+    halt(SHORT * 3);
+    rest_after(begun, &mut run).await.is_good("Hello world");
+}
+
+#[tokio::test]
+async fn silence_counts_anew_when_the_host_goes_on_after_a_halt() {
+    let lab = Lab::new();
+    let script = agent(&lab).claude_text("Hello ").sleep(SHORT * 12).then(good_end("world"));
+    let mut request = lab.request(&script);
+    request.limits = far();
+    request.limits.silence = SHORT * 5;
+    let mut run = lab.start(request);
+    let begun = read_until(&mut run, is_text).await;
+    halt(SHORT * 11);
+    rest_after(begun, &mut run).await.is_good("Hello world");
+}
+
+#[tokio::test]
+async fn an_agent_that_stays_silent_after_a_halt_is_ended_all_the_same() {
+    let lab = Lab::new();
+    let mut request = lab.request(&agent(&lab).claude_text("Hello").hang());
+    request.limits = far();
+    request.limits.silence = SHORT * 5;
+    let mut run = lab.start(request);
+    let begun = read_until(&mut run, is_text).await;
+    halt(SHORT * 11);
+    barked(&rest_after(begun, &mut run).await, &["limit: silence"]);
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_result_that_came_in_time_while_the_host_was_halted_stands_against_the_deadline() {
+    let lab = Lab::new();
+    let go = lab.path("go");
+    let script = agent(&lab).claude_text("Hello ").await_file(&go).then(good_end("world"));
+    let mut request = lab.request(&script);
+    request.limits = far();
+    request.limits.deadline = SHORT * 10;
+    let mut run = lab.start(request);
+    let begun = read_until(&mut run, is_text).await;
+    std::fs::write(&go, "").unwrap();
+    halt(SHORT * 12);
+    rest_after(begun, &mut run).await.is_good("Hello world");
 }

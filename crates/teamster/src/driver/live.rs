@@ -1,20 +1,22 @@
 //! What the driver does while a process lives: until its leader has exited, or until a turn of a session is over.
 
+mod alarm;
 mod hearing;
 
 use std::pin::Pin;
 
 use teamster_process::{ProcessTree, Signal, Survivor};
-use teamster_protocol::event::{ErrorCode, Event, Failure, RequestId, SteerId, Warning, WarningCode};
+use teamster_protocol::event::{Event, RequestId, SteerId, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input};
 use teamster_protocol::request::{Answer, Limits};
 use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep_until};
 
+use self::alarm::has_exited;
 use super::desk::{Asked, Desk};
 use super::process::{Forced, Process, Seen, Streams, Then, is_more};
 use super::server::{Heard, Link, heard};
-use super::watchdog::{Bark, Watchdog};
+use super::watchdog::Watchdog;
 use super::{Story, bug};
 use crate::run::Outlet;
 
@@ -46,6 +48,10 @@ struct Reins<'a> {
     story: &'a mut Story,
     limits: &'a Limits,
     watchdog: Watchdog,
+    /// When the limits are judged: what was said before they were reached is read until then.
+    judged_at: Option<Instant>,
+    /// Alarms in a row that came late.
+    halts: u8,
     ending: Ending,
     terminate: Option<Terminate<'a>>,
     cause: Option<Cause>,
@@ -81,6 +87,8 @@ pub(super) async fn attend(
         story,
         limits,
         watchdog,
+        judged_at: None,
+        halts: 0,
         ending: Ending::No,
         terminate: None,
         cause: None,
@@ -162,14 +170,10 @@ impl Reins<'_> {
                 () = finished(&mut self.terminate), if self.terminate.is_some() => self.terminate = None,
                 asked = ask(&mut self.desk), if self.desk.is_some() => self.asked(asked),
                 () = sleep_until(alarm.unwrap_or(started)), if alarm.is_some() => {
-                    // The host may have been busy elsewhere: what happened meanwhile came before the alarm.
                     if has_exited(self.tree).await {
                         break;
                     }
-                    if listening && let Ok(Some(1..)) = streams.output.fill_now() {
-                        self.frames(&mut streams.output);
-                    }
-                    self.alarmed(deadline);
+                    self.due(alarm.unwrap_or(started), deadline, streams, listening).await;
                 }
             }
         }
@@ -294,19 +298,6 @@ impl Reins<'_> {
         }
     }
 
-    /// Denies what nobody answered in time.
-    fn deny_unanswered(&mut self) {
-        let overdue = self.desk.as_mut().map(|desk| desk.overdue(Instant::now())).unwrap_or_default();
-        for request in overdue {
-            let seconds = self.limits.answer.as_secs_f64();
-            let text = format!("nobody answered the request {request} within {seconds} s: it was denied");
-            self.story.say(Warning::new(WarningCode::Unanswered, text).with("requestId", request.as_str()).into());
-            let answer = Answer::Deny { message: Some("Nobody answered in time.".to_owned()) };
-            self.watchdog.activity(Instant::now());
-            self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
-        }
-    }
-
     /// Asks the agent to stop, and lets it until the grace period is over.
     fn ask_to_stop(&mut self, cause: Cause) {
         if !matches!(self.ending, Ending::No) {
@@ -337,49 +328,6 @@ impl Reins<'_> {
             self.terminate = Some(Box::pin(self.tree.terminate(self.limits.grace)));
         }
     }
-
-    /// When something is due next.
-    fn alarm(&self, deadline: Option<Instant>, listening: bool) -> Option<Instant> {
-        let tool = self.story.transcript.running_tool();
-        match self.ending {
-            Ending::Forced(_) => None,
-            Ending::Asked(until) => Some(until),
-            Ending::No => {
-                // An agent that waits for its caller owes nothing meanwhile.
-                let silent = (listening && !self.is_awaited()).then(|| self.watchdog.due(self.limits, tool)).flatten();
-                silent.into_iter().chain(deadline).chain(self.desk.as_ref().and_then(|desk| desk.due())).min()
-            }
-        }
-    }
-
-    fn alarmed(&mut self, deadline: Option<Instant>) {
-        if let Ending::Asked(_) = self.ending {
-            return self.force(None);
-        }
-        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            let text = format!("the run took longer than its deadline of {} s", self.limits.deadline.as_secs_f64());
-            let failure = Failure::new(ErrorCode::DeadlineExceeded, text);
-            return self.ask_to_stop(Cause::Failed(failure));
-        }
-        if self.is_awaited() {
-            return self.deny_unanswered();
-        }
-        let tool = self.story.transcript.running_tool();
-        if self.watchdog.due(self.limits, tool).is_none_or(|due| due > Instant::now()) {
-            return;
-        }
-        match self.watchdog.bark(self.limits, tool) {
-            Bark::Silent(text) => {
-                self.ask_to_stop(Cause::Failed(Failure::new(ErrorCode::WatchdogTimeout, text)));
-            }
-            Bark::ExitOverdue => {
-                let seconds = self.limits.after_result.as_secs_f64();
-                let text = format!("the CLI did not exit within {seconds} s after its result, and was ended");
-                self.story.say(Warning::new(WarningCode::ExitForced, text).into());
-                self.force(None);
-            }
-        }
-    }
 }
 
 /// What the caller of a session wants in mid-turn.
@@ -387,15 +335,6 @@ async fn ask(desk: &mut Option<&mut Desk>) -> Asked {
     match desk {
         Some(desk) => desk.next().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Whether the leader has exited by now.
-async fn has_exited(tree: &ProcessTree) -> bool {
-    tokio::select! {
-        biased;
-        _ = tree.exited() => true,
-        () = std::future::ready(()) => false,
     }
 }
 

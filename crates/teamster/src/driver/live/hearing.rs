@@ -59,12 +59,14 @@ impl Reins<'_> {
             let heard = tokio::select! {
                 heard = rest(&mut self.link.server) => heard,
                 () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => continue,
-                () = sleep_until(until) => return,
+                () = sleep_until(until) => break,
                 () = outlet.aborted.cancelled() => return,
             };
             let Some(heard) = heard else { return };
             self.hear(&heard);
         }
+        // If the host was halted, the rest is there only now.
+        self.read_events().await;
     }
 
     pub(super) fn hear(&mut self, heard: &Heard) {

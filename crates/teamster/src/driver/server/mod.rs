@@ -31,6 +31,9 @@ use call::Route;
 /// Calls that may be under way.
 const MOST_CALLS: usize = 64;
 
+/// How often other tasks get their turn before it is known that nothing more is pending.
+const YIELDS: usize = 8;
+
 /// What is heard and not taken yet.
 const MOST_HEARD: usize = 16;
 
@@ -234,6 +237,23 @@ pub(super) async fn heard(server: &mut Option<Server>) -> Heard {
         Some(server) => server.next().await,
         None => std::future::pending().await,
     }
+}
+
+/// What has been heard until now, where there is a server. The tasks that read from it get their turn first.
+pub(super) async fn heard_now(server: &mut Option<Server>) -> Option<Heard> {
+    let server = server.as_mut()?;
+    for _ in 0..YIELDS {
+        let heard = tokio::select! {
+            biased;
+            heard = server.next() => Some(heard),
+            () = std::future::ready(()) => None,
+        };
+        if heard.is_some() {
+            return heard;
+        }
+        tokio::task::yield_now().await;
+    }
+    None
 }
 
 /// What is left to be heard after the process's end.
