@@ -36,8 +36,8 @@ async fn a_permission_request_is_allowed_or_denied_and_answered_once() -> Result
             let recording = live.finish().await?;
             let (tool, result) = recording.only_tool()?;
             assert_eq!(lab.project().join("made").exists(), made, "{speaker:?} {answer:?}");
-            assert_eq!(result.is_error == Some(true), !made, "{speaker:?} {answer:?}: {}", result.output);
-            assert_eq!(tool.input["command"], "touch made && echo it is made", "{speaker:?}");
+            assert_eq!(result.is_error == Some(true), !made, "{speaker:?} {answer:?}: {}", result.output.as_str());
+            assert_eq!(tool.input.to_value()?["command"], "touch made && echo it is made", "{speaker:?}");
             assert_eq!(recording.result.permission_denials.len(), usize::from(!made), "{speaker:?}");
             assert!(!recording.result.is_error, "{speaker:?} {answer:?}: {:?}", recording.events);
             talk.close().await?;

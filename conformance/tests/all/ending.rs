@@ -71,7 +71,7 @@ async fn an_interrupt_in_mid_stream_ends_the_run_and_it_can_be_resumed_on_every_
         live.control().interrupt();
         let recording = live.finish().await?;
         assert_interrupted(agent, &recording);
-        assert!(recording.result.text.starts_with("It begi"), "{}: {}", agent.name, recording.result.text);
+        assert!(recording.result.text.starts_with("It begi"), "{}: {}", agent.name, recording.result.text.as_str());
         resumes(agent, &lab, &recording).await?;
     }
     Ok(())

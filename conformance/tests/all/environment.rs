@@ -46,8 +46,8 @@ async fn a_withheld_key_does_not_reach_the_commands_of_any_agent() -> Result<()>
         let keep = ["GITHUB_TOKEN", "LAB_API_KEY"].map(str::to_owned).to_vec();
         let recording = printed(agent, Inherit::WithholdKeys { keep }).await?;
         let output = &recording.only_tool()?.1.output;
-        assert!(output.contains("kept-token") && output.contains("plain-value"), "{}: {output}", agent.name);
-        assert!(!output.contains("withheld-"), "{}: {output}", agent.name);
+        assert!(output.contains("kept-token") && output.contains("plain-value"), "{}: {output:?}", agent.name);
+        assert!(!output.contains("withheld-"), "{}: {output:?}", agent.name);
     }
     Ok(())
 }
@@ -58,8 +58,8 @@ async fn every_agent_works_with_the_variables_that_it_needs_and_its_commands_get
         let names = needed(agent).iter().chain(&["PLAIN"]).map(|name| (*name).to_owned()).collect();
         let recording = printed(agent, Inherit::Only(names)).await?;
         let output = &recording.only_tool()?.1.output;
-        assert!(output.contains("plain-value"), "{}: {output}", agent.name);
-        assert!(!output.contains("withheld-") && !output.contains("kept-"), "{}: {output}", agent.name);
+        assert!(output.contains("plain-value"), "{}: {output:?}", agent.name);
+        assert!(!output.contains("withheld-") && !output.contains("kept-"), "{}: {output:?}", agent.name);
     }
     Ok(())
 }

@@ -26,7 +26,13 @@ async fn impatient(agent: &Agent, error: HttpError) -> Result<(Lab, RunRequest)>
 
 fn assert_failed(agent: &Agent, recording: &Recording, code: &ErrorCode, retryable: bool) -> Result<()> {
     let failure = recording.failure()?;
-    assert_eq!((&failure.code, failure.retryable), (code, Some(retryable)), "{}: {}", agent.name, failure.message);
+    assert_eq!(
+        (&failure.code, failure.retryable),
+        (code, Some(retryable)),
+        "{}: {}",
+        agent.name,
+        failure.message.as_str()
+    );
     assert_eq!(recording.result.text, "", "{}: the CLI's words about a failure are not the model's", agent.name);
     Ok(())
 }
@@ -99,7 +105,7 @@ async fn the_wait_that_the_vendor_asks_for_is_told_as_a_time() -> Result<()> {
             _ => None,
         });
         let time = told.flatten().unwrap_or_default();
-        assert!(time.len() >= 20 && time.starts_with("20") && time.ends_with('Z'), "{}: {time}", agent.name);
+        assert!(time.len() >= 20 && time.starts_with("20") && time.ends_with('Z'), "{}: {time:?}", agent.name);
     }
     Ok(())
 }

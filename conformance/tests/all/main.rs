@@ -119,7 +119,7 @@ async fn a_command_is_one_call_with_one_result_on_every_agent() -> Result<()> {
         assert_eq!(kinds(recording), ["init", "tool_use", "tool_result", "text", "done"], "{}", agent.name);
         let (tool, result) = recording.only_tool().unwrap();
         assert_eq!(tool.kind.as_str(), "execute", "{}", agent.name);
-        assert!(result.output.contains("sum-42"), "{}: {}", agent.name, result.output);
+        assert!(result.output.contains("sum-42"), "{}: {}", agent.name, result.output.as_str());
         assert_ne!(result.is_error, Some(true), "{}", agent.name);
         assert_eq!(recording.result.final_text, "Done.");
     })
@@ -150,7 +150,7 @@ async fn a_command_that_fails_does_not_fail_the_run_on_any_agent() -> Result<()>
     on_each(scenario, |agent, recording| {
         assert_eq!(kinds(recording), ["init", "tool_use", "tool_result", "text", "done"], "{}", agent.name);
         let (_, result) = recording.only_tool().unwrap();
-        assert!(result.output.contains("boom"), "{}: {}", agent.name, result.output);
+        assert!(result.output.contains("boom"), "{}: {}", agent.name, result.output.as_str());
         assert_eq!(recording.result.final_text, "It failed.");
         assert!(!recording.result.is_error, "{}", agent.name);
     })
@@ -191,7 +191,7 @@ async fn commands_in_turn_keep_their_order_on_every_agent() -> Result<()> {
         let expected = ["init", "tool_use", "tool_result", "tool_use", "tool_result", "text", "done"];
         assert_eq!(kinds(recording), expected, "{}", agent.name);
         let last = recording.tools().last().unwrap().1.output.clone();
-        assert!(last.contains("one") && last.contains("two"), "{}: {last}", agent.name);
+        assert!(last.contains("one") && last.contains("two"), "{}: {last:?}", agent.name);
     })
     .await
 }

@@ -122,7 +122,13 @@ async fn a_tool_that_nobody_allowed_is_refused_and_the_refusal_names_the_rule_on
             let recording = lab.run(asked).await?;
             done(agent, &recording)?;
             let (_, result) = recording.only_tool()?;
-            assert_eq!(result.is_error.unwrap_or(false), refused, "{} {rule:?}: {}", agent.name, result.output);
+            assert_eq!(
+                result.is_error.unwrap_or(false),
+                refused,
+                "{} {rule:?}: {}",
+                agent.name,
+                result.output.as_str()
+            );
             let denials = recording.result.permission_denials.iter().map(|denial| denial.tool_name.as_str());
             let expected = if refused { vec!["mcp__my.calc__slow"] } else { Vec::new() };
             assert_eq!(denials.collect::<Vec<_>>(), expected, "{}", agent.name);

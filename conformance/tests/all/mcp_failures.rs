@@ -21,7 +21,7 @@ async fn a_tool_that_fails_is_an_error_of_the_call_with_the_servers_words_on_eve
         let (tool, result) = recording.only_tool()?;
         assert_eq!((tool.server.as_deref(), tool.tool_name.as_str()), (Some("calc"), "fail"), "{}", agent.name);
         assert_eq!(result.is_error, Some(true), "{}", agent.name);
-        assert!(result.output.contains("it always fails"), "{}: {}", agent.name, result.output);
+        assert!(result.output.contains("it always fails"), "{}: {}", agent.name, result.output.as_str());
         assert_eq!(recording.result.final_text, "Done.", "{}", agent.name);
         assert!(recording.result.permission_denials.is_empty(), "{}", agent.name);
     }
@@ -65,7 +65,7 @@ async fn a_call_that_takes_longer_than_it_may_fails_on_every_agent() -> Result<(
         asked.permissions.allow.push("mcp__calc".to_owned());
         let recording = lab.run(asked).await?;
         let (_, result) = recording.only_tool()?;
-        assert_eq!(result.is_error, Some(true), "{}: {}", agent.name, result.output);
+        assert_eq!(result.is_error, Some(true), "{}: {}", agent.name, result.output.as_str());
         assert_eq!(recording.result.final_text, "Done.", "{}", agent.name);
     }
     Ok(())
@@ -118,7 +118,7 @@ async fn required(name: &str) -> Result<()> {
         let recording = tokio::time::timeout(BOUND * 2, live.finish()).await??;
         let failure = recording.failure()?;
         assert_eq!(failure.code, ErrorCode::Config, "{}: {failure:?}", agent.name);
-        assert!(failure.message.contains(&format!("{name:?}")), "{}: {}", agent.name, failure.message);
+        assert!(failure.message.contains(&format!("{name:?}")), "{}: {}", agent.name, failure.message.as_str());
         assert_eq!(recording.warnings(&WarningCode::McpServerFailed).len(), 1, "{}", agent.name);
         assert_eq!(recording.result.text, "", "{}", agent.name);
     }

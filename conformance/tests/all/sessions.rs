@@ -217,8 +217,8 @@ async fn a_permission_request_is_allowed_or_denied_and_answered_once() -> Result
         let recording = live.finish().await?;
         let (_, result) = recording.only_tool()?;
         assert_eq!(lab.project().join("made").exists(), made, "{answer:?}");
-        assert_eq!(result.is_error == Some(true), !made, "{answer:?}: {}", result.output);
-        assert!(made || result.output.contains("Not today."), "{}", result.output);
+        assert_eq!(result.is_error == Some(true), !made, "{answer:?}: {}", result.output.as_str());
+        assert!(made || result.output.contains("Not today."), "{}", result.output.as_str());
         assert!(!lab.project().join(".claude").exists(), "nothing is written for the next session");
         talk.close().await?;
     }
@@ -313,7 +313,7 @@ async fn a_question_of_the_agent_is_answered_by_its_id() -> Result<()> {
         unreachable!()
     };
     assert_eq!(question.questions[0].options[1].label, "Blue");
-    let chosen = [(question.questions[0].id.clone(), vec!["Blue".to_owned()])].into();
+    let chosen = [(question.questions[0].id.clone().into_string(), vec!["Blue".to_owned()])].into();
     talk.session().answer(question.request_id.clone(), Answer::Choose(chosen)).await?;
     let recording = live.finish().await?;
     assert!(recording.requests[1].tool_results()[0].output.contains("Blue"), "the model hears it");

@@ -33,7 +33,7 @@ async fn on_each(tool: impl Fn() -> Tool, name: &str, input: Value, look: impl F
         assert_eq!(recording.result.final_text, "Done.", "{}: {:?}", agent.name, recording.result);
         let (told, _) = recording.only_tool()?;
         assert_eq!((told.server.as_deref(), told.tool_name.as_str()), (Some("host"), name), "{}", agent.name);
-        assert_eq!((&told.kind, &told.input), (&ToolKind::Mcp, &input), "{}", agent.name);
+        assert_eq!((&told.kind, told.input.to_value()?), (&ToolKind::Mcp, input.clone()), "{}", agent.name);
         look(agent.name, &recording);
         tools.shutdown().await;
     }
@@ -62,8 +62,8 @@ async fn every_agent_takes_a_reply_that_is_a_number() -> Result<()> {
     let tool = || Tool::new("answer", "The answer", |Nothing {}| async { Ok::<_, String>("42") });
     on_each(tool, "answer", json!({}), |agent, recording| {
         let (_, result) = recording.only_tool().unwrap();
-        assert_ne!(result.is_error, Some(true), "{agent}: {}", result.output);
-        assert!(result.output.contains("42"), "{agent}: {}", result.output);
+        assert_ne!(result.is_error, Some(true), "{agent}: {}", result.output.as_str());
+        assert!(result.output.contains("42"), "{agent}: {}", result.output.as_str());
     })
     .await
 }
@@ -74,7 +74,7 @@ async fn every_agent_hears_of_a_tool_that_fails() -> Result<()> {
     on_each(tool, "fail", json!({}), |agent, recording| {
         let (_, result) = recording.only_tool().unwrap();
         assert_eq!(result.is_error, Some(true), "{agent}");
-        assert!(result.output.contains("there is no such room"), "{agent}: {}", result.output);
+        assert!(result.output.contains("there is no such room"), "{agent}: {}", result.output.as_str());
     })
     .await
 }

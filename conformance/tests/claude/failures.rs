@@ -13,7 +13,7 @@ async fn fails(error: HttpError, code: ErrorCode, retryable: bool) -> Result<Rec
     let lab = Lab::claude(error).await?;
     let recording = lab.run(no_retries(lab.request("Hello?"))).await?;
     assert_eq!(recording.result.error_code, Some(code));
-    assert_eq!(recording.failure()?.retryable, Some(retryable), "{}", recording.failure()?.message);
+    assert_eq!(recording.failure()?.retryable, Some(retryable), "{}", recording.failure()?.message.as_str());
     assert_eq!(recording.result.text, "", "the CLI's words about a failure are not the model's");
     assert!(recording.result.session_id.is_some());
     Ok(recording)

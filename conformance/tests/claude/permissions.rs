@@ -26,7 +26,7 @@ fn write(path: &str) -> Value {
 /// The only call was refused, and the run went on.
 fn assert_refused(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
-    assert_eq!(result.is_error, Some(true), "{}", result.output);
+    assert_eq!(result.is_error, Some(true), "{}", result.output.as_str());
     assert_eq!(recording.result.final_text, "Done.");
     assert!(!recording.result.is_error);
     Ok(())
@@ -34,7 +34,7 @@ fn assert_refused(recording: &Recording) -> Result<()> {
 
 fn assert_passed(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
-    assert_ne!(result.is_error, Some(true), "{}", result.output);
+    assert_ne!(result.is_error, Some(true), "{}", result.output.as_str());
     assert!(recording.result.permission_denials.is_empty());
     Ok(())
 }
@@ -47,7 +47,7 @@ async fn asking_denies_what_changes_something_and_says_so() -> Result<()> {
     let [denial] = &recording.result.permission_denials[..] else { panic!("one denial") };
     assert_eq!(denial.tool_name, "Bash");
     assert_eq!(denial.tool_id.as_ref(), Some(&recording.only_tool()?.0.tool_id));
-    assert_eq!(denial.input.as_ref().map(|input| &input["command"]), Some(&json!("touch made")));
+    assert_eq!(denial.input.as_ref().unwrap().to_value()?["command"], "touch made");
     assert!(!lab.project().join("made").exists());
     Ok(())
 }

@@ -23,7 +23,7 @@ async fn a_shell_command_is_told_with_its_output() -> Result<()> {
     let recording = lab.run(full(lab.request("Add."))).await?;
     let (tool, result) = recording.only_tool()?;
     assert_eq!((tool.tool_name.as_str(), &tool.kind), ("Bash", &ToolKind::Execute));
-    assert_eq!(tool.input["command"], "echo sum-$((40 + 2))");
+    assert_eq!(tool.input.to_value()?["command"], "echo sum-$((40 + 2))");
     assert_eq!(result.output, "sum-42");
     assert_ne!(result.is_error, Some(true));
     assert_eq!(recording.requests[1].tool_results()[0].output, "sum-42");
@@ -128,7 +128,7 @@ async fn a_command_that_passes_its_time_is_ended_and_leaves_nothing() -> Result<
     let recording = lab.run(full(lab.request("Sleep."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
-    assert!(result.output.contains("timed out after 1s"), "{}", result.output);
+    assert!(result.output.contains("timed out after 1s"), "{}", result.output.as_str());
     assert_eq!(recording.result.final_text, "Done.");
     Ok(())
 }
@@ -140,7 +140,7 @@ async fn nothing_can_be_put_into_the_background() -> Result<()> {
     let recording = lab.run(full(lab.request("Sleep."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
-    assert!(result.output.contains("run_in_background"), "{}", result.output);
+    assert!(result.output.contains("run_in_background"), "{}", result.output.as_str());
     assert_eq!(recording.result.final_text, "Done.");
     // The model is not even told of the possibility.
     assert!(!recording.requests[0].body.to_string().contains("\"run_in_background\""));

@@ -28,7 +28,7 @@ fn assert_both(recordings: &[Recording; 2], code: &ErrorCode, retryable: bool) -
 
 fn assert_failed(recording: &Recording, code: ErrorCode, retryable: bool) -> Result<()> {
     let failure = recording.failure()?;
-    assert_eq!((&failure.code, failure.retryable), (&code, Some(retryable)), "{}", failure.message);
+    assert_eq!((&failure.code, failure.retryable), (&code, Some(retryable)), "{}", failure.message.as_str());
     assert_eq!(recording.result.error_code, Some(code));
     Ok(())
 }
@@ -138,7 +138,7 @@ async fn a_broken_configuration_is_named_with_its_place() -> Result<()> {
     fs::write(lab.home().join(".codex/config.toml"), "model = \n")?;
     for request in [lab.request("Hello?"), exec(lab.request("Hello?"))] {
         let recording = lab.run(request).await?;
-        assert!(recording.failure()?.message.contains("config.toml:1:"), "{}", recording.failure()?.message);
+        assert!(recording.failure()?.message.contains("config.toml:1:"), "{}", recording.failure()?.message.as_str());
         assert_failed(&recording, ErrorCode::Config, false)?;
     }
     Ok(())

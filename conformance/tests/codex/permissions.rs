@@ -13,7 +13,7 @@ use crate::{add_file, full, mode, shell_then_text, tool_then_text};
 fn assert_refused(recording: &Recording) -> Result<()> {
     if !recording.tools().is_empty() {
         let (_, result) = recording.only_tool()?;
-        assert_eq!(result.is_error, Some(true), "{}", result.output);
+        assert_eq!(result.is_error, Some(true), "{}", result.output.as_str());
     }
     let told = &recording.requests[1].tool_results()[0].output;
     let words = ["Read-only file system", "Operation not permitted", "Permission denied"];
@@ -25,7 +25,7 @@ fn assert_refused(recording: &Recording) -> Result<()> {
 
 fn assert_passed(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
-    assert_eq!(result.is_error, Some(false), "{}", result.output);
+    assert_eq!(result.is_error, Some(false), "{}", result.output.as_str());
     assert!(recording.result.permission_denials.is_empty());
     Ok(())
 }

@@ -242,7 +242,7 @@ async fn a_tool_of_a_server_is_asked_for_by_the_name_that_the_caller_gave() -> R
         let mut live = talk.send("Add.")?;
         let (id, event) = asked(&mut live).await?;
         let Event::PermissionRequest(request) = event else { unreachable!() };
-        assert_eq!((request.tool_name.as_str(), &request.input), ("mcp__my.calc__add", &add));
+        assert_eq!((request.tool_name.as_str(), request.input.to_value()?), ("mcp__my.calc__add", add.clone()));
         talk.session().answer(id, answer.clone()).await?;
         let recording = live.finish().await?;
         let (call, result) = recording.only_tool()?;

@@ -100,7 +100,7 @@ async fn a_connection_that_breaks_in_mid_stream_is_told_as_such() -> Result<()> 
     let lab = Lab::gemini(Reply::new().text("It begins and then it breaks.").cut_after(2)).await?;
     let run = lab.run(request(&lab, "Hello?")).await?;
     assert_eq!(code(&run)?, ("CONNECTION", Some(true)));
-    assert!("It begins and then it breaks.".starts_with(&run.result.text));
+    assert!("It begins and then it breaks.".starts_with(run.result.text.as_str()));
     Ok(())
 }
 

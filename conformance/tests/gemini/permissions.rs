@@ -22,7 +22,7 @@ fn everything() -> Scenario {
 
 /// What came of it: names of what was denied, and what is there.
 fn outcome(lab: &Lab, run: &Recording) -> (Vec<String>, bool, bool) {
-    let denied = run.result.permission_denials.iter().map(|denial| denial.tool_name.clone()).collect();
+    let denied = run.result.permission_denials.iter().map(|denial| denial.tool_name.clone().into_string()).collect();
     (denied, lab.project().join("made.txt").exists(), lab.project().join("ran.txt").exists())
 }
 

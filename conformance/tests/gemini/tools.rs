@@ -38,7 +38,7 @@ async fn a_tool_that_fails_says_so() -> Result<()> {
     let run = lab.run(full(&lab, "Go.")).await?;
     let (tool, result) = run.only_tool()?;
     assert_eq!((&tool.kind, result.is_error), (&ToolKind::Read, Some(true)));
-    assert!(result.output.contains("not found"), "{}", result.output);
+    assert!(result.output.contains("not found"), "{}", result.output.as_str());
     assert!(run.result.permission_denials.is_empty());
     Ok(())
 }

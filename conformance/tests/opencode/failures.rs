@@ -14,7 +14,7 @@ async fn fails(error: HttpError, code: ErrorCode) -> Result<Recording> {
     let lab = Lab::opencode(error).await?;
     let recording = lab.run(lab.request("Hello?")).await?;
     assert_eq!(recording.result.error_code, Some(code));
-    assert_eq!(recording.failure()?.retryable, Some(false), "{}", recording.failure()?.message);
+    assert_eq!(recording.failure()?.retryable, Some(false), "{}", recording.failure()?.message.as_str());
     assert_eq!(recording.result.text, "");
     assert!(recording.result.session_id.is_some());
     Ok(recording)
@@ -105,7 +105,12 @@ async fn an_unknown_model_is_an_invalid_request_with_its_reason() -> Result<()> 
     let mut request = lab.request("Hello?");
     request.model = Some("lab/none".to_owned());
     let recording = lab.run(request).await?;
-    assert_eq!(recording.result.error_code, Some(ErrorCode::InvalidRequest), "{}", recording.failure()?.message);
-    assert!(recording.failure()?.message.contains("none"), "{}", recording.failure()?.message);
+    assert_eq!(
+        recording.result.error_code,
+        Some(ErrorCode::InvalidRequest),
+        "{}",
+        recording.failure()?.message.as_str()
+    );
+    assert!(recording.failure()?.message.contains("none"), "{}", recording.failure()?.message.as_str());
     Ok(())
 }

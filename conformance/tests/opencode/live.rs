@@ -61,15 +61,15 @@ async fn leave_is_given_once_or_for_the_session_or_denied_with_a_reason() -> Res
         if let Some(answer) = answer {
             let request = permission(&mut live).await?;
             assert_eq!(request.tool_name, "bash");
-            assert_eq!(request.input["command"], format!("touch made{turn}"));
+            assert_eq!(request.input.to_value()?["command"], format!("touch made{turn}"));
             assert!(request.tool_id.is_some());
             talk.session().answer(request.request_id, answer).await?;
         }
         let recording = live.finish().await?;
         assert_eq!(lab.project().join(format!("made{turn}")).exists(), made, "turn {turn}");
         let (_, result) = recording.only_tool()?;
-        assert_eq!(result.is_error, Some(!made), "{}", result.output);
-        assert!(made || result.output.contains("Not today."), "{}", result.output);
+        assert_eq!(result.is_error, Some(!made), "{}", result.output.as_str());
+        assert!(made || result.output.contains("Not today."), "{}", result.output.as_str());
         assert_eq!(recording.result.final_text, "Done.");
         assert_eq!(recording.result.num_turns, Some(2));
     }
@@ -129,7 +129,7 @@ async fn a_question_is_answered_by_its_id_or_declined() -> Result<()> {
         let Event::Question(question) = live.until("a question", is_question).await? else { unreachable!() };
         assert_eq!(question.questions[0].options[1].label, "Blue");
         let answer = if choose {
-            Answer::Choose([(question.questions[0].id.clone(), vec!["Blue".to_owned()])].into())
+            Answer::Choose([(question.questions[0].id.clone().into_string(), vec!["Blue".to_owned()])].into())
         } else {
             Answer::Deny { message: Some("Ask somebody else.".to_owned()) }
         };

@@ -13,7 +13,7 @@ use crate::{bash, bash_then_text, full, mode, reply, tool_then_text};
 /// The only call was refused, the run went on, and it says so.
 fn assert_refused(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
-    assert_eq!(result.is_error, Some(true), "{}", result.output);
+    assert_eq!(result.is_error, Some(true), "{}", result.output.as_str());
     assert_eq!(recording.result.final_text, "Done.");
     assert!(!recording.result.is_error);
     let denials: Vec<_> = recording.result.permission_denials.iter().map(|denial| denial.tool_id.clone()).collect();
@@ -23,7 +23,7 @@ fn assert_refused(recording: &Recording) -> Result<()> {
 
 fn assert_passed(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
-    assert_eq!(result.is_error, Some(false), "{}", result.output);
+    assert_eq!(result.is_error, Some(false), "{}", result.output.as_str());
     assert!(recording.result.permission_denials.is_empty());
     Ok(())
 }

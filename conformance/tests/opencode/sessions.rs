@@ -28,7 +28,7 @@ async fn a_session_of_another_directory_is_refused_before_the_model_is_asked() -
     request.cwd = Some(lab.directory("elsewhere")?);
     let recording = lab.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::SessionNotFound));
-    assert!(recording.failure()?.message.contains("directory"), "{}", recording.failure()?.message);
+    assert!(recording.failure()?.message.contains("directory"), "{}", recording.failure()?.message.as_str());
     assert!(recording.requests.is_empty(), "the model was asked");
     Ok(())
 }

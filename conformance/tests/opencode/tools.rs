@@ -23,7 +23,7 @@ async fn a_shell_command_is_told_with_its_output() -> Result<()> {
     let recording = lab.run(full(lab.request("Add."))).await?;
     let (tool, result) = recording.only_tool()?;
     assert_eq!((tool.tool_name.as_str(), &tool.kind), ("bash", &ToolKind::Execute));
-    assert_eq!(tool.input["command"], "echo sum-$((40 + 2))");
+    assert_eq!(tool.input.to_value()?["command"], "echo sum-$((40 + 2))");
     assert_eq!(result.output.trim_end(), "sum-42");
     assert_eq!(result.is_error, Some(false));
     assert_eq!(recording.requests[1].tool_results()[0].output.trim_end(), "sum-42");
@@ -39,7 +39,7 @@ async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result
     let recording = lab.run(full(lab.request("Fail."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
-    assert!(result.output.contains("out") && result.output.contains("boom"), "{}", result.output);
+    assert!(result.output.contains("out") && result.output.contains("boom"), "{}", result.output.as_str());
     assert!(!recording.result.is_error);
     assert!(recording.result.permission_denials.is_empty());
     Ok(())
@@ -80,7 +80,9 @@ async fn parallel_calls_each_get_their_own_result() -> Result<()> {
     let mut outputs: Vec<_> = recording
         .tools()
         .iter()
-        .map(|(tool, result)| (tool.input["command"].to_string(), result.output.trim_end().to_owned()))
+        .map(|(tool, result)| {
+            (tool.input.to_value().unwrap()["command"].to_string(), result.output.trim_end().to_owned())
+        })
         .collect();
     outputs.sort();
     let expected = [("echo second", "second"), ("echo third", "third"), ("sleep 0.3; echo first", "first")];

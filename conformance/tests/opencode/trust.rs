@@ -51,7 +51,7 @@ fn untrusted(mut request: RunRequest) -> RunRequest {
 fn refused(recording: &Recording, path: &str) -> Result<()> {
     let failure = recording.failure()?;
     assert_eq!(failure.code, ErrorCode::Config);
-    assert!(failure.message.contains(path) && failure.message.contains("untrusted"), "{}", failure.message);
+    assert!(failure.message.contains(path) && failure.message.contains("untrusted"), "{}", failure.message.as_str());
     assert!(recording.requests.is_empty());
     Ok(())
 }

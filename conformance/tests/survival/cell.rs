@@ -255,7 +255,7 @@ impl Stage {
             let result = result_of(events).with_context(|| format!("aborted after {after_us} us"))?;
             compare(result, expected).with_context(|| format!("aborted after {after_us} us"))?;
             ensure!(result.left_processes.is_empty(), "it left {:?}", result.left_processes);
-            ensure!(self.said.starts_with(&result.text), "{:?} was never said", shown(&result.text));
+            ensure!(self.said.starts_with(result.text.as_str()), "{:?} was never said", shown(&result.text));
         }
         Ok(())
     }
@@ -297,7 +297,8 @@ impl Stage {
         ensure!(named.len() == expected, "{} processes are named as left, not {expected}: {named:?}", named.len());
         let living = self.census.living();
         for left in &named {
-            let lives = |process: &census::Process| (process.pid, &process.name) == (left.pid, &left.name);
+            let lives =
+                |process: &census::Process| (process.pid, process.name.as_str()) == (left.pid, left.name.as_str());
             ensure!(living.iter().any(lives), "{left:?} does not live on");
         }
         self.kept = named.iter().map(|left| left.pid).collect();

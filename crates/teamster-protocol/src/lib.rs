@@ -18,6 +18,7 @@
 //! ```
 //!
 //! - [`event`]: the vocabulary of the stream.
+//! - [`text`], [`json`]: text and JSON that an agent wrote, passed on as they are.
 //! - [`request`]: what a caller asks for, validated when it is made.
 //! - [`launch`]: how a CLI is to be started, as plain data.
 //! - [`protocol`]: the seam between agents and the driver.
@@ -31,8 +32,10 @@ mod names;
 
 pub mod agent;
 pub mod event;
+pub mod json;
 pub mod launch;
 pub mod protocol;
 pub mod recording;
 pub mod request;
+pub mod text;
 pub mod transcript;

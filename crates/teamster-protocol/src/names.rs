@@ -15,6 +15,11 @@ macro_rules! id {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// The id for a person to read. Its characters are the agent's choice, so there is no `Display`.
+            pub fn escaped(&self) -> $crate::text::Escaped<'_> {
+                $crate::text::Escaped(&self.0)
+            }
         }
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
@@ -29,11 +34,6 @@ macro_rules! id {
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
                 &self.0
-            }
-        }
-        impl std::fmt::Display for $name {
-            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str(&self.0)
             }
         }
         impl std::fmt::Debug for $name {

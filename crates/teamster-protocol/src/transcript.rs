@@ -207,10 +207,10 @@ impl Transcript {
     /// result, and that the session is another one must be known.
     fn introduce(&mut self, init: &Init, out: &mut impl Extend<Event>) -> bool {
         let first = self.init.is_none() && !self.begun;
-        self.init = Some((init.session_id.clone(), init.model.clone()));
+        self.init = Some((init.session_id.clone(), init.model.clone().map(Into::into)));
         let other = self.session_told.as_ref().is_some_and(|told| *told != init.session_id);
         if other {
-            let text = format!("the run goes on in the session {}", init.session_id);
+            let text = format!("the run goes on in the session {}", init.session_id.as_str());
             let warning = Warning::new(WarningCode::SessionChanged, text);
             out.extend([warning.with("sessionId", init.session_id.as_str()).into()]);
         }
@@ -246,7 +246,7 @@ impl Transcript {
         }
         let order = self.tools_seen;
         self.tools_seen += 1;
-        let open = OpenTool { name: tool.tool_name.clone(), parent: tool.parent_tool_id.clone(), order };
+        let open = OpenTool { name: tool.tool_name.clone().into_string(), parent: tool.parent_tool_id.clone(), order };
         self.open_tools.insert(tool.tool_id.clone(), open);
         true
     }
@@ -259,8 +259,8 @@ impl Transcript {
             // A result without its call: the call is said first, with what is known of it.
             out.extend([Event::ToolUse(Box::new(ToolUse {
                 tool_id: result.tool_id.clone(),
-                tool_name: "unknown".to_owned(),
-                input: serde_json::json!({}),
+                tool_name: "unknown".into(),
+                input: serde_json::json!({}).into(),
                 kind: ToolKind::Unclassified,
                 server: None,
                 parent_tool_id: result.parent_tool_id.clone(),
@@ -277,7 +277,7 @@ impl Transcript {
         out.extend(open.into_iter().map(|(tool_id, tool)| {
             Event::ToolResult(Box::new(ToolResult {
                 tool_id,
-                output: "interrupted".to_owned(),
+                output: "interrupted".into(),
                 is_error: Some(true),
                 content: None,
                 parent_tool_id: tool.parent,
@@ -295,13 +295,13 @@ impl Transcript {
 
     fn result(&mut self, outcome: Outcome, end: &End<'_>, failure: Option<&Failure>, aborted: bool) -> RunResult {
         let final_text = self.messages.last().map(|(_, text)| text.clone()).unwrap_or_default();
-        let text = std::mem::take(&mut self.messages).into_iter().map(|(_, text)| text).collect();
+        let text = std::mem::take(&mut self.messages).into_iter().map(|(_, text)| text).collect::<String>().into();
         let (init_session, init_model) = self.init.take().unzip();
         let (usage, usage_scope) = outcome.usage.unzip();
         let exit = end.exit.unwrap_or_default();
         RunResult {
             text,
-            final_text,
+            final_text: final_text.into(),
             session_id: outcome.session_id.or(init_session),
             duration_ms: end.duration_ms,
             usage,
@@ -315,10 +315,10 @@ impl Transcript {
             error_code: failure.map(|failure| failure.code.clone()),
             permission_denials: outcome.permission_denials,
             structured_output: outcome.structured_output,
-            model: outcome.model.or(init_model.flatten()),
+            model: outcome.model.or(init_model.flatten()).map(Into::into),
             exit_code: exit.code,
             signal: exit.signal.map(str::to_owned),
-            stderr: Some(exit.stderr).filter(|text| !text.is_empty()).map(str::to_owned),
+            stderr: Some(exit.stderr).filter(|text| !text.is_empty()).map(Into::into),
             left_processes: end.left.clone(),
         }
     }

@@ -68,7 +68,7 @@ impl Backend {
         while let Some(event) = run.next().await {
             match event {
                 Event::Text(delta) if delta.parent_tool_id.is_none() => on_text(&delta.text),
-                Event::Error(failure) => message = failure.message,
+                Event::Error(failure) => message = failure.message.into_string(),
                 Event::Done(done) => result = done.result,
                 _ => {}
             }
@@ -80,7 +80,7 @@ impl Backend {
 fn answer(result: RunResult, message: String) -> QueryResult {
     let Some(code) = result.error_code else {
         let (response_text, session_id) = (result.final_text, result.session_id);
-        return QueryResult { response_text, session_id, is_error: result.is_error };
+        return QueryResult { response_text: response_text.into_string(), session_id, is_error: result.is_error };
     };
     let response_text = match code {
         ErrorCode::WatchdogTimeout | ErrorCode::DeadlineExceeded => "Query timed out".to_owned(),

@@ -126,7 +126,7 @@ pub enum SendError {
 #[non_exhaustive]
 pub enum AnswerError {
     /// Nothing waits for it: it was answered already, in time or not, or was never asked.
-    #[error("no request {request} waits for an answer: it is unknown, was answered before, or the turn is over")]
+    #[error("no request {} waits for an answer: it is unknown, was answered before, or the turn is over", request.escaped())]
     NotWaiting {
         /// The request.
         request: RequestId,

@@ -24,7 +24,7 @@ fn stream(events: impl IntoIterator<Item = Event>) -> Ready {
 }
 
 fn delta(message: &str, text: &str) -> Delta {
-    Delta { text: text.to_owned(), message_id: message.into(), parent_tool_id: None }
+    Delta { text: text.into(), message_id: message.into(), parent_tool_id: None }
 }
 
 fn text(message: &str, words: &str) -> Event {

@@ -25,8 +25,8 @@ pub(super) enum Reply {
 
 /// What the agent wants to do.
 pub(super) fn shown(request: &PermissionRequest, whole: bool) -> String {
-    let text = match &request.input {
-        Value::Object(fields) => {
+    let text = match request.input.to_value() {
+        Ok(Value::Object(fields)) => {
             let lines = fields.iter().map(|(name, value)| match value {
                 Value::String(text) if !text.contains('\n') => format!("{}: {}", one_line(name), plain(text)),
                 Value::String(text) => format!("{}:\n{}", one_line(name), indented(&plain(text), "  ")),
@@ -34,8 +34,8 @@ pub(super) fn shown(request: &PermissionRequest, whole: bool) -> String {
             });
             lines.collect::<Vec<_>>().join("\n")
         }
-        Value::Null => String::new(),
-        other => plain(&other.to_string()),
+        Ok(Value::Null) => String::new(),
+        _ => plain(request.input.as_str()),
     };
     let count = text.lines().count();
     let mut lines: Vec<&str> = text.lines().take(if whole { count } else { LINES }).collect();
@@ -109,7 +109,8 @@ pub(super) fn chosen(item: &QuestionItem, line: &str) -> Result<Option<Vec<Strin
         return Err("one choice only".to_owned());
     }
     let label = |number: &usize| number.checked_sub(1).and_then(|index| item.options.get(index));
-    let labels: Option<Vec<String>> = numbers.iter().map(|number| Some(label(number)?.label.clone())).collect();
+    let labels: Option<Vec<String>> =
+        numbers.iter().map(|number| Some(label(number)?.label.clone().into_string())).collect();
     labels.map(Some).ok_or_else(|| format!("numbers go from 1 to {}", item.options.len()))
 }
 
@@ -124,14 +125,14 @@ mod tests {
     use super::*;
 
     fn request(always: bool, input: Value) -> PermissionRequest {
-        let option = |kind| PermissionOption { option_id: "o".to_owned(), name: "O".to_owned(), kind };
+        let option = |kind| PermissionOption { option_id: "o".into(), name: "O".into(), kind };
         let mut options = vec![option(PermissionOptionKind::AllowOnce)];
         options.extend(always.then(|| option(PermissionOptionKind::AllowAlways)));
         PermissionRequest {
             request_id: "r".into(),
             tool_id: None,
-            tool_name: "Ba\u{1b}[1msh".to_owned(),
-            input,
+            tool_name: "Ba\u{1b}[1msh".into(),
+            input: input.into(),
             options,
         }
     }
@@ -172,10 +173,10 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_by_numbers_or_words() {
-        let option = |label: &str| QuestionOption { label: label.to_owned(), description: Some("d".to_owned()) };
+        let option = |label: &str| QuestionOption { label: label.into(), description: Some("d".into()) };
         let mut item = QuestionItem {
-            id: "q".to_owned(),
-            text: "Which?".to_owned(),
+            id: "q".into(),
+            text: "Which?".into(),
             options: vec![option("A"), option("B")],
             multiple: None,
         };

@@ -87,7 +87,7 @@ async fn hold(talk: Talk) -> io::Result<u8> {
     };
     let end = chat.hold().await;
     let resumed =
-        chat.session.id().map(|id| format!("go on with it: teamster chat --agent {} --resume {id}", chat.talk.agent));
+        chat.session.id().map(|id| format!("go on with it: teamster chat --agent {} --resume {id:?}", chat.talk.agent));
     if let (Some(resumed), End::Quit | End::Stopped) = (resumed, end) {
         _ = chat.put(Item::Say(resumed)).await;
         _ = chat.settle().await;
@@ -156,7 +156,7 @@ impl Chat<'_> {
             Line::New => self.begin(self.talk.agent.clone(), Conversation::New).await,
             Line::Resume(Some(id)) => self.begin(self.talk.agent.clone(), Conversation::Resume(id.into())).await,
             Line::Resume(None) => {
-                let id = self.session.id().map_or_else(|| "no id yet".to_owned(), |id| id.to_string());
+                let id = self.session.id().map_or_else(|| "no id yet".to_owned(), |id| id.escaped().to_string());
                 self.say(format!("this conversation: {id}; /resume ID goes on with another one")).await
             }
             Line::Agent(Some(agent)) => self.begin(agent.to_lowercase(), Conversation::New).await,

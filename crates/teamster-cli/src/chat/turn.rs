@@ -126,7 +126,7 @@ impl Chat<'_> {
             let Some(chosen) = chosen else {
                 return self.answer(&question.request_id, Answer::Deny { message: None }).await;
             };
-            choices.insert(item.id.clone(), chosen);
+            choices.insert(item.id.clone().into_string(), chosen);
         }
         self.answer(&question.request_id, Answer::Choose(choices)).await
     }

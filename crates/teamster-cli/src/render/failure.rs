@@ -17,7 +17,7 @@ pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &Run
         ErrorCode::Aborted => (INTERRUPTED, "interrupted"),
         _ => (ERROR, "error"),
     };
-    let message = format!("{} [{}]", failure.message, failure.code);
+    let message = format!("{} [{}]", failure.message.escaped(), failure.code);
     write_lines(err, style, label, &one_line(&message), hint(failure, result).as_deref());
 }
 

@@ -26,7 +26,7 @@ impl Renderer for Text {
         }
         let answer = match &done.result.structured_output {
             Some(document) => document.to_string(),
-            None => done.result.final_text.clone(),
+            None => done.result.final_text.clone().into_string(),
         };
         // A file gets what was said to the byte; a terminal must not be driven by it.
         let answer = if self.screen.terminal { plain(&answer) } else { answer };

@@ -10,6 +10,7 @@
 
 use crate::event::{ErrorCode, Failure};
 use crate::protocol::Outcome;
+use crate::text::UntrustedText;
 
 /// A row: what it means when all of its signs are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,9 +131,9 @@ impl<'a> Evidence<'a> {
 
     /// What it means, by the table; the message is the line that the row is known by, else what stands in `words`. What no
     /// row knows is a failure of the provider that nobody promises to pass.
-    pub(super) fn judge(&self, table: &'static [FailureRow], words: impl Into<String>) -> Judgement {
+    pub(super) fn judge(&self, table: &'static [FailureRow], words: impl Into<UntrustedText>) -> Judgement {
         match self.row(table) {
-            Some(row) => Judgement::by(row, self.line_of(row).unwrap_or_else(|| words.into())),
+            Some(row) => Judgement::by(row, self.line_of(row).unwrap_or_else(|| words.into().into_string())),
             None => Judgement {
                 failure: Failure { retryable: Some(false), ..Failure::new(ErrorCode::Provider, words) },
                 row: None,

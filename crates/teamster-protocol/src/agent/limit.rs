@@ -7,7 +7,11 @@ use crate::event::{Event, RateLimit, RateLimitStatus};
 
 /// Requests are refused until then.
 pub(super) fn rejected_until(at: OffsetDateTime) -> Event {
-    Event::RateLimit(Box::new(RateLimit { status: RateLimitStatus::Rejected, resets_at: time(at), kind: None }))
+    Event::RateLimit(Box::new(RateLimit {
+        status: RateLimitStatus::Rejected,
+        resets_at: time(at).map(Into::into),
+        kind: None,
+    }))
 }
 
 /// A time as it stands in events.

@@ -5,6 +5,7 @@
 //! are kept by [`Transcript`](crate::transcript::Transcript).
 
 mod codes;
+mod read;
 mod result;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,9 @@ pub use codes::{
 };
 pub use result::{LeftProcess, PermissionDenial, RunResult, Usage};
 
+use crate::json::RawJson;
 use crate::names::id;
+use crate::text::UntrustedText;
 
 id! {
     /// A conversation that the agent keeps, as the agent names it.
@@ -42,7 +45,9 @@ id! {
 }
 
 /// One thing that happened in a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// Reading one back keeps an event of a type that this version does not know, as [`Event::Unknown`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -76,6 +81,9 @@ pub enum Event {
     Error(Box<Failure>),
     /// Exactly one, always, always last.
     Done(Box<Done>),
+    /// An event of a newer version, whose type this version does not know: the whole object. Only reading gives one.
+    #[serde(untagged)]
+    Unknown(RawJson),
 }
 
 /// Who the agent is and what it has.
@@ -90,16 +98,16 @@ pub struct Init {
     pub session_id: SessionId,
     /// The model that the agent set out to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub model: Option<UntrustedText>,
     /// The CLI's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agent_version: Option<String>,
+    pub agent_version: Option<UntrustedText>,
     /// The directory that the agent works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The tools that the agent offers its model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
+    pub tools: Option<Vec<UntrustedText>>,
     /// MCP servers and their state, in the agent's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServerState>>,
@@ -126,9 +134,9 @@ impl Init {
 #[serde(rename_all = "camelCase")]
 pub struct McpServerState {
     /// The server's name in the configuration.
-    pub name: String,
+    pub name: UntrustedText,
     /// The agent's word for its state: `connected`, `failed`, `pending`, ...
-    pub status: String,
+    pub status: UntrustedText,
 }
 
 /// A piece of text.
@@ -137,7 +145,7 @@ pub struct McpServerState {
 #[serde(rename_all = "camelCase")]
 pub struct Delta {
     /// The text, never empty.
-    pub text: String,
+    pub text: UntrustedText,
     /// The message that it belongs to.
     pub message_id: MessageId,
     /// The tool call of the subagent that speaks; absent on the main thread.
@@ -162,14 +170,14 @@ pub struct ToolUse {
     /// The call.
     pub tool_id: ToolId,
     /// The agent's own name of the tool, without the prefix that marks MCP tools.
-    pub tool_name: String,
+    pub tool_name: UntrustedText,
     /// The arguments: any JSON; a string where the model wrote none that parses.
-    pub input: Value,
+    pub input: RawJson,
     /// What sort of work it is.
     pub kind: ToolKind,
     /// The MCP server that the tool belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<String>,
+    pub server: Option<UntrustedText>,
     /// The tool call of the subagent that calls; absent on the main thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
@@ -183,7 +191,7 @@ pub struct ToolResult {
     /// The call.
     pub tool_id: ToolId,
     /// The outcome as plain text.
-    pub output: String,
+    pub output: UntrustedText,
     /// Whether the call failed, where the agent tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
@@ -206,9 +214,9 @@ pub struct PermissionRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
     /// The agent's name of the tool.
-    pub tool_name: String,
+    pub tool_name: UntrustedText,
     /// The arguments.
-    pub input: Value,
+    pub input: RawJson,
     /// The possible answers.
     pub options: Vec<PermissionOption>,
 }
@@ -219,9 +227,9 @@ pub struct PermissionRequest {
 #[serde(rename_all = "camelCase")]
 pub struct PermissionOption {
     /// Names the option in the answer.
-    pub option_id: String,
+    pub option_id: UntrustedText,
     /// For people to read.
-    pub name: String,
+    pub name: UntrustedText,
     /// What it does.
     pub kind: PermissionOptionKind,
 }
@@ -243,9 +251,9 @@ pub struct Question {
 #[serde(rename_all = "camelCase")]
 pub struct QuestionItem {
     /// Names the question in the answer.
-    pub id: String,
+    pub id: UntrustedText,
     /// What is asked.
-    pub text: String,
+    pub text: UntrustedText,
     /// The choices; none for a free answer.
     pub options: Vec<QuestionOption>,
     /// Whether several choices may be taken.
@@ -259,10 +267,10 @@ pub struct QuestionItem {
 #[serde(rename_all = "camelCase")]
 pub struct QuestionOption {
     /// What is chosen.
-    pub label: String,
+    pub label: UntrustedText,
     /// What it means.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    pub description: Option<UntrustedText>,
 }
 
 /// The agent's to-do list.
@@ -280,7 +288,7 @@ pub struct Plan {
 #[serde(rename_all = "camelCase")]
 pub struct PlanEntry {
     /// What is to be done.
-    pub content: String,
+    pub content: UntrustedText,
     /// How far it is.
     pub status: PlanStatus,
 }
@@ -305,10 +313,10 @@ pub struct RateLimit {
     pub status: RateLimitStatus,
     /// When the limit ends, in RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resets_at: Option<String>,
+    pub resets_at: Option<UntrustedText>,
     /// Which limit, in the vendor's words (`five_hour`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<UntrustedText>,
 }
 
 /// Worth knowing, not fatal.
@@ -317,7 +325,7 @@ pub struct RateLimit {
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
     /// For people to read.
-    pub message: String,
+    pub message: UntrustedText,
     /// What it is about.
     pub code: WarningCode,
     /// Figures and names that belong to the code.
@@ -327,7 +335,7 @@ pub struct Warning {
 
 impl Warning {
     /// A warning without data.
-    pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
+    pub fn new(code: WarningCode, message: impl Into<UntrustedText>) -> Self {
         Self { message: message.into(), code, data: None }
     }
 
@@ -350,7 +358,7 @@ impl From<Warning> for Event {
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// For people to read: what happened, and what to do where we know.
-    pub message: String,
+    pub message: UntrustedText,
     /// The stable name.
     pub code: ErrorCode,
     /// Whether the same request may well work in a moment: after seconds, at most minutes. A quota that is used up comes
@@ -361,7 +369,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure that is as retryable as its code.
-    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+    pub fn new(code: ErrorCode, message: impl Into<UntrustedText>) -> Self {
         Self { message: message.into(), retryable: Some(code.is_transient()), code }
     }
 }

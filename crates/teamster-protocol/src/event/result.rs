@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ErrorCode, SessionId, StopReason, ToolId, UsageScope};
+use crate::json::RawJson;
+use crate::text::UntrustedText;
 
 /// Tokens, with one meaning for every agent.
 ///
@@ -72,13 +74,13 @@ impl std::ops::AddAssign<&Usage> for Usage {
 #[serde(rename_all = "camelCase")]
 pub struct PermissionDenial {
     /// The agent's name of the tool.
-    pub tool_name: String,
+    pub tool_name: UntrustedText,
     /// The refused call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
     /// What the tool was to be called with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
+    pub input: Option<RawJson>,
 }
 
 /// What a run came to. Fields that are unknown are left out.
@@ -88,9 +90,9 @@ pub struct PermissionDenial {
 #[non_exhaustive]
 pub struct RunResult {
     /// Every text delta of the main thread that was not retracted, concatenated.
-    pub text: String,
+    pub text: UntrustedText,
     /// The last message alone: what a chat shows.
-    pub final_text: String,
+    pub final_text: UntrustedText,
     /// The session that holds the conversation, to resume it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
@@ -130,7 +132,7 @@ pub struct RunResult {
     pub structured_output: Option<Value>,
     /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub model: Option<UntrustedText>,
     /// The CLI's exit code, unless a signal ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -140,7 +142,7 @@ pub struct RunResult {
     pub signal: Option<String>,
     /// The last of what the CLI wrote to its diagnostics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<String>,
+    pub stderr: Option<UntrustedText>,
     /// Processes of the run that live on: such as were kept on request, and such as could not be ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_processes: Vec<LeftProcess>,
@@ -154,5 +156,5 @@ pub struct LeftProcess {
     /// Its process number.
     pub pid: u32,
     /// The first 15 bytes of its program's name.
-    pub name: String,
+    pub name: UntrustedText,
 }

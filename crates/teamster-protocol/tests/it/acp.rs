@@ -131,7 +131,7 @@ impl Played {
 
     fn failure(&self) -> (ErrorCode, String) {
         let failure = self.outcomes.last().unwrap().failure.clone().unwrap();
-        (failure.code, failure.message)
+        (failure.code, failure.message.into_string())
     }
 }
 

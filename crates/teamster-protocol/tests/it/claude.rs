@@ -35,7 +35,7 @@ fn result(events: &[Event]) -> &RunResult {
 
 fn failure(events: &[Event]) -> String {
     let failure = events.iter().find_map(|event| match event {
-        Event::Error(failure) => Some(format!("{}: {}", failure.code, failure.message)),
+        Event::Error(failure) => Some(format!("{}: {}", failure.code, failure.message.as_str())),
         _ => None,
     });
     failure.unwrap_or_default()
@@ -120,7 +120,7 @@ fn arguments_that_are_no_json_are_told_as_the_model_wrote_them() {
         r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"__unparsedToolInput":{"raw":"{\"command","len":9}}}]}}"#,
     ]);
     let Event::ToolUse(tool) = &events[0] else { panic!("{events:?}") };
-    assert_eq!(tool.input, "{\"command");
+    assert_eq!(tool.input, serde_json::Value::from("{\"command"));
 }
 
 #[test]

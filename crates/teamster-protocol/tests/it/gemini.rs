@@ -42,7 +42,7 @@ fn result(events: &[Event]) -> &RunResult {
 
 fn failure(events: &[Event]) -> String {
     let failure = events.iter().find_map(|event| match event {
-        Event::Error(failure) => Some(format!("{}: {}", failure.code, failure.message)),
+        Event::Error(failure) => Some(format!("{}: {}", failure.code, failure.message.as_str())),
         _ => None,
     });
     failure.unwrap_or_default()

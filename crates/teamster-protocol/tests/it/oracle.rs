@@ -62,7 +62,7 @@ fn the_text_is_that_of_the_whole_messages_once() {
             // What was streamed of a message that never became whole stays where the run failed.
             _ if result.is_error && result.text.starts_with(&whole) => Ok(()),
             Some(line) if whole.is_empty() => same(&result.text.as_str(), &line["result"].as_str().unwrap_or_default()),
-            _ => same(&result.text, &whole),
+            _ => same(&result.text.as_str(), &whole.as_str()),
         }
     });
 }
@@ -120,7 +120,7 @@ fn every_call_is_told_with_the_result_that_the_lines_have() {
         let answered = ids("user", "tool_result", "tool_use_id");
         let events = events(&replay(subject, capture));
         let told = events.iter().filter_map(|event| match event {
-            Event::ToolUse(tool) => Some(tool.tool_id.to_string()),
+            Event::ToolUse(tool) => Some(tool.tool_id.as_str().to_owned()),
             _ => None,
         });
         same(&told.collect::<BTreeSet<_>>(), &used.into_iter().collect())?;
@@ -129,7 +129,7 @@ fn every_call_is_told_with_the_result_that_the_lines_have() {
             _ => None,
         });
         // The lines' own results in their order; then what the end of the run closed.
-        let results: Vec<_> = results.map(|result| result.tool_id.to_string()).collect();
+        let results: Vec<_> = results.map(|result| result.tool_id.as_str().to_owned()).collect();
         same(&results.get(..answered.len()).unwrap_or(&results).to_vec(), &answered)
     });
 }

@@ -95,8 +95,8 @@ impl Page {
         self.id("msg", delta.message_id.as_str());
         let word = if matches!(step, Step::Event(Event::Text(_))) { "text" } else { "thinking" };
         let times = if count > 1 { format!(" x{count}") } else { String::new() };
-        let parent = delta.parent_tool_id.as_ref().map(|id| format!(" parent={id}")).unwrap_or_default();
-        self.line(&format!("{word} {}{parent}{times} {}", delta.message_id, quoted(text)));
+        let parent = delta.parent_tool_id.as_ref().map(|id| format!(" parent={id:?}")).unwrap_or_default();
+        self.line(&format!("{word} {}{parent}{times} {}", delta.message_id.as_str(), quoted(text)));
     }
 
     fn step(&mut self, step: &Step) {
@@ -156,8 +156,8 @@ impl Page {
         add("aborted", result.aborted.then(|| "true".to_owned()));
         add("stop", result.stop_reason.as_ref().map(ToString::to_string));
         add("turns", result.num_turns.map(|turns| turns.to_string()));
-        add("session", result.session_id.as_ref().map(ToString::to_string));
-        add("model", result.model.clone());
+        add("session", result.session_id.as_ref().map(|id| id.as_str().to_owned()));
+        add("model", result.model.clone().map(Into::into));
         add("exit", result.exit_code.map(|code| code.to_string()));
         add("signal", result.signal.clone());
         if let Some(id) = &result.session_id {
@@ -175,7 +175,11 @@ impl Page {
         }
         for denial in &result.permission_denials {
             let mut denial = denial.clone();
-            denial.input.iter_mut().for_each(Value::sort_all_objects);
+            if let Some(input) = &mut denial.input {
+                let mut value = input.to_value().unwrap();
+                value.sort_all_objects();
+                *input = value.into();
+            }
             self.line(&format!("  denied {}", cut(&serde_json::to_string(&denial).unwrap(), LONGEST)));
         }
         if let Some(document) = &result.structured_output {

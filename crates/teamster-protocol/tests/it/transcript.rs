@@ -112,8 +112,8 @@ fn result(told: &[Vec<Event>]) -> &RunResult {
 /// The ids of the messages and of the calls.
 fn ids(events: &[Event]) -> HashSet<String> {
     let id = |event: &Event| match event {
-        Event::Text(delta) | Event::Thinking(delta) => Some(format!("message {}", delta.message_id)),
-        Event::ToolUse(tool) => Some(format!("call {}", tool.tool_id)),
+        Event::Text(delta) | Event::Thinking(delta) => Some(format!("message {}", delta.message_id.as_str())),
+        Event::ToolUse(tool) => Some(format!("call {}", tool.tool_id.as_str())),
         _ => None,
     };
     events.iter().filter_map(id).collect()

@@ -80,7 +80,7 @@ impl Checker {
             Event::Text(delta) | Event::Thinking(delta) => {
                 self.at_work.get_or_insert(self.seen);
                 if delta.text.is_empty() {
-                    self.violate(Rule::NoEmptyDelta, event, format!("of message {}", delta.message_id));
+                    self.violate(Rule::NoEmptyDelta, event, format!("of message {}", delta.message_id.escaped()));
                 }
                 self.told.delta(delta, matches!(event, Event::Text(_)));
             }
@@ -134,14 +134,14 @@ impl Checker {
 
     fn retract(&mut self, event: &Event, id: &MessageId) {
         if !self.told.retract(id) {
-            self.violate(Rule::RetractNamesWhatWasTold, event, format!("message {id}"));
+            self.violate(Rule::RetractNamesWhatWasTold, event, format!("message {}", id.escaped()));
         }
     }
 
     fn tool_use(&mut self, event: &Event, id: &ToolId) {
         self.at_work.get_or_insert(self.seen);
         if self.open_tools.contains_key(id) || self.closed_tools.contains(id) {
-            self.violate(Rule::ToolUseOnce, event, format!("call {id}"));
+            self.violate(Rule::ToolUseOnce, event, format!("call {}", id.escaped()));
         } else {
             self.open_tools.insert(id.clone(), self.seen);
         }
@@ -152,9 +152,9 @@ impl Checker {
         if self.open_tools.remove(id).is_some() {
             self.closed_tools.insert(id.clone());
         } else if self.closed_tools.contains(id) {
-            self.violate(Rule::OneResultForEachUse, event, format!("call {id} has another"));
+            self.violate(Rule::OneResultForEachUse, event, format!("call {} has another", id.escaped()));
         } else {
-            self.violate(Rule::UseBeforeResult, event, format!("call {id}"));
+            self.violate(Rule::UseBeforeResult, event, format!("call {}", id.escaped()));
         }
     }
 
@@ -191,7 +191,7 @@ impl Checker {
             rule: Rule::OneResultForEachUse,
             at,
             kind,
-            detail: format!("call {id} of event {used} has none"),
+            detail: format!("call {} of event {used} has none", id.escaped()),
         }));
     }
 

@@ -24,7 +24,7 @@ impl Told {
         }
         match self.main.last_mut() {
             Some((id, text)) if *id == delta.message_id => text.push_str(&delta.text),
-            _ => self.main.push((delta.message_id.clone(), delta.text.clone())),
+            _ => self.main.push((delta.message_id.clone(), delta.text.clone().into_string())),
         }
     }
 

@@ -54,7 +54,7 @@ impl Protocol for Beak {
             Input::Line(b"stop") => actions.push(Action::Stop),
             Input::Line(b"panic") => panic!("a line that this protocol cannot stand"),
             Input::Line(line) => actions.push(Action::Emit(Event::Text(Delta {
-                text: String::from_utf8_lossy(line).into_owned(),
+                text: String::from_utf8_lossy(line).into_owned().into(),
                 message_id: "message".into(),
                 parent_tool_id: None,
             }))),

@@ -178,7 +178,7 @@ impl Told {
     #[track_caller]
     pub(crate) fn failed(&self, code: &ErrorCode) -> &str {
         let failure = self.failure().unwrap_or_else(|| panic!("no error: {:?}", self.events.last()));
-        assert_eq!(&failure.code, code, "{}", failure.message);
+        assert_eq!(&failure.code, code, "{}", failure.message.as_str());
         &failure.message
     }
 

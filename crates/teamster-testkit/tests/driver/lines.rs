@@ -89,7 +89,7 @@ async fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_intact() {
     let told = lab.finish(request).await;
     told.is_good("Hello");
     let warning = told.warnings(&WarningCode::LineTooLong)[0];
-    assert!(warning.message.contains("200000") && warning.message.contains("100000"), "{}", warning.message);
+    assert!(warning.message.contains("200000") && warning.message.contains("100000"), "{}", warning.message.as_str());
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ impl Protocol for Muse {
                 b"untaken" => Action::Untaken,
                 b"end" => Action::Outcome(Box::default()),
                 word => Action::Emit(Event::Text(Delta {
-                    text: String::from_utf8_lossy(word).into_owned(),
+                    text: String::from_utf8_lossy(word).into_owned().into(),
                     message_id: "message".into(),
                     parent_tool_id: None,
                 })),

@@ -37,7 +37,7 @@ impl Agent for Served {
 }
 
 fn say(text: String) -> Action {
-    Action::Emit(Event::Text(Delta { text, message_id: "message".into(), parent_tool_id: None }))
+    Action::Emit(Event::Text(Delta { text: text.into(), message_id: "message".into(), parent_tool_id: None }))
 }
 
 impl Protocol for Listener {

@@ -39,7 +39,7 @@ fn open(lab: &Lab, script: &Script, model: &str) -> Session {
 
 /// Which process answers.
 async fn answers(session: &Session) -> String {
-    rest_of(&mut session.send("go").unwrap()).await.result().text.clone()
+    rest_of(&mut session.send("go").unwrap()).await.result().text.clone().into_string()
 }
 
 async fn close(session: Session) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use teamster_protocol::event::{Event, RequestId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
-use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest, ToolRules, Verdict};
+use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest, ToolRules};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
@@ -219,12 +219,8 @@ impl Desk {
     pub(super) fn by_rule(&self, event: &Event) -> Option<(RequestId, Answer)> {
         let Event::PermissionRequest(request) = event else { return None };
         let mode = self.frame.permissions.mode;
-        let answer = match self.rules.verdict(mode, &request.tool_name, &request.input)? {
-            Verdict::Allow => Answer::Allow { input: None },
-            Verdict::Deny { rule } => Answer::Deny { message: Some(format!("It is denied by the rule {rule}.")) },
-            _ => return None,
-        };
-        Some((request.request_id.clone(), answer))
+        let verdict = self.rules.verdict_on(mode, &request.tool_name, &request.input)?;
+        Some((request.request_id.clone(), verdict.answer()))
     }
 
     /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.

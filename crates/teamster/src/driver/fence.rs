@@ -79,7 +79,7 @@ mod tests {
             symlink("nowhere", &path).unwrap();
             let failure = fence.look().unwrap_err();
             assert_eq!(failure.code, ErrorCode::Config);
-            assert!(failure.message.starts_with(&*path.to_string_lossy()), "{}", failure.message);
+            assert!(failure.message.starts_with(&*path.to_string_lossy()), "{failure:?}");
             fs::remove_file(path).unwrap();
         }
         assert_eq!(fence.look(), Ok(()));

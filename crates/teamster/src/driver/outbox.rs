@@ -202,20 +202,10 @@ fn weight(event: &Event) -> usize {
     let text = match event {
         Event::Text(delta) | Event::Thinking(delta) => delta.text.len(),
         Event::ToolResult(result) => result.output.len() + result.content.as_ref().map_or(0, |_| 4 * EVENT_BYTES),
-        Event::ToolUse(tool) => size_of_json(&tool.input),
+        Event::ToolUse(tool) => tool.input.as_str().len(),
         _ => EVENT_BYTES,
     };
     EVENT_BYTES + text
-}
-
-fn size_of_json(value: &serde_json::Value) -> usize {
-    use serde_json::Value;
-    16 + match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(size_of_json).sum(),
-        Value::Object(fields) => fields.iter().map(|(key, value)| key.len() + size_of_json(value)).sum(),
-        _ => 0,
-    }
 }
 
 #[cfg(test)]
@@ -225,7 +215,7 @@ mod tests {
     use super::*;
 
     fn text(number: usize) -> Event {
-        Event::Text(Delta { text: number.to_string(), message_id: "m".into(), parent_tool_id: None })
+        Event::Text(Delta { text: number.to_string().into(), message_id: "m".into(), parent_tool_id: None })
     }
 
     fn all(backlog: &mut Backlog) -> Vec<Event> {

@@ -193,7 +193,7 @@ async fn keep(
         }
         Ok(None) => None,
         Err(failure) => {
-            tracing::debug!(code = %failure.code, message = %failure.message, "a spare process was not started");
+            tracing::debug!(code = %failure.code, message = %failure.message.escaped(), "a spare process was not started");
             None
         }
     };

@@ -72,7 +72,7 @@ impl Belongings {
     /// The same where no stream is there that could tell.
     pub(super) async fn remove_unheard(self) {
         for warning in self.remove().await {
-            tracing::warn!("{}", warning.message);
+            tracing::warn!("{}", warning.message.escaped());
         }
     }
 

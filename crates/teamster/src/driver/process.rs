@@ -130,7 +130,11 @@ impl Process {
         if !survivors.is_empty() {
             story.say(left(&survivors).into());
         }
-        let left = survivors.into_iter().chain(kept).map(|Survivor { pid, name }| LeftProcess { pid, name }).collect();
+        let left = survivors
+            .into_iter()
+            .chain(kept)
+            .map(|Survivor { pid, name }| LeftProcess { pid, name: name.into() })
+            .collect();
         Ended { cause, exit: Some(exit), dismissed, stderr: streams.diagnostics.text(), left }
     }
 

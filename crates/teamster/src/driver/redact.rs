@@ -18,6 +18,7 @@ use serde_json::Value;
 use teamster_protocol::event::Event;
 use teamster_protocol::launch::{Arg, Launch};
 use teamster_protocol::request::{McpTransport, RunRequest};
+use teamster_protocol::text::UntrustedText;
 
 use self::names::is_secret;
 use super::Host;
@@ -94,12 +95,18 @@ impl Redactor {
     pub(crate) fn event(&self, event: &mut Event) {
         match event {
             Event::Warning(warning) => {
-                self.string(&mut warning.message);
+                self.untrusted(&mut warning.message);
                 warning.data.iter_mut().flat_map(BTreeMap::values_mut).for_each(|value| self.value(value));
             }
-            Event::Error(failure) => self.string(&mut failure.message),
-            Event::Done(done) => done.result.stderr.iter_mut().for_each(|text| self.string(text)),
+            Event::Error(failure) => self.untrusted(&mut failure.message),
+            Event::Done(done) => done.result.stderr.iter_mut().for_each(|text| self.untrusted(text)),
             _ => {}
+        }
+    }
+
+    fn untrusted(&self, text: &mut UntrustedText) {
+        if let Cow::Owned(redacted) = self.text(text) {
+            *text = redacted.into();
         }
     }
 

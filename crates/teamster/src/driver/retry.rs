@@ -90,7 +90,7 @@ pub(super) fn lasts(limit: &RateLimit) -> Option<Duration> {
 
 /// Tells that the run is started again, for the how manieth time.
 pub(super) fn retrying(failure: &Failure, number: u32, max: u32, delay: Duration) -> Warning {
-    let text = format!("{} [{}]; the run is started again", failure.message, failure.code);
+    let text = format!("{} [{}]; the run is started again", failure.message.as_str(), failure.code);
     Warning::new(WarningCode::Retrying, text)
         .with("attempt", number)
         .with("max", max)
@@ -217,7 +217,7 @@ mod tests {
     fn the_end_of_a_limit_is_read_where_it_is_a_time() {
         let limit = |resets_at: Option<&str>| RateLimit {
             status: RateLimitStatus::Rejected,
-            resets_at: resets_at.map(str::to_owned),
+            resets_at: resets_at.map(Into::into),
             kind: None,
         };
         assert_eq!(lasts(&limit(None)), None);

@@ -25,21 +25,22 @@ const TELLING: [&str; 11] = [
 /// The tool's name; that of an MCP server's tool with its server.
 pub(super) fn label(tool: &ToolUse) -> String {
     match &tool.server {
-        Some(server) => one_line(&format!("{server}:{}", tool.tool_name)),
+        Some(server) => one_line(&format!("{}:{}", server.as_str(), tool.tool_name.as_str())),
         None => one_line(&tool.tool_name),
     }
 }
 
 /// What it is called with, on one line of any length; paths under `cwd` without it.
 pub(super) fn gist(tool: &ToolUse, cwd: Option<&Path>) -> String {
-    let telling = match &tool.input {
+    let input = tool.input.to_value().unwrap_or_else(|_| Value::String(tool.input.as_str().to_owned()));
+    let telling = match &input {
         // Another's tool may mean anything by these names: all of its arguments are shown.
         Value::Object(fields) if tool.server.is_none() => {
             TELLING.iter().find_map(|name| fields.get(*name)).map(argument).filter(|text| !text.is_empty())
         }
         _ => None,
     };
-    let text = telling.unwrap_or_else(|| match &tool.input {
+    let text = telling.unwrap_or_else(|| match &input {
         Value::Object(fields) => {
             let pairs: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={}", argument(value))).collect();
             pairs.join(" ")
@@ -77,9 +78,9 @@ mod tests {
         let tool = ToolUse {
             tool_id: "t".into(),
             tool_name: "Tool".into(),
-            input,
+            input: input.into(),
             kind: ToolKind::Unclassified,
-            server: server.map(str::to_owned),
+            server: server.map(Into::into),
             parent_tool_id: None,
         };
         format!("{} {}", label(&tool), gist(&tool, Some(Path::new("/project"))))

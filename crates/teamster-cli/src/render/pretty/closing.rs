@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_session_stands_whole_on_its_own_line_where_it_does_not_fit() {
         let mut result = RunResult::default();
-        result.model = Some("claude-opus".to_owned());
+        result.model = Some("claude-opus".into());
         result.session_id = Some("67c9c3e6-c7de-48a2-bc6b-8c0c662932f4".into());
         result.duration_ms = 4_200;
         let id = "session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4";

@@ -144,10 +144,11 @@ impl Pretty {
     fn heading(&mut self, init: &Init, out: &mut dyn Write) -> io::Result<()> {
         self.cwd.clone_from(&init.cwd);
         let agent = match &init.agent_version {
-            Some(version) => format!("{} {version}", init.agent),
+            Some(version) => format!("{} {version:?}", init.agent),
             None => init.agent.clone(),
         };
-        let parts: Vec<_> = std::iter::once(agent).chain(init.model.clone()).map(|part| one_line(&part)).collect();
+        let parts: Vec<_> =
+            std::iter::once(agent).chain(init.model.clone().map(String::from)).map(|part| one_line(&part)).collect();
         let heading = parts.join(" · ");
         if let Some(chat) = &mut self.chat {
             if chat.heading == heading {
@@ -179,8 +180,8 @@ impl Pretty {
             RateLimitStatus::Other(words) => words,
             _ => return Ok(()),
         };
-        let kind = limit.kind.as_ref().map(|kind| format!(" ({kind})")).unwrap_or_default();
-        let reset = limit.resets_at.as_ref().map(|time| format!(", which resets at {time}")).unwrap_or_default();
+        let kind = limit.kind.as_ref().map(|kind| format!(" ({kind:?})")).unwrap_or_default();
+        let reset = limit.resets_at.as_ref().map(|time| format!(", which resets at {time:?}")).unwrap_or_default();
         self.caution("!", &format!("{words}{kind}{reset}"), out)
     }
 
@@ -196,7 +197,7 @@ impl Pretty {
         };
         let delay = figure("delayMs").map(Duration::from_millis).filter(|delay| *delay >= NOTICEABLE);
         let delay = delay.map(|delay| format!(" in {}", closing::duration(delay))).unwrap_or_default();
-        self.caution("↻", &format!("{}{delay}{attempt}", warning.message), out)
+        self.caution("↻", &format!("{}{delay}{attempt}", warning.message.escaped()), out)
     }
 
     /// What was asked for by a schema, unless the agent said it in words already.

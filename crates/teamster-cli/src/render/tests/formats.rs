@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_failure_says_what_to_do() {
     let session = |result: &mut RunResult| result.session_id = Some("67c9c3e6".into());
-    let crash = |result: &mut RunResult| result.stderr = Some("one\n\n\u{1b}[31mtwo\u{1b}[0m\nthree\n".to_owned());
+    let crash = |result: &mut RunResult| result.stderr = Some("one\n\n\u{1b}[31mtwo\u{1b}[0m\nthree\n".into());
     let cases = [
         failed(ErrorCode::CliNotFound, "no program \"claude\" in PATH", |_| {}),
         failed(ErrorCode::MaxTurns, "Reached maximum number of turns (1)", session),
@@ -49,7 +49,7 @@ fn structured_output_is_shown_once() {
     let document = json!({"name": "Ada", "age": 36});
     let end = |final_text: &str| {
         let (document, final_text) = (document.clone(), final_text.to_owned());
-        done(|result| (result.structured_output, result.final_text) = (Some(document), final_text))
+        done(|result| (result.structured_output, result.final_text) = (Some(document), final_text.into()))
     };
     let said = [text("1", "{\"name\":\"Ada\",\"age\":36}"), end("{\"name\":\"Ada\",\"age\":36}")];
     assert_eq!(pretty(&said), "{\"name\":\"Ada\",\"age\":36}\n");
@@ -70,7 +70,7 @@ fn text_is_the_final_answer_alone() {
 #[test]
 fn text_is_to_the_byte_in_a_file_and_harmless_on_a_terminal() {
     let said = |terminal| {
-        let end = done(|result| result.final_text = "a\u{1b}[2Jb\r\n".to_owned());
+        let end = done(|result| result.final_text = "a\u{1b}[2Jb\r\n".into());
         streams(Format::Text, Screen { width: 72, terminal }, &[end]).0
     };
     assert_eq!(said(false), "a\u{1b}[2Jb\r\n\n");

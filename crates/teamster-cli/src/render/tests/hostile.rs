@@ -11,10 +11,10 @@ proptest! {
         let mut texts = texts.into_iter().cycle();
         let mut next = || texts.next().unwrap_or_default();
         let mut init = Init::new(next(), next().into());
-        (init.model, init.agent_version) = (Some(next()), Some(next()));
-        let entry = PlanEntry { content: next(), status: PlanStatus::Pending };
-        let rate_limit = RateLimit { status: RateLimitStatus::Other(next()), resets_at: Some(next()), kind: Some(next()) };
-        let denial = PermissionDenial { tool_name: next(), tool_id: None, input: None };
+        (init.model, init.agent_version) = (Some(next().into()), Some(next().into()));
+        let entry = PlanEntry { content: next().into(), status: PlanStatus::Pending };
+        let rate_limit = RateLimit { status: RateLimitStatus::Other(next()), resets_at: Some(next().into()), kind: Some(next().into()) };
+        let denial = PermissionDenial { tool_name: next().into(), tool_id: None, input: None };
         let mut events = vec![
             Event::Init(Box::new(init)),
             text("1", &next()),
@@ -32,8 +32,8 @@ proptest! {
             text("3", &next()),
         ];
         events.extend(failed(ErrorCode::Other(next()), &next(), |result| {
-            (result.model, result.session_id) = (Some(next()), Some(next().into()));
-            (result.stderr, result.structured_output) = (Some(next()), Some(json!({next(): next()})));
+            (result.model, result.session_id) = (Some(next().into()), Some(next().into()));
+            (result.stderr, result.structured_output) = (Some(next().into()), Some(json!({next(): next()})));
             result.permission_denials = vec![denial];
         }));
         let mut page = coloured(PAGE, &events);

@@ -67,14 +67,14 @@ fn pretty(events: &[Event]) -> String {
 
 fn init() -> Event {
     let mut init = Init::new("claude", "s".into());
-    init.agent_version = Some("2.1.197".to_owned());
-    init.model = Some("claude-opus".to_owned());
+    init.agent_version = Some("2.1.197".into());
+    init.model = Some("claude-opus".into());
     init.cwd = Some("/project".into());
     Event::Init(Box::new(init))
 }
 
 fn delta(message: &str, parent: Option<&str>, text: &str) -> Delta {
-    Delta { text: text.to_owned(), message_id: message.into(), parent_tool_id: parent.map(Into::into) }
+    Delta { text: text.into(), message_id: message.into(), parent_tool_id: parent.map(Into::into) }
 }
 
 fn text(message: &str, text: &str) -> Event {
@@ -92,8 +92,8 @@ fn tool(id: &str, name: &str, input: Value) -> Event {
 fn tool_of(parent: Option<&str>, id: &str, name: &str, input: Value) -> Event {
     Event::ToolUse(Box::new(ToolUse {
         tool_id: id.into(),
-        tool_name: name.to_owned(),
-        input,
+        tool_name: name.into(),
+        input: input.into(),
         kind: ToolKind::Unclassified,
         server: None,
         parent_tool_id: parent.map(Into::into),
@@ -103,7 +103,7 @@ fn tool_of(parent: Option<&str>, id: &str, name: &str, input: Value) -> Event {
 fn result(id: &str, error: Option<&str>) -> Event {
     Event::ToolResult(Box::new(ToolResult {
         tool_id: id.into(),
-        output: error.unwrap_or("fine").to_owned(),
+        output: error.unwrap_or("fine").into(),
         is_error: Some(error.is_some()),
         content: None,
         parent_tool_id: None,
@@ -119,13 +119,13 @@ fn done(change: impl FnOnce(&mut RunResult)) -> Event {
 fn answered(result: &mut RunResult) {
     let mut usage = Usage::default();
     (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens) = (900, Some(300), 340);
-    result.model = Some("claude-opus".to_owned());
+    result.model = Some("claude-opus".into());
     result.num_turns = Some(2);
     result.usage = Some(usage);
     result.total_cost_usd = Some(0.0123);
     result.duration_ms = 4_200;
     result.session_id = Some("67c9c3e6-c7de-48a2-bc6b-8c0c662932f4".into());
-    result.final_text = "All green.".to_owned();
+    result.final_text = "All green.".into();
 }
 
 fn failed(code: ErrorCode, message: &str, change: impl FnOnce(&mut RunResult)) -> [Event; 2] {

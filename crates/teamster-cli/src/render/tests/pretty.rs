@@ -37,7 +37,7 @@ fn a_run_reads_as_it_happened() {
 fn calls_in_flight_are_told_apart_by_name() {
     let mut calc = tool("c", "add", json!({"a": 1, "b": 2}));
     if let Event::ToolUse(tool) = &mut calc {
-        tool.server = Some("calc".to_owned());
+        tool.server = Some("calc".into());
     }
     let events = [
         tool("a", "Bash", json!({"command": "sleep 1"})),
@@ -148,9 +148,13 @@ fn circumstances_take_one_line_each() {
     let retry = retry.with("attempt", 2).with("max", 10).with("delayMs", 1_200);
     let limit = |status| {
         let (resets_at, kind) = (Some("2026-01-01T00:00:00Z".to_owned()), Some("five_hour".to_owned()));
-        Event::RateLimit(Box::new(RateLimit { status, resets_at, kind }))
+        Event::RateLimit(Box::new(RateLimit {
+            status,
+            resets_at: resets_at.map(Into::into),
+            kind: kind.map(Into::into),
+        }))
     };
-    let entry = |content: &str, status| PlanEntry { content: content.to_owned(), status };
+    let entry = |content: &str, status| PlanEntry { content: content.into(), status };
     let events = [
         text("1", "Half a sen"),
         Event::Retract(Retract { message_id: "1".into() }),
@@ -186,7 +190,7 @@ fn circumstances_take_one_line_each() {
 
 #[test]
 fn denied_calls_are_told_with_what_allows_them() {
-    let denial = |name: &str| PermissionDenial { tool_name: name.to_owned(), tool_id: None, input: None };
+    let denial = |name: &str| PermissionDenial { tool_name: name.into(), tool_id: None, input: None };
     let end = done(|result| {
         answered(result);
         result.permission_denials = vec![denial("Bash"), denial("Write"), denial("Bash")];

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::dialect::Dialect;
 use super::wire::{CallFields, Location};
 use crate::event::{Event, PermissionDenial, ToolKind, ToolResult, ToolUse};
+use crate::json::RawJson;
 
 /// A call, as far as it is known.
 #[derive(Debug, Default)]
@@ -45,7 +46,7 @@ pub(in crate::agent) struct Tool {
     pub(in crate::agent) name: String,
     pub(in crate::agent) server: Option<String>,
     pub(in crate::agent) kind: ToolKind,
-    pub(in crate::agent) input: Value,
+    pub(in crate::agent) input: RawJson,
 }
 
 /// The calls of a session.
@@ -96,7 +97,7 @@ impl Calls {
     pub(super) fn deny(&mut self, id: &str, why: &str, dialect: &dyn Dialect, events: &mut Vec<Event>) {
         let Some(call) = self.turn.get_mut(id) else { return };
         let Tool { name, input, .. } = dialect.tool(call);
-        self.denials.push(PermissionDenial { tool_name: name, tool_id: Some(id.into()), input: Some(input) });
+        self.denials.push(PermissionDenial { tool_name: name.into(), tool_id: Some(id.into()), input: Some(input) });
         call.tell(dialect, events);
         call.end(Some(true), why.to_owned(), None, events);
     }
@@ -189,10 +190,10 @@ impl Call {
         let tool_id = self.id.as_str().into();
         events.push(Event::ToolUse(Box::new(ToolUse {
             tool_id,
-            tool_name,
+            tool_name: tool_name.into(),
             input,
             kind,
-            server,
+            server: server.map(Into::into),
             parent_tool_id: None,
         })));
     }
@@ -211,7 +212,7 @@ impl Call {
         let tool_id = self.id.as_str().into();
         events.push(Event::ToolResult(Box::new(ToolResult {
             tool_id,
-            output,
+            output: output.into(),
             is_error,
             content,
             parent_tool_id: None,

@@ -208,7 +208,7 @@ impl Client {
             (Purpose::Prompt, Err(error)) => self.failed(&error, actions),
             (Purpose::SetModel, Err(error)) => {
                 let why = failure::of_answer("the model", &error).failure.message;
-                let text = format!("the model was not changed: {why}");
+                let text = format!("the model was not changed: {}", why.as_str());
                 actions.push(warning(WarningCode::OptionIgnored, text));
             }
             (Purpose::Initialize, Err(error)) => self.refuse_for("initialize", &error, actions),
@@ -244,7 +244,10 @@ impl Client {
                 _ if !matches!(self.phase, Phase::Open(_)) => actions.push(Action::Reopen),
                 Ok(setting) => self.set(Purpose::SetModel, setting, actions),
                 Err(why) => {
-                    actions.push(warning(WarningCode::OptionIgnored, format!("the model was not changed: {why}")));
+                    actions.push(warning(
+                        WarningCode::OptionIgnored,
+                        format!("the model was not changed: {}", why.as_str()),
+                    ));
                 }
             },
             Command::SetPermissionMode(_) if self.dialect.is_set_at_start() => actions.push(Action::Reopen),

@@ -44,8 +44,8 @@ impl Asked {
     /// The options as callers see them.
     pub(super) fn options(&self) -> Vec<PermissionOption> {
         let option = |choice: &PermissionChoice| PermissionOption {
-            option_id: choice.option_id.clone(),
-            name: choice.name.clone(),
+            option_id: choice.option_id.clone().into(),
+            name: choice.name.clone().into(),
             kind: PermissionOptionKind::from(choice.kind.as_str()),
         };
         self.options.iter().map(option).collect()

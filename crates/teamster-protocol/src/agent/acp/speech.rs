@@ -42,7 +42,7 @@ impl Speech {
             return delta.text.push_str(text);
         }
         self.flush(events);
-        let delta = Delta { text: text.to_owned(), message_id, parent_tool_id: None };
+        let delta = Delta { text: text.into(), message_id, parent_tool_id: None };
         if self.whole {
             self.waiting = Some((voice, delta));
         } else {

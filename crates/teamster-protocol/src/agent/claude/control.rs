@@ -76,7 +76,7 @@ pub(super) fn claim(id: &SteerId) -> Vec<u8> {
 
 /// The id of that request.
 pub(super) fn claim_id(id: &SteerId) -> String {
-    format!("teamster-claim-{id}")
+    format!("teamster-claim-{}", id.as_str())
 }
 
 /// A prompt that is said while a turn runs. The CLI echoes it, by its uuid, when the model is about to hear it.

@@ -45,8 +45,8 @@ impl Dialog {
             Event::PermissionRequest(Box::new(PermissionRequest {
                 request_id,
                 tool_id: tool_use_id.map(Into::into),
-                tool_name,
-                input: input.clone(),
+                tool_name: tool_name.into(),
+                input: input.clone().into(),
                 options: options(!permission_suggestions.is_empty()),
             }))
         };
@@ -115,8 +115,7 @@ fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Val
 }
 
 fn options(always: bool) -> Vec<PermissionOption> {
-    let option =
-        |id: &str, name: &str, kind| PermissionOption { option_id: id.to_owned(), name: name.to_owned(), kind };
+    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
     if always {
         options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
@@ -129,14 +128,17 @@ fn options(always: bool) -> Vec<PermissionOption> {
 fn questions(input: &Value) -> Vec<QuestionItem> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let option = |option: &Value| {
-        Some(QuestionOption { label: text(option, "label")?, description: text(option, "description") })
+        Some(QuestionOption {
+            label: text(option, "label")?.into(),
+            description: text(option, "description").map(Into::into),
+        })
     };
     let item = |question: &Value| {
         let words = text(question, "question")?;
         let options = question.get("options").and_then(Value::as_array);
         Some(QuestionItem {
-            id: words.clone(),
-            text: words,
+            id: words.clone().into(),
+            text: words.into(),
             options: options.into_iter().flatten().filter_map(option).collect(),
             multiple: question.get("multiSelect").and_then(Value::as_bool),
         })

@@ -82,10 +82,10 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) {
     match conversation {
         Conversation::New => {}
         Conversation::Resume(id) => {
-            launch.flag("--resume", id);
+            launch.flag("--resume", id.as_str());
         }
         Conversation::Fork(id) => {
-            launch.flag("--resume", id).arg("--fork-session");
+            launch.flag("--resume", id.as_str()).arg("--fork-session");
         }
         Conversation::Continue => {
             launch.arg("--continue");

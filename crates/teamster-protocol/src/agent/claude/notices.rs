@@ -104,7 +104,7 @@ pub(super) fn rate_limit(info: &RateLimitInfo) -> Event {
     let resets_at = info.resets_at.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     Event::RateLimit(Box::new(RateLimit {
         status,
-        resets_at: resets_at.and_then(limit::time),
-        kind: info.rate_limit_type.clone(),
+        resets_at: resets_at.and_then(limit::time).map(Into::into),
+        kind: info.rate_limit_type.clone().map(Into::into),
     }))
 }

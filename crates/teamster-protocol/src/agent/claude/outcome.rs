@@ -84,9 +84,9 @@ impl Tally {
         let (failure, told_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
         self.denials.extend(line.permission_denials.into_iter().map(|denial| PermissionDenial {
-            tool_name: denial.tool_name,
+            tool_name: denial.tool_name.into(),
             tool_id: denial.tool_use_id.map(Into::into),
-            input: denial.tool_input,
+            input: denial.tool_input.map(Into::into),
         }));
         let interrupted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted_"));
         let structured = line.structured_output;

@@ -83,7 +83,7 @@ impl Stream {
     fn with(opening: Vec<Vec<u8>>, request: &RunRequest, servers: Health, session: Option<Session>) -> Self {
         let expected_session = match &request.conversation {
             // `--resume` takes a title too; only an id can be compared.
-            Conversation::Resume(id) if is_uuid(id.as_str()) => Some(id.to_string()),
+            Conversation::Resume(id) if is_uuid(id.as_str()) => Some(id.as_str().to_owned()),
             _ => None,
         };
         Self {
@@ -174,16 +174,16 @@ impl Stream {
         }
         let servers = line.mcp_servers.unwrap_or_default();
         let mut init = Init::new("claude", line.session_id.into());
-        init.model = line.model;
-        init.agent_version = line.claude_code_version;
+        init.model = line.model.map(Into::into);
+        init.agent_version = line.claude_code_version.map(Into::into);
         init.cwd = line.cwd.map(Into::into);
-        init.tools = line.tools;
+        init.tools = line.tools.map(|all| all.into_iter().map(Into::into).collect());
         for server in &servers {
             self.servers.names.learn(&server.name);
         }
         let state = |server: &InitServer| McpServerState {
-            name: self.servers.names.given(&server.name).to_owned(),
-            status: server.status.clone(),
+            name: self.servers.names.given(&server.name).into(),
+            status: server.status.clone().into(),
         };
         init.mcp_servers = Some(servers.iter().map(state).collect());
         actions.push(Action::Emit(Event::Init(Box::new(init))));
@@ -227,8 +227,13 @@ impl Stream {
     fn result(&mut self, mut line: ResultLine, actions: &mut Actions) {
         for tool_id in self.server_tools.drain(..) {
             // The vendor ran it and the model went on from its result, which the CLI does not show.
-            let result =
-                ToolResult { tool_id, output: String::new(), is_error: None, content: None, parent_tool_id: None };
+            let result = ToolResult {
+                tool_id,
+                output: String::new().into(),
+                is_error: None,
+                content: None,
+                parent_tool_id: None,
+            };
             actions.push(Action::Emit(Event::ToolResult(Box::new(result))));
         }
         if let Some(text) = line.result.as_deref().filter(|_| !line.is_error && !self.text_told) {

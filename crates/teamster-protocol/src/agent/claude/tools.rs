@@ -28,7 +28,14 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value, parent: Option<&str>,
         None => (name.to_owned(), None, kind(name)),
     };
     let input = unwrap_unparsed(input);
-    ToolUse { tool_id: id.into(), tool_name, input, kind, server, parent_tool_id: parent.map(ToolId::from) }
+    ToolUse {
+        tool_id: id.into(),
+        tool_name: tool_name.into(),
+        input: input.into(),
+        kind,
+        server: server.map(Into::into),
+        parent_tool_id: parent.map(ToolId::from),
+    }
 }
 
 /// Arguments that the model wrote and that are no JSON come as `{"__unparsedToolInput": {"raw": TEXT, "len": N}}`
@@ -48,7 +55,7 @@ pub(super) fn tool_result(id: &str, block: &Block<'_>, parent: Option<&str>) -> 
     };
     ToolResult {
         tool_id: id.into(),
-        output,
+        output: output.into(),
         is_error: block.is_error,
         content,
         parent_tool_id: parent.map(ToolId::from),

@@ -143,7 +143,7 @@ pub(super) fn denials(stderr: &str) -> Vec<PermissionDenial> {
             why if why.contains("reject command") => "command_execution",
             _ => return None,
         };
-        Some(PermissionDenial { tool_name: tool_name.to_owned(), tool_id: None, input: None })
+        Some(PermissionDenial { tool_name: tool_name.into(), tool_id: None, input: None })
     };
     plain_lines(stderr).iter().filter_map(|line| refused(line)).collect()
 }

@@ -129,7 +129,7 @@ impl Exec {
 
     fn item_completed(&mut self, id: &str, item: Item, actions: &mut Actions) {
         let delta = |text: Option<String>| Delta {
-            text: text.unwrap_or_default(),
+            text: text.unwrap_or_default().into(),
             message_id: id.into(),
             parent_tool_id: None,
         };
@@ -170,7 +170,7 @@ impl Exec {
 
     fn plan(&mut self, items: &[Todo], actions: &mut Actions) {
         let status = |done| if done { PlanStatus::Completed } else { PlanStatus::Pending };
-        let entry = |item: &Todo| PlanEntry { content: item.text.clone(), status: status(item.completed) };
+        let entry = |item: &Todo| PlanEntry { content: item.text.clone().into(), status: status(item.completed) };
         let plan = Plan { entries: items.iter().map(entry).collect() };
         if self.plan.as_ref() == Some(&plan) {
             return actions.push(Action::Alive);

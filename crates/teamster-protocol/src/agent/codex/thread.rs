@@ -15,8 +15,8 @@ impl Expected {
     pub(super) fn of(conversation: &Conversation) -> Self {
         match conversation {
             Conversation::New | Conversation::Continue => Self::Any,
-            Conversation::Resume(id) => Self::Only(id.to_string()),
-            Conversation::Fork(id) => Self::AnyBut(id.to_string()),
+            Conversation::Resume(id) => Self::Only(id.as_str().to_owned()),
+            Conversation::Fork(id) => Self::AnyBut(id.as_str().to_owned()),
         }
     }
 

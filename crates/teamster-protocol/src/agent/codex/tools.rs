@@ -35,7 +35,14 @@ pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
     };
     let server = item.server.as_deref().filter(|_| item.kind == "mcp_tool_call");
     let server = server.map(|server| servers.given(server).to_owned());
-    Some(ToolUse { tool_id: id.into(), tool_name: name.to_owned(), input, kind, server, parent_tool_id: None })
+    Some(ToolUse {
+        tool_id: id.into(),
+        tool_name: name.into(),
+        input: input.into(),
+        kind,
+        server: server.map(Into::into),
+        parent_tool_id: None,
+    })
 }
 
 fn web_kind(item: &Item) -> ToolKind {
@@ -77,7 +84,7 @@ pub(super) fn result(id: &str, item: &Item) -> ToolResult {
         _ => (String::new(), None),
     };
     let is_error = item.status.as_deref().map(|status| matches!(status, "failed" | "declined"));
-    ToolResult { tool_id: id.into(), output, is_error, content, parent_tool_id: None }
+    ToolResult { tool_id: id.into(), output: output.into(), is_error, content, parent_tool_id: None }
 }
 
 /// Standard output and error, mixed. What was said by nothing but the exit code is said in words.
@@ -122,7 +129,7 @@ pub(super) fn denial(call: &ToolUse, item: &Item) -> Option<PermissionDenial> {
     denied.then(|| PermissionDenial {
         tool_name: match &call.server {
             // As the rule names it that would have allowed it.
-            Some(server) => format!("mcp__{server}__{}", call.tool_name),
+            Some(server) => format!("mcp__{}__{}", server.as_str(), call.tool_name.as_str()).into(),
             None => call.tool_name.clone(),
         },
         tool_id: Some(call.tool_id.clone()),

@@ -43,12 +43,12 @@ impl Dialect for Live {
     fn tool(&self, call: &Call) -> Tool {
         let Some(name) = tool_name(&call.id) else {
             let name = if call.kind.is_empty() { "tool" } else { call.kind.as_str() };
-            return Tool { name: name.to_owned(), server: None, kind: kind_of(&call.kind), input: call.input() };
+            return Tool { name: name.to_owned(), server: None, kind: kind_of(&call.kind), input: call.input().into() };
         };
         let tool = tools::tool_use(&call.id, name, input(name, call), &self.servers.names);
         // Tools that it discovers have names of which nothing is known.
         let kind = if tool.kind == ToolKind::Unclassified { kind_of(&call.kind) } else { tool.kind };
-        Tool { name: tool.tool_name, server: tool.server, kind, input: tool.input }
+        Tool { name: tool.tool_name.into_string(), server: tool.server.map(Into::into), kind, input: tool.input }
     }
 
     /// A command that exits with an error is a success here, so nothing is said of one.

@@ -115,7 +115,7 @@ impl Headless {
             return;
         }
         let mut init = Init::new("gemini", session.into());
-        init.model = line.model.clone().map(Into::into);
+        init.model = line.model.as_deref().map(Into::into);
         actions.push(Action::Emit(Event::Init(Box::new(init))));
     }
 
@@ -124,7 +124,7 @@ impl Headless {
         let Some(expected) = self.expected_session.as_ref().filter(|expected| expected.as_str() != session) else {
             return false;
         };
-        let message = format!("asked to resume session {expected}, but {session} answers");
+        let message = format!("asked to resume session {}, but {session} answers", expected.as_str());
         actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, message.clone()).into()));
         let failure = Failure::new(ErrorCode::Protocol, message);
         actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
@@ -152,7 +152,7 @@ impl Headless {
     }
 
     fn delta(&self, text: String) -> Action {
-        Action::Emit(Event::Text(Delta { text, message_id: self.message_id(), parent_tool_id: None }))
+        Action::Emit(Event::Text(Delta { text: text.into(), message_id: self.message_id(), parent_tool_id: None }))
     }
 
     fn message_id(&self) -> MessageId {
@@ -189,9 +189,9 @@ impl Headless {
             && tools::is_denied(name, line)
         {
             self.denials.push(PermissionDenial {
-                tool_name: self.servers.names.rule(name),
+                tool_name: self.servers.names.rule(name).into(),
                 tool_id: Some((&*id).into()),
-                input: Some(input.clone()),
+                input: Some(input.clone().into()),
             });
         }
         let name = call.as_ref().map(|(name, _)| name.as_str());

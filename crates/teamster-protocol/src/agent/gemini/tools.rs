@@ -36,7 +36,14 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value, servers: &Names) -> T
         None if name.starts_with(MCP_PREFIX) => (name.to_owned(), None, ToolKind::Mcp),
         None => (name.to_owned(), None, kind(name)),
     };
-    ToolUse { tool_id: id.into(), tool_name, input, kind, server, parent_tool_id: None }
+    ToolUse {
+        tool_id: id.into(),
+        tool_name: tool_name.into(),
+        input: input.into(),
+        kind,
+        server: server.map(Into::into),
+        parent_tool_id: None,
+    }
 }
 
 /// Its outcome. What an MCP tool said of its failure stands in the error's message alone (`mcp_tool_error`). A command that
@@ -52,7 +59,7 @@ pub(super) fn tool_result(id: &str, name: Option<&str>, line: &mut Line<'_>) -> 
     let unknown = !failed && name == Some("run_shell_command");
     ToolResult {
         tool_id: id.into(),
-        output,
+        output: output.into(),
         is_error: (!unknown).then_some(failed),
         content: None,
         parent_tool_id: None,
@@ -89,7 +96,7 @@ pub(super) fn plan(name: &str, input: &Value) -> Option<Plan> {
     let text = |todo: &Value, field: &str| todo.get(field).and_then(Value::as_str).map(str::to_owned);
     let entries = todos.iter().filter_map(|todo| {
         let status = text(todo, "status")?;
-        Some(PlanEntry { content: text(todo, "description")?, status: PlanStatus::from(&*status) })
+        Some(PlanEntry { content: text(todo, "description")?.into(), status: PlanStatus::from(&*status) })
     });
     Some(Plan { entries: entries.collect() })
 }

@@ -72,10 +72,10 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) {
             launch.flag("--title", "Teamster");
         }
         Conversation::Resume(id) => {
-            launch.flag("--session", id);
+            launch.flag("--session", id.as_str());
         }
         Conversation::Fork(id) => {
-            launch.flag("--session", id).arg("--fork");
+            launch.flag("--session", id.as_str()).arg("--fork");
         }
         Conversation::Continue => {
             launch.flag("--title", "Teamster").arg("--continue");

@@ -117,11 +117,12 @@ impl Stream {
         let wrong = match &self.expected {
             _ if self.session.is_some() => Some(format!("session {id} answers amid another one")),
             Expected::This(asked) if asked.as_str() != id => {
-                Some(format!("asked to resume session {asked}, but {id} answers"))
+                Some(format!("asked to resume session {}, but {id} answers", asked.as_str()))
             }
-            Expected::OtherThan(asked) if asked.as_str() == id => {
-                Some(format!("asked for a new session with the history of {asked}, but {id} itself answers"))
-            }
+            Expected::OtherThan(asked) if asked.as_str() == id => Some({
+                let asked = asked.as_str();
+                format!("asked for a new session with the history of {asked}, but {id} itself answers")
+            }),
             _ => None,
         };
         if let Some(message) = wrong {
@@ -169,7 +170,7 @@ impl Stream {
             Some((message, told)) if *message == id => *told = true,
             message => *message = Some((id.clone(), true)),
         }
-        let delta = Delta { text: part.text.to_string(), message_id: id, parent_tool_id: None };
+        let delta = Delta { text: part.text.to_string().into(), message_id: id, parent_tool_id: None };
         actions.push(Action::Emit(event(delta)));
     }
 
@@ -279,7 +280,8 @@ impl Stream {
         self.interrupted = true;
         if let (None, Expected::This(id) | Expected::OtherThan(id)) = (&self.session, &self.expected) {
             let text = format!(
-                "nothing was heard of session {id}; OpenCode stays silent for ever about one of another directory"
+                "nothing was heard of session {}; OpenCode stays silent for ever about one of another directory",
+                id.as_str()
             );
             actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, text).into()));
         }

@@ -63,20 +63,27 @@ pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let output = output(&state);
     let denied = is_denied(&name, server.is_some(), &output);
     let denial = denied.then(|| PermissionDenial {
-        tool_name: servers.rule(&name),
+        tool_name: servers.rule(&name).into(),
         tool_id: Some(id.clone()),
-        input: Some(state.input.clone()),
+        input: Some(state.input.clone().into()),
     });
     let plan = (tool_name == "todowrite").then(|| plan(&state)).flatten();
     Call {
         result: ToolResult {
             tool_id: id.clone(),
             is_error: Some(invalid || failed(&state)),
-            output,
+            output: output.into(),
             content: state.attachments.as_deref().and_then(content),
             parent_tool_id: None,
         },
-        tool: ToolUse { tool_id: id, tool_name, input: state.input, kind, server, parent_tool_id: None },
+        tool: ToolUse {
+            tool_id: id,
+            tool_name: tool_name.into(),
+            input: state.input.into(),
+            kind,
+            server: server.map(Into::into),
+            parent_tool_id: None,
+        },
         denial,
         plan,
     }
@@ -104,7 +111,7 @@ fn plan(state: &ToolState) -> Option<Plan> {
     let todos = state.metadata.as_ref()?.get("todos")?.as_array()?;
     let entry = |todo: &Value| {
         Some(PlanEntry {
-            content: todo.get("content")?.as_str()?.to_owned(),
+            content: todo.get("content")?.as_str()?.into(),
             status: PlanStatus::from(todo.get("status")?.as_str()?),
         })
     };

@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use self::pattern::{Glob, Star};
 use self::subject::Subject;
-use super::{PermissionMode, Permissions, RequestError};
+use super::{Answer, PermissionMode, Permissions, RequestError};
+use crate::json::RawJson;
 
 /// The rules of a session, read and ready to answer.
 ///
@@ -54,6 +55,20 @@ pub enum Verdict {
         /// The rule that denies it.
         rule: String,
     },
+    /// Its input cannot be read, so that no rule can be applied to it. It is to be denied.
+    Unreadable,
+}
+
+impl Verdict {
+    /// Returns the answer that the verdict gives.
+    pub fn answer(self) -> Answer {
+        let message = match self {
+            Self::Allow => return Answer::Allow { input: None },
+            Self::Deny { rule } => format!("It is denied by the rule {rule}."),
+            Self::Unreadable => "Its input cannot be read.".to_owned(),
+        };
+        Answer::Deny { message: Some(message) }
+    }
 }
 
 /// Keys by which an agent asks for more than the call that it names.
@@ -85,6 +100,14 @@ impl ToolRules {
     pub fn read(permissions: &Permissions, cwd: Option<&Path>) -> Result<Self, RequestError> {
         let read = |rules: &[String]| rules.iter().map(|rule| Rule::read(rule)).collect::<Result<_, _>>();
         Ok(Self { allow: read(&permissions.allow)?, deny: read(&permissions.deny)?, cwd: cwd.map(Path::to_owned) })
+    }
+
+    /// Returns what the rules say of a call with this input, in this mode; `None` if they say nothing.
+    pub fn verdict_on(&self, mode: PermissionMode, tool: &str, input: &RawJson) -> Option<Verdict> {
+        match input.to_value() {
+            Ok(input) => self.verdict(mode, tool, &input),
+            Err(_) => Some(Verdict::Unreadable),
+        }
     }
 
     /// What they say of a call that the agent asks leave for, in this mode; `None` where nothing.

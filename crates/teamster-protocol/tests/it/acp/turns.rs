@@ -52,8 +52,8 @@ fn a_prompt_that_was_interrupted_before_it_was_sent_is_never_sent() {
 fn a_call_is_told_once_and_has_one_result_whatever_is_said_of_it_and_when() {
     let kinds = |played: &Played| {
         let kind = |event: &Event| match event {
-            Event::ToolUse(tool) => Some(format!("use {} {}", tool.tool_name, tool.input)),
-            Event::ToolResult(result) => Some(format!("result {:?} {}", result.is_error, result.output)),
+            Event::ToolUse(tool) => Some(format!("use {} {}", tool.tool_name.as_str(), tool.input.as_str())),
+            Event::ToolResult(result) => Some(format!("result {:?} {}", result.is_error, result.output.as_str())),
             _ => None,
         };
         played.events.iter().filter_map(kind).collect::<Vec<_>>()

@@ -78,7 +78,7 @@ fn take(talk: &mut Talk, step: &Step) {
                 "subtype": "success", "request_id": id, "response": {"cancelled": given_back}}}));
         }
         Step::Echo => {
-            if let Some(id) = talk.steering.first().map(ToString::to_string) {
+            if let Some(id) = talk.steering.first().map(|id| id.as_str().to_owned()) {
                 talk.line(&json!({"type": "user", "isReplay": true, "uuid": id, "message": {"content": "x"}}));
             }
         }

@@ -90,7 +90,7 @@ impl Reins<'_> {
         let overdue = self.desk.as_mut().map(|desk| desk.overdue(Instant::now())).unwrap_or_default();
         for request in overdue {
             let seconds = self.limits.answer.as_secs_f64();
-            let text = format!("nobody answered the request {request} within {seconds} s: it was denied");
+            let text = format!("nobody answered the request {} within {seconds} s: it was denied", request.as_str());
             self.story.say(Warning::new(WarningCode::Unanswered, text).with("requestId", request.as_str()).into());
             let answer = Answer::Deny { message: Some("Nobody answered in time.".to_owned()) };
             self.watchdog.activity(Instant::now());

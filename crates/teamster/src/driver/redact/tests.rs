@@ -119,8 +119,8 @@ fn warnings_errors_and_diagnostics_are_redacted_and_nothing_else() {
     let warning = Warning::new(WarningCode::Notice, "0123456789").with("line", "x 0123456789").with("n", 1);
     let failure = Failure::new(teamster_protocol::event::ErrorCode::Auth, "bad key 0123456789");
     let mut result = RunResult::default();
-    result.text = "0123456789".to_owned();
-    result.stderr = Some("0123456789".to_owned());
+    result.text = "0123456789".into();
+    result.stderr = Some("0123456789".into());
     let mut events = [
         warning.into(),
         Event::Error(Box::new(failure)),

@@ -32,8 +32,10 @@ impl Client {
             Conversation::Resume(id) if can.load_session => ("session/load", Some(id.clone())),
             Conversation::Fork(id) if sessions.fork.is_some() => ("session/fork", Some(id.clone())),
             Conversation::Resume(id) | Conversation::Fork(id) => {
-                let text =
-                    format!("the agent cannot go on with a session like this (asked for {id}): it does not offer to");
+                let text = format!(
+                    "the agent cannot go on with a session like this (asked for {}): it does not offer to",
+                    id.as_str()
+                );
                 return self.refuse(Failure::new(ErrorCode::InvalidRequest, text), actions);
             }
             Conversation::New | Conversation::Continue => ("session/new", None),
@@ -51,7 +53,7 @@ impl Client {
         let is_fork = matches!(self.wishes.conversation, Conversation::Fork(_));
         let (wire, id) = match (opened.session_id.clone(), old) {
             (Some(wire), Some(old)) if !is_fork && wire.trim() != old.as_str() => {
-                let message = format!("asked to resume session {old}, but {wire} answers");
+                let message = format!("asked to resume session {}, but {wire} answers", old.as_str());
                 actions.push(warning(WarningCode::SessionMismatch, message.clone()));
                 return self.refuse(Failure::new(ErrorCode::Protocol, message), actions);
             }

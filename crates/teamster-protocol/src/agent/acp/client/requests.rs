@@ -32,9 +32,9 @@ impl Client {
         let tool = self.calls.ask(tool_call, &*self.dialect, &mut events);
         emit(events, actions);
         let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
-        if let Some(Verdict::Deny { rule }) = self.rules.verdict(mode, &tool.name, &tool.input) {
-            let message = Some(format!("It is denied by the rule {rule}."));
-            return self.reply_with(&asked, &Answer::Deny { message }, actions);
+        let verdict = self.rules.verdict_on(mode, &tool.name, &tool.input);
+        if let Some(verdict) = verdict.filter(|verdict| *verdict != Verdict::Allow) {
+            return self.reply_with(&asked, &verdict.answer(), actions);
         }
         let kind = kind.unwrap_or_default();
         match dialog::by_mode(mode, &kind) {
@@ -55,7 +55,7 @@ impl Client {
                 actions.push(Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
                     request_id,
                     tool_id: Some(call.as_str().into()),
-                    tool_name: tool.name,
+                    tool_name: tool.name.into(),
                     input: tool.input,
                     options,
                 }))));

@@ -24,8 +24,8 @@ impl Client {
         if !turn.introduced {
             turn.introduced = true;
             let mut init = Init::new(self.dialect.agent(), session.id.clone());
-            init.model = self.settings.model().or(self.wishes.model.as_deref()).map(str::to_owned);
-            init.agent_version.clone_from(&self.agent.version);
+            init.model = self.settings.model().or(self.wishes.model.as_deref()).map(Into::into);
+            init.agent_version = self.agent.version.as_deref().map(Into::into);
             init.cwd = Some(self.wishes.cwd.clone());
             actions.push(Action::Emit(Event::Init(Box::new(init))));
         }

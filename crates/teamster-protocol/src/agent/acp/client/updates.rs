@@ -61,7 +61,7 @@ impl Client {
             "plan" => {
                 let entry = |entry: Entry| PlanEntry {
                     status: PlanStatus::from(entry.status.as_str()),
-                    content: entry.content,
+                    content: entry.content.into(),
                 };
                 let entries = update.entries.into_iter().map(entry).collect();
                 events.push(Event::Plan(Plan { entries }));

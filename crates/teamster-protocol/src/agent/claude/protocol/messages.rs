@@ -165,7 +165,7 @@ impl Stream {
         if text.is_empty() {
             return actions.push(Action::Alive);
         }
-        let delta = Delta { text: text.to_owned(), message_id: id, parent_tool_id: parent.map(ToolId::from) };
+        let delta = Delta { text: text.into(), message_id: id, parent_tool_id: parent.map(ToolId::from) };
         self.text_told |= voice == Voice::Text && parent.is_none();
         actions.push(Action::Emit(match voice {
             Voice::Text => Event::Text(delta),

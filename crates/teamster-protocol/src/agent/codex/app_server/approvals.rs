@@ -224,11 +224,11 @@ impl Asked {
                 request_id,
                 tool_id: tool_id.as_deref().map(ToolId::from),
                 tool_name: match tool {
-                    Tool::Own(name) => (*name).to_owned(),
+                    Tool::Own(name) => (*name).into(),
                     // As the rule names it that would allow it.
-                    Tool::Mcp { server, tool } => format!("mcp__{}__{tool}", names.given(server)),
+                    Tool::Mcp { server, tool } => format!("mcp__{}__{tool}", names.given(server)).into(),
                 },
-                input: input.clone(),
+                input: input.clone().into(),
                 options: options(self.can_last()),
             })),
             Words::Question(questions) => {
@@ -239,8 +239,7 @@ impl Asked {
 }
 
 fn options(can_last: bool) -> Vec<PermissionOption> {
-    let option =
-        |id: &str, name: &str, kind| PermissionOption { option_id: id.to_owned(), name: name.to_owned(), kind };
+    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
     if can_last {
         options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
@@ -252,12 +251,15 @@ fn options(can_last: bool) -> Vec<PermissionOption> {
 fn question(question: &Value) -> Option<QuestionItem> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let option = |option: &Value| {
-        Some(QuestionOption { label: text(option, "label")?, description: text(option, "description") })
+        Some(QuestionOption {
+            label: text(option, "label")?.into(),
+            description: text(option, "description").map(Into::into),
+        })
     };
     let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
     Some(QuestionItem {
-        id: text(question, "id")?,
-        text: text(question, "question")?,
+        id: text(question, "id")?.into(),
+        text: text(question, "question")?.into(),
         options: options.filter_map(option).collect(),
         multiple: None,
     })

@@ -58,18 +58,23 @@ impl Form {
 
     pub(super) fn questions(&self) -> Vec<QuestionItem> {
         if self.fields.is_empty() {
-            let option = |label: &str| QuestionOption { label: label.to_owned(), description: None };
+            let option = |label: &str| QuestionOption { label: label.into(), description: None };
             let options = vec![option(YES), option("Decline")];
-            return vec![QuestionItem { id: CONFIRM.to_owned(), text: self.message.clone(), options, multiple: None }];
+            return vec![QuestionItem {
+                id: CONFIRM.into(),
+                text: self.message.clone().into(),
+                options,
+                multiple: None,
+            }];
         }
         let item = |field: &Field| {
             let (labels, multiple) = field.shape.choices();
-            let option = |label: String| QuestionOption { label, description: None };
+            let option = |label: String| QuestionOption { label: label.into(), description: None };
             QuestionItem {
-                id: field.name.clone(),
+                id: field.name.clone().into(),
                 text: match &field.words {
-                    Some(words) => format!("{}\n{words}", self.message),
-                    None => self.message.clone(),
+                    Some(words) => format!("{}\n{words}", self.message).into(),
+                    None => self.message.clone().into(),
                 },
                 options: labels.into_iter().map(option).collect(),
                 multiple,

@@ -191,8 +191,8 @@ impl AppServer {
             self.tally.new_thread();
         }
         let mut init = Init::new("codex", answer.thread.id.as_str().into());
-        init.model = answer.model.or(answer.thread.model);
-        init.agent_version = answer.thread.cli_version;
+        init.model = answer.model.or(answer.thread.model).map(Into::into);
+        init.agent_version = answer.thread.cli_version.map(Into::into);
         init.cwd = answer.cwd.map(Into::into);
         self.link = Link::Open(Thread { id: answer.thread.id, init });
         self.begin(actions);

@@ -206,7 +206,8 @@ impl Turn {
             _ => PlanStatus::Pending,
         };
         let entries = line.plan.into_iter();
-        let entries = entries.map(|step| PlanEntry { status: status(&step.status), content: step.step }).collect();
+        let entries =
+            entries.map(|step| PlanEntry { status: status(&step.status), content: step.step.into() }).collect();
         let plan = Plan { entries };
         if self.plan.as_ref() == Some(&plan) {
             return actions.push(Action::Alive);
@@ -230,7 +231,7 @@ fn tell(voice: Voice, id: &str, text: String, actions: &mut Actions) {
     if text.is_empty() {
         return actions.push(Action::Alive);
     }
-    let delta = Delta { text, message_id: id.into(), parent_tool_id: None };
+    let delta = Delta { text: text.into(), message_id: id.into(), parent_tool_id: None };
     actions.push(Action::Emit(match voice {
         Voice::Text => Event::Text(delta),
         Voice::Thinking => Event::Thinking(delta),

@@ -64,25 +64,25 @@ impl Calls {
     }
 
     pub(super) fn session(&mut self, id: &SessionId) -> Action {
-        self.get(Purpose::Found, format!("/session/{id}"))
+        self.get(Purpose::Found, format!("/session/{}", id.as_str()))
     }
 
     pub(super) fn fork(&mut self, id: &SessionId) -> Action {
-        self.post(Purpose::Open, format!("/session/{id}/fork"), &json!({}))
+        self.post(Purpose::Open, format!("/session/{}/fork", id.as_str()), &json!({}))
     }
 
     pub(super) fn prompt(&mut self, session: &SessionId, body: &Value) -> Action {
-        self.post(Purpose::Prompt, format!("/session/{session}/prompt_async"), body)
+        self.post(Purpose::Prompt, format!("/session/{}/prompt_async", session.as_str()), body)
     }
 
     /// Says more within the turn; with the number by which the call is known.
     pub(super) fn steer(&mut self, session: &SessionId, body: &Value) -> (CallId, Action) {
-        let action = self.post(Purpose::Steer, format!("/session/{session}/prompt_async"), body);
+        let action = self.post(Purpose::Steer, format!("/session/{}/prompt_async", session.as_str()), body);
         (CallId(self.last), action)
     }
 
     pub(super) fn abort(&mut self, session: &SessionId) -> Action {
-        self.post(Purpose::Abort, format!("/session/{session}/abort"), &json!({}))
+        self.post(Purpose::Abort, format!("/session/{}/abort", session.as_str()), &json!({}))
     }
 
     pub(super) fn answer(&mut self, kind: &str, id: &str, body: &Value) -> Option<Action> {

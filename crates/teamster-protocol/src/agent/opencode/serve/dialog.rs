@@ -13,6 +13,7 @@ use crate::event::{
     Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
     RequestId, ToolId, Warning, WarningCode,
 };
+use crate::json::RawJson;
 use crate::protocol::Action;
 use crate::request::Answer;
 
@@ -52,7 +53,7 @@ impl Dialog {
         permission: Permission,
         tool_id: Option<ToolId>,
         tool_name: String,
-        input: Option<Value>,
+        input: Option<RawJson>,
     ) -> Action {
         let Permission { id, patterns, mut metadata, always, .. } = permission;
         if metadata.as_object().is_none_or(serde_json::Map::is_empty) {
@@ -61,11 +62,11 @@ impl Dialog {
         let request_id = RequestId::from(id.as_str());
         self.open.insert(id, Waiting::Permission);
         let options = options(!always.is_empty());
-        let input = input.unwrap_or(metadata);
+        let input = input.unwrap_or_else(|| metadata.into());
         Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
             request_id,
             tool_id,
-            tool_name,
+            tool_name: tool_name.into(),
             input,
             options,
         })))
@@ -157,8 +158,7 @@ fn declined(questions: &[String], why: &str) -> Value {
 }
 
 fn options(always: bool) -> Vec<PermissionOption> {
-    let option =
-        |id: &str, name: &str, kind| PermissionOption { option_id: id.to_owned(), name: name.to_owned(), kind };
+    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
     if always {
         options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
@@ -172,10 +172,13 @@ fn question(item: AskedItem) -> QuestionItem {
     let AskedItem { question, options, multiple } = item;
     let options = options.into_iter();
     QuestionItem {
-        id: question.clone(),
-        text: question,
+        id: question.clone().into(),
+        text: question.into(),
         options: options
-            .map(|option| QuestionOption { label: option.label, description: option.description })
+            .map(|option| QuestionOption {
+                label: option.label.into(),
+                description: option.description.map(Into::into),
+            })
             .collect(),
         multiple,
     }

@@ -216,13 +216,13 @@ impl Stream {
         // A call's id is the provider's: another message may have it too.
         let id = match self.tools.get(&*head.id) {
             Some(called) => called.id.clone(),
-            None if turn.ids.insert(call.tool.tool_id.to_string()) => call.tool.tool_id.clone(),
+            None if turn.ids.insert(call.tool.tool_id.as_str().to_owned()) => call.tool.tool_id.clone(),
             None => ToolId::from(&*head.id),
         };
         let is_pending = head.state.status == "pending";
         let name = match &call.tool.server {
-            Some(server) => format!("mcp__{server}__{}", call.tool.tool_name),
-            None => call.tool.tool_name.clone(),
+            Some(server) => format!("mcp__{}__{}", server.as_str(), call.tool.tool_name.as_str()),
+            None => call.tool.tool_name.clone().into_string(),
         };
         let input = (!is_pending).then(|| call.tool.input.clone());
         self.tools.insert(head.id.to_string(), Called { call: call_id.clone(), name, id: id.clone(), input });
@@ -266,7 +266,7 @@ impl Stream {
     fn todos(&self, change: TodoChange<'_>, actions: &mut Actions) {
         if self.is_ours(&change.session) && self.turn.is_some() {
             let entry = |todo: super::wire::Todo| PlanEntry {
-                content: todo.content,
+                content: todo.content.into(),
                 status: PlanStatus::from(todo.status.as_str()),
             };
             let entries = change.todos.into_iter().map(entry).collect();

@@ -116,7 +116,7 @@ impl Stream {
         let mut init = Init::new(NAME, SessionId::from(session.id));
         if matches!(self.conversation, Conversation::New) {
             // Of an older one it is the version that made it.
-            init.agent_version = session.version;
+            init.agent_version = session.version.map(Into::into);
         }
         init.cwd = session.directory.map(Into::into);
         self.init = Some(init);
@@ -183,7 +183,7 @@ impl Stream {
 }
 
 fn not_found(id: &SessionId) -> Failure {
-    let failure = Failure::new(ErrorCode::SessionNotFound, format!("Session not found: {id}"));
+    let failure = Failure::new(ErrorCode::SessionNotFound, format!("Session not found: {}", id.as_str()));
     Failure { retryable: Some(false), ..failure }
 }
 

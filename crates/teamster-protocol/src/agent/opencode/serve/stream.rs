@@ -16,6 +16,7 @@ use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::event::{ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, Warning, WarningCode};
+use crate::json::RawJson;
 use crate::protocol::{Action, CallId, Command, ExitReport, FromServer, Input, Outcome, Protocol};
 use crate::request::{Attachment, Conversation, OutputMode, Prompt, RequestError, RunRequest};
 use serde_json::Value;
@@ -63,7 +64,7 @@ pub(super) struct Called {
     pub(super) call: Option<String>,
     pub(super) name: String,
     pub(super) id: ToolId,
-    pub(super) input: Option<Value>,
+    pub(super) input: Option<RawJson>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -110,7 +110,7 @@ impl Voices {
         spoken.told += text.len();
         voice.told = true;
         let message_id = MessageId::from(spoken.message.as_str());
-        Some((spoken.event)(Delta { text: text.to_owned(), message_id, parent_tool_id: voice.parent.clone() }))
+        Some((spoken.event)(Delta { text: text.into(), message_id, parent_tool_id: voice.parent.clone() }))
     }
 
     /// What was said of this session's newest message is void: its connection broke, and the model is asked once more.

@@ -91,8 +91,8 @@ fn complete(asked: &mut Asked, turn: &Turn, names: &Names) {
         *tool_id = turn.mcp_call(names.given(server), tool).map(str::to_owned);
     }
     let Some((call, diffs)) = tool_id.as_deref().and_then(|id| turn.call_of(id)) else { return };
-    let (arguments, diff) = (call.input.clone(), diffs.concat());
-    if let Value::Object(arguments) = arguments {
+    let (arguments, diff) = (call.input.to_value(), diffs.concat());
+    if let Ok(Value::Object(arguments)) = arguments {
         for (name, value) in arguments {
             asked.add(&name, value);
         }

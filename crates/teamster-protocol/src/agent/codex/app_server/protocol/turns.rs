@@ -64,7 +64,7 @@ impl AppServer {
         let mut init = thread.init.clone();
         if let Some(model) = &self.model {
             put("model", model.as_str().into());
-            init.model = Some(model.clone());
+            init.model = Some(model.clone().into());
         }
         turn.stage = Stage::Asked;
         actions.push(Action::Emit(Event::Init(Box::new(init))));

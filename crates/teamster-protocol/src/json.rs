@@ -1,0 +1,163 @@
+//! JSON of an agent's that is passed on as it was written.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A JSON value exactly as the agent wrote it, on one line.
+///
+/// Numbers keep all their digits, and any depth of nesting is kept. A copy is cheap.
+///
+/// ```
+/// use teamster_protocol::json::RawJson;
+///
+/// let input: RawJson = serde_json::from_str(r#"{"id": 123456789012345678901234567890, "far": 1e400}"#)?;
+/// assert_eq!(input.as_str(), r#"{"id":123456789012345678901234567890,"far":1e400}"#);
+/// assert!(input.to_value().is_err()); // 1e400 is no number that Rust has
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct RawJson(Arc<RawValue>);
+
+impl RawJson {
+    /// Returns the JSON text. It contains no line break.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Parses the value.
+    ///
+    /// # Errors
+    /// A value that Rust types cannot hold without a loss, or that is nested too deeply, is an error.
+    pub fn to_value(&self) -> serde_json::Result<Value> {
+        self.read()
+    }
+
+    /// Parses the value as a type.
+    ///
+    /// # Errors
+    /// The value has another form, or is nested too deeply.
+    pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(self.as_str())
+    }
+
+    /// Keeps a value, without its insignificant white space.
+    pub fn from_raw(raw: &RawValue) -> Self {
+        Self::compact(raw.get()).unwrap_or_else(|| Self(Arc::from(raw.to_owned())))
+    }
+
+    /// Drops the white space between tokens; `None` if there is none.
+    fn compact(text: &str) -> Option<Self> {
+        let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        if !text.bytes().any(is_space) {
+            return None;
+        }
+        let (mut in_string, mut escaped) = (false, false);
+        let mut out = String::with_capacity(text.len());
+        for character in text.chars() {
+            if in_string {
+                in_string = escaped || character != '"';
+                escaped = !escaped && character == '\\';
+            } else if character == '"' {
+                in_string = true;
+            } else if u8::try_from(character).is_ok_and(is_space) {
+                continue;
+            }
+            out.push(character);
+        }
+        RawValue::from_string(out).ok().map(|raw| Self(Arc::from(raw)))
+    }
+}
+
+impl Default for RawJson {
+    /// `null`.
+    fn default() -> Self {
+        Self(Arc::from(RawValue::NULL.to_owned()))
+    }
+}
+
+impl From<&Value> for RawJson {
+    fn from(value: &Value) -> Self {
+        // A `Value` has string keys and finite numbers alone, so that it can be written.
+        serde_json::value::to_raw_value(value).map_or_else(|_| Self::default(), |raw| Self(Arc::from(raw)))
+    }
+}
+
+impl From<Value> for RawJson {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    /// Needs a deserializer of `serde_json`, and none that buffers (an internally tagged or flattened type).
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)
+            .map_err(|error| D::Error::custom(format_args!("raw JSON: {error}")))?;
+        Ok(Self::from_raw(&raw))
+    }
+}
+
+impl PartialEq for RawJson {
+    /// Whether the texts are the same.
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl PartialEq<Value> for RawJson {
+    fn eq(&self, other: &Value) -> bool {
+        self.to_value().is_ok_and(|value| value == *other)
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for RawJson {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RawJson".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        true.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_between_tokens_is_dropped_and_strings_stay_as_they_were() {
+        let text = "{ \"a b\\\\\" :\n [ 1 , \"x\\\" y\\n\" ]\r\n}";
+        let raw: RawJson = serde_json::from_str(text).unwrap();
+        assert_eq!(raw.as_str(), "{\"a b\\\\\":[1,\"x\\\" y\\n\"]}");
+    }
+
+    #[test]
+    fn nesting_of_any_depth_is_kept_and_parsing_it_is_an_error() {
+        let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        let raw: RawJson = serde_json::from_str(&text).unwrap();
+        assert_eq!(raw.as_str(), text);
+        assert!(raw.to_value().is_err());
+    }
+}
