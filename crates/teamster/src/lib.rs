@@ -38,6 +38,7 @@
 //! (`teamster-process`).
 
 mod adapters;
+mod command;
 mod driver;
 mod gate;
 mod inspect;
@@ -48,8 +49,10 @@ mod runtime;
 mod session;
 #[cfg(feature = "tools")]
 pub mod tools;
+mod turns;
 
 pub use adapters::{EventStream, Only, WholeMessages};
+pub use command::{Applied, CommandError};
 pub use driver::pool::Spares;
 pub use inspect::{Inspection, VersionStatus};
 pub use query::{Backend, QueryResult};

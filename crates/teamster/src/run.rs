@@ -5,12 +5,14 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 use teamster_protocol::event::{Event, RunResult};
+use teamster_protocol::request::Prompt;
 use teamster_protocol::transcript::{Cause, End, Transcript};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::driver::outbox::{Backlog, Estate};
+use crate::turns::{Content, TurnOrder, Waiting};
 
 /// Events that wait between the driver and the consumer before the driver's own queue begins.
 const CHANNEL_EVENTS: usize = 256;
@@ -26,6 +28,7 @@ pub struct Run {
     /// What the driver left when it ended.
     rest: Option<Backlog>,
     done: bool,
+    turn_id: Option<String>,
 }
 
 /// The reins of a run, to be held elsewhere than its stream.
@@ -33,6 +36,8 @@ pub struct Run {
 pub struct Control {
     interrupt: CancellationToken,
     abort: CancellationToken,
+    /// Where this is a turn of a session: what it needs to begin, while it waits.
+    waiting: Option<Waiting>,
 }
 
 /// The driver's end of a run.
@@ -63,13 +68,26 @@ impl Run {
     }
 
     /// A turn of a session, which is aborted when the session is.
-    pub(crate) fn of_session(aborted: &CancellationToken) -> (Self, Outlet) {
-        Self::with_abort(aborted.child_token())
+    pub(crate) fn of_session(aborted: &CancellationToken, id: Option<String>) -> (Self, Outlet) {
+        let (mut run, outlet) = Self::with_abort(aborted.child_token());
+        run.turn_id = id;
+        (run, outlet)
+    }
+
+    /// A turn of a session that waits until it can begin.
+    pub(crate) fn waiting(
+        aborted: &CancellationToken,
+        prompt: Prompt,
+        place: OwnedSemaphorePermit,
+    ) -> (Self, TurnOrder) {
+        let (mut run, outlet) = Self::of_session(aborted, prompt.id.clone());
+        let order = TurnOrder::new(Content { prompt, outlet, place }, &mut run.control);
+        (run, order)
     }
 
     fn with_abort(abort: CancellationToken) -> (Self, Outlet) {
         let (sender, events) = mpsc::channel(CHANNEL_EVENTS);
-        let control = Control { interrupt: CancellationToken::new(), abort };
+        let control = Control { interrupt: CancellationToken::new(), abort, waiting: None };
         let estate = Estate::default();
         let outlet = Outlet {
             events: sender,
@@ -77,7 +95,7 @@ impl Run {
             interrupted: control.interrupt.clone(),
             aborted: control.abort.clone(),
         };
-        (Self { events, control, estate, rest: None, done: false }, outlet)
+        (Self { events, control, estate, rest: None, done: false, turn_id: None }, outlet)
     }
 
     /// The next event; `None` after [`Event::Done`].
@@ -85,6 +103,12 @@ impl Run {
     /// Can be dropped and called again at any time.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.poll(context)).await
+    }
+
+    /// The turn's name: the [id of its prompt](teamster_protocol::request::Prompt::id), if it has one, or `own-1`, `own-2` and
+    /// so on where the agent began the turn by itself.
+    pub fn turn_id(&self) -> Option<&str> {
+        self.turn_id.as_deref()
     }
 
     /// The reins.
@@ -135,14 +159,27 @@ impl Drop for Run {
 }
 
 impl Control {
-    /// Asks the agent to stop. What does not stop within the grace period is ended.
+    /// Asks the agent to stop. What does not stop within the grace period is ended. A turn that waits ends at once.
     pub fn interrupt(&self) {
         self.interrupt.cancel();
+        self.cancel();
     }
 
     /// Ends the run at once: SIGTERM to the process tree, SIGKILL after the grace period.
     pub fn abort(&self) {
         self.abort.cancel();
+        self.cancel();
+    }
+
+    /// Ends a turn that waits.
+    fn cancel(&self) {
+        if let Some(waiting) = &self.waiting {
+            waiting.cancel();
+        }
+    }
+
+    pub(crate) fn cancel_with(&mut self, waiting: Waiting) {
+        self.waiting = Some(waiting);
     }
 }
 

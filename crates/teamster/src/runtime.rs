@@ -31,6 +31,7 @@ use crate::gate::Gate;
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
 use crate::session::{ORDERS, Opening, Session, TURNS};
+use crate::turns::Turns;
 
 /// The largest attachment: what a vendor takes in one request.
 const MAX_ATTACHMENT_BYTES: u64 = 32 << 20;
@@ -227,13 +228,34 @@ impl Runtime {
         let (told, id) = watch::channel(None);
         let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
         let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
-        let desk = Desk::new(ordered, handler, rules, frame);
+        let turns = Turns::default();
+        let desk = Desk::new(ordered, handler, rules, frame, turns.clone());
         let (gate, aborted) = (self.gate.clone(), abort.clone());
         let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
-        let job = SessionJob { agent, host, gate, desk, spawns, warnings, told, aborted, own: begun, pool, tasks };
-        let driver = Some(self.drivers.spawn(driver::session::drive(job)));
+        let (own_count, listed, ended) = (0, turns.clone(), CancellationToken::new());
+        let job = SessionJob {
+            agent,
+            host,
+            gate,
+            desk,
+            spawns,
+            warnings,
+            told,
+            aborted,
+            own: begun,
+            own_count,
+            turns: listed,
+            pool,
+            tasks,
+        };
+        let end = ended.clone().drop_guard();
+        self.drivers.spawn(async move {
+            driver::session::drive(job).await;
+            drop(end);
+        });
         let places = Arc::new(Semaphore::new(TURNS));
-        Ok(Session { orders, places, id, abort, driver, own: Mutex::new(own), cwd })
+        let closing = AtomicBool::new(false);
+        Ok(Session { orders, places, id, abort, ended, closing, turns, own: Mutex::new(own), cwd })
     }
 
     /// What a run or a session of this request gets from us, and what is to be said of it. The request is made precise.

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster_protocol::event::{Event, RequestId, SessionId};
 use teamster_protocol::request::{
     self, Answer, BackgroundTasks, Mode, PermissionMode, Prompt, RequestError, RunRequest,
 };
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::desk::{Now, Order, TurnOrder};
+use crate::driver::desk::{Now, Order};
 use crate::run::Run;
 use crate::runtime::read_attachment;
+use crate::turns::{TurnOrder, Turns};
 
 /// Turns that wait for their beginning.
 pub(crate) const TURNS: usize = 256;
@@ -36,7 +37,11 @@ pub struct Session {
     pub(crate) places: Arc<Semaphore>,
     pub(crate) id: watch::Receiver<Option<SessionId>>,
     pub(crate) abort: CancellationToken,
-    pub(crate) driver: Option<JoinHandle<()>>,
+    /// Cancelled when the driver has ended.
+    pub(crate) ended: CancellationToken,
+    /// No more turns are taken.
+    pub(crate) closing: AtomicBool,
+    pub(crate) turns: Turns,
     /// Turns that the agent has begun by itself.
     pub(crate) own: Mutex<mpsc::Receiver<Run>>,
     /// Where relative paths of attachments count from.
@@ -147,6 +152,7 @@ impl Session {
     /// When the prompt or an attachment is wrong, or the session takes no more.
     pub fn send(&self, prompt: impl Into<Prompt>) -> Result<Run, SendError> {
         let (run, turn) = self.turn(prompt.into())?;
+        self.turns.push(&turn);
         self.order(Order::Turn(turn)).map(|()| run)
     }
 
@@ -209,23 +215,43 @@ impl Session {
         self.id.borrow().clone()
     }
 
-    /// Ends the session when every turn that was sent has ended, and waits until nothing of it is left.
-    pub async fn close(mut self) {
+    /// Interrupts the running turn, or else the one that would run next. The turn ends as aborted, and the session goes on.
+    /// Returns false if no turn runs or waits.
+    pub fn interrupt(&self) -> bool {
+        self.turns.interrupt()
+    }
+
+    /// Interrupts the turn with this [id](Prompt::id). A turn that waits ends at once, and is never said to the model. Returns
+    /// false if no turn with this id runs or waits.
+    pub fn interrupt_turn(&self, id: &str) -> bool {
+        self.turns.interrupt_named(id)
+    }
+
+    /// Ends the session when every turn that was sent has ended, and waits until no process of it is left. No more turns are
+    /// taken from now on; requests of the agent can still be answered. It can be called more than once, and by several tasks
+    /// at a time; each call returns when the session has ended.
+    pub async fn close(&self) {
+        self.begin_close().await;
+        self.ended.cancelled().await;
+    }
+
+    /// Takes no more turns: the session ends by itself when those that were sent have ended.
+    pub(crate) async fn begin_close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
         // If it has ended, there is nothing to close.
         _ = self.orders.send(Order::Close).await;
-        if let Some(driver) = self.driver.take() {
-            _ = driver.await;
-        }
     }
 
     fn turn(&self, mut prompt: Prompt) -> Result<(Run, TurnOrder), SendError> {
+        if self.closing.load(Ordering::Relaxed) {
+            return Err(SendError::Ended);
+        }
         prompt.validate()?;
         for attachment in &mut prompt.attachments {
             read_attachment(attachment, &self.cwd)?;
         }
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| SendError::Busy)?;
-        let (run, outlet) = Run::of_session(&self.abort);
-        Ok((run, TurnOrder { prompt, outlet, place }))
+        Ok(Run::waiting(&self.abort, prompt, place))
     }
 
     fn order(&self, order: Order) -> Result<(), SendError> {

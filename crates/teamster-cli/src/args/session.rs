@@ -50,6 +50,7 @@ Commands, one a line; each may have an \"id\":
   {\"type\":\"send\",\"text\":\"...\",\"attachments\":[{\"path\":\"a.png\"}],\"id\":\"1\"}
   {\"type\":\"send\",\"text\":\"...\",\"now\":true}
   {\"type\":\"interrupt\"}
+  {\"type\":\"interrupt\",\"turnId\":\"1\"}
   {\"type\":\"answer\",\"requestId\":\"...\",\"decision\":\"allow|allow_always|deny\"}
   {\"type\":\"answer\",\"requestId\":\"...\",\"choices\":{\"question id\":[\"label\"]}}
   {\"type\":\"set_model\",\"model\":\"...\"}

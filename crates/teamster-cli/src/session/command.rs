@@ -110,7 +110,7 @@ mod tests {
         None id is not a string
         None send: data is not base64: Invalid symbol 63, offset 0.
         None set_permission_mode: unknown variant `all`, expected one of `read-only`, `ask`, `edit`, `full`
-        None interrupt: unknown field `now`, expected `id`
+        None interrupt: unknown field `now`, expected `turnId` or `id`
         "#);
     }
 

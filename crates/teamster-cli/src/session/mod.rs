@@ -19,8 +19,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use teamster::event::RequestId;
-use teamster::request::{Answer, BackgroundTasks, Limits, Prompt, SessionCommand};
-use teamster::{AnswerError, Event, Runtime, SendError, Sent, Session};
+use teamster::request::{BackgroundTasks, Decision, Limits, SessionCommand};
+use teamster::{Applied, CommandError, Event, Runtime, SendError, Session};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -134,16 +134,15 @@ enum Listening {
 struct Answering<'a> {
     /// The command, if it was one.
     origin: Option<Origin>,
-    answer: Pin<Box<dyn Future<Output = Result<(), AnswerError>> + Send + 'a>>,
+    answer: Pin<Box<dyn Future<Output = Result<Applied, CommandError>> + Send + 'a>>,
 }
 
 struct Conversation<'a> {
     session: &'a Session,
     turns: Turns,
     steering: Steering<'a>,
-    /// Whether the agent may begin turns by itself, and how many it has begun.
+    /// Whether the agent may begin turns by itself.
     has_own_turns: bool,
-    own_turns: u64,
     /// Lines for the writer.
     lines: VecDeque<String>,
     /// What the running turn asks, and nobody has answered.
@@ -163,7 +162,6 @@ impl<'a> Conversation<'a> {
             turns: Turns::default(),
             steering: Steering::default(),
             has_own_turns,
-            own_turns: 0,
             lines: VecDeque::new(),
             asked: Vec::new(),
             answering: None,
@@ -195,7 +193,7 @@ impl<'a> Conversation<'a> {
                 news = heard(&mut self.turns, &mut self.steering, self.session, self.has_own_turns), if self.lines.is_empty() => {
                     self.hear(news);
                 }
-                line = commands.recv(), if hears => self.line(line),
+                line = commands.recv(), if hears => self.line(line).await,
                 answered = answered(&mut self.answering) => self.answered(answered),
                 () = begin::at(give_up) => return End::GivenUp,
                 signal = signals.next() => {
@@ -223,22 +221,17 @@ impl<'a> Conversation<'a> {
     fn hear(&mut self, heard: Heard) {
         match heard {
             Heard::Event(event) => self.event(event.as_ref()),
-            Heard::Sent(origin, Ok(Sent::Joined)) => {
+            Heard::Cancelled(turn, event) => self.lines.push_back(output::event(&event, turn.as_deref())),
+            Heard::Sent(origin, Ok(Applied::Joined)) => {
                 let turn = self.turns.running().and_then(|turn| turn.id.as_deref());
                 self.lines.push_back(output::joined(&origin, turn));
             }
-            Heard::Sent(Origin { id, .. }, Ok(Sent::Turn(run))) => {
-                self.turns.push_first(Turn { id, run: *run, is_sent: true });
-            }
+            Heard::Sent(_, Ok(Applied::Turn(run))) => self.turns.push_first(Turn::new(*run, true)),
             Heard::Sent(origin, Ok(_)) => {
                 self.lines.push_back(output::refusal(&origin.refuse("nobody knows what became of it")));
             }
-            Heard::Sent(origin, Err(error)) => self.lines.push_back(output::refusal(&not_sent(origin, &error))),
-            Heard::Own(Some(run)) => {
-                self.own_turns += 1;
-                let id = Some(format!("{OWN}{}", self.own_turns));
-                self.turns.push_first(Turn { id, run, is_sent: false });
-            }
+            Heard::Sent(origin, Err(error)) => self.lines.push_back(output::refusal(&refused(origin, &error))),
+            Heard::Own(Some(run)) => self.turns.push_first(Turn::new(run, false)),
             Heard::Own(None) => self.has_own_turns = false,
         }
     }
@@ -267,7 +260,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// The program says something, or will not say anything any more.
-    fn line(&mut self, line: Option<Line>) {
+    async fn line(&mut self, line: Option<Line>) {
         let Some(Line { number, content }) = line else {
             self.listening = Listening::No;
             return;
@@ -276,7 +269,8 @@ impl<'a> Conversation<'a> {
         let followed = match content {
             Content::Bytes(bytes) => match command::read(number, &bytes) {
                 None => Ok(()),
-                Some(read) => read.and_then(|(origin, command)| self.follow(origin, command)),
+                Some(Ok((origin, command))) => self.follow(origin, command).await,
+                Some(Err(refusal)) => Err(refusal),
             },
             Content::TooLong(length) => Err(nameless.refuse(format!(
                 "it has {length} bytes, more than the {} that a line may have",
@@ -292,65 +286,65 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn follow(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Refusal> {
+    async fn follow(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Refusal> {
         match command {
             SessionCommand::Send { .. } if self.listening == Listening::ToAnswers => {
                 Err(origin.refuse("the session was closed: no more turns are taken"))
             }
-            SessionCommand::Send { id: Some(id), .. } if self.has_own_turns && id.starts_with(OWN) => {
+            SessionCommand::Send { id: Some(ref id), .. } if self.has_own_turns && id.starts_with(OWN) => {
                 Err(origin
                     .refuse(format!("ids that begin with {OWN} are those of turns that the agent begins by itself")))
             }
-            SessionCommand::Send { text, attachments, now, id } => {
-                let mut prompt = Prompt::from(text);
-                prompt.attachments = attachments;
-                if now {
-                    self.steering.push(origin, self.session.send_now(prompt));
-                    return Ok(());
-                }
-                let run = self.session.send(prompt).map_err(|error| not_sent(origin, &error))?;
-                self.turns.push(Turn { id, run, is_sent: true });
+            SessionCommand::Send { now: true, .. } => {
+                self.steering.push(origin, self.session.apply(command));
                 Ok(())
             }
-            SessionCommand::Interrupt { .. } => match self.turns.running() {
+            // The one whose events are being written, though it may have ended meanwhile.
+            SessionCommand::Interrupt { turn_id: None, .. } => match self.turns.running() {
                 Some(turn) => {
                     turn.run.control().interrupt();
                     Ok(())
                 }
                 None => Err(origin.refuse("no turn is running")),
             },
-            SessionCommand::Answer { request_id, decision, choices, message, input, .. } => {
-                match Answer::of_parts(decision, choices, message, input) {
-                    Ok(answer) => {
-                        self.answer(Some(origin), request_id, answer);
-                        Ok(())
-                    }
-                    Err(error) => Err(origin.refuse(error.to_string())),
-                }
+            SessionCommand::Interrupt { turn_id: Some(ref id), .. } => {
+                self.turns.note_interrupt(id);
+                self.apply(origin, command).await
             }
-            SessionCommand::SetModel { model, .. } => {
-                self.session.set_model(model).map_err(|error| not_sent(origin, &error))
-            }
-            SessionCommand::SetPermissionMode { mode, .. } => {
-                self.session.set_permission_mode(mode).map_err(|error| not_sent(origin, &error))
+            SessionCommand::Answer { ref request_id, .. } => {
+                let request = request_id.clone();
+                self.answer(Some(origin), &request, command);
+                Ok(())
             }
             SessionCommand::Close { .. } => {
                 self.listening = Listening::ToAnswers;
-                Ok(())
+                self.apply(origin, command).await
             }
-            _ => Err(origin.refuse("the command is not known")),
+            command => self.apply(origin, command).await,
         }
     }
 
-    fn answer(&mut self, origin: Option<Origin>, request: RequestId, answer: Answer) {
-        self.asked.retain(|asked| *asked != request);
-        self.answering = Some(Answering { origin, answer: Box::pin(self.session.answer(request, answer)) });
+    /// Applies a command that does not wait.
+    async fn apply(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Refusal> {
+        match self.session.apply(command).await {
+            Ok(Applied::Turn(run)) => {
+                self.turns.push(Turn::new(*run, true));
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(refused(origin, &error)),
+        }
     }
 
-    fn answered(&mut self, (origin, outcome): (Option<Origin>, Result<(), AnswerError>)) {
+    fn answer(&mut self, origin: Option<Origin>, request: &RequestId, command: SessionCommand) {
+        self.asked.retain(|asked| asked != request);
+        self.answering = Some(Answering { origin, answer: Box::pin(self.session.apply(command)) });
+    }
+
+    fn answered(&mut self, (origin, outcome): (Option<Origin>, Result<Applied, CommandError>)) {
         // Of what was denied for nobody, some may have been over already.
         if let (Some(origin), Err(error)) = (origin, outcome) {
-            self.lines.push_back(output::refusal(&origin.refuse(error.to_string())));
+            self.lines.push_back(output::refusal(&refused(origin, &error)));
         }
     }
 
@@ -361,13 +355,16 @@ impl<'a> Conversation<'a> {
             && let Some(request) = self.asked.pop()
         {
             let message = Some("Nobody is there any more who could answer.".to_owned());
-            self.answer(None, request, Answer::Deny { message });
+            let (request_id, decision) = (request.clone(), Some(Decision::Deny));
+            let denial = SessionCommand::Answer { request_id, decision, choices: None, message, input: None, id: None };
+            self.answer(None, &request, denial);
         }
     }
 }
 
-fn not_sent(origin: Origin, error: &SendError) -> Refusal {
-    Refusal { passes: matches!(error, SendError::Busy), ..origin.refuse(error.to_string()) }
+fn refused(origin: Origin, error: &CommandError) -> Refusal {
+    let passes = matches!(error, CommandError::Send(SendError::Busy));
+    Refusal { passes, ..origin.refuse(error.to_string()) }
 }
 
 /// Waits until nobody reads any more. Can be dropped and called again at any time.
@@ -379,7 +376,7 @@ async fn gone(reader: &mut oneshot::Receiver<Gone>) {
 }
 
 /// How the answer fared that is on its way. Can be dropped and called again at any time.
-async fn answered(answering: &mut Option<Answering<'_>>) -> (Option<Origin>, Result<(), AnswerError>) {
+async fn answered(answering: &mut Option<Answering<'_>>) -> (Option<Origin>, Result<Applied, CommandError>) {
     let Some(Answering { answer, .. }) = answering else { return pending().await };
     let outcome = answer.await;
     (answering.take().and_then(|answering| answering.origin), outcome)

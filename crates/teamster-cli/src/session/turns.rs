@@ -8,7 +8,8 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use teamster::{Event, Run, SendError, Sent, Session};
+use teamster::event::ErrorCode;
+use teamster::{Applied, CommandError, Event, Run, Session};
 
 use super::command::Origin;
 
@@ -19,8 +20,10 @@ pub(super) const OWN: &str = "own-";
 pub(super) enum Heard {
     /// The running turn says something; `None` if it ended without a word.
     Event(Option<Event>),
+    /// A turn that was cancelled while it waited, by its name, says this.
+    Cancelled(Option<String>, Event),
     /// It is known what became of words that were to be heard at once.
-    Sent(Origin, Result<Sent, SendError>),
+    Sent(Origin, Result<Applied, CommandError>),
     /// The agent begins a turn by itself; `None` if it will not.
     Own(Option<Run>),
 }
@@ -32,6 +35,51 @@ pub(super) struct Turn {
     pub(super) run: Run,
     /// Whether it was sent.
     pub(super) is_sent: bool,
+    /// The first event, where it was looked at before its time.
+    first: Option<Event>,
+    aside: Aside,
+}
+
+/// Whether a turn ends beside the one that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aside {
+    No,
+    /// It was interrupted: if it says first that it was aborted, it has never run.
+    Maybe,
+    /// It was cancelled while it waited.
+    Yes,
+}
+
+impl Turn {
+    pub(super) fn new(run: Run, is_sent: bool) -> Self {
+        Self { id: run.turn_id().map(str::to_owned), run, is_sent, first: None, aside: Aside::No }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        match self.first.take() {
+            Some(event) => Poll::Ready(Some(event)),
+            None => pin!(self.run.next()).poll(context),
+        }
+    }
+
+    /// What it says beside the turn that runs.
+    fn poll_aside(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        while self.aside != Aside::No {
+            match pin!(self.run.next()).poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(event)) if self.aside == Aside::Yes || is_aborted(&event) => {
+                    self.aside = Aside::Yes;
+                    return Poll::Ready(event);
+                }
+                Poll::Ready(first) => (self.first, self.aside) = (first, Aside::No),
+            }
+        }
+        Poll::Pending
+    }
+}
+
+fn is_aborted(event: &Event) -> bool {
+    matches!(event, Event::Error(failure) if failure.code == ErrorCode::Aborted)
 }
 
 /// Those that have not ended.
@@ -69,17 +117,45 @@ impl Turns {
         self.speaking = None;
     }
 
-    /// The next event of the one that runs; `None` if it ended without a word. Can be dropped and called again at any time.
-    pub(super) async fn next(&mut self) -> Option<Event> {
-        poll_fn(|context| self.poll(context)).await
+    /// Notes that the turn of this name is interrupted.
+    pub(super) fn note_interrupt(&mut self, id: &str) {
+        for turn in self.waiting.iter_mut().filter(|turn| turn.id.as_deref() == Some(id)) {
+            if turn.first.is_none() && turn.aside == Aside::No {
+                turn.aside = Aside::Maybe;
+            }
+        }
+    }
+
+    /// What a turn says that was cancelled while it waited.
+    fn poll_cancelled(&mut self, context: &mut Context<'_>) -> Poll<Heard> {
+        for at in 0..self.waiting.len() {
+            let Some(turn) = self.waiting.get_mut(at) else { continue };
+            if let Poll::Ready(event) = turn.poll_aside(context) {
+                let id = turn.id.clone();
+                if matches!(event, Event::Done(_)) {
+                    self.waiting.remove(at);
+                }
+                return Poll::Ready(Heard::Cancelled(id, event));
+            }
+        }
+        Poll::Pending
+    }
+
+    /// The next event of the one that runs, or of one that was cancelled. Can be dropped and called again at any time.
+    async fn next(&mut self) -> Heard {
+        poll_fn(|context| match self.poll_cancelled(context) {
+            Poll::Pending => self.poll(context).map(Heard::Event),
+            cancelled => cancelled,
+        })
+        .await
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
         if let Some(turn) = &mut self.speaking {
-            return pin!(turn.run.next()).poll(context);
+            return turn.poll(context);
         }
-        let mut waiting = self.waiting.iter_mut().enumerate();
-        let said = waiting.find_map(|(at, turn)| match pin!(turn.run.next()).poll(context) {
+        let mut waiting = self.waiting.iter_mut().enumerate().filter(|(_, turn)| turn.aside == Aside::No);
+        let said = waiting.find_map(|(at, turn)| match turn.poll(context) {
             Poll::Ready(event) => Some((at, event)),
             Poll::Pending => None,
         });
@@ -96,8 +172,8 @@ struct Sending<'a> {
 }
 
 enum Becoming<'a> {
-    Unknown(Pin<Box<dyn Future<Output = Result<Sent, SendError>> + Send + 'a>>),
-    Known(Result<Sent, SendError>),
+    Unknown(Pin<Box<dyn Future<Output = Result<Applied, CommandError>> + Send + 'a>>),
+    Known(Result<Applied, CommandError>),
 }
 
 impl Becoming<'_> {
@@ -122,7 +198,11 @@ impl<'a> Steering<'a> {
     }
 
     /// Sends it now, before anything else is done.
-    pub(super) fn push(&mut self, origin: Origin, sent: impl Future<Output = Result<Sent, SendError>> + Send + 'a) {
+    pub(super) fn push(
+        &mut self,
+        origin: Origin,
+        sent: impl Future<Output = Result<Applied, CommandError>> + Send + 'a,
+    ) {
         // Not polled for its outcome, which is taken in order with events.
         let mut sent = Becoming::Unknown(Box::pin(sent));
         sent.poll(&mut Context::from_waker(Waker::noop()));
@@ -137,14 +217,14 @@ impl<'a> Steering<'a> {
             sending.sent.poll(&mut context);
         }
         // Behind one that is a turn they have joined that turn.
-        let is_turn = |sending: &Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Sent::Turn(_))));
+        let is_turn = |sending: &Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Applied::Turn(_))));
         let end = self.0.iter().position(is_turn).unwrap_or(self.0.len());
-        let is_joined = |sending: &mut Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Sent::Joined)));
+        let is_joined = |sending: &mut Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Applied::Joined)));
         self.0.extract_if(..end, is_joined).map(|sending| sending.origin).collect()
     }
 
     /// What became of one. Can be dropped and called again at any time.
-    pub(super) async fn next(&mut self) -> (Origin, Result<Sent, SendError>) {
+    pub(super) async fn next(&mut self) -> (Origin, Result<Applied, CommandError>) {
         poll_fn(|context| match self.0.extract_if(.., |sending| sending.sent.poll(context)).next() {
             Some(Sending { origin, sent: Becoming::Known(outcome) }) => Poll::Ready((origin, outcome)),
             _ => Poll::Pending,
@@ -164,7 +244,7 @@ pub(super) async fn heard(
     tokio::task::unconstrained(async {
         tokio::select! {
             biased;
-            event = turns.next() => Heard::Event(event),
+            heard = turns.next() => heard,
             (origin, sent) = steering.next() => Heard::Sent(origin, sent),
             run = session.own_turn(), if has_own_turns => Heard::Own(run),
         }

@@ -469,3 +469,33 @@ fn the_examples_hold_a_conversation() {
         assert!(std::fs::read_to_string(short).unwrap().lines().count() <= 40, "{file}");
     }
 }
+
+#[test]
+fn a_turn_that_waits_is_interrupted_by_its_name_and_ends_before_the_one_that_runs() {
+    let script =
+        "read -r prompt; sed '$d' \"$STREAM\"; while [ ! -e \"$GO\" ]; do sleep 0.05; done; tail -n 1 \"$STREAM\"; ";
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let mut command = session(&format!("{script}{TURN}"), &[]);
+    command.env("GO", &go);
+    let mut running = Running::start(&mut command);
+    for (text, id) in [("one", "a"), ("two", "b"), ("three", "c")] {
+        running.say(&json!({"type": "send", "text": text, "id": id}).to_string());
+    }
+    running.say(r#"{"type":"interrupt","turnId":"b"}"#);
+    running.say(r#"{"type":"interrupt","turnId":"x","id":"i"}"#);
+    running.say(r#"{"type":"close"}"#);
+    // The first turn ends only when the end of the second one was written.
+    running.wait_for_out(r#""turnId":"b""#);
+    running.wait_for_out(r#""commandId":"i""#);
+    std::fs::write(&go, "").unwrap();
+    let end = running.end();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    let events = events(&end);
+    let cancelled: Vec<_> = turn(&events, "b").iter().map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(cancelled, ["error", "done"]);
+    for id in ["a", "c"] {
+        assert!(is_done(turn(&events, id).last().unwrap()));
+    }
+    assert_eq!(refusals(&events), [(5, "line 5: no turn \"x\" runs or waits".to_owned(), Some("i"))]);
+}

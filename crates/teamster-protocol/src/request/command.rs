@@ -42,8 +42,11 @@ pub enum SessionCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// The running turn is to end.
+    /// A turn ends as aborted: the named one, whether it runs or waits, or else the one that runs.
     Interrupt {
+        /// The `id` of the turn's `send`, or the name of a turn that the agent began by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn_id: Option<String>,
         /// The command's name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,

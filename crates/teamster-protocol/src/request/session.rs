@@ -18,9 +18,19 @@ pub struct Prompt {
     /// Files that go to the model with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// A name for the turn, by which it can be interrupted and which its stamped events have. Agents do not see it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 impl Prompt {
+    /// Gives the turn a name.
+    #[must_use]
+    pub fn named(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
     /// Checks everything that can be known without a look at the machine.
     ///
     /// # Errors
@@ -35,7 +45,7 @@ impl Prompt {
 
 impl<T: Into<String>> From<T> for Prompt {
     fn from(text: T) -> Self {
-        Self { text: text.into(), attachments: Vec::new() }
+        Self { text: text.into(), ..Self::default() }
     }
 }
 
@@ -103,7 +113,7 @@ impl RunRequest {
     /// The run that is one turn of a session with this frame.
     #[must_use]
     pub fn turn(&self, prompt: Prompt, conversation: Conversation) -> Self {
-        let Prompt { text, attachments } = prompt;
+        let Prompt { text, attachments, id: _ } = prompt;
         Self { prompt: text, attachments, conversation, background_tasks: BackgroundTasks::Off, ..self.clone() }
     }
 }

@@ -11,14 +11,18 @@ use std::time::Duration;
 use teamster_protocol::event::{Event, RequestId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest, ToolRules};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::server::{Heard, Link};
-use crate::run::{Outlet, Run};
+use crate::run::Run;
 use crate::session::{AnswerError, Handler, Sent};
+use crate::turns::{Content, Running, TurnOrder, Turns};
+
+/// A turn that begins.
+pub(super) type Begun = (Content, Running);
 
 /// Events between turns that are kept for the next one; more would be an agent that speaks when it was not asked.
 const MOST_KEPT: usize = 1000;
@@ -34,16 +38,8 @@ pub(crate) enum Order {
     },
     SetModel(String),
     SetPermissionMode(PermissionMode),
-    /// No more orders come; the end of those that were given is to be waited for.
+    /// No more turns come; the session ends when those that were sent have ended.
     Close,
-}
-
-/// A turn that is to be taken.
-pub(crate) struct TurnOrder {
-    pub(crate) prompt: Prompt,
-    pub(crate) outlet: Outlet,
-    /// Among those that wait.
-    pub(crate) place: OwnedSemaphorePermit,
 }
 
 /// Words that are to be said within the running turn, or else as a turn.
@@ -65,9 +61,13 @@ pub(super) enum Asked {
 /// What the driver of a session knows of its caller.
 pub(crate) struct Desk {
     orders: mpsc::Receiver<Order>,
-    /// Nothing comes any more.
+    /// No more turns come.
     closed: bool,
+    /// Nothing comes any more.
+    hung_up: bool,
     turns: VecDeque<TurnOrder>,
+    /// What the session's caller sees of its turns.
+    list: Turns,
     /// Whether more can be said within the running turn.
     pub(super) steers: bool,
     /// What was said within the running turn, and is not known to be heard.
@@ -98,11 +98,14 @@ impl Desk {
         handler: Option<Handler>,
         rules: ToolRules,
         frame: RunRequest,
+        list: Turns,
     ) -> Self {
         Self {
             orders,
             closed: false,
+            hung_up: false,
             turns: VecDeque::new(),
+            list,
             steers: false,
             steering: VecDeque::new(),
             rules,
@@ -115,10 +118,13 @@ impl Desk {
     }
 
     /// The next turn; `None` when there will be none. Can be dropped and called again at any time.
-    pub(super) async fn turn(&mut self, mut between: impl FnMut(Asked)) -> Option<TurnOrder> {
+    pub(super) async fn turn(&mut self, mut between: impl FnMut(Asked)) -> Option<Begun> {
         loop {
-            if let Some(turn) = self.turns.pop_front() {
-                return Some(turn);
+            while let Some(turn) = self.turns.pop_front() {
+                // One that was cancelled is passed over.
+                if let Some(begun) = self.list.begin(&turn) {
+                    return Some(begun);
+                }
             }
             if self.closed {
                 return None;
@@ -134,7 +140,7 @@ impl Desk {
     pub(super) async fn next(&mut self) -> Asked {
         loop {
             let asked = tokio::select! {
-                order = self.orders.recv(), if !self.closed => self.take(order),
+                order = self.orders.recv(), if !self.hung_up => self.take(order),
                 Some(handled) = self.handling.join_next_with_id() => self.handled(handled),
                 else => std::future::pending().await,
             };
@@ -149,11 +155,12 @@ impl Desk {
             Some(Order::Turn(turn)) => self.turns.push_back(turn),
             Some(Order::Now(now)) if self.steers => {
                 let id = SteerId::from(Uuid::new_v4().to_string());
-                let prompt = now.turn.prompt.clone();
+                // Nobody can cancel it yet, and if the session has ended, it is not said.
+                let prompt = now.turn.prompt()?;
                 self.steering.push_back((id.clone(), now));
                 return Some(Asked::Steer { id, prompt });
             }
-            Some(Order::Now(now)) => self.turns.push_front(now.into_turn()),
+            Some(Order::Now(now)) => self.push_first(*now),
             Some(Order::Answer { request, answer, told }) => {
                 let waits = self.open.remove(&request).is_some();
                 // Who asked may have gone.
@@ -168,10 +175,8 @@ impl Desk {
                 self.frame.permissions.mode = mode;
                 return Some(Asked::SetPermissionMode(mode));
             }
-            Some(Order::Close) | None => {
-                self.closed = true;
-                self.orders.close();
-            }
+            Some(Order::Close) => self.closed = true,
+            None => (self.closed, self.hung_up) = (true, true),
         }
         None
     }
@@ -193,25 +198,33 @@ impl Desk {
             // Who asked may have gone.
             _ = now.told.send(Sent::Joined);
         } else {
-            self.turns.push_front(now.into_turn());
+            self.push_first(*now);
         }
     }
 
+    /// Makes a turn of it, which comes before those that wait.
+    fn push_first(&mut self, now: Now) {
+        self.list.push_first(&now.turn);
+        self.turns.push_front(now.into_turn());
+    }
+
     /// The first of what was said too late, where the agent begins a turn with all of it. The rest is heard in that turn.
-    pub(super) fn steered_too_late(&mut self) -> Option<TurnOrder> {
+    pub(super) fn steered_too_late(&mut self) -> Option<Begun> {
         let (_, first) = self.steering.pop_front()?;
+        // The agent has begun it: nobody can cancel it before it runs.
+        let begun = self.list.begin(&first.turn);
         // In this order: who knows of the rest can know which turn it has joined.
-        let first = first.into_turn();
+        drop(first.into_turn());
         for (_, now) in self.steering.drain(..) {
             _ = now.told.send(Sent::Joined);
         }
-        Some(first)
+        begun
     }
 
     /// The turn is over: whatever was not heard in it becomes turns.
     pub(super) fn stop_steering(&mut self) {
         for (_, now) in std::mem::take(&mut self.steering).into_iter().rev() {
-            self.turns.push_front(now.into_turn());
+            self.push_first(*now);
         }
     }
 

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::attempts::{attempt, not_planned};
-use super::desk::{Asked, Desk, TurnOrder};
+use super::desk::{Asked, Begun, Desk};
 use super::live::{Opening, attend};
 use super::outbox::{Bounds, Outbox};
 use super::pool::{Order, Pool};
@@ -33,6 +33,7 @@ use super::{Host, Story, start};
 use crate::gate::Gate;
 use crate::run::{Outlet, Run};
 use crate::runtime::plan;
+use crate::turns::{Content, Running, Turns};
 
 /// Turns that the agent has begun by itself, and nobody has taken.
 pub(crate) const OWN_TURNS: usize = 16;
@@ -52,6 +53,10 @@ pub(crate) struct SessionJob {
     pub(crate) aborted: CancellationToken,
     /// Where turns are told that the agent begins by itself, if it may.
     pub(crate) own: Option<mpsc::Sender<Run>>,
+    /// How many turns the agent has begun by itself.
+    pub(crate) own_count: u64,
+    /// What the caller sees of the turns.
+    pub(crate) turns: Turns,
     /// Where spare processes wait, if there are any.
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) tasks: TaskTracker,
@@ -93,7 +98,7 @@ pub(crate) async fn drive(mut job: SessionJob) {
 
 /// What comes next, between turns.
 enum Next {
-    Turn(TurnOrder),
+    Turn(Begun),
     /// The agent has begun one by itself.
     Unasked,
     /// The process is gone, or is no good any more.
@@ -161,8 +166,8 @@ impl SessionJob {
     }
 
     /// Takes a turn, from its place among the runs to its `done`.
-    async fn turn(&mut self, order: TurnOrder, warm: &mut Option<Warm>, lost: &mut bool) {
-        let TurnOrder { prompt, outlet, place: waited } = order;
+    async fn turn(&mut self, begun: Begun, warm: &mut Option<Warm>, lost: &mut bool) {
+        let (Content { prompt, outlet, place: waited }, running) = begun;
         drop(waited);
         let mut place = self.gate.queue();
         let stopped = tokio::select! {
@@ -179,6 +184,7 @@ impl SessionJob {
         }
         // One that the agent has begun by itself has to be stopped.
         if stopped && !warm.as_ref().is_some_and(|warm| warm.begun) {
+            drop(running);
             return story.end(&Ended::by(Cause::Aborted));
         }
         let ended = if self.spawns {
@@ -196,11 +202,11 @@ impl SessionJob {
             }
         };
         let begins = warm.as_ref().is_some_and(|warm| warm.begun);
-        self.finish(story, &ended, begins).await;
+        self.finish(story, &ended, begins, running).await;
     }
 
     /// A turn is over; maybe the agent begins the next one by itself.
-    async fn finish(&mut self, mut story: Story, ended: &Ended, begins: bool) {
+    async fn finish(&mut self, mut story: Story, ended: &Ended, begins: bool, running: Running) {
         self.desk.clear();
         if !begins {
             self.desk.stop_steering();
@@ -209,6 +215,8 @@ impl SessionJob {
             self.told.send_if_modified(|told| told.replace(id.clone()) != Some(id));
         }
         story.settle().await;
+        // Whoever reads the end must not find the turn running.
+        drop(running);
         story.end(ended);
     }
 
@@ -221,7 +229,10 @@ impl SessionJob {
 
     /// A turn that the agent has begun by itself.
     async fn own_turn(&mut self, warm: &mut Option<Warm>, lost: &mut bool) {
-        let (run, outlet) = Run::of_session(&self.aborted);
+        self.own_count += 1;
+        let id = format!("own-{}", self.own_count);
+        let (run, outlet) = Run::of_session(&self.aborted, Some(id.clone()));
+        let running = self.turns.begin_own(&id, run.control());
         // One that nobody takes goes on for nobody: it costs, and the agent may begin another one after it.
         let untaken = match &self.own {
             Some(own) => own.try_send(run).err().map(TrySendError::into_inner),
@@ -238,7 +249,7 @@ impl SessionJob {
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
         let ended = self.warm_turn(None, &mut story, &outlet, warm, lost).await.unwrap_or_default();
         let begins = warm.as_ref().is_some_and(|warm| warm.begun);
-        self.finish(story, &ended, begins).await;
+        self.finish(story, &ended, begins, running).await;
     }
 
     /// A turn on a process that lives: the one that waits for it, or another one. Without a prompt the agent has begun it by

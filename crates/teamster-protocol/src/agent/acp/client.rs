@@ -134,7 +134,8 @@ impl Client {
             ask::check_mcp_server(dialect.agent(), name, server)?;
         }
         let rules = ToolRules::read(&request.permissions, Some(&cwd))?;
-        let prompt = Prompt { text: request.prompt.clone(), attachments: request.attachments.clone() };
+        let mut prompt = Prompt::from(request.prompt.clone());
+        prompt.attachments.clone_from(&request.attachments);
         if !is_session {
             dialect.check(&prompt)?;
         }

@@ -1,0 +1,142 @@
+//! Turns that are cancelled while they wait, and sessions that are closed or steered from several places.
+
+use std::num::NonZeroUsize;
+
+use teamster::event::Event;
+use teamster::request::SessionCommand;
+use teamster::{Applied, CommandError, Run, RunRequest, Runtime, SendError, Session};
+use teamster_testkit::fake::Script;
+
+use crate::lab::{INTERRUPT, LONG, Lab, bounded, is_text, read_until, rest_after, rest_of};
+
+/// A turn of the fake agent: it hears this, and says that.
+fn turn(hears: &str, says: &str) -> Script {
+    Script::new().await_line(hears).claude_init().claude_text(says).claude_result(says)
+}
+
+fn open(lab: &Lab, script: &Script) -> Session {
+    let mut frame: RunRequest = lab.request(script);
+    frame.prompt.clear();
+    frame.limits.startup = LONG;
+    frame.limits.silence = LONG;
+    lab.runtime.open("claude", frame).unwrap()
+}
+
+/// A session whose first turn runs until a file appears.
+async fn busy(lab: &Lab, then: Script) -> (Session, Run, Vec<Event>) {
+    let first = Script::new().await_line("one").claude_init().claude_text_begun("1").await_file(&lab.path("go"));
+    let session = open(lab, &first.claude_result("1").then(then).read_to_end());
+    let mut one = session.send("one").unwrap();
+    let events = read_until(&mut one, is_text).await;
+    (session, one, events)
+}
+
+async fn ends(lab: &Lab, mut one: Run, events: Vec<Event>) {
+    std::fs::write(lab.path("go"), "").unwrap();
+    rest_after(events, &mut one).await.is_good("1");
+}
+
+#[tokio::test]
+async fn a_turn_that_waits_behind_another_one_ends_at_once_when_it_is_cancelled() {
+    let lab = Lab::new();
+    let (session, one, events) = busy(&lab, turn("four", "4")).await;
+    let [mut two, mut three, mut four] = ["two", "three", "four"].map(|prompt| session.send(prompt).unwrap());
+    two.control().interrupt();
+    three.control().abort();
+    // The first turn goes on for as long as nobody lets it end.
+    rest_of(&mut two).await.is_aborted();
+    rest_of(&mut three).await.is_aborted();
+    ends(&lab, one, events).await;
+    rest_of(&mut four).await.is_good("4");
+    bounded("the end", session.close()).await;
+    lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_gives_its_place_among_those_that_wait_to_another_one_at_once() {
+    let lab = Lab::new();
+    let (session, one, events) = busy(&lab, Script::new()).await;
+    let waiting: Vec<_> = std::iter::from_fn(|| session.send("more").ok()).collect();
+    assert!(matches!(session.send("more"), Err(SendError::Busy)));
+    drop(waiting);
+    let more = session.send("more").unwrap();
+    more.control().interrupt();
+    ends(&lab, one, events).await;
+    bounded("the end", session.close()).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_waits_for_a_place_among_all_turns_ends_at_once_when_it_is_cancelled() {
+    let lab = Lab::with_runtime(Runtime::new().limited_to(NonZeroUsize::MIN));
+    let (session, one, events) = busy(&lab, Script::new()).await;
+    let other = open(&lab, &turn("two", "2").read_to_end());
+    let (mut two, mut three) = (other.send("two").unwrap(), other.send("three").unwrap());
+    three.control().interrupt();
+    rest_of(&mut three).await.is_aborted();
+    two.control().interrupt();
+    rest_of(&mut two).await.is_aborted();
+    ends(&lab, one, events).await;
+    bounded("the end of one", session.close()).await;
+    bounded("the end of the other", other.close()).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_of_the_session_ends_the_turn_that_runs_and_leaves_those_that_wait() {
+    let lab = Lab::new();
+    let first = Script::new().await_line("one").claude_init().claude_text_begun("1").await_line(INTERRUPT);
+    let session = open(&lab, &first.claude_interrupted().then(turn("two", "2")).read_to_end());
+    assert!(!session.interrupt(), "no turn was sent yet");
+    let mut one = session.send("one").unwrap();
+    let events = read_until(&mut one, is_text).await;
+    let mut two = session.send("two").unwrap();
+    assert!(session.interrupt());
+    rest_after(events, &mut one).await.is_aborted();
+    rest_of(&mut two).await.is_good("2");
+    assert!(!session.interrupt(), "no turn runs any more");
+    bounded("the end", session.close()).await;
+}
+
+#[tokio::test]
+async fn several_tasks_may_close_a_session_and_each_waits_for_its_end() {
+    let lab = Lab::new();
+    let (session, one, events) = busy(&lab, Script::new()).await;
+    let close = async {
+        bounded("the end", session.close()).await;
+        lab.assert_all_dead();
+    };
+    let end = async {
+        tokio::task::yield_now().await;
+        assert!(matches!(session.send("more"), Err(SendError::Ended)));
+        ends(&lab, one, events).await;
+    };
+    tokio::join!(close, bounded("the other end", session.close()), end);
+    bounded("once more", session.close()).await;
+}
+
+fn command(text: &str) -> SessionCommand {
+    serde_json::from_str(text).unwrap()
+}
+
+#[tokio::test]
+async fn commands_as_data_do_what_the_methods_do() {
+    let lab = Lab::new();
+    let (session, one, events) = busy(&lab, turn("three", "3")).await;
+    let sent = session.apply(command(r#"{"type":"send","text":"two","id":"b"}"#)).await.unwrap();
+    let Applied::Turn(mut two) = sent else { panic!("{sent:?}") };
+    assert_eq!(two.turn_id(), Some("b"));
+    let Applied::Turn(mut three) = session.apply(command(r#"{"type":"send","text":"three"}"#)).await.unwrap() else {
+        panic!("no turn")
+    };
+    let interrupt = command(r#"{"type":"interrupt","turnId":"b"}"#);
+    assert!(matches!(session.apply(interrupt.clone()).await, Ok(Applied::Accepted)));
+    rest_of(&mut two).await.is_aborted();
+    let refused = session.apply(interrupt).await.unwrap_err();
+    assert!(matches!(&refused, CommandError::NoTurn { turn_id: Some(id) } if id == "b"), "{refused:?}");
+    let answer = command(r#"{"type":"answer","requestId":"r","decision":"deny"}"#);
+    assert!(matches!(session.apply(answer).await, Err(CommandError::Answer(_))));
+    assert!(matches!(session.apply(command(r#"{"type":"close"}"#)).await, Ok(Applied::Accepted)));
+    assert!(matches!(session.send("more"), Err(SendError::Ended)));
+    ends(&lab, one, events).await;
+    rest_of(&mut three).await.is_good("3");
+    bounded("the end", session.close()).await;
+}

@@ -1,0 +1,95 @@
+//! Commands to a session as data: what `teamster session` reads, for hosts that have a protocol of their own.
+
+use teamster_protocol::request::{Answer, NoAnswer, Prompt, SessionCommand};
+
+use crate::run::Run;
+use crate::session::{AnswerError, SendError, Sent, Session};
+
+/// What came of a [command](Session::apply).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Applied {
+    /// A turn was sent; this is its stream.
+    Turn(Box<Run>),
+    /// The prompt was sent within the running turn, and its answer is in that turn's stream.
+    Joined,
+    /// The command was followed.
+    Accepted,
+}
+
+/// Why a command was not followed. It changed nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// The prompt, the model or the mode was not taken.
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The parts of the answer make none.
+    #[error(transparent)]
+    NoAnswer(#[from] NoAnswer),
+    /// The answer was not taken.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// There is no turn to interrupt.
+    #[error("{}", match turn_id {
+        Some(id) => format!("no turn {id:?} runs or waits"),
+        None => "no turn is running".to_owned(),
+    })]
+    NoTurn {
+        /// The turn that was named.
+        turn_id: Option<String>,
+    },
+    /// The command is of a newer version.
+    #[error("the command is not known")]
+    Unknown,
+}
+
+impl Session {
+    /// Applies a command. Waits as long as the method that it stands for: a `send` with `now` until it is known whether the
+    /// prompt has joined the running turn, an `answer` until the driver has taken it. The other ones do not wait. `close` does not
+    /// wait for the end of the session: see [`close`](Self::close).
+    ///
+    /// ```no_run
+    /// # use teamster::{Applied, Session};
+    /// # async fn example(session: &Session) -> Result<(), Box<dyn std::error::Error>> {
+    /// let command = serde_json::from_str(r#"{"type": "send", "text": "Hello", "id": "1"}"#)?;
+    /// if let Applied::Turn(mut turn) = session.apply(command).await? {
+    ///     while let Some(event) = turn.next().await { /* as in a run */ }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the command cannot be followed.
+    pub async fn apply(&self, command: SessionCommand) -> Result<Applied, CommandError> {
+        match command {
+            SessionCommand::Send { text, attachments, now, id } => {
+                let mut prompt = Prompt::from(text);
+                (prompt.attachments, prompt.id) = (attachments, id);
+                if !now {
+                    return Ok(Applied::Turn(Box::new(self.send(prompt)?)));
+                }
+                return Ok(match self.send_now(prompt).await? {
+                    Sent::Joined => Applied::Joined,
+                    Sent::Turn(run) => Applied::Turn(run),
+                });
+            }
+            SessionCommand::Interrupt { turn_id, .. } => {
+                let is_one = turn_id.as_deref().map_or_else(|| self.interrupt(), |id| self.interrupt_turn(id));
+                if !is_one {
+                    return Err(CommandError::NoTurn { turn_id });
+                }
+            }
+            SessionCommand::Answer { request_id, decision, choices, message, input, .. } => {
+                let answer = Answer::of_parts(decision, choices, message, input)?;
+                self.answer(request_id, answer).await?;
+            }
+            SessionCommand::SetModel { model, .. } => self.set_model(model)?,
+            SessionCommand::SetPermissionMode { mode, .. } => self.set_permission_mode(mode)?,
+            SessionCommand::Close { .. } => self.begin_close().await,
+            _ => return Err(CommandError::Unknown),
+        }
+        Ok(Applied::Accepted)
+    }
+}
