@@ -247,6 +247,11 @@ pub trait Protocol: Send {
         false
     }
 
+    /// Whether another process can resume the conversation, as far as that is known by now.
+    fn resumes(&self) -> bool {
+        true
+    }
+
     /// What of the diagnostics callers get to see, and [`Input::Exited`] has; all if `None`. A CLI may be made to say things
     /// there that are meant for the protocol alone.
     fn shown_diagnostics(&self, stderr: &str) -> Option<String> {

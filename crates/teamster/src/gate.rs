@@ -1,144 +1,285 @@
-//! How many runs live at once.
+//! Admission: how many turns run at once, and how many agent processes live.
 //!
-//! Who asks first is let in first: a place in the queue is taken by the call that starts the run, not by the task that
-//! drives it, since tasks begin in any order.
+//! A turn waits in one queue for all that it needs (a place among the turns, and a process if it has none) and gets it at
+//! once, so that no turn holds one while it waits for the other. A turn that waits for a person gives its place back and
+//! keeps its process; its return comes before new turns. So turns never wait for each other in a circle.
+//!
+//! Invariants: a place in the queue is taken by the call that asks for it, not when it is first waited for; within a key turns
+//! are granted in order, and the keys take turns; what a dropped ticket or permit held goes to the next.
+
+mod state;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::coop::unconstrained;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-/// Lets runs in, all of them or a number at once.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Gate(Option<Arc<Semaphore>>);
+pub use state::{AgentStats, RuntimeStats};
+use state::{State, Waiter};
 
-/// A place in the queue, then among the runs that live. Dropping it gives the place to the next.
-#[derive(Default)]
-pub(crate) struct Turn {
-    wait: Option<Pin<Box<Wait>>>,
-    /// Held until the run has ended.
-    permit: Option<OwnedSemaphorePermit>,
+/// Admits turns and processes. Clones are the same gate.
+#[derive(Clone, Default)]
+pub(crate) struct Gate(Arc<Mutex<State>>);
+
+/// As many turns wait already as may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueueFull {
+    pub(crate) limit: usize,
 }
 
-/// `None` could only come from a semaphore that was closed, and nobody closes this one.
-type Wait = dyn Future<Output = Option<OwnedSemaphorePermit>> + Send;
+/// A turn's place: in the queue, then among the turns that run. Dropping it gives the place to the next.
+#[derive(Default)]
+pub(crate) struct Ticket {
+    gate: Gate,
+    agent: Arc<str>,
+    wait: Option<(u64, oneshot::Receiver<()>)>,
+    /// Whether it waits for a process too.
+    wants_process: bool,
+    /// Whether it holds a place among the turns.
+    holds: bool,
+    /// Whether it has given its place back while the turn waits for a person.
+    released: bool,
+    process: Option<ProcessPermit>,
+}
+
+/// Leave to have one agent process. Dropping it, when the process is gone, gives it to the next.
+pub(crate) struct ProcessPermit {
+    gate: Gate,
+    agent: Arc<str>,
+    id: u64,
+}
+
+/// A process that waits for its next turn, and may be closed if another session needs one. Dropping it ends that.
+pub(crate) struct Idle<'a> {
+    permit: &'a ProcessPermit,
+    wanted: CancellationToken,
+    accepted: bool,
+}
 
 impl Gate {
-    /// A gate for this many at once.
-    pub(crate) fn of(runs: NonZeroUsize) -> Self {
-        Self(Some(Arc::new(Semaphore::new(runs.get().min(Semaphore::MAX_PERMITS)))))
+    /// At most this many turns run at once.
+    pub(crate) fn limit_turns(&self, most: NonZeroUsize) {
+        self.state().max_turns = Some(most.get());
     }
 
-    /// Takes the next place in the queue.
-    pub(crate) fn queue(&self) -> Turn {
-        let Some(places) = self.0.clone() else { return Turn::default() };
-        // The first poll takes the place. A task that has done much is told to wait without being asked, were it not
-        // for `unconstrained`.
-        let wait = Box::pin(unconstrained(async { places.acquire_owned().await.ok() }));
-        let mut turn = Turn { wait: Some(wait), permit: None };
-        turn.poll(&mut Context::from_waker(Waker::noop()));
-        turn
+    /// At most this many agent processes live.
+    pub(crate) fn limit_processes(&self, most: NonZeroUsize) {
+        self.state().max_processes = Some(most.get());
+    }
+
+    /// At most this many turns wait.
+    pub(crate) fn limit_queue(&self, most: usize) {
+        self.state().max_queued = Some(most);
+    }
+
+    /// Takes the next place in the queue, in the line of this key.
+    pub(crate) fn queue(&self, key: Option<&str>, agent: &str, wants_process: bool) -> Result<Ticket, QueueFull> {
+        let ticket = self.queue_always(key, agent, wants_process);
+        let full = {
+            let state = self.state();
+            let waits = ticket.wait.as_ref().is_some_and(|(id, _)| state.is_waiting(*id));
+            state.max_queued.filter(|limit| waits && state.waiting() > *limit)
+        };
+        full.map_or(Ok(ticket), |limit| Err(QueueFull { limit }))
+    }
+
+    /// The same for a turn that was let in before, or has begun already: it is never refused.
+    pub(crate) fn queue_always(&self, key: Option<&str>, agent: &str, wants_process: bool) -> Ticket {
+        let agent: Arc<str> = agent.into();
+        let mut state = self.state();
+        let (granted, grants) = oneshot::channel();
+        let id = state.new_id();
+        state.push(key.unwrap_or_default(), Waiter { id, wants_process, agent: Arc::clone(&agent), granted });
+        state.advance();
+        let (gate, wait) = (self.clone(), Some((id, grants)));
+        Ticket { gate, agent, wait, wants_process, holds: false, released: false, process: None }
+    }
+
+    /// Leave for a process that nobody waits for, if there is room beside those that somebody waits for.
+    pub(crate) fn try_process(&self, agent: &str) -> Option<ProcessPermit> {
+        let mut state = self.state();
+        if !state.has_spare_process() {
+            return None;
+        }
+        let agent: Arc<str> = agent.into();
+        state.add_process(&agent);
+        let id = state.new_id();
+        Some(ProcessPermit { gate: self.clone(), agent, id })
+    }
+
+    pub(crate) fn stats(&self) -> RuntimeStats {
+        self.state().stats()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Turn {
-    /// Waits for the turn. Can be dropped and called again at any time: the place in the queue stays.
-    pub(crate) async fn come(&mut self) {
-        std::future::poll_fn(|context| {
-            self.poll(context);
-            if self.wait.is_some() { Poll::Pending } else { Poll::Ready(()) }
-        })
-        .await;
+impl Ticket {
+    /// Waits for all that the turn needs. Can be dropped and called again at any time: the place in the queue stays.
+    pub(crate) async fn granted(&mut self) {
+        let Some((_, grants)) = &mut self.wait else { return };
+        // The sender is kept until the grant, by the queue.
+        _ = grants.await;
+        self.take_grant();
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) {
-        if let Some(wait) = &mut self.wait
-            && let Poll::Ready(permit) = wait.as_mut().poll(context)
-        {
-            (self.wait, self.permit) = (None, permit);
+    /// Whether it waits for its place.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Whether it has given its place back, and has it not again.
+    pub(crate) fn is_away(&self) -> bool {
+        self.released || self.wait.is_some()
+    }
+
+    /// The place in the queue, from 1; `None` if it waits no more.
+    pub(crate) fn position(&self) -> Option<u64> {
+        let (id, _) = self.wait.as_ref()?;
+        self.gate.state().position(*id)
+    }
+
+    /// Takes the leave for a process that came with the place.
+    pub(crate) fn take_process(&mut self) -> Option<ProcessPermit> {
+        self.process.take()
+    }
+
+    /// Gives the place among the turns back while the turn waits for a person.
+    pub(crate) fn release(&mut self) {
+        if self.released || (!self.holds && self.wait.is_none()) {
+            return;
+        }
+        let mut state = self.gate.state();
+        // It may have been on its way back.
+        let is_waiting = self.wait.take().is_some_and(|(id, _)| state.remove(id));
+        if !is_waiting {
+            state.leave(&self.agent);
+        }
+        state.agent(&self.agent).awaiting_answers += 1;
+        state.advance();
+        drop(state);
+        (self.holds, self.released) = (false, true);
+    }
+
+    /// Waits for the place again, before new turns.
+    pub(crate) fn queue_again(&mut self) {
+        if !std::mem::take(&mut self.released) {
+            return;
+        }
+        let mut state = self.gate.state();
+        let (granted, grants) = oneshot::channel();
+        let id = state.new_id();
+        state.answered(&self.agent);
+        state.push_returning(Waiter { id, wants_process: false, agent: Arc::clone(&self.agent), granted });
+        state.advance();
+        drop(state);
+        (self.wait, self.wants_process) = (Some((id, grants)), false);
+    }
+
+    /// Takes the place again at once, since the agent works on already: for that long there may be one more than allowed.
+    pub(crate) fn take_again(&mut self) {
+        if std::mem::take(&mut self.released) {
+            let mut state = self.gate.state();
+            state.answered(&self.agent);
+            state.enter(&self.agent);
+            drop(state);
+            self.holds = true;
+        }
+    }
+
+    fn take_grant(&mut self) {
+        if self.wait.take().is_some() {
+            self.holds = true;
+            if std::mem::take(&mut self.wants_process) {
+                let id = self.gate.state().new_id();
+                let (gate, agent) = (self.gate.clone(), Arc::clone(&self.agent));
+                self.process = Some(ProcessPermit { gate, agent, id });
+            }
         }
     }
 }
 
-impl fmt::Debug for Turn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("waits", &self.wait.is_some()).finish_non_exhaustive()
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some((id, _)) = &self.wait {
+            let was_granted = !self.gate.state().remove(*id);
+            if was_granted {
+                self.take_grant();
+            } else {
+                self.wait = None;
+                return;
+            }
+        }
+        self.process = None;
+        let mut state = self.gate.state();
+        if self.holds {
+            state.leave(&self.agent);
+            state.advance();
+        } else if self.released {
+            state.answered(&self.agent);
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl ProcessPermit {
+    /// Notes that the process waits for its next turn: it may be wanted by others, those first that have waited longest.
+    pub(crate) fn idle(&self) -> Idle<'_> {
+        let wanted = CancellationToken::new();
+        let mut state = self.gate.state();
+        state.add_idle(self.id, &self.agent, wanted.clone());
+        state.advance();
+        Idle { permit: self, wanted, accepted: false }
+    }
+}
 
-    /// More than a task may ask of Tokio in one go.
-    const MANY: usize = 500;
+impl Drop for ProcessPermit {
+    fn drop(&mut self) {
+        let mut state = self.gate.state();
+        state.remove_process(self.id, &self.agent);
+        state.advance();
+    }
+}
 
-    fn gate(runs: usize) -> Gate {
-        Gate::of(NonZeroUsize::new(runs).unwrap())
+impl Idle<'_> {
+    /// Returns when another session needs a process, and this one is to be closed for it.
+    pub(crate) async fn wanted(&self) {
+        self.wanted.cancelled().await;
     }
 
-    fn has_come(turn: &mut Turn) -> bool {
-        turn.poll(&mut Context::from_waker(Waker::noop()));
-        turn.wait.is_none()
+    /// The process is closed, so that another one can take its place.
+    pub(crate) fn accept(mut self) {
+        self.accepted = true;
     }
+}
 
-    #[tokio::test]
-    async fn the_turn_comes_in_the_order_of_the_queue_whoever_asks_first() {
-        let gate = gate(1);
-        let mut turns: Vec<_> = (0..MANY).map(|_| gate.queue()).collect();
-        while !turns.is_empty() {
-            let come: Vec<_> = turns.iter_mut().rev().map(has_come).rev().collect();
-            assert!(come.first() == Some(&true) && !come.get(1..).unwrap().contains(&true), "{come:?}");
-            turns.remove(0);
-        }
+impl Drop for Idle<'_> {
+    fn drop(&mut self) {
+        let mut state = self.permit.gate.state();
+        state.remove_idle(self.permit.id, &self.permit.agent, self.accepted);
+        state.advance();
     }
+}
 
-    #[tokio::test]
-    async fn as_many_live_at_once_as_were_allowed() {
-        let gate = gate(3);
-        let mut turns: Vec<_> = (0..5).map(|_| gate.queue()).collect();
-        assert_eq!(turns.iter_mut().map(has_come).collect::<Vec<_>>(), [true, true, true, false, false]);
-        turns.remove(1);
-        assert_eq!(turns.iter_mut().map(has_come).collect::<Vec<_>>(), [true, true, true, false]);
+impl fmt::Debug for Gate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Gate").field(&self.stats()).finish()
     }
+}
 
-    #[tokio::test]
-    async fn who_leaves_the_queue_holds_nobody_up() {
-        let gate = gate(1);
-        let first = gate.queue();
-        let (second, mut third) = (gate.queue(), gate.queue());
-        drop(second);
-        drop(first);
-        assert!(has_come(&mut third));
-    }
-
-    #[tokio::test]
-    async fn waiting_can_be_given_up_and_begun_again_without_losing_the_place() {
-        let gate = gate(1);
-        let first = gate.queue();
-        let (mut second, mut third) = (gate.queue(), gate.queue());
-        for _ in 0..3 {
-            let waited = tokio::time::timeout(std::time::Duration::ZERO, second.come()).await;
-            assert!(waited.is_err());
-        }
-        drop(first);
-        second.come().await;
-        assert!(!has_come(&mut third));
-    }
-
-    #[tokio::test]
-    async fn without_a_limit_nobody_waits() {
-        let gate = Gate::default();
-        let mut turns: Vec<_> = (0..MANY).map(|_| gate.queue()).collect();
-        assert!(turns.iter_mut().all(has_come));
-    }
-
-    #[tokio::test]
-    async fn a_limit_beyond_what_a_semaphore_counts_is_as_good_as_none() {
-        assert!(has_come(&mut gate(usize::MAX).queue()));
+impl fmt::Debug for Ticket {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Ticket")
+            .field("waits", &self.wait.is_some())
+            .field("holds", &self.holds)
+            .finish_non_exhaustive()
     }
 }

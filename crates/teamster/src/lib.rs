@@ -54,6 +54,7 @@ mod turns;
 pub use adapters::{EventStream, Only, WholeMessages};
 pub use command::{Applied, CommandError};
 pub use driver::pool::Spares;
+pub use gate::{AgentStats, RuntimeStats};
 pub use inspect::{Inspection, VersionStatus};
 pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};

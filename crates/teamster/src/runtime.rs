@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use teamster_config::Journals;
 use teamster_process::{Ledger, Supervisor};
@@ -27,7 +28,7 @@ use crate::driver::redact::Redactor;
 use crate::driver::server::Password;
 use crate::driver::session::{OWN_TURNS, SessionJob};
 use crate::driver::{self, Host, Job};
-use crate::gate::Gate;
+use crate::gate::{Gate, QueueFull, RuntimeStats};
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
 use crate::session::{ORDERS, Opening, Session, TURNS};
@@ -43,6 +44,7 @@ pub struct Runtime {
     supervisor: Arc<Supervisor>,
     drivers: TaskTracker,
     gate: Gate,
+    idle_timeout: Option<Duration>,
     ledger: Arc<Ledger>,
     journals: Option<Journals>,
     swept: AtomicBool,
@@ -73,6 +75,12 @@ pub enum RunError {
         /// Why.
         source: std::io::Error,
     },
+    /// As many runs and turns wait already as [may wait](Runtime::max_queued_turns).
+    #[error("{limit} turns wait for a place already, as many as may wait; try again in a moment")]
+    QueueFull {
+        /// How many may wait.
+        limit: usize,
+    },
     /// The agent's code panicked.
     #[error("a bug in Teamster or in the agent {agent}: it panicked when it planned the run")]
     AgentPanicked {
@@ -100,6 +108,7 @@ impl Runtime {
             supervisor: Arc::default(),
             drivers: TaskTracker::new(),
             gate: Gate::default(),
+            idle_timeout: None,
             ledger: Arc::new(Ledger::of_user()),
             journals: journals_of_user(),
             swept: AtomicBool::new(false),
@@ -124,16 +133,52 @@ impl Runtime {
         self
     }
 
-    /// At most this many runs live at once. Further ones wait for their turn, in the order in which they were asked for.
+    /// At most this many runs, and turns of sessions, run at once. Further ones wait, in the order in which they were asked for;
+    /// with [queue keys](RunRequest::queue_key), the keys take turns.
     ///
     /// Of a run that waits nothing is started and nothing is written. It can be interrupted, aborted or dropped like
-    /// any other, which ends it at once. Its limits, its deadline too, and its duration count from its turn on: they are
-    /// about what the agent takes, not about how busy the host is. A run gives its place on when nothing of its process
-    /// tree is left, whether or not its events have been read.
+    /// any other, which ends it at once. Its limits, its deadline too, and its duration count from its start: they are
+    /// about what the agent takes, not about how busy the host is. A run gives its place on when no process of its tree
+    /// is left, whether or not its events have been read. A turn that waits for a person (a permission request, a question)
+    /// gives its place back until it is answered, and has it again before new turns.
     #[must_use]
-    pub fn limited_to(mut self, runs: NonZeroUsize) -> Self {
-        self.gate = Gate::of(runs);
+    pub fn max_concurrent_turns(self, turns: NonZeroUsize) -> Self {
+        self.gate.limit_turns(turns);
         self
+    }
+
+    /// At most this many agent processes live at once, those of idle sessions and spare ones included. When a turn needs a process
+    /// and the limit is reached, the process of an idle session is closed, the least recently used first; that session's next turn
+    /// resumes the conversation in a new process. If no process is idle, the turn waits.
+    ///
+    /// Processes are kept where a conversation cannot be resumed, and in sessions with background tasks.
+    #[must_use]
+    pub fn max_live_processes(self, processes: NonZeroUsize) -> Self {
+        self.gate.limit_processes(processes);
+        self
+    }
+
+    /// At most this many runs and turns wait. A further run is refused with [`RunError::QueueFull`], a further turn of a session
+    /// ends with the error [`QUEUE_FULL`](teamster_protocol::event::ErrorCode::QueueFull). With 0 none wait.
+    #[must_use]
+    pub fn max_queued_turns(self, turns: usize) -> Self {
+        self.gate.limit_queue(turns);
+        self
+    }
+
+    /// Closes the process of a session that has had no turn for this long. The next turn resumes the conversation in a new
+    /// process. What lives in the process alone is gone then: grants for the rest of the session (`AllowAlways`), commands
+    /// that the agent has left running. Processes are kept where a conversation cannot be resumed, and in sessions with
+    /// background tasks.
+    #[must_use]
+    pub fn idle_process_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// What this runtime does now: processes that live, turns that run and wait, by agent.
+    pub fn stats(&self) -> RuntimeStats {
+        self.gate.stats()
     }
 
     /// Keeps spare processes for sessions. When one was opened, a process of the same configuration (agent, directory, request) is
@@ -194,13 +239,14 @@ impl Runtime {
         }
         let plan = plan(&*agent, &request)?;
         let redactor = Arc::new(Redactor::new(&host, &plan.launch, &request));
+        let ticket = self.gate.queue(request.queue_key.as_deref(), agent.name(), true);
+        let ticket = ticket.map_err(|QueueFull { limit }| RunError::QueueFull { limit })?;
         host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
         let limits = request.limits.clone();
         let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
-        let turn = self.gate.queue();
         let job = Job { plan, again, warnings, host, redactor, limits };
-        Ok(Run::start(&self.drivers, |outlet| driver::drive(turn, job, outlet)))
+        Ok(Run::start(&self.drivers, |outlet| driver::drive(ticket, job, outlet)))
     }
 
     /// Opens a session: a conversation of many turns. Call it inside a Tokio runtime.
@@ -233,6 +279,7 @@ impl Runtime {
         let (gate, aborted) = (self.gate.clone(), abort.clone());
         let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
         let (own_count, listed, ended) = (0, turns.clone(), CancellationToken::new());
+        let (idle_timeout, permit, has_spoken) = (self.idle_timeout, None, false);
         let job = SessionJob {
             agent,
             host,
@@ -245,6 +292,9 @@ impl Runtime {
             own: begun,
             own_count,
             turns: listed,
+            idle_timeout,
+            permit,
+            has_spoken,
             pool,
             tasks,
         };

@@ -134,6 +134,11 @@ impl Turns {
         Running { turns: self.clone(), outer }
     }
 
+    /// Whether a turn runs.
+    pub(crate) fn is_running(&self) -> bool {
+        self.list().running.is_some()
+    }
+
     /// Interrupts the turn that runs, or else the one that would run next. Returns whether there was one.
     pub(crate) fn interrupt(&self) -> bool {
         self.interrupt_if(|_| true)

@@ -12,6 +12,9 @@ open_enum! {
         WatchdogTimeout = "WATCHDOG_TIMEOUT",
         /// The whole run took longer than its deadline. Give it more time, or less to do.
         DeadlineExceeded = "DEADLINE_EXCEEDED",
+        /// As many turns waited for a place as the host lets wait, and this one was refused before anything started. Send
+        /// it again in a moment.
+        QueueFull = "QUEUE_FULL",
         /// No such CLI on this machine. Install it (`teamster doctor` says how), or give its path.
         CliNotFound = "CLI_NOT_FOUND",
         /// The CLI is there, but could not be started. Check that it is a program for this machine, that it may be

@@ -71,6 +71,9 @@ pub enum Event {
     Question(Box<Question>),
     /// The agent's to-do list, whole, each time it changes.
     Plan(Plan),
+    /// The run waits for a place among those that the host lets run at once; again when its position has changed, at most
+    /// once a second.
+    Queued(Queued),
     /// Tokens so far, where the agent tells before the end.
     Usage(UsageSoFar),
     /// The vendor limits us, or warns.
@@ -84,6 +87,15 @@ pub enum Event {
     /// An event of a newer version, whose type this version does not know: the whole object. Only reading gives one.
     #[serde(untagged)]
     Unknown(RawJson),
+}
+
+/// A run's place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Queued {
+    /// 1 is the next to run.
+    pub position: u64,
 }
 
 /// Who the agent is and what it has.

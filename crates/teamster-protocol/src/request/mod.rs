@@ -119,6 +119,13 @@ pub struct RunRequest {
     pub limits: Limits,
     /// How often a run that failed in passing is started again.
     pub retries: Retries,
+    /// For whom this runs: a user, a conversation. Turns that wait for a place are taken from one key after the other, so that
+    /// no key with many turns delays the others. Without it they are in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_key: Option<String>,
+    /// The caller's labels, by name: they are on every stamped event and in logs. They are not secrets.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 impl RunRequest {

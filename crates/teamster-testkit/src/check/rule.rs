@@ -121,6 +121,7 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::PermissionRequest(_) => "permission_request",
         Event::Question(_) => "question",
         Event::Plan(_) => "plan",
+        Event::Queued(_) => "queued",
         Event::Usage(_) => "usage",
         Event::RateLimit(_) => "rate_limit",
         Event::Warning(_) => "warning",

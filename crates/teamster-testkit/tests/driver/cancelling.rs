@@ -67,7 +67,7 @@ async fn a_cancelled_turn_gives_its_place_among_those_that_wait_to_another_one_a
 
 #[tokio::test]
 async fn a_turn_that_waits_for_a_place_among_all_turns_ends_at_once_when_it_is_cancelled() {
-    let lab = Lab::with_runtime(Runtime::new().limited_to(NonZeroUsize::MIN));
+    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
     let (session, one, events) = busy(&lab, Script::new()).await;
     let other = open(&lab, &turn("two", "2").read_to_end());
     let (mut two, mut three) = (other.send("two").unwrap(), other.send("three").unwrap());

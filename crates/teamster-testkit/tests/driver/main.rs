@@ -23,6 +23,7 @@ mod lab;
 mod lines;
 mod many;
 mod own_turns;
+mod places;
 mod private;
 mod queue;
 mod recordings;

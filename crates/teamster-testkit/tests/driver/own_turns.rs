@@ -224,3 +224,25 @@ async fn dropping_a_turn_of_the_agents_own_ends_its_process_and_the_session_goes
     say(&session, "two").await.is_good("2");
     close(session).await;
 }
+
+#[tokio::test]
+async fn a_turn_of_the_agents_own_holds_a_place_for_as_long_as_it_runs() {
+    let mut registry = Registry::default();
+    registry.register(Muse);
+    let runtime = Runtime::with_registry(registry).max_concurrent_turns(std::num::NonZeroUsize::MIN);
+    let lab = Lab::with_runtime(runtime);
+    let go = lab.path("go");
+    let script = Script::new().await_line("one").text("1\nend\nunasked\nmi\n").await_file(&go).text("ne\nend\n");
+    let session = open(&lab, &script.read_to_end());
+    say(&session, "one").await.is_good("1");
+    let mut mine = own(&session).await;
+    let begun = read_until(&mut mine, is_text).await;
+    assert_eq!(mine.turn_id(), Some("own-1"));
+    let mut other = lab.start(lab.request(&Script::new().claude_init().claude_result("other").read_to_end()));
+    let queued = read_until(&mut other, |event| matches!(event, Event::Queued(_))).await;
+    assert_eq!(lab.runtime.stats().total.running_turns, 1);
+    File::create(&go).unwrap();
+    rest_after(begun, &mut mine).await.is_good("mine");
+    rest_after(queued, &mut other).await.is_good("other");
+    close(session).await;
+}

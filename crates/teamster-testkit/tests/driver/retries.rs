@@ -320,7 +320,7 @@ async fn a_failure_that_was_told_before_the_callers_abort_stands_and_is_not_star
 
 #[tokio::test]
 async fn a_run_that_waits_lets_another_one_live() {
-    let lab = Lab::with_runtime(Runtime::new().limited_to(NonZeroUsize::MIN));
+    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
     let (mut run, events) = waiting(&lab, [overloaded(&lab), good(&lab, "Hello")]).await;
     lab.play(&good(&lab, "Meanwhile")).await.is_good("Meanwhile");
     run.control().abort();
@@ -329,7 +329,7 @@ async fn a_run_that_waits_lets_another_one_live() {
 
 #[tokio::test]
 async fn a_run_that_is_started_again_waits_for_its_turn_but_not_beyond_the_deadline() {
-    let lab = Lab::with_runtime(Runtime::new().limited_to(NonZeroUsize::MIN));
+    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
     let mut first = request(&lab, 3, [overloaded(&lab), good(&lab, "Hello")]);
     first.limits.deadline = SHORT * 20;
     let mut first = lab.start(first);

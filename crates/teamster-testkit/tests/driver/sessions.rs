@@ -372,7 +372,7 @@ async fn what_the_agent_asks_between_turns_is_denied() {
 
 #[tokio::test]
 async fn sessions_and_runs_share_the_places_of_a_runtime_turn_by_turn() {
-    let runtime = teamster::Runtime::new().limited_to(std::num::NonZeroUsize::MIN);
+    let runtime = teamster::Runtime::new().max_concurrent_turns(std::num::NonZeroUsize::MIN);
     let lab = Lab::with_runtime(runtime);
     let session = open(&lab, &agent(&lab).then(turn("one", "1")).then(turn("two", "2")).read_to_end());
     rest_of(&mut session.send("one").unwrap()).await.is_good("1");

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::process::{self, Ended};
 use super::retry::{self, Case, Next};
 use super::{Host, Story, prepare, start};
-use crate::gate::{Gate, Turn};
+use crate::gate::{Gate, Ticket};
 use crate::run::Outlet;
 use crate::runtime::RunError;
 
@@ -44,7 +44,7 @@ struct Attempts<'a> {
 pub(super) async fn run(
     mut launch: Launch,
     again: Option<Again>,
-    turn: &mut Turn,
+    ticket: &mut Ticket,
     host: Host,
     limits: &Limits,
     story: &mut Story,
@@ -65,7 +65,7 @@ pub(super) async fn run(
         let Some(delay) = attempts.delay(&failure, story) else { return ended };
         story.begin_again();
         story.say(retry::retrying(&failure, attempts.begun, again.request.retries.max, delay).into());
-        if waiting(attempts.wait(delay, turn), story, outlet).await.is_none() {
+        if waiting(attempts.wait(delay, ticket), story, outlet).await.is_none() {
             return Ended::by(Cause::Aborted);
         }
         match plan(again) {
@@ -117,15 +117,16 @@ impl Attempts<'_> {
         }
     }
 
-    /// Waits, and then for the run's turn, but not beyond the deadline.
-    async fn wait(&self, delay: Duration, turn: &mut Turn) {
-        // Others may live meanwhile.
-        *turn = Turn::default();
+    /// Waits, and then for the run's place, but not beyond the deadline.
+    async fn wait(&self, delay: Duration, ticket: &mut Ticket) {
+        // Others may run meanwhile.
+        *ticket = Ticket::default();
         sleep(delay).await;
-        *turn = self.again.gate.queue();
+        let key = self.again.request.queue_key.as_deref();
+        *ticket = self.again.gate.queue_always(key, self.again.agent.name(), true);
         match self.deadline {
-            Some(deadline) => _ = timeout_at(deadline, turn.come()).await,
-            None => turn.come().await,
+            Some(deadline) => _ = timeout_at(deadline, ticket.granted()).await,
+            None => ticket.granted().await,
         }
     }
 

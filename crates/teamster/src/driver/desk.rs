@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::server::{Heard, Link};
+use crate::gate::Ticket;
 use crate::run::Run;
 use crate::session::{AnswerError, Handler, Sent};
 use crate::turns::{Content, Running, TurnOrder, Turns};
@@ -76,6 +77,10 @@ pub(crate) struct Desk {
     rules: ToolRules,
     /// Requests of the agent that wait, and until when.
     open: BTreeMap<RequestId, Option<Instant>>,
+    /// Answers that wait until the turn has its place again.
+    held: VecDeque<(RequestId, Answer)>,
+    /// The running turn's place among all turns.
+    pub(super) place: Ticket,
     handler: Option<Handler>,
     /// Handlers at work, and for which request.
     handling: JoinSet<Answer>,
@@ -110,6 +115,8 @@ impl Desk {
             steering: VecDeque::new(),
             rules,
             open: BTreeMap::new(),
+            held: VecDeque::new(),
+            place: Ticket::default(),
             handler,
             handling: JoinSet::new(),
             handled: HashMap::new(),
@@ -139,7 +146,13 @@ impl Desk {
     /// What is asked of the agent in mid-turn. Can be dropped and called again at any time.
     pub(super) async fn next(&mut self) -> Asked {
         loop {
+            if (!self.place.is_away() || !self.open.is_empty())
+                && let Some((request, answer)) = self.held.pop_front()
+            {
+                return Asked::Answer { request, answer };
+            }
             let asked = tokio::select! {
+                () = self.place.granted(), if self.place.is_waiting() => None,
                 order = self.orders.recv(), if !self.hung_up => self.take(order),
                 Some(handled) = self.handling.join_next_with_id() => self.handled(handled),
                 else => std::future::pending().await,
@@ -165,7 +178,7 @@ impl Desk {
                 let waits = self.open.remove(&request).is_some();
                 // Who asked may have gone.
                 _ = told.send(if waits { Ok(()) } else { Err(AnswerError::NotWaiting { request: request.clone() }) });
-                return waits.then_some(Asked::Answer { request, answer });
+                return if waits { self.answered(request, answer) } else { None };
             }
             Some(Order::SetModel(model)) => {
                 self.frame.model = Some(model.clone());
@@ -187,7 +200,23 @@ impl Desk {
             Err(panicked) => (panicked.id(), Answer::Deny { message: None }),
         };
         let request = self.handled.remove(&id)?;
-        self.open.remove(&request).map(|_| Asked::Answer { request, answer })
+        self.open.remove(&request)?;
+        self.answered(request, answer)
+    }
+
+    /// A request has its answer. If it was the last one, the agent gets it when the turn has its place again.
+    fn answered(&mut self, request: RequestId, answer: Answer) -> Option<Asked> {
+        if self.open.is_empty() && self.place.is_away() {
+            self.place.queue_again();
+            self.held.push_back((request, answer));
+            return None;
+        }
+        Some(Asked::Answer { request, answer })
+    }
+
+    /// Denies a request that has waited for too long.
+    pub(super) fn deny(&mut self, request: RequestId, why: &str) -> Option<Asked> {
+        self.answered(request, Answer::Deny { message: Some(why.to_owned()) })
     }
 
     /// What was said within the turn is heard, or will not be.
@@ -245,6 +274,8 @@ impl Desk {
         };
         let until = (!limit.is_zero()).then(|| Instant::now() + limit);
         self.open.insert(request.clone(), until);
+        // Others may run while a person thinks.
+        self.place.release();
         if let Some(handler) = &self.handler {
             let (handler, event) = (Arc::clone(handler), event.clone());
             let task = self.handling.spawn(async move { handler(event).await });
@@ -254,7 +285,10 @@ impl Desk {
 
     /// The agent does not wait for this any more.
     pub(super) fn withdraw(&mut self, request: &RequestId) {
-        self.open.remove(request);
+        // It works on already.
+        if self.open.remove(request).is_some() && self.open.is_empty() && self.held.is_empty() {
+            self.place.take_again();
+        }
     }
 
     /// The turn is over: nothing waits for an answer of the caller's any more. Gives what did.
@@ -262,12 +296,13 @@ impl Desk {
         self.steers = false;
         self.handling.abort_all();
         self.handled.clear();
-        std::mem::take(&mut self.open).into_keys().collect()
+        let held = std::mem::take(&mut self.held).into_iter().map(|(request, _)| request);
+        std::mem::take(&mut self.open).into_keys().chain(held).collect()
     }
 
-    /// Whether the agent waits for its caller.
+    /// Whether the agent waits for its caller, or for its place after an answer.
     pub(super) fn is_awaited(&self) -> bool {
-        !self.open.is_empty()
+        !self.open.is_empty() || !self.held.is_empty()
     }
 
     /// When the first request will have waited for too long.

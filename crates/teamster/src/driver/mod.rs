@@ -36,13 +36,13 @@ use std::sync::Arc;
 use teamster_config::Journals;
 use teamster_process::{Exit, Ledger, Supervisor};
 use teamster_protocol::agent::Plan;
-use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Warning};
+use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Queued, Warning};
 use teamster_protocol::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::{Cause, End, Transcript};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Duration, Instant, sleep, timeout};
 
-use crate::gate::Turn;
+use crate::gate::Ticket;
 use crate::run::Outlet;
 use attempts::Again;
 use environment::Environment;
@@ -51,6 +51,9 @@ use process::Ended;
 use record::{Recorder, Recording};
 use redact::Redactor;
 use server::Password;
+
+/// How often the position in the queue is looked at.
+const POSITION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the host gives to a run.
 #[derive(Clone)]
@@ -91,26 +94,41 @@ pub(crate) struct Job {
 }
 
 /// Drives a run from its turn to its `done`. What the consumer has not taken by then is left to the run.
-pub(crate) async fn drive(mut turn: Turn, job: Job, outlet: Outlet) {
+pub(crate) async fn drive(mut ticket: Ticket, job: Job, outlet: Outlet) {
     let Job { plan, again, warnings, host, redactor, limits } = job;
-    let stopped = tokio::select! {
-        biased;
-        () = outlet.aborted.cancelled() => true,
-        () = outlet.interrupted.cancelled() => true,
-        () = turn.come() => false,
-    };
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
     let mut story = Story::new(plan.protocol, redactor, outbox, host.recording.clone());
+    let stopped = wait_in_queue(&mut ticket, &mut story, &outlet).await;
+    story.started = Instant::now();
     for warning in warnings {
         story.say(warning.into());
     }
     let ended = if stopped {
         Ended::by(Cause::Aborted)
     } else {
-        attempts::run(plan.launch, again, &mut turn, host, &limits, &mut story, &outlet).await
+        attempts::run(plan.launch, again, &mut ticket, host, &limits, &mut story, &outlet).await
     };
     story.settle().await;
     story.end(&ended);
+}
+
+/// Waits until a turn is admitted, and emits its position meanwhile. Returns true if the caller ends it before that.
+async fn wait_in_queue(ticket: &mut Ticket, story: &mut Story, outlet: &Outlet) -> bool {
+    let mut last = None;
+    loop {
+        if let Some(position) = ticket.position().filter(|position| last != Some(*position)) {
+            last = Some(position);
+            story.say(Event::Queued(Queued { position }));
+        }
+        tokio::select! {
+            biased;
+            () = outlet.aborted.cancelled() => return true,
+            () = outlet.interrupted.cancelled() => return true,
+            () = ticket.granted() => return false,
+            () = story.outbox.deliver(), if !story.outbox.is_empty() => {}
+            () = sleep(POSITION_INTERVAL) => {}
+        }
+    }
 }
 
 /// Waits for the start. An abort does not cut it short at once: what was started is ended where its end can be told.

@@ -4,7 +4,7 @@
 //! the time between two looks; each is owned by a task, which ends it when nobody wants it any more; a spare is given to one
 //! session.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Host;
 use super::warm::Warm;
+use crate::gate::Gate;
 
 /// How often it is looked how much memory a spare takes.
 const LOOK: Duration = Duration::from_secs(5);
@@ -75,17 +76,21 @@ pub(crate) struct Order {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) host: Host,
     pub(crate) frame: RunRequest,
+    pub(crate) gate: Gate,
 }
 
 impl Order {
     /// What a spare would be good for; `None` where there can be none: one that goes on with a conversation is good for one
     /// session only, and one that waits must not keep a file of the user's changed, or write somebody's recording.
     fn configuration(&self) -> Option<Configuration> {
-        let Self { agent, host, frame } = self;
+        let Self { agent, host, frame, .. } = self;
         let is_common = frame.conversation == Conversation::New
             && frame.mcp_delivery == McpDelivery::Auto
             && frame.record.is_none();
-        is_common.then(|| Configuration { agent: agent.name().to_owned(), cwd: host.cwd.clone(), frame: frame.clone() })
+        let mut frame = frame.clone();
+        // Whose it is makes no difference to the process.
+        (frame.queue_key, frame.labels) = (None, BTreeMap::new());
+        is_common.then(|| Configuration { agent: agent.name().to_owned(), cwd: host.cwd.clone(), frame })
     }
 }
 
@@ -169,13 +174,21 @@ async fn keep(
     mut claimed: oneshot::Receiver<oneshot::Sender<Warm>>,
     until: Option<Instant>,
 ) {
-    let Order { agent, host, frame } = order;
+    let Order { agent, host, frame, gate } = order;
+    let Some(permit) = gate.try_process(agent.name()) else {
+        if let Some(pool) = pool.upgrade() {
+            pool.forget(&configuration);
+        }
+        return;
+    };
     let left = match Warm::start(&*agent, host, &frame).await {
         Ok(Some(mut warm)) => {
+            let idle = permit.idle();
             let claim = loop {
                 tokio::select! {
                     biased;
                     claim = &mut claimed => break claim.ok(),
+                    () = idle.wanted() => break None,
                     () = warm.idle() => break None,
                     () = past(until) => break None,
                     () = sleep(LOOK) => {
@@ -186,6 +199,13 @@ async fn keep(
                     }
                 }
             };
+            // Unless another session wants its place, nobody closes it for that.
+            if claim.is_none() {
+                idle.accept()
+            } else {
+                drop(idle)
+            }
+            warm.permit = Some(permit);
             match claim {
                 Some(claim) => claim.send(warm).err(),
                 None => Some(warm),

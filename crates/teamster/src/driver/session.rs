@@ -9,14 +9,14 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::{Failure, SessionId, SteerId, Warning, WarningCode};
+use teamster_protocol::agent::{Agent, Feature, Plan, Support};
+use teamster_protocol::event::{ErrorCode, Failure, SessionId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
-use teamster_protocol::request::{Conversation, Prompt};
+use teamster_protocol::request::{BackgroundTasks, Conversation, Prompt};
 use teamster_protocol::transcript::Cause;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -29,8 +29,8 @@ use super::pool::{Order, Pool};
 use super::process::{Ended, Then};
 use super::redact::Redactor;
 use super::warm::Warm;
-use super::{Host, Story, start};
-use crate::gate::Gate;
+use super::{Host, Story, start, wait_in_queue};
+use crate::gate::{Gate, Idle, ProcessPermit, QueueFull, Ticket};
 use crate::run::{Outlet, Run};
 use crate::runtime::plan;
 use crate::turns::{Content, Running, Turns};
@@ -60,12 +60,18 @@ pub(crate) struct SessionJob {
     /// Where spare processes wait, if there are any.
     pub(crate) pool: Option<Arc<Pool>>,
     pub(crate) tasks: TaskTracker,
+    /// How long a process waits for a turn before it is closed.
+    pub(crate) idle_timeout: Option<Duration>,
+    /// Leave for this session's process, while it has one.
+    pub(crate) permit: Option<ProcessPermit>,
+    /// Whether the agent has had a turn.
+    pub(crate) has_spoken: bool,
 }
 
 /// Drives a session to its end.
 pub(crate) async fn drive(mut job: SessionJob) {
     let aborted = job.aborted.clone();
-    let mut warm = if job.spawns { None } else { job.open().await.ok().flatten() };
+    let mut warm = job.open_early().await;
     if warm.is_some() {
         job.refill();
     }
@@ -79,21 +85,26 @@ pub(crate) async fn drive(mut job: SessionJob) {
         match turn {
             Next::Turn(turn) => job.turn(turn, &mut warm, &mut lost).await,
             Next::Unasked => {
-                job.gate.queue().come().await;
+                // It runs already, so that it cannot be refused.
+                let mut ticket = job.gate.queue_always(job.desk.frame.queue_key.as_deref(), job.agent.name(), false);
+                tokio::select! {
+                    biased;
+                    () = aborted.cancelled() => break,
+                    () = ticket.granted() => {}
+                }
+                job.desk.place = ticket;
                 job.own_turn(&mut warm, &mut lost).await;
+                job.desk.place = Ticket::default();
             }
             Next::Gone => {
                 lost = true;
-                if let Some(warm) = warm.take() {
-                    warm.close(&job.desk.frame.limits).await;
-                }
+                job.close_process(&mut warm).await;
             }
+            Next::Idle => job.close_process(&mut warm).await,
             Next::Close => break,
         }
     }
-    if let Some(warm) = warm {
-        warm.close(&job.desk.frame.limits).await;
-    }
+    job.close_process(&mut warm).await;
 }
 
 /// What comes next, between turns.
@@ -103,6 +114,8 @@ enum Next {
     Unasked,
     /// The process is gone, or is no good any more.
     Gone,
+    /// The process has been idle for long, or another session needs one.
+    Idle,
     Close,
 }
 
@@ -114,14 +127,29 @@ impl SessionJob {
         if *begun && let Some(turn) = self.desk.steered_too_late() {
             return Next::Turn(turn);
         }
+        // A conversation must not be lost with its process.
+        let is_resumable = (self.told.borrow().is_some() || !self.has_spoken)
+            && protocol.resumes()
+            && self.desk.frame.background_tasks == BackgroundTasks::Off
+            && self.agent.abilities().is_some_and(|can| matches!(can.support(Feature::Resume), Support::Yes(_)));
+        let mut idle = self.permit.as_ref().filter(|_| is_resumable).map(ProcessPermit::idle);
+        let until = self.idle_timeout.filter(|_| is_resumable);
         let mut asked = Vec::new();
         let turn = tokio::select! {
             biased;
+            () = wanted(idle.as_ref()) => {
+                if let Some(idle) = idle.take() {
+                    idle.accept();
+                }
+                return Next::Idle;
+            }
             () = process.idle(&mut **protocol, kept) => {
                 return if kept.unasked.is_some() { Next::Unasked } else { Next::Gone };
             }
             turn = self.desk.turn(|change| asked.push(change)) => turn,
+            () = elapsed(until) => return Next::Idle,
         };
+        drop(idle);
         for change in &asked {
             process.tell(&mut **protocol, kept, change.command());
         }
@@ -142,20 +170,69 @@ impl SessionJob {
     fn order(&self) -> Order {
         let mut frame = self.desk.frame.clone();
         frame.conversation = self.conversation();
-        Order { agent: Arc::clone(&self.agent), host: self.host.clone(), frame }
+        Order { agent: Arc::clone(&self.agent), host: self.host.clone(), frame, gate: self.gate.clone() }
     }
 
-    /// A process that waits for a turn, a spare one if there is one; `None` where the agent has none that waits.
+    /// Starts a process that waits for a turn; `None` where the agent has none that waits.
     async fn open(&self) -> Result<Option<Warm>, Failure> {
-        let order = self.order();
-        let spare = match &self.pool {
-            Some(pool) => pool.claim(&order).await,
-            None => None,
-        };
-        match spare {
-            Some(spare) => Ok(Some(spare)),
-            None => Box::pin(Warm::start(&*order.agent, order.host, &order.frame)).await,
+        let Order { agent, host, frame, .. } = self.order();
+        Box::pin(Warm::start(&*agent, host, &frame)).await
+    }
+
+    /// Takes a spare process, if there is one.
+    async fn claim(&mut self) -> Option<Warm> {
+        let pool = self.pool.as_ref().filter(|_| !self.spawns)?;
+        let mut spare = pool.claim(&self.order()).await?;
+        self.permit = spare.permit.take();
+        Some(spare)
+    }
+
+    /// A process before the first turn, if there is room for it.
+    async fn open_early(&mut self) -> Option<Warm> {
+        if self.spawns {
+            return None;
         }
+        if let Some(spare) = self.claim().await {
+            return Some(spare);
+        }
+        self.permit = Some(self.gate.try_process(self.agent.name())?);
+        let warm = self.open().await.ok().flatten();
+        if warm.is_none() {
+            self.permit = None;
+        }
+        warm
+    }
+
+    /// Closes the process that waits for a turn, and lets others have one.
+    async fn close_process(&mut self, warm: &mut Option<Warm>) {
+        if let Some(warm) = warm.take() {
+            warm.close(&self.desk.frame.limits).await;
+        }
+        self.permit = None;
+    }
+
+    /// Waits in the queue for all that a turn needs. `Some` if it does not begin.
+    async fn admit(&mut self, story: &mut Story, outlet: &Outlet, warm: &mut Option<Warm>) -> Option<Cause> {
+        if warm.is_none() {
+            *warm = self.claim().await;
+        }
+        let key = self.desk.frame.queue_key.as_deref();
+        let mut ticket = match self.gate.queue(key, self.agent.name(), self.permit.is_none()) {
+            Ok(ticket) => ticket,
+            Err(QueueFull { limit }) => {
+                let text = format!("{limit} turns wait for a place already, as many as may wait");
+                let mut failure = Failure::new(ErrorCode::QueueFull, text);
+                failure.retryable = Some(true);
+                return Some(Cause::Failed(failure));
+            }
+        };
+        let stopped = wait_in_queue(&mut ticket, story, outlet).await;
+        if let Some(permit) = ticket.take_process() {
+            self.permit = Some(permit);
+        }
+        self.desk.place = ticket;
+        story.started = Instant::now();
+        stopped.then_some(Cause::Aborted)
     }
 
     /// Has a spare process started, for the next session like this one.
@@ -169,24 +246,23 @@ impl SessionJob {
     async fn turn(&mut self, begun: Begun, warm: &mut Option<Warm>, lost: &mut bool) {
         let (Content { prompt, outlet, place: waited }, running) = begun;
         drop(waited);
-        let mut place = self.gate.queue();
-        let stopped = tokio::select! {
-            biased;
-            () = outlet.aborted.cancelled() => true,
-            () = outlet.interrupted.cancelled() => true,
-            () = place.come() => false,
-        };
         let limits = self.desk.frame.limits.clone();
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
         for warning in self.warnings.drain(..) {
             story.say(warning.into());
         }
+        let refused = self.admit(&mut story, &outlet, warm).await;
         // One that the agent has begun by itself has to be stopped.
-        if stopped && !warm.as_ref().is_some_and(|warm| warm.begun) {
+        if let Some(cause) = refused.filter(|_| !warm.as_ref().is_some_and(|warm| warm.begun)) {
+            self.desk.place = Ticket::default();
+            if warm.is_none() {
+                self.permit = None;
+            }
             drop(running);
-            return story.end(&Ended::by(Cause::Aborted));
+            return story.end(&Ended::by(cause));
         }
+        self.has_spoken = true;
         let ended = if self.spawns {
             self.run(prompt, &mut story, &outlet).await
         } else {
@@ -202,6 +278,9 @@ impl SessionJob {
             }
         };
         let begins = warm.as_ref().is_some_and(|warm| warm.begun);
+        if warm.is_none() {
+            self.permit = None;
+        }
         self.finish(story, &ended, begins, running).await;
     }
 
@@ -217,6 +296,9 @@ impl SessionJob {
         story.settle().await;
         // Whoever reads the end must not find the turn running.
         drop(running);
+        if !self.turns.is_running() {
+            self.desk.place = Ticket::default();
+        }
         story.end(ended);
     }
 
@@ -284,7 +366,7 @@ impl SessionJob {
             }
             // An agent that had such a form when the session was opened has it still.
             let Some(ready) = warm.take() else { return Some(Ended::default()) };
-            let Warm { mut process, protocol, redactor, mut kept, begun } = ready;
+            let Warm { mut process, protocol, redactor, mut kept, begun, .. } = ready;
             story.redactor = Arc::clone(&redactor);
             story.listen_to(protocol);
             for event in kept.take() {
@@ -304,7 +386,8 @@ impl SessionJob {
                 _ = kept.keep(seen.rest, &mut process.link);
                 let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
                 let ended = Ended { cause: seen.cause, ..Ended::default() };
-                let left = Warm { process, protocol, redactor, kept, begun: seen.then == Then::Begins };
+                let begun = seen.then == Then::Begins;
+                let left = Warm { process, protocol, redactor, kept, begun, permit: None };
                 if seen.reopen || story.panicked {
                     left.close(&limits).await;
                 } else {
@@ -341,6 +424,22 @@ impl SessionJob {
                 _ = self.desk.next() => {}
             }
         }
+    }
+}
+
+/// Returns when another session needs the process.
+async fn wanted(idle: Option<&Idle<'_>>) {
+    match idle {
+        Some(idle) => idle.wanted().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for this long; without a time, for ever.
+async fn elapsed(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -12,6 +12,7 @@ use super::desk::Kept;
 use super::process::Process;
 use super::redact::Redactor;
 use super::{Host, prepare};
+use crate::gate::ProcessPermit;
 use crate::runtime::guarded;
 
 /// A process that waits for its next turn, and who understands it.
@@ -22,6 +23,8 @@ pub(crate) struct Warm {
     pub(super) kept: Kept,
     /// The agent has begun the next turn by itself.
     pub(super) begun: bool,
+    /// Where it was started before its session: its leave to live.
+    pub(super) permit: Option<ProcessPermit>,
 }
 
 impl Warm {
@@ -34,7 +37,7 @@ impl Warm {
         let live = prepare::start(launch, host, recorder, &frame.limits).await?;
         let (mut process, mut kept) = (Process::new(live), Kept::default());
         process.tell(&mut *protocol, &mut kept, Input::Started);
-        Ok(Some(Self { process, protocol, redactor, kept, begun: false }))
+        Ok(Some(Self { process, protocol, redactor, kept, begun: false, permit: None }))
     }
 
     /// Returns when it is no good any more. Can be dropped and called again at any time.

@@ -42,6 +42,8 @@ pub(in crate::agent) struct Client {
     agent: Info,
     auth_methods: Vec<AuthMethod>,
     prompt_capabilities: PromptCapabilities,
+    /// Whether the agent offers to resume its sessions.
+    resumes: bool,
     phase: Phase,
     /// Calls that change how the session is set: no turn goes to the model before they are answered.
     settling: u32,
@@ -156,6 +158,7 @@ impl Client {
             agent: Info::default(),
             auth_methods: Vec::new(),
             prompt_capabilities: PromptCapabilities::default(),
+            resumes: false,
             phase: Phase::Opening,
             settling: 0,
             settings: Settings::default(),
@@ -293,6 +296,10 @@ impl Client {
 }
 
 impl Protocol for Client {
+    fn resumes(&self) -> bool {
+        self.resumes
+    }
+
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             Input::Started => self.call(Purpose::Initialize, "initialize", &ask::initialize(), actions),

@@ -8,8 +8,6 @@ use std::time::Duration;
 use teamster_process::ProcessTree;
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
-use teamster_protocol::protocol::{Command, Input};
-use teamster_protocol::request::Answer;
 use teamster_protocol::transcript::Cause;
 use tokio::time::Instant;
 
@@ -92,9 +90,10 @@ impl Reins<'_> {
             let seconds = self.limits.answer.as_secs_f64();
             let text = format!("nobody answered the request {} within {seconds} s: it was denied", request.as_str());
             self.story.say(Warning::new(WarningCode::Unanswered, text).with("requestId", request.as_str()).into());
-            let answer = Answer::Deny { message: Some("Nobody answered in time.".to_owned()) };
-            self.watchdog.activity(Instant::now());
-            self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
+            let denied = self.desk.as_mut().and_then(|desk| desk.deny(request, "Nobody answered in time."));
+            if let Some(denied) = denied {
+                self.asked(denied);
+            }
         }
     }
 

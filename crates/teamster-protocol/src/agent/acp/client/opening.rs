@@ -27,6 +27,7 @@ impl Client {
             Err(why) => return self.refuse(Failure::new(ErrorCode::InvalidRequest, why), actions),
         };
         let sessions = can.session_capabilities;
+        self.resumes = sessions.resume.is_some() || can.load_session;
         let (method, old) = match &self.wishes.conversation {
             Conversation::Resume(id) if sessions.resume.is_some() => ("session/resume", Some(id.clone())),
             Conversation::Resume(id) if can.load_session => ("session/load", Some(id.clone())),
