@@ -10,8 +10,6 @@
 mod state;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::num::NonZeroUsize;

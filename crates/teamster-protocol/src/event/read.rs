@@ -35,6 +35,7 @@ fn read(raw: &RawJson) -> serde_json::Result<Event> {
         "permission_request" => payload(raw, Event::PermissionRequest),
         "question" => payload(raw, Event::Question),
         "plan" => payload(raw, Event::Plan),
+        "queued" => payload(raw, Event::Queued),
         "usage" => payload(raw, Event::Usage),
         "rate_limit" => payload(raw, Event::RateLimit),
         "warning" => payload(raw, Event::Warning),
