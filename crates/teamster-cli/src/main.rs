@@ -7,6 +7,7 @@
 //! - [`session`]: a conversation for a program, over standard input and output.
 //! - [`doctor`]: looks which agents can be run.
 //! - [`replay`]: shows a recording; [`fake`]: plays the CLI of one, or tells a story as a CLI.
+//! - [`log`]: what happens inside, for who looks for a cause.
 //! - [`exit`]: what exit codes mean.
 //!
 //! Invariants: for programs there is standard output, for people standard error beside it; nothing that an agent says
@@ -22,6 +23,7 @@ mod exit;
 mod fake;
 mod job;
 mod leftovers;
+mod log;
 mod render;
 mod replay;
 mod run;
@@ -35,14 +37,9 @@ use args::Command;
 
 fn main() -> ExitCode {
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
-        Ok(cli) => match cli.command {
-            Command::Run(args) => run::main(*args),
-            Command::Chat(args) => chat::main(*args),
-            Command::Session(args) => session::main(*args),
-            Command::Doctor(args) => doctor::main(&args),
-            Command::Replay(args) => replay::main(&args),
-            Command::Fake(args) => fake::main(&args),
-            Command::Completions { shell } => completions(shell),
+        Ok(cli) => match log::start(cli.log.as_deref()) {
+            Err(error) => begin::refuse(&error, None),
+            Ok(()) => carry_out(cli.command),
         },
         Err(error) => {
             // Help that nobody reads is no fault.
@@ -51,6 +48,18 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+fn carry_out(command: Command) -> u8 {
+    match command {
+        Command::Run(args) => run::main(*args),
+        Command::Chat(args) => chat::main(*args),
+        Command::Session(args) => session::main(*args),
+        Command::Doctor(args) => doctor::main(&args),
+        Command::Replay(args) => replay::main(&args),
+        Command::Fake(args) => fake::main(&args),
+        Command::Completions { shell } => completions(shell),
+    }
 }
 
 fn completions(shell: clap_complete::Shell) -> u8 {

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use teamster::{Event, Run, Runtime};
+use teamster::{Event, Run, Runtime, StampedEvent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::args::RunArgs;
@@ -23,7 +23,7 @@ const WAITING_EVENTS: usize = 16;
 /// What the writer is given.
 enum Item {
     /// An event with its place in the queue.
-    Event(Instant, Box<Event>, OwnedSemaphorePermit),
+    Event(Instant, Box<StampedEvent>, OwnedSemaphorePermit),
     Notice(String),
 }
 
@@ -87,7 +87,7 @@ fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, 
     let mut write = move || {
         while let Some(item) = items.blocking_recv() {
             match item {
-                Item::Event(time, event, _place) => output.event(&event, time)?,
+                Item::Event(time, event, _place) => output.stamped(&event, time)?,
                 Item::Notice(text) => output.notice(&text)?,
             }
         }
@@ -106,9 +106,9 @@ async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot
     let mut code = exit::FAILURE;
     loop {
         tokio::select! {
-            event = run.next() => {
+            event = run.next_stamped() => {
                 let Some(event) = event else { break };
-                if let Event::Done(done) = &event {
+                if let Event::Done(done) = &event.event {
                     code = exit::of_result(&done.result);
                 }
                 let now = Instant::now();

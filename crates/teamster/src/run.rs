@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::driver::outbox::{Backlog, Estate};
+use crate::stamp::{RunIdentity, StampedEvent, Timed};
 use crate::turns::{Content, TurnOrder, Waiting};
 
 /// Events that wait between the driver and the consumer before the driver's own queue begins.
@@ -22,14 +23,19 @@ const CHANNEL_EVENTS: usize = 256;
 /// Dropping it ends the run's process tree: politely if the Tokio runtime goes on, at once if it does not.
 #[derive(Debug)]
 pub struct Run {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<Timed>,
     control: Control,
     estate: Estate,
     /// What the driver left when it ended.
     rest: Option<Backlog>,
     done: bool,
     turn_id: Option<String>,
+    identity: RunIdentity,
 }
+
+/// The events of a run with their [stamps](StampedEvent): see [`Run::stamped`].
+#[derive(Debug)]
+pub struct Stamped(Run);
 
 /// The reins of a run, to be held elsewhere than its stream.
 #[derive(Clone, Debug)]
@@ -43,7 +49,7 @@ pub struct Control {
 /// The driver's end of a run.
 #[derive(Debug)]
 pub(crate) struct Outlet {
-    pub(crate) events: mpsc::Sender<Event>,
+    pub(crate) events: mpsc::Sender<Timed>,
     pub(crate) estate: Estate,
     pub(crate) interrupted: CancellationToken,
     pub(crate) aborted: CancellationToken,
@@ -58,18 +64,18 @@ impl Outlet {
 
 impl Run {
     /// Starts the driver in a task that the tracker owns.
-    pub(crate) fn start<F>(drivers: &TaskTracker, drive: impl FnOnce(Outlet) -> F) -> Self
+    pub(crate) fn start<F>(drivers: &TaskTracker, identity: RunIdentity, drive: impl FnOnce(Outlet) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (run, outlet) = Self::with_abort(CancellationToken::new());
+        let (run, outlet) = Self::with_abort(CancellationToken::new(), identity);
         drivers.spawn(drive(outlet));
         run
     }
 
     /// A turn of a session, which is aborted when the session is.
-    pub(crate) fn of_session(aborted: &CancellationToken, id: Option<String>) -> (Self, Outlet) {
-        let (mut run, outlet) = Self::with_abort(aborted.child_token());
+    pub(crate) fn of_session(aborted: &CancellationToken, identity: RunIdentity, id: Option<String>) -> (Self, Outlet) {
+        let (mut run, outlet) = Self::with_abort(aborted.child_token(), identity);
         run.turn_id = id;
         (run, outlet)
     }
@@ -77,15 +83,16 @@ impl Run {
     /// A turn of a session that waits until it can begin.
     pub(crate) fn waiting(
         aborted: &CancellationToken,
+        identity: RunIdentity,
         prompt: Prompt,
         place: OwnedSemaphorePermit,
     ) -> (Self, TurnOrder) {
-        let (mut run, outlet) = Self::of_session(aborted, prompt.id.clone());
+        let (mut run, outlet) = Self::of_session(aborted, identity, prompt.id.clone());
         let order = TurnOrder::new(Content { prompt, outlet, place }, &mut run.control);
         (run, order)
     }
 
-    fn with_abort(abort: CancellationToken) -> (Self, Outlet) {
+    fn with_abort(abort: CancellationToken, identity: RunIdentity) -> (Self, Outlet) {
         let (sender, events) = mpsc::channel(CHANNEL_EVENTS);
         let control = Control { interrupt: CancellationToken::new(), abort, waiting: None };
         let estate = Estate::default();
@@ -95,14 +102,31 @@ impl Run {
             interrupted: control.interrupt.clone(),
             aborted: control.abort.clone(),
         };
-        (Self { events, control, estate, rest: None, done: false, turn_id: None }, outlet)
+        (Self { events, control, estate, rest: None, done: false, turn_id: None, identity }, outlet)
     }
 
     /// The next event; `None` after [`Event::Done`].
     ///
     /// Can be dropped and called again at any time.
     pub async fn next(&mut self) -> Option<Event> {
-        std::future::poll_fn(|context| self.poll(context)).await
+        std::future::poll_fn(|context| self.poll(context)).await.map(|timed| timed.event)
+    }
+
+    /// The next event with its run, its turn and its time; `None` after [`Event::Done`].
+    ///
+    /// Can be dropped and called again at any time.
+    pub async fn next_stamped(&mut self) -> Option<StampedEvent> {
+        std::future::poll_fn(|context| self.poll_stamped(context)).await
+    }
+
+    /// The stream with the stamp of each event.
+    pub fn stamped(self) -> Stamped {
+        Stamped(self)
+    }
+
+    /// The run's id, a UUID; turns of a session have that of the session.
+    pub fn run_id(&self) -> &str {
+        &self.identity.run_id
     }
 
     /// The turn's name: the [id of its prompt](teamster_protocol::request::Prompt::id), if it has one, or `own-1`, `own-2` and
@@ -127,7 +151,12 @@ impl Run {
         }
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+    fn poll_stamped(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
+        let timed = ready!(self.poll(context));
+        Poll::Ready(timed.map(|timed| self.identity.stamp(timed, self.turn_id.as_deref())))
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Timed>> {
         if self.done {
             return Poll::Ready(None);
         }
@@ -139,7 +168,7 @@ impl Run {
             self.rest = Some(self.estate.take().unwrap_or_else(nothing_said));
             return self.poll(context);
         };
-        self.done = matches!(event, Event::Done(_));
+        self.done = matches!(event.event, Event::Done(_));
         Poll::Ready(Some(event))
     }
 }
@@ -148,7 +177,22 @@ impl Stream for Run {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.poll(context)
+        self.poll(context).map(|timed| timed.map(|timed| timed.event))
+    }
+}
+
+impl Stamped {
+    /// The run's control.
+    pub fn control(&self) -> Control {
+        self.0.control()
+    }
+}
+
+impl Stream for Stamped {
+    type Item = StampedEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
+        self.0.poll_stamped(context)
     }
 }
 

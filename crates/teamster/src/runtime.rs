@@ -18,6 +18,7 @@ use teamster_protocol::request::{
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::driver::attempts::Again;
 use crate::driver::desk::Desk;
@@ -32,6 +33,7 @@ use crate::gate::{Gate, QueueFull, RuntimeStats};
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
 use crate::session::{ORDERS, Opening, Session, TURNS};
+use crate::stamp::RunIdentity;
 use crate::turns::Turns;
 
 /// The largest attachment: what a vendor takes in one request.
@@ -240,13 +242,22 @@ impl Runtime {
         let plan = plan(&*agent, &request)?;
         let redactor = Arc::new(Redactor::new(&host, &plan.launch, &request));
         let ticket = self.gate.queue(request.queue_key.as_deref(), agent.name(), true);
+        let identity = RunIdentity::new(&request.labels);
+        let span = tracing::info_span!(
+            "run",
+            run_id = &*identity.run_id,
+            agent = agent.name(),
+            labels = ?identity.labels,
+            attempt = 1,
+            session_id = tracing::field::Empty,
+        );
         let ticket = ticket.map_err(|QueueFull { limit }| RunError::QueueFull { limit })?;
         host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
         let limits = request.limits.clone();
         let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
         let job = Job { plan, again, warnings, host, redactor, limits };
-        Ok(Run::start(&self.drivers, |outlet| driver::drive(ticket, job, outlet)))
+        Ok(Run::start(&self.drivers, identity, |outlet| driver::drive(ticket, job, outlet).instrument(span)))
     }
 
     /// Opens a session: a conversation of many turns. Call it inside a Tokio runtime.
@@ -275,6 +286,13 @@ impl Runtime {
         let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
         let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
         let turns = Turns::default();
+        let identity = RunIdentity::new(&frame.labels);
+        let span = tracing::info_span!(
+            "session",
+            run_id = &*identity.run_id,
+            agent = agent.name(),
+            labels = ?identity.labels,
+        );
         let desk = Desk::new(ordered, handler, rules, frame, turns.clone());
         let (gate, aborted) = (self.gate.clone(), abort.clone());
         let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
@@ -295,17 +313,19 @@ impl Runtime {
             idle_timeout,
             permit,
             has_spoken,
+            identity: identity.clone(),
             pool,
             tasks,
         };
         let end = ended.clone().drop_guard();
-        self.drivers.spawn(async move {
+        let driven = async move {
             driver::session::drive(job).await;
             drop(end);
-        });
+        };
+        self.drivers.spawn(driven.instrument(span));
         let places = Arc::new(Semaphore::new(TURNS));
         let closing = AtomicBool::new(false);
-        Ok(Session { orders, places, id, abort, ended, closing, turns, own: Mutex::new(own), cwd })
+        Ok(Session { orders, places, id, abort, ended, closing, turns, identity, own: Mutex::new(own), cwd })
     }
 
     /// What a run or a session of this request gets from us, and what is to be said of it. The request is made precise.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::driver::desk::{Now, Order};
 use crate::run::Run;
 use crate::runtime::read_attachment;
+use crate::stamp::RunIdentity;
 use crate::turns::{TurnOrder, Turns};
 
 /// Turns that wait for their beginning.
@@ -42,6 +43,7 @@ pub struct Session {
     /// No more turns are taken.
     pub(crate) closing: AtomicBool,
     pub(crate) turns: Turns,
+    pub(crate) identity: RunIdentity,
     /// Turns that the agent has begun by itself.
     pub(crate) own: Mutex<mpsc::Receiver<Run>>,
     /// Where relative paths of attachments count from.
@@ -210,6 +212,11 @@ impl Session {
         self.order(Order::SetPermissionMode(mode))
     }
 
+    /// The session's own id, a UUID: the run id of all its events.
+    pub fn run_id(&self) -> &str {
+        &self.identity.run_id
+    }
+
     /// The conversation's id, as soon as the agent has told it.
     pub fn id(&self) -> Option<SessionId> {
         self.id.borrow().clone()
@@ -251,7 +258,7 @@ impl Session {
             read_attachment(attachment, &self.cwd)?;
         }
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| SendError::Busy)?;
-        Ok(Run::waiting(&self.abort, prompt, place))
+        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, place))
     }
 
     fn order(&self, order: Order) -> Result<(), SendError> {

@@ -238,6 +238,12 @@ pub(crate) struct FrameArgs {
     /// Tell the answer message by message, not as it is made
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) whole_messages: bool,
+
+    /// Put this label on every event and log line (repeatable)
+    ///
+    /// KEY=VALUE. It is in the labels of each event of --output ndjson and of a session. It is no secret.
+    #[arg(long, value_name = "KEY=VALUE", help_heading = OUTPUT, hide_short_help = true, value_parser = values::label)]
+    pub(crate) label: Vec<(String, String)>,
 }
 
 /// What the agent may do.

@@ -63,7 +63,7 @@ fn the_command_lists_its_subcommands() {
     assert_snapshot!(said(&["--help"]), @r"
     Drive any AI agent CLI with one set of reins
 
-    Usage: teamster <COMMAND>
+    Usage: teamster [OPTIONS] <COMMAND>
 
     Commands:
       run          Give an agent one prompt and show what it does
@@ -76,8 +76,15 @@ fn the_command_lists_its_subcommands() {
       help         Print this message or the help of the given subcommand(s)
 
     Options:
-      -h, --help     Print help
-      -V, --version  Print version
+      -h, --help
+              Print help (see a summary with '-h')
+
+      -V, --version
+              Print version
+
+    Output:
+          --log <FILTER>
+              Log to stderr; directives as in RUST_LOG: teamster=debug
     ");
 }
 

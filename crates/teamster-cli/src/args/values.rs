@@ -61,6 +61,11 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A label, as `KEY=VALUE`.
+pub(super) fn label(text: &str) -> Result<(String, String), String> {
+    variable(text).map_err(|_| "KEY=VALUE is needed".to_owned())
+}
+
 /// Splits a list of tool rules at its commas, but not at those inside a rule: `Bash(echo a,b),Read`.
 pub(super) fn rules(list: &str) -> Vec<String> {
     let mut rules = vec![String::new()];

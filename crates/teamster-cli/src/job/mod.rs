@@ -113,6 +113,7 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     registry.get(&args.agent)?;
     let mut request = RunRequest::default();
     request.model = args.model;
+    request.labels = args.label.into_iter().collect();
     request.effort = args.effort;
     request.project_trust = match args.project_trust {
         Trust::Trusted => ProjectTrust::Trusted,

@@ -14,8 +14,8 @@ mod text;
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Instant;
 
-use teamster::Event;
 use teamster::event::{ErrorCode, Failure};
+use teamster::{Event, StampedEvent};
 
 use crate::args::Format;
 
@@ -29,6 +29,14 @@ pub(crate) trait Renderer: Send {
     /// # Errors
     /// When standard output does not take what is written.
     fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()>;
+
+    /// Shows an event of a run that is going on, with its run and its time where the format has them.
+    ///
+    /// # Errors
+    /// When standard output does not take what is written.
+    fn stamped(&mut self, stamped: &StampedEvent, now: Instant, to: &mut Streams) -> io::Result<()> {
+        self.event(&stamped.event, now, to)
+    }
 
     /// Ends a line that is only begun, since something else is about to be said.
     fn end_line(&mut self, _to: &mut Streams) -> io::Result<()> {
@@ -97,6 +105,22 @@ impl Output {
     /// When standard output does not take what is written.
     pub(crate) fn event(&mut self, event: &Event, now: Instant) -> io::Result<()> {
         self.renderer.event(event, now, &mut self.to)?;
+        self.note(event);
+        Ok(())
+    }
+
+    /// Shows an event with its stamp.
+    ///
+    /// # Errors
+    /// When standard output does not take what is written.
+    pub(crate) fn stamped(&mut self, stamped: &StampedEvent, now: Instant) -> io::Result<()> {
+        self.renderer.stamped(stamped, now, &mut self.to)?;
+        self.note(&stamped.event);
+        Ok(())
+    }
+
+    /// Keeps the failure for the end, and shows it then.
+    fn note(&mut self, event: &Event) {
         match event {
             Event::Error(failure) => self.failure = Some((**failure).clone()),
             Event::Done(done) => {
@@ -110,7 +134,6 @@ impl Output {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Says something of ours on the page.

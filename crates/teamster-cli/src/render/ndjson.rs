@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use teamster::Event;
+use teamster::{Event, StampedEvent};
 
 use super::json::write_document;
 use super::{Renderer, Streams};
@@ -13,5 +13,9 @@ pub(super) struct Ndjson;
 impl Renderer for Ndjson {
     fn event(&mut self, event: &Event, _now: Instant, to: &mut Streams) -> io::Result<()> {
         write_document(&serde_json::to_string(event)?, &mut to.out)
+    }
+
+    fn stamped(&mut self, stamped: &StampedEvent, _now: Instant, to: &mut Streams) -> io::Result<()> {
+        write_document(&serde_json::to_string(stamped)?, &mut to.out)
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use teamster::event::RequestId;
 use teamster::request::{BackgroundTasks, Decision, Limits, SessionCommand};
-use teamster::{Applied, CommandError, Event, Runtime, SendError, Session};
+use teamster::{Applied, CommandError, Event, Runtime, SendError, Session, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -221,7 +221,7 @@ impl<'a> Conversation<'a> {
     fn hear(&mut self, heard: Heard) {
         match heard {
             Heard::Event(event) => self.event(event.as_ref()),
-            Heard::Cancelled(turn, event) => self.lines.push_back(output::event(&event, turn.as_deref())),
+            Heard::Cancelled(event) => self.lines.push_back(output::event(&event)),
             Heard::Sent(origin, Ok(Applied::Joined)) => {
                 let turn = self.turns.running().and_then(|turn| turn.id.as_deref());
                 self.lines.push_back(output::joined(&origin, turn));
@@ -237,8 +237,9 @@ impl<'a> Conversation<'a> {
     }
 
     /// The running turn says something.
-    fn event(&mut self, event: Option<&Event>) {
+    fn event(&mut self, stamped: Option<&StampedEvent>) {
         let Some(turn) = self.turns.running() else { return };
+        let event = stamped.map(|stamped| &stamped.event);
         match event {
             Some(Event::PermissionRequest(request)) => self.asked.push(request.request_id.clone()),
             Some(Event::Question(question)) => self.asked.push(question.request_id.clone()),
@@ -250,8 +251,8 @@ impl<'a> Conversation<'a> {
                 self.lines.push_back(output::joined(&origin, turn.id.as_deref()));
             }
         }
-        if let Some(event) = event {
-            self.lines.push_back(output::event(event, turn.id.as_deref()));
+        if let Some(stamped) = stamped {
+            self.lines.push_back(output::event(stamped));
         }
         if matches!(event, None | Some(Event::Done(_))) {
             self.turns.end();

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde::Serialize;
-use teamster::Event;
 use teamster::event::{ErrorCode, Failure};
+use teamster::{Event, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 
 use super::command::{Origin, Refusal};
@@ -14,16 +14,6 @@ use crate::render::write_document;
 
 /// Lines that wait for the writer.
 const WAITING_LINES: usize = 16;
-
-/// An event of a turn, as it is written.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Told<'a> {
-    #[serde(flatten)]
-    event: &'a Event,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    turn_id: Option<&'a str>,
-}
 
 /// What is said of a command that is not followed.
 #[derive(Serialize)]
@@ -54,8 +44,8 @@ pub(super) fn joined(origin: &Origin, turn: Option<&str>) -> String {
 }
 
 /// An event as a line.
-pub(super) fn event(event: &Event, turn: Option<&str>) -> String {
-    document(&Told { event, turn_id: turn })
+pub(super) fn event(event: &StampedEvent) -> String {
+    document(event)
 }
 
 /// A refusal as a line.

@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 use teamster::event::ErrorCode;
-use teamster::{Applied, CommandError, Event, Run, Session};
+use teamster::{Applied, CommandError, Event, Run, Session, StampedEvent};
 
 use super::command::Origin;
 
@@ -19,9 +19,9 @@ pub(super) const OWN: &str = "own-";
 /// What was heard of the session.
 pub(super) enum Heard {
     /// The running turn says something; `None` if it ended without a word.
-    Event(Option<Event>),
-    /// A turn that was cancelled while it waited, by its name, says this.
-    Cancelled(Option<String>, Event),
+    Event(Option<StampedEvent>),
+    /// A turn that was cancelled while it waited says this.
+    Cancelled(StampedEvent),
     /// It is known what became of words that were to be heard at once.
     Sent(Origin, Result<Applied, CommandError>),
     /// The agent begins a turn by itself; `None` if it will not.
@@ -36,7 +36,7 @@ pub(super) struct Turn {
     /// Whether it was sent.
     pub(super) is_sent: bool,
     /// The first event, where it was looked at before its time.
-    first: Option<Event>,
+    first: Option<StampedEvent>,
     aside: Aside,
 }
 
@@ -55,19 +55,19 @@ impl Turn {
         Self { id: run.turn_id().map(str::to_owned), run, is_sent, first: None, aside: Aside::No }
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
         match self.first.take() {
             Some(event) => Poll::Ready(Some(event)),
-            None => pin!(self.run.next()).poll(context),
+            None => pin!(self.run.next_stamped()).poll(context),
         }
     }
 
     /// What it says beside the turn that runs.
-    fn poll_aside(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+    fn poll_aside(&mut self, context: &mut Context<'_>) -> Poll<StampedEvent> {
         while self.aside != Aside::No {
-            match pin!(self.run.next()).poll(context) {
+            match pin!(self.run.next_stamped()).poll(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(event)) if self.aside == Aside::Yes || is_aborted(&event) => {
+                Poll::Ready(Some(event)) if self.aside == Aside::Yes || is_aborted(&event.event) => {
                     self.aside = Aside::Yes;
                     return Poll::Ready(event);
                 }
@@ -131,11 +131,10 @@ impl Turns {
         for at in 0..self.waiting.len() {
             let Some(turn) = self.waiting.get_mut(at) else { continue };
             if let Poll::Ready(event) = turn.poll_aside(context) {
-                let id = turn.id.clone();
-                if matches!(event, Event::Done(_)) {
+                if matches!(event.event, Event::Done(_)) {
                     self.waiting.remove(at);
                 }
-                return Poll::Ready(Heard::Cancelled(id, event));
+                return Poll::Ready(Heard::Cancelled(event));
             }
         }
         Poll::Pending
@@ -150,7 +149,7 @@ impl Turns {
         .await
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
         if let Some(turn) = &mut self.speaking {
             return turn.poll(context);
         }

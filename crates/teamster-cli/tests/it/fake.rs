@@ -188,6 +188,9 @@ fn comparable(events: Vec<Value>) -> Vec<Value> {
         if event["type"] == "done" {
             event["result"]["durationMs"] = 0.into();
         }
+        for name in ["runId", "time"] {
+            event.as_object_mut().unwrap().remove(name);
+        }
         event
     };
     events.into_iter().map(comparable).collect()

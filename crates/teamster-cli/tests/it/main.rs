@@ -17,6 +17,7 @@ mod ends;
 mod fake;
 mod formats;
 mod inputs;
+mod logging;
 mod merge_restore;
 mod recordings;
 mod session;

@@ -22,7 +22,20 @@ fn schema<T: schemars::JsonSchema>(settings: SchemaSettings) -> Value {
 }
 
 fn event_schema() -> Value {
-    schema::<Event>(SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(without_null)))
+    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(without_null));
+    let mut schema = schema::<Event>(settings);
+    // What a run or a session adds to each event.
+    schema["properties"] = serde_json::json!({
+        "runId": {"type": "string", "format": "uuid", "description": "The run, or the session."},
+        "turnId": {"type": "string", "description": "The turn of a session, where it has a name."},
+        "time": {"type": "string", "format": "date-time", "description": "When the event was emitted."},
+        "labels": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "description": "The caller's labels, if there are any."
+        },
+    });
+    schema
 }
 
 /// An optional field may be read as null, but is written as a value or not at all.

@@ -88,6 +88,7 @@ impl Attempts<'_> {
             left => limits.deadline = left.unwrap_or_default(),
         }
         self.begun += 1;
+        tracing::Span::current().record("attempt", self.begun);
         let mut ended = attempt(launch, host, &limits, story, outlet).await;
         // The attempt knows only of its own share.
         if let Some(Cause::Failed(failure)) = &mut ended.cause

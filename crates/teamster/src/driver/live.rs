@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use self::alarm::has_exited;
 use super::desk::{Asked, Desk};
+use super::log::Wait;
 use super::process::{Forced, Process, Seen, Streams, Then, is_more};
 use super::server::{Heard, Link, heard};
 use super::watchdog::Watchdog;
@@ -52,6 +53,8 @@ struct Reins<'a> {
     judged_at: Option<Instant>,
     /// Alarms in a row that came late.
     halts: u8,
+    /// What was logged last of what is waited for.
+    logged: Option<Wait>,
     ending: Ending,
     terminate: Option<Terminate<'a>>,
     cause: Option<Cause>,
@@ -89,6 +92,7 @@ pub(super) async fn attend(
         watchdog,
         judged_at: None,
         halts: 0,
+        logged: None,
         ending: Ending::No,
         terminate: None,
         cause: None,
@@ -138,6 +142,7 @@ impl Reins<'_> {
                 self.watchdog.listen_again(Instant::now());
             }
             listening = listen;
+            self.log_wait(listening);
             let alarm = self.alarm(deadline, listening);
             tokio::select! {
                 _ = self.tree.exited() => break,

@@ -14,6 +14,7 @@ pub(crate) mod desk;
 pub(crate) mod environment;
 mod fence;
 mod live;
+mod log;
 pub(crate) mod outbox;
 mod overlay;
 pub(crate) mod pool;
@@ -118,6 +119,7 @@ async fn wait_in_queue(ticket: &mut Ticket, story: &mut Story, outlet: &Outlet) 
     loop {
         if let Some(position) = ticket.position().filter(|position| last != Some(*position)) {
             last = Some(position);
+            tracing::debug!(position, "waits for a place among the runs");
             story.say(Event::Queued(Queued { position }));
         }
         tokio::select! {
@@ -174,7 +176,10 @@ impl Story {
         if self.panicked {
             return;
         }
-        self.heard |= matches!(input, Input::Line(_) | Input::Server(_));
+        if !self.heard && matches!(input, Input::Line(_) | Input::Server(_)) {
+            self.heard = true;
+            tracing::debug!("the agent has written its first output");
+        }
         let Self { protocol, actions, .. } = self;
         // A bug in one agent's protocol must not take the host down with it.
         if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, actions))).is_err() {
@@ -199,6 +204,7 @@ impl Story {
     fn pass_on(&mut self) {
         for mut event in self.events.drain(..) {
             self.redactor.event(&mut event);
+            log::event(&event);
             if let Some(recording) = &self.recording {
                 recording.event(&event);
             }

@@ -11,6 +11,8 @@ use teamster_protocol::event::{Event, Warning, WarningCode};
 use teamster_protocol::request::Limits;
 use tokio::sync::mpsc;
 
+use crate::stamp::Timed;
+
 /// How much may wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bounds {
@@ -32,7 +34,7 @@ const EVENT_BYTES: usize = 160;
 /// Events on their way to the consumer. Dropping it leaves to the run what has not been delivered.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    consumer: mpsc::Sender<Event>,
+    consumer: mpsc::Sender<Timed>,
     backlog: Backlog,
     estate: Estate,
 }
@@ -46,16 +48,16 @@ pub(crate) struct Estate(Arc<Mutex<Option<Backlog>>>);
 pub(crate) struct Backlog {
     bounds: Bounds,
     /// The oldest, in memory.
-    front: VecDeque<Event>,
+    front: VecDeque<Timed>,
     front_bytes: usize,
     /// Those that came after them.
     spill: Option<Spill>,
     /// Those that no longer fitted on disk. They had been read already, so they are kept; nothing more is read.
-    overflow: VecDeque<Event>,
+    overflow: VecDeque<Timed>,
 }
 
 impl Outbox {
-    pub(super) fn new(consumer: mpsc::Sender<Event>, estate: Estate, bounds: Bounds) -> Self {
+    pub(super) fn new(consumer: mpsc::Sender<Timed>, estate: Estate, bounds: Bounds) -> Self {
         Self { consumer, backlog: Backlog { bounds, ..Backlog::default() }, estate }
     }
 
@@ -112,9 +114,11 @@ impl Estate {
 }
 
 impl Backlog {
+    /// Adds an event, which is emitted now.
     pub(crate) fn push(&mut self, event: Event) {
         // Nothing may stand between an error and its done, so the last words cause no warning.
         let is_last = matches!(event, Event::Error(_) | Event::Done(_));
+        let event = Timed::now(event);
         if self.is_full() {
             self.overflow.push_back(event);
         } else if self.spilled() > 0 || (self.is_memory_used_up() && !is_last) {
@@ -124,9 +128,9 @@ impl Backlog {
         }
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Event> {
+    pub(crate) fn pop(&mut self) -> Option<Timed> {
         if let Some(event) = self.front.pop_front() {
-            self.front_bytes = self.front_bytes.saturating_sub(weight(&event));
+            self.front_bytes = self.front_bytes.saturating_sub(weight(&event.event));
             return Some(event);
         }
         if self.spilled() > 0
@@ -149,12 +153,12 @@ impl Backlog {
         !self.front.is_empty() && self.front_bytes >= self.bounds.memory
     }
 
-    fn push_to_memory(&mut self, event: Event) {
-        self.front_bytes += weight(&event);
+    fn push_to_memory(&mut self, event: Timed) {
+        self.front_bytes += weight(&event.event);
         self.front.push_back(event);
     }
 
-    fn push_to_disk(&mut self, event: Event) {
+    fn push_to_disk(&mut self, event: Timed) {
         if self.bounds.disk == 0 {
             return self.overflow.push_back(event);
         }
@@ -167,7 +171,7 @@ impl Backlog {
                 }
             }
             let text = "the consumer is slow: events wait on disk";
-            self.push_to_memory(Warning::new(WarningCode::Spilled, text).into());
+            self.push_to_memory(Timed::now(Warning::new(WarningCode::Spilled, text).into()));
         }
         let Some(spill) = &mut self.spill else { return self.overflow.push_back(event) };
         let record = serde_json::to_vec(&event).unwrap_or_default();
@@ -177,7 +181,7 @@ impl Backlog {
         }
     }
 
-    fn pop_from_disk(&mut self) -> Option<Event> {
+    fn pop_from_disk(&mut self) -> Option<Timed> {
         let spill = self.spill.as_mut()?;
         let read = spill.pop().map_err(|error| error.to_string());
         let event = read
@@ -187,7 +191,7 @@ impl Backlog {
             Err(error) => {
                 let text = format!("{} events that waited on disk cannot be read back: {error}", spill.len() + 1);
                 self.spill = None;
-                Some(Warning::new(WarningCode::Spilled, text).into())
+                Some(Timed::now(Warning::new(WarningCode::Spilled, text).into()))
             }
         }
     }
@@ -219,7 +223,7 @@ mod tests {
     }
 
     fn all(backlog: &mut Backlog) -> Vec<Event> {
-        std::iter::from_fn(|| backlog.pop()).collect()
+        std::iter::from_fn(|| backlog.pop()).map(|timed| timed.event).collect()
     }
 
     fn numbers(events: &[Event]) -> Vec<usize> {
@@ -300,7 +304,7 @@ mod tests {
         drop(outbox);
         let mut events = Vec::new();
         while let Some(event) = consumer.recv().await {
-            events.push(event);
+            events.push(event.event);
         }
         events.extend(all(&mut estate.take().unwrap()));
         assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);

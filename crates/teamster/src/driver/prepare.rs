@@ -108,6 +108,7 @@ pub(super) async fn start(launch: Launch, host: Host, recorder: Recorder, limits
             return Err(not_spawned(&error));
         }
     };
+    tracing::debug!(program = %launch.program.display(), pid = tree.pid(), "the CLI was started");
     belongings.set_leader(tree.pid()).await;
     recorder.start(&launch.program, &spawn.args);
     let (output, diagnostics) = match launch.protocol_stream {

@@ -123,6 +123,12 @@ impl Process {
             (survivors, kept, exit)
         });
         let (survivors, kept, exit) = end.await;
+        tracing::debug!(
+            code = exit.code,
+            signal = exit.signal_name().as_deref(),
+            left = survivors.len(),
+            "the CLI has exited"
+        );
         link.recorder.exit(exit);
         for warning in delivering(&mut story.outbox, belongings.remove()).await {
             story.say(warning.into());

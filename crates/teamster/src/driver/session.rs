@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::attempts::{attempt, not_planned};
@@ -33,6 +34,7 @@ use super::{Host, Story, start, wait_in_queue};
 use crate::gate::{Gate, Idle, ProcessPermit, QueueFull, Ticket};
 use crate::run::{Outlet, Run};
 use crate::runtime::plan;
+use crate::stamp::RunIdentity;
 use crate::turns::{Content, Running, Turns};
 
 /// Turns that the agent has begun by itself, and nobody has taken.
@@ -66,6 +68,7 @@ pub(crate) struct SessionJob {
     pub(crate) permit: Option<ProcessPermit>,
     /// Whether the agent has had a turn.
     pub(crate) has_spoken: bool,
+    pub(crate) identity: RunIdentity,
 }
 
 /// Drives a session to its end.
@@ -83,7 +86,10 @@ pub(crate) async fn drive(mut job: SessionJob) {
             turn = job.next(&mut warm) => turn,
         };
         match turn {
-            Next::Turn(turn) => job.turn(turn, &mut warm, &mut lost).await,
+            Next::Turn(turn) => {
+                let span = turn_span(turn.0.prompt.id.as_deref().unwrap_or_default());
+                job.turn(turn, &mut warm, &mut lost).instrument(span).await;
+            }
             Next::Unasked => {
                 // It runs already, so that it cannot be refused.
                 let mut ticket = job.gate.queue_always(job.desk.frame.queue_key.as_deref(), job.agent.name(), false);
@@ -93,18 +99,26 @@ pub(crate) async fn drive(mut job: SessionJob) {
                     () = ticket.granted() => {}
                 }
                 job.desk.place = ticket;
-                job.own_turn(&mut warm, &mut lost).await;
+                let span = turn_span("own");
+                job.own_turn(&mut warm, &mut lost).instrument(span).await;
                 job.desk.place = Ticket::default();
             }
             Next::Gone => {
                 lost = true;
                 job.close_process(&mut warm).await;
             }
-            Next::Idle => job.close_process(&mut warm).await,
+            Next::Idle => {
+                tracing::debug!("the idle process is closed; the next turn resumes the conversation");
+                job.close_process(&mut warm).await;
+            }
             Next::Close => break,
         }
     }
     job.close_process(&mut warm).await;
+}
+
+fn turn_span(turn_id: &str) -> Span {
+    tracing::info_span!("turn", turn_id, session_id = tracing::field::Empty)
 }
 
 /// What comes next, between turns.
@@ -313,7 +327,7 @@ impl SessionJob {
     async fn own_turn(&mut self, warm: &mut Option<Warm>, lost: &mut bool) {
         self.own_count += 1;
         let id = format!("own-{}", self.own_count);
-        let (run, outlet) = Run::of_session(&self.aborted, Some(id.clone()));
+        let (run, outlet) = Run::of_session(&self.aborted, self.identity.clone(), Some(id.clone()));
         let running = self.turns.begin_own(&id, run.control());
         // One that nobody takes goes on for nobody: it costs, and the agent may begin another one after it.
         let untaken = match &self.own {

@@ -83,7 +83,8 @@ impl Watchdog {
         }
     }
 
-    fn limit(&self, limits: &Limits, tool: Option<&str>) -> (Duration, &'static str) {
+    /// The limit that holds now, and its name.
+    pub(super) fn limit(&self, limits: &Limits, tool: Option<&str>) -> (Duration, &'static str) {
         match (self.phase, tool) {
             (Phase::Starting, _) => (limits.startup, "limit: startup"),
             (Phase::AfterResult, _) => (limits.after_result, "limit: after result"),

@@ -12,6 +12,7 @@ use teamster_protocol::transcript::Cause;
 use tokio::time::Instant;
 
 use super::{Ending, Reins};
+use crate::driver::log::Wait;
 use crate::driver::process::Streams;
 use crate::driver::server::heard_now;
 use crate::driver::watchdog::Bark;
@@ -55,6 +56,26 @@ impl Reins<'_> {
         }
         self.halts = 0;
         self.alarmed(deadline);
+    }
+
+    /// Logs what is waited for, when that has changed.
+    pub(super) fn log_wait(&mut self, listening: bool) {
+        if !matches!(self.ending, Ending::No) {
+            return;
+        }
+        let tool = self.story.transcript.running_tool();
+        let wait = if !listening {
+            Wait::Consumer
+        } else if self.is_awaited() {
+            Wait::Answer
+        } else {
+            let (after, limit) = self.watchdog.limit(self.limits, tool);
+            Wait::Agent { limit, after }
+        };
+        if self.logged != Some(wait) {
+            wait.log(tool);
+            self.logged = Some(wait);
+        }
     }
 
     /// Reads what the agent has written until now, at most what pipes and channels hold.
@@ -123,6 +144,7 @@ impl Reins<'_> {
         }
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             let text = format!("the run took longer than its deadline of {} s", self.limits.deadline.as_secs_f64());
+            tracing::warn!(limit = "deadline", after_s = self.limits.deadline.as_secs_f64(), "a limit was reached");
             let failure = Failure::new(ErrorCode::DeadlineExceeded, text);
             return self.ask_to_stop(Cause::Failed(failure));
         }
@@ -135,6 +157,8 @@ impl Reins<'_> {
         }
         match self.watchdog.bark(self.limits, tool) {
             Bark::Silent(text) => {
+                let (after, limit) = self.watchdog.limit(self.limits, tool);
+                tracing::warn!(limit, after_s = after.as_secs_f64(), tool, "a limit was reached: the agent was silent");
                 self.ask_to_stop(Cause::Failed(Failure::new(ErrorCode::WatchdogTimeout, text)));
             }
             Bark::ExitOverdue => {

@@ -1,0 +1,63 @@
+//! Logs of this command and the library, for people who look for the cause of something: on standard error, when `--log` or
+//! `RUST_LOG` says which.
+//!
+//! Invariant: a log line drives no terminal: control characters, and characters that change the order of a text, are escaped.
+
+use std::io::{self, Write};
+
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Begins to log what these directives name, such as `teamster=debug`; nothing if there are none.
+///
+/// # Errors
+/// When they are none.
+pub(crate) fn start(directives: Option<&str>) -> Result<(), String> {
+    let variable = std::env::var("RUST_LOG").ok();
+    let Some(text) = directives.or(variable.as_deref()).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
+    let wrong = |error: &dyn std::fmt::Display| format!("cannot read the log filter {text:?}: {error}");
+    let targets: Targets = text.parse().map_err(|error| wrong(&error))?;
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| Escaped(io::stderr()));
+    tracing_subscriber::registry().with(lines).with(targets).try_init().map_err(|error| wrong(&error))
+}
+
+/// Writes text in which nothing is invisible but line ends and blanks.
+struct Escaped<W>(W);
+
+impl<W: Write> Write for Escaped<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What cannot be written is let go: a closed standard error is no reason to fail.
+        _ = self.0.write_all(escaped(&String::from_utf8_lossy(bytes)).as_bytes());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_hidden =
+            matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if letter != '\n' && (letter.is_control() || is_hidden) {
+            shown.extend(letter.escape_unicode());
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_line_drives_no_terminal_and_hides_nothing() {
+        let text = "a\x1b]52;c;eA==\x07 \u{9b}2J \u{202e}b\u{200b}c\td\n";
+        assert_eq!(escaped(text), "a\\u{1b}]52;c;eA==\\u{7} \\u{9b}2J \\u{202e}b\\u{200b}c\\u{9}d\n");
+    }
+}

@@ -1,0 +1,58 @@
+//! What is logged of a run: what happens and what is waited for, never what is said.
+
+use std::time::Duration;
+
+use teamster_protocol::event::Event;
+use tracing::{Span, debug, info, warn};
+
+/// Logs an event: names and codes only, no texts and no arguments.
+pub(super) fn event(event: &Event) {
+    match event {
+        Event::Init(init) => {
+            Span::current().record("session_id", tracing::field::display(init.session_id.escaped()));
+            debug!(session_id = %init.session_id.escaped(), "the agent has named its session");
+        }
+        Event::ToolUse(call) => {
+            debug!(tool = %call.tool_name.escaped(), tool_id = %call.tool_id.escaped(), "a tool is called");
+        }
+        Event::ToolResult(result) => {
+            debug!(tool_id = %result.tool_id.escaped(), is_error = result.is_error, "a tool has returned");
+        }
+        Event::PermissionRequest(request) => {
+            let (id, tool) = (request.request_id.escaped(), request.tool_name.escaped());
+            info!(request_id = %id, tool = %tool, "the agent asks for permission");
+        }
+        Event::Question(question) => info!(request_id = %question.request_id.escaped(), "the agent asks a question"),
+        Event::RateLimit(limit) => debug!(status = ?limit.status, "the vendor limits the agent"),
+        Event::Warning(warning) => debug!(code = warning.code.as_str(), "a warning"),
+        Event::Error(failure) => warn!(code = failure.code.as_str(), "the run has failed"),
+        Event::Done(done) => {
+            let result = &done.result;
+            info!(is_error = result.is_error, duration_ms = result.duration_ms, "the run has ended");
+        }
+        _ => {}
+    }
+}
+
+/// What the driver waits for, and which limit ends that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Output of the agent.
+    Agent { limit: &'static str, after: Duration },
+    /// An answer to a request of the agent.
+    Answer,
+    /// The consumer, which has not read what is there.
+    Consumer,
+}
+
+impl Wait {
+    pub(super) fn log(self, tool: Option<&str>) {
+        match self {
+            Self::Agent { limit, after } => {
+                debug!(limit, after_s = after.as_secs_f64(), tool, "waits for the agent's output");
+            }
+            Self::Answer => debug!("waits for an answer to the agent's request; its silence does not count"),
+            Self::Consumer => debug!("waits for the consumer of the events; the agent's silence does not count"),
+        }
+    }
+}
