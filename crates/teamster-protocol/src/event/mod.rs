@@ -86,6 +86,7 @@ pub enum Event {
     Done(Box<Done>),
     /// An event of a newer version, whose type this version does not know: the whole object. Only reading gives one.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(RawJson),
 }
 
