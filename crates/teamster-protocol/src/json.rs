@@ -1,5 +1,7 @@
 //! JSON of an agent's that is passed on as it was written.
 
+mod strict;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +9,17 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use self::strict::Strict;
+
+/// Parses a JSON document that means the same to every reader.
+///
+/// # Errors
+/// The text is not JSON; an object has a name twice (readers differ in which one they take); a number is out of the range
+/// of `f64`; or the document is nested more than 127 deep.
+pub fn parse(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(text).map(|Strict(value)| value)
+}
 
 /// A JSON value exactly as the agent wrote it, on one line.
 ///
@@ -32,9 +45,9 @@ impl RawJson {
     /// Parses the value.
     ///
     /// # Errors
-    /// A value that Rust types cannot hold without a loss, or that is nested too deeply, is an error.
+    /// See [`parse`].
     pub fn to_value(&self) -> serde_json::Result<Value> {
-        self.read()
+        parse(self.as_str())
     }
 
     /// Parses the value as a type.
@@ -151,6 +164,16 @@ mod tests {
         let text = "{ \"a b\\\\\" :\n [ 1 , \"x\\\" y\\n\" ]\r\n}";
         let raw: RawJson = serde_json::from_str(text).unwrap();
         assert_eq!(raw.as_str(), "{\"a b\\\\\":[1,\"x\\\" y\\n\"]}");
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_in_an_object_is_an_error_at_any_depth() {
+        for text in [r#"{"a":1,"a":1}"#, r#"[{"b":{"c":1,"\u0063":2}}]"#] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains("stands twice"), "{error}");
+        }
+        let text = r#"{"a":{"a":[null,true,-1,1.5,"x"]}}"#;
+        assert_eq!(parse(text).unwrap(), serde_json::from_str::<Value>(text).unwrap());
     }
 
     #[test]

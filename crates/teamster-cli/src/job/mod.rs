@@ -252,7 +252,7 @@ fn mcp_servers(
 
 fn parse_schema(value: &str, inputs: &mut impl Inputs) -> Result<Value, UsageError> {
     let (text, what) = json_or_file(value, "--schema", inputs)?;
-    serde_json::from_str(&text).map_err(|source| UsageError::SchemaSyntax { what, source })
+    teamster::json::parse(&text).map_err(|source| UsageError::SchemaSyntax { what, source })
 }
 
 fn prompt(typed: Option<String>, words: &[String], inputs: &mut impl Inputs) -> Result<String, UsageError> {

@@ -1,6 +1,7 @@
 //! A line of input as a command, or why it is none.
 
 use serde_json::Value;
+use teamster::json;
 use teamster::request::SessionCommand;
 
 /// A line that is no command, or a command that cannot be followed.
@@ -37,7 +38,7 @@ pub(super) fn read(line: u64, bytes: &[u8]) -> Option<Result<(Origin, SessionCom
             return Some(Err(origin.refuse(format!("it is not UTF-8: byte {} is wrong", error.valid_up_to() + 1))));
         }
     };
-    let document: Value = match serde_json::from_str(text) {
+    let document = match json::parse(text) {
         Ok(document) => document,
         Err(error) => return Some(Err(origin.refuse(not_json(&error)))),
     };

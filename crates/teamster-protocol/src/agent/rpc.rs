@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::line::Text;
+use super::line::{Text, if_readable};
 
 /// "Method not found": what is answered to a request that we do not serve.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
@@ -32,7 +32,7 @@ pub(crate) struct RpcError {
     pub(crate) code: i64,
     #[serde(default)]
     pub(crate) message: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     pub(crate) data: Option<Value>,
 }
 

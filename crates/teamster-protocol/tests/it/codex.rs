@@ -224,7 +224,7 @@ fn a_search_of_the_web_is_one_call_although_its_item_has_two_ids() {
         Event::ToolUse(tool) => Some((tool.tool_id.as_str(), tool.input.as_str())),
         _ => None,
     });
-    assert_eq!(calls.collect::<Vec<_>>(), [("item_0", r#"{"query":"q"}"#)]);
+    assert_eq!(calls.collect::<Vec<_>>(), [("item_0", r#"{"action":{"query":"q","type":"search"},"query":"q"}"#)]);
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl Page {
         self.id("msg", delta.message_id.as_str());
         let word = if matches!(step, Step::Event(Event::Text(_))) { "text" } else { "thinking" };
         let times = if count > 1 { format!(" x{count}") } else { String::new() };
-        let parent = delta.parent_tool_id.as_ref().map(|id| format!(" parent={id:?}")).unwrap_or_default();
+        let parent = delta.parent_tool_id.as_ref().map(|id| format!(" parent={}", id.as_str())).unwrap_or_default();
         self.line(&format!("{word} {}{parent}{times} {}", delta.message_id.as_str(), quoted(text)));
     }
 

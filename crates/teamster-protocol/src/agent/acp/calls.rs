@@ -23,9 +23,9 @@ pub(in crate::agent) struct Call {
     /// ACP's word for what sort of work it is.
     pub(in crate::agent) kind: String,
     pub(in crate::agent) paths: Vec<String>,
-    input: Option<Value>,
+    input: Option<RawJson>,
     content: Vec<Value>,
-    output: Option<Value>,
+    output: Option<RawJson>,
     state: State,
 }
 
@@ -148,19 +148,17 @@ impl Call {
 
     /// Whether its arguments are all there, though it has not begun. OpenCode 1.18.33 says the directory of a command first.
     fn is_complete(&self) -> bool {
-        match &self.input {
-            Some(Value::Object(fields)) => fields.keys().any(|key| key != "cwd"),
-            Some(Value::Null) | None => false,
+        match self.input.as_ref().map(RawJson::to_value) {
+            Some(Ok(Value::Object(fields))) => fields.keys().any(|key| key != "cwd"),
+            Some(Ok(Value::Null)) | None => false,
             Some(_) => true,
         }
     }
 
     /// The arguments; where the agent tells none, what it shows of the call.
-    pub(in crate::agent) fn input(&self) -> Value {
-        match &self.input {
-            Some(Value::Object(fields)) if !fields.is_empty() => return Value::Object(fields.clone()),
-            Some(Value::Object(_) | Value::Null) | None => {}
-            Some(other) => return other.clone(),
+    pub(in crate::agent) fn input(&self) -> RawJson {
+        if let Some(input) = self.input.as_ref().filter(|input| !matches!(input.as_str(), "{}" | "null")) {
+            return input.clone();
         }
         let mut shown = Map::new();
         if !self.title.is_empty() {
@@ -173,7 +171,7 @@ impl Call {
         if !diffs.is_empty() {
             shown.insert("diffs".to_owned(), json!(diffs));
         }
-        Value::Object(shown)
+        Value::Object(shown).into()
     }
 
     /// What it changes in files, as far as the agent shows.
@@ -245,17 +243,17 @@ impl Call {
 }
 
 /// The text of what a tool gave: as it is, or out of the field that agents put it in.
-fn text_of(output: &Value) -> Option<String> {
-    match output {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Object(fields) => {
+fn text_of(output: &RawJson) -> Option<String> {
+    match output.to_value() {
+        Ok(Value::Null) => None,
+        Ok(Value::String(text)) => Some(text),
+        Ok(Value::Object(fields)) => {
             let text = ["output", "formatted_output", "stdout", "error", "message"]
                 .iter()
                 .find_map(|name| fields.get(*name)?.as_str());
-            Some(text.map_or_else(|| output.to_string(), str::to_owned))
+            Some(text.unwrap_or(output.as_str()).to_owned())
         }
-        other => Some(other.to_string()),
+        _ => Some(output.as_str().to_owned()),
     }
 }
 

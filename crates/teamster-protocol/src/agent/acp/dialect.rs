@@ -100,9 +100,9 @@ impl Dialect for Unknown {
                 name: tool.to_owned(),
                 server: Some(server.to_owned()),
                 kind: ToolKind::Mcp,
-                input: call.input().into(),
+                input: call.input(),
             },
-            None => Tool { name, server: None, kind: kind_of(&call.kind), input: call.input().into() },
+            None => Tool { name, server: None, kind: kind_of(&call.kind), input: call.input() },
         }
     }
 }

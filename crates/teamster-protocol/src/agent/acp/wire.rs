@@ -12,6 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::agent::line::{Text, if_readable};
+use crate::json::RawJson;
 
 /// The answer to `initialize`.
 #[derive(Debug, Default, Deserialize)]
@@ -73,7 +74,9 @@ pub(super) struct McpCapabilities {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SessionCapabilities {
+    #[serde(deserialize_with = "if_readable")]
     pub(super) resume: Option<Value>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) fork: Option<Value>,
 }
 
@@ -202,9 +205,9 @@ pub(super) struct CallFields {
     pub(super) locations: Option<Vec<Location>>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) content: Option<Vec<Value>>,
-    pub(super) raw_input: Option<Value>,
-    pub(super) raw_output: Option<Value>,
-    #[serde(rename = "_meta")]
+    pub(super) raw_input: Option<RawJson>,
+    pub(super) raw_output: Option<RawJson>,
+    #[serde(rename = "_meta", deserialize_with = "if_readable")]
     pub(super) meta: Option<Value>,
 }
 

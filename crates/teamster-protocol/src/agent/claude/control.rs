@@ -2,8 +2,10 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::dialog;
 use crate::event::SteerId;
 use crate::request::{Attachment, AttachmentKind, Prompt, PromptMode, RequestError};
 
@@ -36,9 +38,23 @@ pub(super) fn set_model(model: &str) -> Vec<u8> {
 }
 
 /// Answers a request of the CLI.
-pub(super) fn respond(request_id: &str, response: &Value) -> Vec<u8> {
-    let response = json!({ "subtype": "success", "request_id": request_id, "response": response });
-    line(&json!({ "type": "control_response", "response": response }))
+pub(super) fn respond(request_id: &str, response: &dialog::Response) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        r#type: &'static str,
+        response: Success<'a>,
+    }
+    #[derive(Serialize)]
+    struct Success<'a> {
+        subtype: &'static str,
+        request_id: &'a str,
+        response: &'a dialog::Response,
+    }
+    let response = Success { subtype: "success", request_id, response };
+    // Not by way of a `Value`: an input goes back as it came.
+    let mut bytes = serde_json::to_vec(&Line { r#type: "control_response", response }).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
 }
 
 /// Refuses what the CLI asks of its host: a run can neither ask a person nor serve hooks, and a request without an

@@ -4,13 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::control;
 use super::wire::ControlRequest;
 use crate::event::{
     Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
 };
+use crate::json::RawJson;
 use crate::protocol::Action;
 use crate::request::Answer;
 
@@ -25,7 +27,7 @@ pub(super) struct Dialog {
 
 #[derive(Debug)]
 struct Asked {
-    input: Value,
+    input: RawJson,
     /// What the CLI would do to ask no more.
     suggestions: Vec<Value>,
     is_question: bool,
@@ -36,7 +38,7 @@ impl Dialog {
     pub(super) fn ask(&mut self, id: String, request: ControlRequest) -> Action {
         let ControlRequest { tool_name, input, tool_use_id, permission_suggestions, .. } = request;
         let tool_name = tool_name.unwrap_or_default();
-        let questions = if tool_name == ASK { questions(&input) } else { Vec::new() };
+        let questions = if tool_name == ASK { questions(&input.to_value().unwrap_or_default()) } else { Vec::new() };
         let is_question = !questions.is_empty();
         let request_id = RequestId::from(id.as_str());
         let event = if is_question {
@@ -46,7 +48,7 @@ impl Dialog {
                 request_id,
                 tool_id: tool_use_id.map(Into::into),
                 tool_name: tool_name.into(),
-                input: input.clone().into(),
+                input: input.clone(),
                 options: options(!permission_suggestions.is_empty()),
             }))
         };
@@ -73,29 +75,42 @@ impl Dialog {
     }
 }
 
-fn response(asked: Asked, answer: &Answer) -> Value {
+/// What is written back to the CLI. `updatedInput` must be there, or the CLI takes the answer for a denial.
+#[derive(Serialize)]
+#[serde(tag = "behavior", rename_all = "lowercase")]
+pub(super) enum Response {
+    #[serde(rename_all = "camelCase")]
+    Allow {
+        updated_input: RawJson,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        updated_permissions: Vec<Value>,
+    },
+    Deny {
+        message: String,
+    },
+}
+
+fn response(asked: Asked, answer: &Answer) -> Response {
     let Asked { input, suggestions, is_question } = asked;
-    // `updatedInput` must be there, or the CLI takes the answer for a denial.
+    let allow = |updated_input| Response::Allow { updated_input, updated_permissions: Vec::new() };
     match answer {
         Answer::Choose(chosen) if is_question => {
-            json!({ "behavior": "allow", "updatedInput": with_answers(input, chosen) })
+            allow(with_answers(input.to_value().unwrap_or_default(), chosen).into())
         }
         // A choice is no leave, and leave is no choice.
         Answer::Choose(_) => deny("That is no answer to a permission request."),
         Answer::Allow { .. } | Answer::AllowAlways if is_question => deny("The user did not choose."),
-        Answer::Allow { input: other } => {
-            json!({ "behavior": "allow", "updatedInput": other.clone().unwrap_or(input) })
-        }
-        Answer::AllowAlways => {
-            let rules: Vec<Value> = suggestions.into_iter().map(for_this_session).collect();
-            json!({ "behavior": "allow", "updatedInput": input, "updatedPermissions": rules })
-        }
+        Answer::Allow { input: other } => allow(other.as_ref().map_or(input, RawJson::from)),
+        Answer::AllowAlways => Response::Allow {
+            updated_input: input,
+            updated_permissions: suggestions.into_iter().map(for_this_session).collect(),
+        },
         Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
     }
 }
 
-fn deny(message: &str) -> Value {
-    json!({ "behavior": "deny", "message": message })
+fn deny(message: &str) -> Response {
+    Response::Deny { message: message.to_owned() }
 }
 
 /// As it is suggested, it would be written into a file of the project.

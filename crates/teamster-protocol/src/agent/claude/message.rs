@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::event::MessageId;
+use crate::json::RawJson;
 
 /// What a block is, with what was streamed of it.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub(super) struct Streamed {
 pub(super) struct AssembledTool {
     pub(super) id: String,
     pub(super) name: String,
-    pub(super) input: Value,
+    pub(super) input: RawJson,
 }
 
 impl Streamed {
@@ -95,9 +96,9 @@ impl Streamed {
     pub(super) fn finish_tool(&mut self, index: u32) -> Option<AssembledTool> {
         let Some(Body::Tool { id, name, json }) = self.body(index) else { return None };
         let input = if json.is_empty() {
-            Value::Object(serde_json::Map::new())
+            Value::Object(serde_json::Map::new()).into()
         } else {
-            serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.clone()))
+            serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.clone()).into())
         };
         Some(AssembledTool { id: id.clone(), name: name.clone(), input })
     }

@@ -86,7 +86,7 @@ impl Tally {
         self.denials.extend(line.permission_denials.into_iter().map(|denial| PermissionDenial {
             tool_name: denial.tool_name.into(),
             tool_id: denial.tool_use_id.map(Into::into),
-            input: denial.tool_input.map(Into::into),
+            input: denial.tool_input,
         }));
         let interrupted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted_"));
         let structured = line.structured_output;

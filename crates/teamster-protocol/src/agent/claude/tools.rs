@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::wire::Block;
 use crate::agent::mcp::Names;
 use crate::event::{ToolId, ToolKind, ToolResult, ToolUse};
+use crate::json::RawJson;
 
 /// What sort of work a built-in tool does. Names as in 2.1.197's init line and tool calls; the older names stay, since
 /// they cost nothing.
@@ -22,7 +23,7 @@ fn kind(name: &str) -> ToolKind {
 }
 
 /// A tool call. MCP tools are named `mcp__SERVER__TOOL`.
-pub(super) fn tool_use(id: &str, name: &str, input: Value, parent: Option<&str>, servers: &Names) -> ToolUse {
+pub(super) fn tool_use(id: &str, name: &str, input: RawJson, parent: Option<&str>, servers: &Names) -> ToolUse {
     let (tool_name, server, kind) = match servers.guess(name) {
         Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
         None => (name.to_owned(), None, kind(name)),
@@ -31,7 +32,7 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value, parent: Option<&str>,
     ToolUse {
         tool_id: id.into(),
         tool_name: tool_name.into(),
-        input: input.into(),
+        input,
         kind,
         server: server.map(Into::into),
         parent_tool_id: parent.map(ToolId::from),
@@ -40,9 +41,13 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value, parent: Option<&str>,
 
 /// Arguments that the model wrote and that are no JSON come as `{"__unparsedToolInput": {"raw": TEXT, "len": N}}`
 /// (`tool_badjson`).
-fn unwrap_unparsed(input: Value) -> Value {
-    match input.get("__unparsedToolInput").and_then(|wrapped| wrapped.get("raw")) {
-        Some(Value::String(raw)) => Value::String(raw.clone()),
+fn unwrap_unparsed(input: RawJson) -> RawJson {
+    if !input.as_str().contains("__unparsedToolInput") {
+        return input;
+    }
+    let value = input.to_value().unwrap_or_default();
+    match value.pointer("/__unparsedToolInput/raw") {
+        Some(raw @ Value::String(_)) => raw.into(),
         _ => input,
     }
 }

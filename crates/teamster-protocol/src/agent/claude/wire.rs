@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::agent::line::{self, Text, if_readable};
+use crate::json::RawJson;
 
 /// What every line has, and the whole of a `stream_event` line.
 #[derive(Debug, Deserialize)]
@@ -144,7 +145,9 @@ pub(super) struct SystemLine {
     pub(super) max_retries: Option<u64>,
     pub(super) retry_delay_ms: Option<f64>,
     pub(super) error_status: Option<u64>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) error: Option<Value>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) content: Option<Value>,
     pub(super) original_model: Option<String>,
     pub(super) fallback_model: Option<String>,
@@ -198,7 +201,7 @@ pub(super) struct ControlRequestLine {
 pub(super) struct ControlRequest {
     pub(super) subtype: String,
     pub(super) tool_name: Option<String>,
-    pub(super) input: Value,
+    pub(super) input: RawJson,
     pub(super) tool_use_id: Option<String>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) permission_suggestions: Vec<Value>,
@@ -314,6 +317,7 @@ pub(super) struct ResultLine {
     pub(super) model_usage: Option<BTreeMap<String, ModelUsage>>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) permission_denials: Vec<Denial>,
+    #[serde(deserialize_with = "if_readable")]
     pub(super) structured_output: Option<Value>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) uuid: Option<String>,
@@ -332,5 +336,5 @@ pub(super) struct ModelUsage {
 pub(super) struct Denial {
     pub(super) tool_name: String,
     pub(super) tool_use_id: Option<String>,
-    pub(super) tool_input: Option<Value>,
+    pub(super) tool_input: Option<RawJson>,
 }

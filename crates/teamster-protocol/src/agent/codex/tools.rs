@@ -10,17 +10,17 @@ use crate::event::{PermissionDenial, ToolKind, ToolResult, ToolUse};
 /// The call that an item is; `None` where it is no tool's.
 pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
     let (name, kind, input) = match item.kind.as_str() {
-        "command_execution" => ("command_execution", ToolKind::Execute, json!({ "command": item.command })),
+        "command_execution" => ("command_execution", ToolKind::Execute, json!({ "command": item.command }).into()),
         "file_change" => {
             let changes = item.changes.iter().flatten();
             let changes: Vec<_> = changes.map(|change| json!({ "path": change.path, "kind": change.kind })).collect();
-            ("file_change", ToolKind::Edit, json!({ "changes": changes }))
+            ("file_change", ToolKind::Edit, json!({ "changes": changes }).into())
         }
         "mcp_tool_call" => {
             let name = item.tool.as_deref().unwrap_or("unknown");
-            (name, ToolKind::Mcp, item.arguments.clone().unwrap_or_else(|| json!({})))
+            (name, ToolKind::Mcp, item.arguments.clone().unwrap_or_else(|| json!({}).into()))
         }
-        "web_search" => ("web_search", web_kind(item), web_input(item)),
+        "web_search" => ("web_search", web_kind(item), web_input(item).into()),
         "collab_tool_call" => {
             let mut input = Map::new();
             if let Some(prompt) = &item.prompt {
@@ -29,7 +29,7 @@ pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
             if let Some(receivers) = item.receiver_thread_ids.as_ref().filter(|ids| !ids.is_empty()) {
                 input.insert("receiverThreadIds".to_owned(), json!(receivers));
             }
-            (item.tool.as_deref().unwrap_or("unknown"), ToolKind::Agent, Value::Object(input))
+            (item.tool.as_deref().unwrap_or("unknown"), ToolKind::Agent, Value::Object(input).into())
         }
         _ => return None,
     };
@@ -38,7 +38,7 @@ pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
     Some(ToolUse {
         tool_id: id.into(),
         tool_name: name.into(),
-        input: input.into(),
+        input,
         kind,
         server: server.map(Into::into),
         parent_tool_id: None,

@@ -11,6 +11,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::agent::line::Text;
+use crate::agent::line::if_readable;
+use crate::json::RawJson;
 
 /// A line.
 #[derive(Debug, Deserialize)]
@@ -62,11 +64,12 @@ pub(super) struct Item {
     /// `mcp_tool_call`
     pub(super) server: Option<String>,
     pub(super) tool: Option<String>,
-    pub(super) arguments: Option<Value>,
+    pub(super) arguments: Option<RawJson>,
     pub(super) result: Option<McpResult>,
     pub(super) error: Option<ErrorBody>,
     /// `web_search`
     pub(super) query: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) action: Option<Value>,
     /// `todo_list`
     pub(super) items: Option<Vec<Todo>>,
@@ -125,9 +128,9 @@ fn change_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::
 
 #[derive(Debug, Deserialize)]
 pub(super) struct McpResult {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) content: Vec<Value>,
-    #[serde(alias = "structuredContent")]
+    #[serde(default, alias = "structuredContent", deserialize_with = "if_readable")]
     pub(super) structured_content: Option<Value>,
 }
 

@@ -11,6 +11,7 @@ use crate::agent::acp::{Call, Tool, kind_of};
 use crate::agent::failure::Judgement;
 use crate::agent::mcp::Health;
 use crate::event::{Failure, ToolKind};
+use crate::json::RawJson;
 use crate::protocol::{Action, ExitReport};
 use crate::request::{Prompt, PromptMode, RequestError};
 
@@ -43,7 +44,7 @@ impl Dialect for Live {
     fn tool(&self, call: &Call) -> Tool {
         let Some(name) = tool_name(&call.id) else {
             let name = if call.kind.is_empty() { "tool" } else { call.kind.as_str() };
-            return Tool { name: name.to_owned(), server: None, kind: kind_of(&call.kind), input: call.input().into() };
+            return Tool { name: name.to_owned(), server: None, kind: kind_of(&call.kind), input: call.input() };
         };
         let tool = tools::tool_use(&call.id, name, input(name, call), &self.servers.names);
         // Tools that it discovers have names of which nothing is known.
@@ -123,15 +124,15 @@ fn tool_name(id: &str) -> Option<&str> {
 }
 
 /// The arguments, of tools whose title or content has them all; else what is shown.
-fn input(name: &str, call: &Call) -> Value {
+fn input(name: &str, call: &Call) -> RawJson {
     let text = |diff: &Value, field: &str| diff.get(field).and_then(Value::as_str).map(str::to_owned);
     let written = || {
         let diff = call.diffs().next()?;
         Some(json!({"file_path": text(diff, "path")?, "content": text(diff, "newText")?}))
     };
     match name {
-        "run_shell_command" if !call.title.is_empty() => json!({"command": call.title}),
-        "write_file" => written().unwrap_or_else(|| call.input()),
+        "run_shell_command" if !call.title.is_empty() => json!({"command": call.title}).into(),
+        "write_file" => written().map_or_else(|| call.input(), RawJson::from),
         _ => call.input(),
     }
 }

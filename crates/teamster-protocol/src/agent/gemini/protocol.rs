@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -19,6 +18,7 @@ use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, PermissionDenial, Retract, SessionId, StopReason, Warning,
     WarningCode,
 };
+use crate::json::RawJson;
 use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use crate::request::{Conversation, OutputMode, RunRequest};
 
@@ -36,7 +36,7 @@ pub(super) struct Headless {
     speaking: bool,
     /// Text that waits for the end of its message, where messages are told as a whole.
     waiting: Option<String>,
-    calls: HashMap<String, (String, Value)>,
+    calls: HashMap<String, (String, RawJson)>,
     denials: Vec<PermissionDenial>,
     text_told: bool,
     /// The last `error` event that is the end of the run.
@@ -172,7 +172,7 @@ impl Headless {
         let (Some(id), Some(name)) = (line.tool_id.as_deref(), line.tool_name.as_deref()) else {
             return actions.push(Action::Alive);
         };
-        let input = line.parameters.take().unwrap_or(Value::Null);
+        let input = line.parameters.take().unwrap_or_default();
         self.calls.insert(id.to_owned(), (name.to_owned(), input.clone()));
         let plan = tools::plan(name, &input);
         actions.push(Action::Emit(Event::ToolUse(Box::new(tools::tool_use(id, name, input, &self.servers.names)))));
@@ -191,7 +191,7 @@ impl Headless {
             self.denials.push(PermissionDenial {
                 tool_name: self.servers.names.rule(name).into(),
                 tool_id: Some((&*id).into()),
-                input: Some(input.clone().into()),
+                input: Some(input.clone()),
             });
         }
         let name = call.as_ref().map(|(name, _)| name.as_str());

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::wire::Line;
 use crate::agent::mcp::Names;
 use crate::event::{Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse};
+use crate::json::RawJson;
 
 /// What sort of work a built-in tool does. Names as 0.61.0 offers them to its model.
 fn kind(name: &str) -> ToolKind {
@@ -30,7 +31,7 @@ fn is_withheld(name: &str) -> bool {
 const MCP_PREFIX: &str = "mcp_";
 
 /// A tool call. MCP tools are named `mcp_SERVER_TOOL`.
-pub(super) fn tool_use(id: &str, name: &str, input: Value, servers: &Names) -> ToolUse {
+pub(super) fn tool_use(id: &str, name: &str, input: RawJson, servers: &Names) -> ToolUse {
     let (tool_name, server, kind) = match servers.guess(name) {
         Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
         None if name.starts_with(MCP_PREFIX) => (name.to_owned(), None, ToolKind::Mcp),
@@ -39,7 +40,7 @@ pub(super) fn tool_use(id: &str, name: &str, input: Value, servers: &Names) -> T
     ToolUse {
         tool_id: id.into(),
         tool_name: tool_name.into(),
-        input: input.into(),
+        input,
         kind,
         server: server.map(Into::into),
         parent_tool_id: None,
@@ -91,8 +92,9 @@ pub(super) fn is_denied(name: &str, line: &Line<'_>) -> bool {
 }
 
 /// The to-do list that a call of `write_todos` gives.
-pub(super) fn plan(name: &str, input: &Value) -> Option<Plan> {
-    let todos = (name == "write_todos").then(|| input.get("todos")?.as_array()).flatten()?;
+pub(super) fn plan(name: &str, input: &RawJson) -> Option<Plan> {
+    let input = (name == "write_todos").then(|| input.to_value().ok()).flatten()?;
+    let todos = input.get("todos")?.as_array()?;
     let text = |todo: &Value, field: &str| todo.get(field).and_then(Value::as_str).map(str::to_owned);
     let entries = todos.iter().filter_map(|todo| {
         let status = text(todo, "status")?;

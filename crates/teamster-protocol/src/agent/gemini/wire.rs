@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::agent::line::{Text, if_readable};
+use crate::json::RawJson;
 
 /// A line. Which fields are there depends on `kind`.
 #[derive(Debug, Deserialize)]
@@ -28,7 +29,7 @@ pub(super) struct Line<'a> {
     pub(super) tool_name: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) tool_id: Option<Text<'a>>,
-    pub(super) parameters: Option<Value>,
+    pub(super) parameters: Option<RawJson>,
     #[serde(borrow)]
     pub(super) status: Option<Text<'a>>,
     #[serde(default, deserialize_with = "as_text")]

@@ -52,7 +52,8 @@ pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let ToolPart { id, tool, call_id, state } = part;
     let id = ToolId::from(call_id.filter(|id| !id.is_empty()).unwrap_or(id));
     // What the model calls and cannot have comes as the tool `invalid`, completed (unknown_tool, perm_bash_deny).
-    let asked = (tool == "invalid").then(|| state.input.get("tool").and_then(Value::as_str)).flatten();
+    let input = (tool == "invalid").then(|| state.input.to_value().unwrap_or_default());
+    let asked = input.as_ref().and_then(|input| input.get("tool")?.as_str());
     let invalid = tool == "invalid";
     let name = asked.unwrap_or(&tool).to_owned();
     let (tool_name, server) = match servers.split(&name) {
@@ -65,7 +66,7 @@ pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let denial = denied.then(|| PermissionDenial {
         tool_name: servers.rule(&name).into(),
         tool_id: Some(id.clone()),
-        input: Some(state.input.clone().into()),
+        input: Some(state.input.clone()),
     });
     let plan = (tool_name == "todowrite").then(|| plan(&state)).flatten();
     Call {
@@ -79,7 +80,7 @@ pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
         tool: ToolUse {
             tool_id: id,
             tool_name: tool_name.into(),
-            input: state.input.into(),
+            input: state.input,
             kind,
             server: server.map(Into::into),
             parent_tool_id: None,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::agent::line::{Text, if_readable};
+use crate::json::RawJson;
 
 /// A line: `{type, timestamp, sessionID, part | error}`.
 #[derive(Debug, Deserialize)]
@@ -57,12 +58,12 @@ pub(super) struct ToolPart {
 pub(super) struct ToolState {
     pub(super) status: String,
     #[serde(default)]
-    pub(super) input: Value,
+    pub(super) input: RawJson,
     #[serde(default)]
     pub(super) output: Option<String>,
     #[serde(default)]
     pub(super) error: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) metadata: Option<Value>,
     #[serde(default)]
     pub(super) attachments: Option<Vec<Attachment>>,

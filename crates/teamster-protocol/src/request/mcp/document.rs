@@ -69,7 +69,7 @@ impl McpServer {
     /// When the text is not JSON, or an entry is not a server: the message names the server and the field.
     pub fn from_json(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Servers, RequestError> {
         let text = text.trim_start_matches('\u{feff}');
-        let document = serde_json::from_str(text).map_err(|error| wrong(format!("is not JSON: {error}")))?;
+        let document = crate::json::parse(text).map_err(|error| wrong(format!("is not JSON: {error}")))?;
         servers(document, &variable)
     }
 

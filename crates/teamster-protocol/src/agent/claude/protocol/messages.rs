@@ -1,6 +1,5 @@
 //! What the model says and calls, in deltas and in whole messages, and what its tools give.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::message::{Streamed, Voice};
@@ -8,6 +7,7 @@ use super::super::tools;
 use super::super::wire::{Block, MessageHead, MessageLine, StreamEvent};
 use super::{Actions, Stream};
 use crate::event::{Delta, Event, MessageId, Retract, ToolId};
+use crate::json::RawJson;
 use crate::protocol::Action;
 
 impl Stream {
@@ -135,8 +135,8 @@ impl Stream {
                 if &*block.kind == "server_tool_use" {
                     self.server_tools.push(ToolId::from(&**tool));
                 }
-                let input = block.input.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                self.tool_use(tool, name, input.unwrap_or(Value::Null), parent, actions);
+                let input = block.input.map(RawJson::from_raw);
+                self.tool_use(tool, name, input.unwrap_or_default(), parent, actions);
             }
             // What a tool of the vendor's gave: `web_search_tool_result` and the like.
             (kind, _, _) if kind.ends_with("_tool_result") => tool_result(block, parent, actions),
@@ -144,7 +144,7 @@ impl Stream {
         }
     }
 
-    fn tool_use(&mut self, id: &str, name: &str, input: Value, parent: Option<&str>, actions: &mut Actions) {
+    fn tool_use(&mut self, id: &str, name: &str, input: RawJson, parent: Option<&str>, actions: &mut Actions) {
         if tools::is_subagent(name)
             && let Some(background) = self.background()
         {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::form::Form;
+use crate::agent::line::if_readable;
 use crate::agent::mcp::Names;
 use crate::event::{
     Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
@@ -64,17 +65,21 @@ struct Params {
     reason: Option<String>,
     command: Option<String>,
     cwd: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
     network_approval_context: Option<Value>,
+    #[serde(default, deserialize_with = "if_readable")]
     additional_permissions: Option<Value>,
     grant_root: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
     permissions: Option<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     questions: Vec<Value>,
     server_name: Option<String>,
     mode: Option<String>,
     message: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
     requested_schema: Option<Value>,
-    #[serde(rename = "_meta")]
+    #[serde(default, rename = "_meta", deserialize_with = "if_readable")]
     meta: Option<Value>,
 }
 

@@ -103,10 +103,10 @@ pub(super) struct MessageInfo {
     pub(super) finish: Option<String>,
     #[serde(default)]
     pub(super) error: Option<ErrorBody>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) structured: Option<Value>,
     /// `true` where it is a summary of the conversation; a user's message has an object there.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) summary: Option<Value>,
     /// Of the model's: the user's message that it answers.
     #[serde(rename = "parentID", default, deserialize_with = "if_readable")]
@@ -216,7 +216,7 @@ pub(super) struct Permission {
     pub(super) permission: String,
     #[serde(default)]
     pub(super) patterns: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "if_readable")]
     pub(super) metadata: Value,
     #[serde(default)]
     pub(super) always: Vec<String>,
