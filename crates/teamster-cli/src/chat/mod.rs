@@ -86,8 +86,10 @@ async fn hold(talk: Talk) -> io::Result<u8> {
         interrupted: false,
     };
     let end = chat.hold().await;
-    let resumed =
-        chat.session.id().map(|id| format!("go on with it: teamster chat --agent {} --resume {}", chat.talk.agent, id.escaped()));
+    let resumed = chat
+        .session
+        .id()
+        .map(|id| format!("go on with it: teamster chat --agent {} --resume {}", chat.talk.agent, id.escaped()));
     if let (Some(resumed), End::Quit | End::Stopped) = (resumed, end) {
         _ = chat.put(Item::Say(resumed)).await;
         _ = chat.settle().await;

@@ -130,4 +130,10 @@ mod tests {
             _ = read(1, &bytes);
         }
     }
+
+    #[test]
+    fn a_command_with_a_name_twice_is_refused() {
+        let line = br#"{"type":"answer","requestId":"r","decision":"deny","decision":"allow"}"#;
+        assert!(said(line).contains("stands twice"), "{}", said(line));
+    }
 }

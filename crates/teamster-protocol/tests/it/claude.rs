@@ -178,3 +178,28 @@ fn an_init_that_comes_after_words_is_not_told_but_counts() {
     assert!(!events.iter().any(|event| matches!(event, Event::Init(_))), "{events:?}");
     assert_eq!(result(&events).session_id, Some(SESSION.into()));
 }
+
+#[test]
+fn deltas_without_the_start_of_their_message_are_told() {
+    let delta = |text: &str| {
+        format!(
+            r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}}}"#
+        )
+    };
+    let success = r#"{"type":"result","subtype":"success","is_error":false,"result":"One two","session_id":"s"}"#;
+    let events = run(&[&delta("One"), &delta(" two"), success]);
+    let result = result(&events);
+    assert_eq!((result.text.as_str(), result.is_error), ("One two", false));
+}
+
+#[test]
+fn a_tools_input_is_passed_on_as_it_was_written_however_deep_or_large() {
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let input = format!(r#"{{"id":18446744073709551617,"far":1e400,"deep":{deep}}}"#);
+    let line = format!(
+        r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"Bash","input":{input}}}]}}}}"#
+    );
+    let events = run(&[&line]);
+    let Event::ToolUse(tool) = &events[0] else { panic!("{events:?}") };
+    assert_eq!(tool.input.as_str(), input);
+}

@@ -181,7 +181,8 @@ impl Pretty {
             _ => return Ok(()),
         };
         let kind = limit.kind.as_ref().map(|kind| format!(" ({kind:?})")).unwrap_or_default();
-        let reset = limit.resets_at.as_ref().map(|time| format!(", which resets at {}", time.escaped())).unwrap_or_default();
+        let reset =
+            limit.resets_at.as_ref().map(|time| format!(", which resets at {}", time.escaped())).unwrap_or_default();
         self.caution("!", &format!("{words}{kind}{reset}"), out)
     }
 

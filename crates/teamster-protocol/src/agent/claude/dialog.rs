@@ -161,3 +161,21 @@ fn questions(input: &Value) -> Vec<QuestionItem> {
     let questions = input.get("questions").and_then(Value::as_array);
     questions.into_iter().flatten().filter_map(item).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allowed_input_goes_back_as_it_came_however_deep_or_large() {
+        let input = format!(r#"{{"id":18446744073709551617,"deep":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
+        let line = format!(r#"{{"subtype":"can_use_tool","tool_name":"mcp__a__b","input":{input}}}"#);
+        let mut dialog = Dialog::default();
+        let asked = dialog.ask("r".to_owned(), serde_json::from_str(&line).unwrap());
+        let Action::Emit(Event::PermissionRequest(request)) = asked else { panic!("{asked:?}") };
+        assert_eq!(request.input.as_str(), input);
+        let Some(Action::Write(bytes)) = dialog.answer(&"r".into(), &Answer::Allow { input: None }) else { panic!() };
+        let written = String::from_utf8(bytes).unwrap();
+        assert!(written.contains(&format!(r#""updatedInput":{input}"#)), "{}", &written[..200]);
+    }
+}

@@ -73,12 +73,12 @@ pub(super) fn of_error(error: &ErrorBody, stderr: &str) -> Judgement {
     };
     let evidence = evidence
         .field("name", Some(&error.name))
-        .field("log.error", log)
+        .field("log.error", log.as_deref())
         .field("responseBody.error.code", body.as_deref())
         .field("metadata.code", metadata("code"))
         .field("metadata.url", metadata("url"))
         .field("message.code", told.as_ref().and_then(|told| told.code.as_deref()));
-    evidence.judge(FAILURES, words(error, log))
+    evidence.judge(FAILURES, words(error, log.as_deref()))
 }
 
 fn words<'a>(error: &'a ErrorBody, log: Option<&'a str>) -> Cow<'a, str> {

@@ -19,22 +19,43 @@ pub(super) fn reason(status: &str) -> &'static str {
     }
 }
 
-/// What the log says of the error that has this reference.
-pub(super) fn error<'a>(stderr: &'a str, reference: &str) -> Option<&'a str> {
+/// Returns the first line of what the log says of the error that has this reference.
+pub(super) fn error(stderr: &str, reference: &str) -> Option<String> {
     let mut lines = stderr.lines().filter(|line| value(line, "level") == Some("ERROR"));
     let entry = lines.find(|line| value(line, "ref") == Some(reference))?;
     let cause = ["error", "cause", "stack"].into_iter().find_map(|field| value(entry, field))?;
-    cause.split("\\n").next()
+    Some(cause.split("\\n").next()?.replace("\\\"", "\""))
 }
 
-/// The value of a field of a line of the log, without its quotes.
+/// Returns the value of a field of a line of the log, without its quotes; escapes in it stay as they are.
 pub(super) fn value<'a>(line: &'a str, field: &str) -> Option<&'a str> {
     let start = format!("{field}=");
     let at = line.match_indices(start.as_str()).map(|(at, _)| at);
     let at = at.into_iter().find(|at| *at == 0 || line.get(..*at).is_some_and(|before| before.ends_with(' ')))?;
     let rest = line.get(at + start.len()..)?;
     match rest.strip_prefix('"') {
-        Some(quoted) => quoted.split('"').next(),
+        Some(quoted) => {
+            let is_end = |at: usize| {
+                let before = quoted.get(..at).unwrap_or_default();
+                (before.len() - before.trim_end_matches('\\').len()) % 2 == 0
+            };
+            let end = quoted.match_indices('"').map(|(at, _)| at).find(|at| is_end(*at)).unwrap_or(quoted.len());
+            quoted.get(..end)
+        }
         None => rest.split_ascii_whitespace().next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_the_log_is_not_cut_at_a_quote_that_it_contains() {
+        let line = r#"level=ERROR message=failed error="Invalid \"sessionID\": not \"x\\\nat y" ref=err_1"#;
+        let stderr = line.replace(r"\\\n", r"\n");
+        assert_eq!(error(&stderr, "err_1").as_deref(), Some(r#"Invalid "sessionID": not "x"#));
+        assert_eq!(value(r#"a="x\\" b="y""#, "b"), Some("y"));
+        assert_eq!(value(r#"a="unfinished"#, "a"), Some("unfinished"));
     }
 }

@@ -149,3 +149,19 @@ fn gemini_runs_no_command_of_a_literal_prompt() {
         assert_eq!(played.outcomes.is_empty(), goes, "{text}");
     }
 }
+
+#[test]
+fn a_request_for_a_call_whose_input_is_nested_deeply_is_put_to_the_caller_with_all_of_it() {
+    let mut played = Played::open(&frame(), &json!({}));
+    played.send("Go.");
+    let input = format!(r#"{{"id":18446744073709551617,"deep":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{{"sessionId":"s","toolCall":{{"toolCallId":"c","kind":"execute","rawInput":{input}}},"options":[{{"optionId":"yes","name":"Yes","kind":"allow_once"}}]}}}}"#
+    );
+    played.tell(Input::Line(line.as_bytes()));
+    let asked = played.events.iter().find_map(|event| match event {
+        Event::PermissionRequest(request) => Some(request.input.as_str()),
+        _ => None,
+    });
+    assert_eq!(asked, Some(input.as_str()));
+}

@@ -144,7 +144,7 @@ fn an_interrupt_waits_until_there_is_something_to_stop() {
 
 #[test]
 fn no_id_of_a_caller_or_of_the_server_becomes_another_path() {
-    for id in ["../x", "a/b", "a?b", "a b", "", "ses_\n"] {
+    for id in ["../x", "a/b", "a?b", "a b", "", "ses_\n", "not-a-session", "01a20083-df7d-7820-a593-86d96269de15"] {
         let mut request = RunRequest::new("x");
         request.conversation = Conversation::Resume(id.into());
         let mut player = Player::of(OpenCode.plan(&request).unwrap().protocol, &json!({}), Answer::AllowAlways);

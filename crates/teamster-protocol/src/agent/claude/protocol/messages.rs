@@ -77,7 +77,8 @@ impl Stream {
     }
 
     fn say(&mut self, index: u32, voice: Voice, text: &str, parent: Option<&str>, actions: &mut Actions) {
-        let Some(streamed) = &mut self.streamed else { return actions.push(Action::Alive) };
+        // A delta without its message's start opens a message. The whole message that may follow replaces it.
+        let streamed = self.streamed.get_or_insert_with(|| Streamed::new(MessageId::from("message")));
         streamed.say(index, voice, text);
         let id = streamed.id.clone();
         self.tell(voice, text, id, parent, actions);

@@ -90,6 +90,11 @@ impl Calls {
     }
 }
 
+/// Whether this has the form of a session's id. The server refuses another form as a bad request (1.18.33).
+pub(super) fn is_session_id(text: &str) -> bool {
+    text.starts_with("ses") && is_name(text)
+}
+
 /// Whether this can stand in a path and mean itself.
 pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::wire::ErrorBody;
 use super::super::{NAME, failure};
-use super::calls::{Purpose, is_name};
+use super::calls::{Purpose, is_name, is_session_id};
 use super::stream::{Actions, State, Stream};
 use super::wire::{Place, ServerStatus, SessionInfo};
 use crate::agent::failure::Judgement;
@@ -41,7 +41,7 @@ impl Stream {
         actions.push(Action::Alive);
         actions.push(Action::Connect { address: address.to_owned() });
         match &self.conversation {
-            Conversation::Resume(id) | Conversation::Fork(id) if !is_name(id.as_str()) => {
+            Conversation::Resume(id) | Conversation::Fork(id) if !is_session_id(id.as_str()) => {
                 let failure = not_found(id);
                 self.fail(Judgement { failure, row: None }, actions);
             }
