@@ -200,7 +200,7 @@ impl Story {
         for mut event in self.events.drain(..) {
             self.redactor.event(&mut event);
             if let Some(recording) = &self.recording {
-                recording.event(&event);
+                recording.event(&event, &self.redactor);
             }
             self.outbox.push(event);
         }

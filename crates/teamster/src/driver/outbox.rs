@@ -198,7 +198,7 @@ impl Backlog {
 }
 
 /// About how much memory an event takes.
-fn weight(event: &Event) -> usize {
+pub(super) fn weight(event: &Event) -> usize {
     let text = match event {
         Event::Text(delta) | Event::Thinking(delta) => delta.text.len(),
         Event::ToolResult(result) => result.output.len() + result.content.as_ref().map_or(0, |_| 4 * EVENT_BYTES),
