@@ -10,6 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::event::Event;
 
@@ -126,7 +127,11 @@ fn read_entry(line: &str) -> serde_json::Result<Entry> {
     // An event is read as it was written: nothing that buffers it may come between.
     let happening = match kind.as_str() {
         "event" => Happening::Event { event: serde_json::from_str::<Told>(line)?.event },
-        _ => serde_json::from_str(line)?,
+        _ => {
+            let mut members: Map<String, Value> = serde_json::from_str(line)?;
+            members.remove("atMs");
+            serde_json::from_value(Value::Object(members))?
+        }
     };
     Ok(Entry { at_ms, happening })
 }
