@@ -98,6 +98,9 @@ pub enum TargetProblem {
     /// It has several names, of which an edit would reach only one.
     #[error("it has several names (hard links), and only one of them would be edited")]
     HardLinks,
+    /// A link of another user leads to it, or one that leads out of the project.
+    #[error("a link leads to it that belongs to another user or leads out of the project")]
+    ForeignLink,
     /// Its directory would have to be made where there can be none.
     #[error("its directory is not there and cannot be made")]
     NoDirectory,

@@ -21,6 +21,7 @@
 //!     entries: [("calc".into(), json!({"command": "calc-server"}))].into(),
 //!     template: String::new(),
 //!     by: "a run".into(),
+//!     within: None,
 //! })?;
 //! assert!(std::fs::read_to_string(&path)?.contains("calc-server"));
 //!
@@ -44,7 +45,9 @@
 //! - What somebody else wrote into the file meanwhile stays. Where it cannot be told apart from ours, the file is left as
 //!   it is, and the user's content is kept and named.
 //! - An entry of the user's with the same name gives way while ours is needed, and comes back as it was.
-//! - No file is followed through a link that came after the merge; none is written in place.
+//! - No file is followed through a link that came after the merge; none is written in place. In a project
+//!   ([`Merge::within`]) only the user's own links are followed, and only to what is in the project.
+//! - Directories and files get their modes whatever the umask is.
 //! - No environment variable is read. `Debug` and errors show no value of an entry, and nothing of the user's content.
 //! - All calls block, for some milliseconds; a lock of others is waited for at most ten seconds.
 //!
@@ -53,7 +56,9 @@
 pub mod document;
 
 mod error;
+mod links;
 mod merge;
+mod modes;
 mod settle;
 mod state;
 mod target;

@@ -34,6 +34,9 @@ pub struct Merge {
     pub template: String,
     /// Who needs them, for people.
     pub by: String,
+    /// A directory that others may have written, such as a project, which holds the file: below it, links are followed
+    /// only if they are the user's own and lead to something below it. With `None` every link is followed.
+    pub within: Option<PathBuf>,
 }
 
 impl fmt::Debug for Merge {
@@ -69,6 +72,9 @@ pub struct Restored {
     pub how: How,
     /// Entries that somebody has changed since they were put in. They were left.
     pub changed: Vec<String>,
+    /// Whether the file had got another name (a hard link) since the entries were put in: under that name the entries
+    /// stay.
+    pub other_names: bool,
 }
 
 /// What became of a file.
@@ -153,7 +159,7 @@ impl Journals {
     /// # Errors
     /// When the file cannot take them. It is as it was then.
     pub fn merge(&self, merge: &Merge) -> Result<Merged, ConfigError> {
-        let (target, missing, station) = self.locked(&merge.path)?;
+        let (target, missing, station) = self.locked(&merge.path, merge.within.as_deref())?;
         let journal = Journal::load(&station)?;
         let mut claims = holder::living(&station)?;
         for other in &claims {
@@ -191,12 +197,12 @@ impl Journals {
     }
 
     /// The file, and the directories that are missing for it: as they are now that it is locked.
-    fn locked(&self, path: &Path) -> Result<(Target, Vec<PathBuf>, Station), ConfigError> {
-        let (mut target, _) = Target::resolve(path)?;
+    fn locked(&self, path: &Path, within: Option<&Path>) -> Result<(Target, Vec<PathBuf>, Station), ConfigError> {
+        let (mut target, _) = Target::resolve(path, within)?;
         for _ in 0..ATTEMPTS {
             target.check()?;
             let station = Station::of(&self.directory, target.path())?;
-            let (again, missing) = Target::resolve(path)?;
+            let (again, missing) = Target::resolve(path, within)?;
             if again == target {
                 return Ok((target, missing, station));
             }
@@ -234,7 +240,7 @@ impl Journals {
             }
             return Ok((None, live));
         };
-        let target = Target::at(journal.path());
+        let target = Target::at(journal.path(), journal.within());
         let settlement = Settlement { target: &target, missing: &[], new: None, step: self.step };
         let restored = settle(&settlement, station, Some(journal), &claims)?;
         Ok(((!live).then_some(restored), live))
@@ -263,6 +269,12 @@ impl Journals {
     }
 }
 
+impl Restored {
+    pub(crate) fn new(path: &Path, how: How, changed: Vec<String>) -> Self {
+        Self { path: path.to_owned(), how, changed, other_names: false }
+    }
+}
+
 impl fmt::Debug for Journals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Journals").field(&self.directory).finish()
@@ -284,7 +296,7 @@ impl Merged {
     }
 
     fn leave(&mut self) -> Result<Restored, ConfigError> {
-        let nothing = || Restored { path: self.target.path().to_owned(), how: How::Exactly, changed: Vec::new() };
+        let nothing = || Restored::new(self.target.path(), How::Exactly, Vec::new());
         let Some(holder) = self.holder.take() else { return Ok(nothing()) };
         let station = Station::of(&self.journals.directory, self.target.path())?;
         drop(holder); // unlocked, it is nobody's

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use crate::document::{self, DocumentError, Entries, Place};
 use crate::error::{ConfigError, io_error};
 use crate::merge::{How, Restored, WhyLeft};
+use crate::modes;
 use crate::state::Station;
 use crate::state::holder::Claim;
 use crate::state::journal::{Journal, State};
@@ -45,9 +46,11 @@ pub(crate) fn settle(
     claims: &[Claim],
 ) -> Result<Restored, ConfigError> {
     for _ in 0..ATTEMPTS {
+        let other_names = settlement.new.is_none() && settlement.target.has_other_names();
         match settlement.attempt(&station, journal.as_ref(), claims)? {
             Attempt::Raced => journal = Journal::load(&station)?,
-            Attempt::Done(restored) => {
+            Attempt::Done(mut restored) => {
+                restored.other_names = other_names;
                 if claims.is_empty() {
                     settlement.clear(station, journal.as_ref(), &restored.how)?;
                 }
@@ -137,14 +140,19 @@ impl Settlement<'_> {
         state: State,
         (now, next): (&Content, &Content),
     ) -> Result<Written, ConfigError> {
+        if self.new.is_some() {
+            // Another name may have come since the file was locked.
+            self.target.check()?;
+        }
         let states = [state].into_iter().chain(base.now.iter().cloned()).collect();
         let mut new = Journal::new(self.target.path(), (place, template), &base.content, states);
+        new.within = self.target.within().map(|path| path.as_os_str().to_owned());
         new.made = journal.map(|journal| journal.made.clone()).unwrap_or_default();
         let missing: Vec<_> = self.missing.iter().filter(|path| !path.exists()).collect();
         new.made.extend(missing.iter().map(|path| path.as_os_str().to_owned()));
         new.save(station, &base.content, self.step)?;
         for path in missing {
-            match fs::create_dir(path) {
+            match modes::make_for_owner(path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     // Somebody else's, and not ours to remove.
@@ -194,7 +202,7 @@ impl Settlement<'_> {
     }
 
     fn restored(&self, how: How, changed: Vec<String>) -> Restored {
-        Restored { path: self.target.path().to_owned(), how, changed }
+        Restored::new(self.target.path(), how, changed)
     }
 
     fn document_error(&self, problem: DocumentError) -> ConfigError {

@@ -14,11 +14,15 @@ use rustix::fs::{OFlags, XattrFlags, fgetxattr, flistxattr, fsetxattr};
 
 use crate::MAX_BYTES;
 use crate::error::{ConfigError, TargetProblem, io_error, target};
+use crate::links;
+use crate::modes::make_file_private;
 
 /// A file, by its own path: without links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     path: PathBuf,
+    /// The directory below which the path must hold no link when the file is used.
+    within: Option<PathBuf>,
 }
 
 /// What stands where the file should be.
@@ -37,23 +41,38 @@ pub(crate) enum Written {
 }
 
 impl Target {
-    /// Follows links, and finds what is missing on the way to a file that is not there yet.
-    pub(crate) fn resolve(path: &Path) -> Result<(Self, Vec<PathBuf>), ConfigError> {
-        let path = std::path::absolute(path).map_err(io_error("find", path))?;
-        match fs::symlink_metadata(&path) {
+    /// Follows links, and finds what is missing on the way to a file that is not there yet. Below `within` links are
+    /// followed only if they are the user's own and lead to something below it.
+    pub(crate) fn resolve(path: &Path, within: Option<&Path>) -> Result<(Self, Vec<PathBuf>), ConfigError> {
+        let mut path = std::path::absolute(path).map_err(io_error("find", path))?;
+        let mut root = None;
+        if let Some(within) = within {
+            let within = std::path::absolute(within).map_err(io_error("find", within))?;
+            let below = path.strip_prefix(&within).map_err(|_| target(&path, TargetProblem::ForeignLink))?.to_owned();
+            let within = within.canonicalize().map_err(io_error("find", &within))?;
+            links::check(&within, &below)?;
+            path = within.join(below);
+            root = Some(within);
+        }
+        let (path, missing) = Self::follow(&path)?;
+        let target = Self { path, within: root };
+        target.check_links()?;
+        Ok((target, missing))
+    }
+
+    fn follow(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ConfigError> {
+        match fs::symlink_metadata(path) {
             Ok(_) => match path.canonicalize() {
-                Ok(path) => Ok((Self { path }, Vec::new())),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    Err(target(&path, TargetProblem::DanglingLink))
-                }
-                Err(error) => Err(io_error("find", &path)(error)),
+                Ok(path) => Ok((path, Vec::new())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Err(target(path, TargetProblem::DanglingLink)),
+                Err(error) => Err(io_error("find", path)(error)),
             },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::of_missing(&path),
-            Err(error) => Err(io_error("find", &path)(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::of_missing(path),
+            Err(error) => Err(io_error("find", path)(error)),
         }
     }
 
-    fn of_missing(path: &Path) -> Result<(Self, Vec<PathBuf>), ConfigError> {
+    fn of_missing(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), ConfigError> {
         let nowhere = || target(path, TargetProblem::NoDirectory);
         let there = path.ancestors().skip(1).find(|path| fs::symlink_metadata(path).is_ok()).ok_or_else(nowhere)?;
         let missing = path.strip_prefix(there).map_err(|_| nowhere())?;
@@ -67,12 +86,30 @@ impl Target {
             made.push(whole.clone());
         }
         made.pop(); // the file itself
-        Ok((Self { path: whole }, made))
+        Ok((whole, made))
     }
 
     /// A file whose path was resolved before.
-    pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path }
+    pub(crate) fn at(path: PathBuf, within: Option<PathBuf>) -> Self {
+        Self { path, within }
+    }
+
+    /// The directory below which the path must hold no link.
+    pub(crate) fn within(&self) -> Option<&Path> {
+        self.within.as_deref()
+    }
+
+    /// Whether the file has other names too.
+    pub(crate) fn has_other_names(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.is_file() && metadata.nlink() > 1)
+    }
+
+    fn check_links(&self) -> Result<(), ConfigError> {
+        match &self.within {
+            Some(root) if !self.path.starts_with(root) => Err(target(&self.path, TargetProblem::ForeignLink)),
+            Some(root) => links::check_none(root, &self.path),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -93,10 +130,8 @@ impl Target {
     }
 
     pub(crate) fn read(&self) -> Result<Content, ConfigError> {
-        // A pipe must not hold us up.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&self.path);
-        let file = match opened {
+        self.check_links()?;
+        let file = match self.open() {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(Content::Absent);
@@ -117,6 +152,12 @@ impl Target {
             return Err(target(&self.path, TargetProblem::TooLarge));
         }
         Ok(Content::Bytes(bytes))
+    }
+
+    /// Opens the file. Neither is a link followed, nor a pipe waited for.
+    fn open(&self) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&self.path)
     }
 
     /// Turns `before` into `after`. `temporary` is the name of a file beside it that is there for a moment.
@@ -153,7 +194,7 @@ impl Target {
         let directory = self.directory();
         let cannot = |error| io_error("write a file in", directory)(error);
         let old = match before {
-            Content::Bytes(_) => Some(File::open(&self.path).map_err(io_error("read", &self.path))?),
+            Content::Bytes(_) => Some(self.open().map_err(io_error("read", &self.path))?),
             Content::Absent => None,
         };
         let mut new = tempfile::Builder::new()
@@ -163,6 +204,7 @@ impl Target {
             .tempfile_in(directory)
             .map_err(cannot)?;
         step("a temporary file is there");
+        make_file_private(new.as_file()).map_err(cannot)?;
         new.write_all(bytes).map_err(cannot)?;
         if let Some(old) = &old {
             let metadata = old.metadata().map_err(io_error("read", &self.path))?;

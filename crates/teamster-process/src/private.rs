@@ -8,7 +8,7 @@ use std::{
     io::{self, Write},
     os::{
         fd::OwnedFd,
-        unix::fs::{MetadataExt, PermissionsExt},
+        unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     },
     path::{Component, Path, PathBuf},
 };
@@ -92,6 +92,8 @@ impl PrivateDir {
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&parent)
             .map_err(|source| PrivateError::Create { parent: parent.clone(), source })?;
+        give_owner_rights(directory.path())
+            .map_err(|source| PrivateError::Create { parent: parent.clone(), source })?;
         let handle = open(
             directory.path(),
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
@@ -154,6 +156,25 @@ fn check(name: &str) -> Result<(), PrivateError> {
         (Some(Component::Normal(only)), None) if only == name && !name.contains('\0') => Ok(()),
         _ => Err(PrivateError::Name { name: name.to_owned() }),
     }
+}
+
+/// Creates a directory with mode 0700, whatever the umask is.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)?;
+    give_owner_rights(path)
+}
+
+/// Gives mode 0700 to a directory that was just created, of which the umask took some away. It is removed if that fails.
+pub(crate) fn give_owner_rights(path: &Path) -> io::Result<()> {
+    let given = fs::symlink_metadata(path).and_then(|metadata| {
+        // What was put in its place meanwhile is left as it is.
+        let is_ours = metadata.is_dir() && metadata.uid() == geteuid().as_raw();
+        if is_ours && metadata.mode() & 0o777 != 0o700 {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    });
+    given.inspect_err(|_| _ = fs::remove_dir(path))
 }
 
 /// Whether a directory is this user's alone, and can be written to.

@@ -31,11 +31,15 @@ impl Tail {
         self.kept.extend(bytes);
     }
 
-    /// What is kept, as text. Where the head was dropped it begins with a whole line, or in the middle of the only
-    /// one; what is no UTF-8 is replaced.
+    /// What is kept, as text of at most so many bytes. Where the head was dropped it begins with a whole line, or in the
+    /// middle of the only one; what is no UTF-8 is replaced.
     pub fn text(&self) -> String {
         let bytes: Vec<u8> = self.kept.iter().copied().collect();
-        String::from_utf8_lossy(self.whole(&bytes)).into_owned()
+        let mut text = String::from_utf8_lossy(self.whole(&bytes)).into_owned();
+        // A replacement is longer than what it replaces.
+        let excess = text.len().saturating_sub(self.max_bytes);
+        text.drain(..text.ceil_char_boundary(excess));
+        text
     }
 
     /// How many bytes were pushed.
@@ -111,6 +115,16 @@ mod tests {
         let mut tail = Tail::new(100);
         tail.push(b"a\xffb");
         assert_eq!(tail.text(), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn the_text_has_no_more_bytes_than_the_bound_whatever_is_replaced() {
+        let mut tail = Tail::new(100);
+        for _ in 0..50 {
+            tail.push(b"\xff\xff\xffend");
+        }
+        let text = tail.text();
+        assert!(text.len() <= 100 && text.ends_with("\u{fffd}end"), "{text}");
     }
 
     proptest! {

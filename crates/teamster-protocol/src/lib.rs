@@ -28,6 +28,7 @@
 //! Invariants: nothing here touches files, sockets, clocks, environment variables or processes (lints ban them);
 //! nothing here waits; no input from outside can make it panic.
 
+mod bounded;
 mod names;
 
 pub mod agent;

@@ -7,7 +7,10 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::event::Event;
 
@@ -15,7 +18,7 @@ use crate::event::Event;
 pub const VERSION: u32 = 1;
 
 /// One line of a recording.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// Milliseconds since the recording began.
@@ -101,6 +104,38 @@ pub enum Happening {
     Other,
 }
 
+impl<'de> Deserialize<'de> for Entry {
+    /// Needs a deserializer of `serde_json`, as an event does.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        read_entry(raw.get()).map_err(D::Error::custom)
+    }
+}
+
+fn read_entry(line: &str) -> serde_json::Result<Entry> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Head {
+        at_ms: f64,
+        kind: String,
+    }
+    #[derive(Deserialize)]
+    struct Told {
+        event: Box<Event>,
+    }
+    let Head { at_ms, kind } = serde_json::from_str(line)?;
+    // An event is read as it was written: nothing that buffers it may come between.
+    let happening = match kind.as_str() {
+        "event" => Happening::Event { event: serde_json::from_str::<Told>(line)?.event },
+        _ => {
+            let mut members: Map<String, Value> = serde_json::from_str(line)?;
+            members.remove("atMs");
+            serde_json::from_value(Value::Object(members))?
+        }
+    };
+    Ok(Entry { at_ms, happening })
+}
+
 /// What was said: text, or bytes that are none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -160,6 +195,8 @@ pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
 mod tests {
     use super::*;
 
+    const CALL: &str = r#"{"type":"tool_use","toolId":"t","toolName":"x","input":{"far":1e400},"kind":"other"}"#;
+
     #[test]
     fn lines_are_written_as_documented_and_read_back() {
         let entry = |happening| Entry { at_ms: 1.5, happening };
@@ -181,6 +218,10 @@ mod tests {
             ),
             (Happening::Exit { code: Some(0), signal: None }, r#"{"atMs":1.5,"kind":"exit","code":0}"#),
             (Happening::Lost { lines: 2 }, r#"{"atMs":1.5,"kind":"lost","lines":2}"#),
+            (
+                Happening::Event { event: Box::new(serde_json::from_str(CALL).unwrap()) },
+                r#"{"atMs":1.5,"kind":"event","event":{"type":"tool_use","toolId":"t","toolName":"x","input":{"far":1e400},"kind":"other"}}"#,
+            ),
         ];
         for (happening, line) in rows {
             let entry = entry(happening);

@@ -7,18 +7,30 @@
 //! A run may take several attempts ([`Transcript::begin_again`]). They are one stream: what a failed attempt said is taken
 //! back, what it used is added up, and no id of it comes again.
 //!
+//! What it keeps is bounded, whatever an agent does: the last 8 MiB of the text; 10,000 open calls, past which the oldest one
+//! is closed with an error; the last 20,000 ids of closed calls and of messages; 100 warnings of each code, past which they are
+//! counted; 1,000 denials.
+//!
 //! Invariant: after [`Transcript::end`] nothing comes out any more.
 
 mod attempts;
+mod text;
+mod verdict;
+mod warnings;
 
-use std::collections::{HashMap, HashSet};
-
+use crate::bounded::{Bounded, Ids as BoundedIds, MAX_DENIALS, MAX_ENTRIES};
 use crate::event::{
-    Delta, Done, ErrorCode, Event, Failure, Init, LeftProcess, MessageId, RateLimit, RateLimitStatus, Retract,
-    RunResult, SessionId, ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
+    Delta, Done, Event, Failure, Init, LeftProcess, MessageId, RateLimit, RateLimitStatus, Retract, RunResult,
+    SessionId, ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
 };
 use crate::protocol::{ExitReport, Outcome};
 use attempts::{Earlier, Ids};
+use text::{Text, Whole};
+use verdict::{no_result, verdict};
+use warnings::Warnings;
+
+/// How many ids of closed calls, and of messages, are remembered.
+const MAX_IDS: usize = 20_000;
 
 /// Why the driver ended the run, where it was not the agent's own doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,24 +59,25 @@ pub struct End<'a> {
 struct OpenTool {
     name: String,
     parent: Option<ToolId>,
-    order: u64,
 }
 
 /// Keeps the rules of the stream and gathers the result.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Transcript {
     init: Option<(SessionId, Option<String>)>,
     /// The session that a reader of the stream knows of.
     session_told: Option<SessionId>,
-    messages: Vec<(MessageId, String)>,
-    /// Messages of which something was told, with their order, and the one that speaks: most deltas belong to it.
-    spoken: HashMap<MessageId, u64>,
+    text: Text,
+    /// Messages of which something was told, and the one that speaks: most deltas belong to it.
+    spoken: BoundedIds<MessageId>,
     speaking: Option<MessageId>,
-    messages_seen: u64,
-    retracted: Vec<MessageId>,
-    open_tools: HashMap<ToolId, OpenTool>,
-    closed_tools: HashSet<ToolId>,
-    tools_seen: u64,
+    /// How many messages were spoken so long ago that their ids are forgotten: then not everything can be taken back.
+    forgotten: usize,
+    retracted: BoundedIds<MessageId>,
+    open_tools: Bounded<ToolId, OpenTool>,
+    closed_tools: BoundedIds<ToolId>,
+    has_tools: bool,
+    warnings: Warnings,
     /// Something was said or done.
     begun: bool,
     /// The vendor's limit that holds, as far as the agent tells.
@@ -79,7 +92,26 @@ pub struct Transcript {
 impl Transcript {
     /// An empty one.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            init: None,
+            session_told: None,
+            text: Text::default(),
+            spoken: BoundedIds::of(MAX_IDS),
+            speaking: None,
+            forgotten: 0,
+            retracted: BoundedIds::of(MAX_IDS),
+            open_tools: Bounded::default(),
+            closed_tools: BoundedIds::of(MAX_IDS),
+            has_tools: false,
+            warnings: Warnings::default(),
+            begun: false,
+            limit: None,
+            outcome: None,
+            failure: None,
+            earlier: Earlier::default(),
+            ids: Ids::default(),
+            ended: false,
+        }
     }
 
     /// Passes an event on, as the rules allow.
@@ -92,21 +124,22 @@ impl Transcript {
             Event::Init(init) => self.introduce(init, out),
             Event::Text(delta) => {
                 if delta.parent_tool_id.is_none() && !delta.text.is_empty() {
-                    self.append(&delta.message_id, &delta.text);
+                    self.text.append(&delta.message_id, &delta.text);
                 }
                 self.speaks(delta)
             }
             Event::Thinking(delta) => self.speaks(delta),
             Event::Retract(retract) => {
-                self.messages.retain(|(id, _)| *id != retract.message_id);
+                self.text.retract(&retract.message_id);
                 self.speaking = None;
                 let told = self.spoken.remove(&retract.message_id).is_some();
                 if told {
-                    self.retracted.push(retract.message_id.clone());
+                    self.retracted.add(retract.message_id.clone());
                 }
                 told
             }
-            Event::ToolUse(tool) => self.open(tool),
+            Event::ToolUse(tool) => self.open(tool, out),
+            Event::Warning(warning) => self.warnings.pass(&warning.code),
             Event::ToolResult(result) => self.close(result, out),
             Event::Error(failure) => {
                 self.failure = Some((**failure).clone());
@@ -149,13 +182,17 @@ impl Transcript {
 
     /// The name of the tool that has been running for longest.
     pub fn running_tool(&self) -> Option<&str> {
-        let oldest = self.open_tools.values().min_by_key(|tool| tool.order);
-        oldest.map(|tool| tool.name.as_str())
+        self.open_tools.iter().next().map(|(_, tool)| tool.name.as_str())
     }
 
     /// Whether a tool was called, in whichever attempt.
     pub fn has_tools(&self) -> bool {
-        !(self.open_tools.is_empty() && self.closed_tools.is_empty())
+        self.has_tools
+    }
+
+    /// Whether so much was said that not everything can be taken back, and no other attempt may begin.
+    pub fn is_past_retraction(&self) -> bool {
+        self.forgotten > 0
     }
 
     /// The vendor's limit that holds now, if the agent told of one in this attempt.
@@ -175,13 +212,12 @@ impl Transcript {
             return;
         }
         self.interrupt_open_tools(out);
-        self.messages.clear();
+        self.text.clear();
         self.speaking = None;
-        let mut spoken: Vec<_> = self.spoken.drain().collect();
-        spoken.sort_by_key(|(_, order)| *order);
-        let void: Vec<_> = spoken.into_iter().map(|(message_id, _)| message_id).collect();
+        let void: Vec<_> = self.spoken.take().into_iter().map(|(message_id, ())| message_id).collect();
         out.extend(void.iter().map(|id| Event::Retract(Retract { message_id: id.clone() })));
-        self.ids.begin_again(self.retracted.drain(..).chain(void), self.closed_tools.iter().cloned());
+        let retracted = self.retracted.take().into_iter().map(|(message_id, ())| message_id);
+        self.ids.begin_again(retracted.chain(void), self.closed_tools.iter().map(|(id, ())| id.clone()));
         self.earlier.keep(self.outcome.take().unwrap_or_default());
         (self.failure, self.limit) = (None, None);
     }
@@ -196,6 +232,7 @@ impl Transcript {
         let last = self.outcome.take().unwrap_or_default();
         let outcome = std::mem::take(&mut self.earlier).with(last);
         let result = self.result(outcome, end, failure.as_ref(), aborted);
+        out.extend(self.warnings.take().map(Event::from));
         if let Some(failure) = failure {
             out.extend([Event::Error(Box::new(failure))]);
         }
@@ -226,29 +263,39 @@ impl Transcript {
             return false;
         }
         if self.speaking.as_ref() != Some(&delta.message_id) {
-            self.spoken.entry(delta.message_id.clone()).or_insert(self.messages_seen);
-            self.messages_seen += 1;
+            if !self.spoken.contains(&delta.message_id) {
+                self.forgotten += self.spoken.insert(delta.message_id.clone(), (), 0).len();
+            }
             self.speaking = Some(delta.message_id.clone());
         }
         true
     }
 
-    fn append(&mut self, message: &MessageId, text: &str) {
-        match self.messages.last_mut() {
-            Some((id, all)) if id == message => all.push_str(text),
-            _ => self.messages.push((message.clone(), text.to_owned())),
-        }
-    }
-
-    fn open(&mut self, tool: &ToolUse) -> bool {
-        if self.open_tools.contains_key(&tool.tool_id) || self.closed_tools.contains(&tool.tool_id) {
+    fn open(&mut self, tool: &ToolUse, out: &mut impl Extend<Event>) -> bool {
+        if self.open_tools.contains(&tool.tool_id) || self.closed_tools.contains(&tool.tool_id) {
             return false;
         }
-        let order = self.tools_seen;
-        self.tools_seen += 1;
-        let open = OpenTool { name: tool.tool_name.clone().into_string(), parent: tool.parent_tool_id.clone(), order };
-        self.open_tools.insert(tool.tool_id.clone(), open);
+        self.has_tools = true;
+        let open = OpenTool { name: tool.tool_name.as_str().to_owned(), parent: tool.parent_tool_id.clone() };
+        let bytes = open.name.len() + open.parent.as_ref().map_or(0, |parent| parent.as_str().len());
+        let excess = self.open_tools.insert(tool.tool_id.clone(), open, bytes);
+        let why = format!("closed without a result: more than {MAX_ENTRIES} calls are open");
+        self.give_up(excess, &why, out);
         true
+    }
+
+    /// Closes calls that get no result of the agent's.
+    fn give_up(&mut self, calls: Vec<(ToolId, OpenTool)>, why: &str, out: &mut impl Extend<Event>) {
+        for (tool_id, tool) in calls {
+            self.closed_tools.add(tool_id.clone());
+            out.extend([Event::ToolResult(Box::new(ToolResult {
+                tool_id,
+                output: why.into(),
+                is_error: Some(true),
+                content: None,
+                parent_tool_id: tool.parent,
+            }))]);
+        }
     }
 
     fn close(&mut self, result: &ToolResult, out: &mut impl Extend<Event>) -> bool {
@@ -266,23 +313,14 @@ impl Transcript {
                 parent_tool_id: result.parent_tool_id.clone(),
             }))]);
         }
-        self.closed_tools.insert(result.tool_id.clone());
+        self.has_tools = true;
+        self.closed_tools.add(result.tool_id.clone());
         true
     }
 
     fn interrupt_open_tools(&mut self, out: &mut impl Extend<Event>) {
-        let mut open: Vec<_> = self.open_tools.drain().collect();
-        open.sort_by_key(|(_, tool)| tool.order);
-        self.closed_tools.extend(open.iter().map(|(tool_id, _)| tool_id.clone()));
-        out.extend(open.into_iter().map(|(tool_id, tool)| {
-            Event::ToolResult(Box::new(ToolResult {
-                tool_id,
-                output: "interrupted".into(),
-                is_error: Some(true),
-                content: None,
-                parent_tool_id: tool.parent,
-            }))
-        }));
+        let open = self.open_tools.take();
+        self.give_up(open, "interrupted", out);
     }
 
     fn verdict(&self, end: &End<'_>) -> (Option<Failure>, bool) {
@@ -294,14 +332,15 @@ impl Transcript {
     }
 
     fn result(&mut self, outcome: Outcome, end: &End<'_>, failure: Option<&Failure>, aborted: bool) -> RunResult {
-        let final_text = self.messages.last().map(|(_, text)| text.clone()).unwrap_or_default();
-        let text = std::mem::take(&mut self.messages).into_iter().map(|(_, text)| text).collect::<String>().into();
+        let Whole { text, final_text, missing } = self.text.take();
         let (init_session, init_model) = self.init.take().unzip();
         let (usage, usage_scope) = outcome.usage.unzip();
         let exit = end.exit.unwrap_or_default();
         RunResult {
-            text,
+            text: text.into(),
             final_text: final_text.into(),
+            text_truncated: missing > 0,
+            text_missing_bytes: missing,
             session_id: outcome.session_id.or(init_session),
             duration_ms: end.duration_ms,
             usage,
@@ -313,7 +352,7 @@ impl Transcript {
             aborted,
             is_error: failure.is_some(),
             error_code: failure.map(|failure| failure.code.clone()),
-            permission_denials: outcome.permission_denials,
+            permission_denials: outcome.permission_denials.into_iter().take(MAX_DENIALS).collect(),
             structured_output: outcome.structured_output,
             model: outcome.model.or(init_model.flatten()).map(Into::into),
             exit_code: exit.code,
@@ -324,37 +363,8 @@ impl Transcript {
     }
 }
 
-/// A success that the agent reported stands, whatever came after it. Otherwise the driver's cause is nearer to the
-/// truth than the agent's last words, which an interrupt of ours provoked. (What the agent said of itself before, the
-/// driver sees: then there is no cause.)
-fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option<Cause>) -> (Option<Failure>, bool) {
-    let abort = || Failure { retryable: Some(false), ..Failure::new(ErrorCode::Aborted, "the run was aborted") };
-    match (cause, failure) {
-        (_, None) if !interrupted => (None, false),
-        (Some(Cause::Aborted), _) => (Some(abort()), true),
-        (Some(Cause::Failed(failure)), _) => (Some(failure), false),
-        (None, _) if interrupted => (Some(abort()), true),
-        (None, failure) => (failure, false),
-    }
-}
-
-/// An end without a final result is never a silent success.
-fn no_result(exit: Option<ExitReport<'_>>) -> Failure {
-    let exit = exit.unwrap_or_default();
-    let tail = last_line(exit.stderr);
-    let (code, message) = match (exit.signal, exit.code) {
-        (Some(signal), _) => (ErrorCode::CliSignaled, format!("{signal} ended the CLI before it gave a result{tail}")),
-        (None, Some(0) | None) => (ErrorCode::Protocol, format!("the CLI ended without a result{tail}")),
-        (None, Some(code)) => {
-            (ErrorCode::CliExit, format!("the CLI exited with code {code} before it gave a result{tail}"))
-        }
-    };
-    Failure::new(code, message)
-}
-
-fn last_line(stderr: &str) -> String {
-    match stderr.lines().map(str::trim).rfind(|line| !line.is_empty()) {
-        Some(line) => format!(": {}", line.chars().take(500).collect::<String>()),
-        None => String::new(),
+impl Default for Transcript {
+    fn default() -> Self {
+        Self::new()
     }
 }

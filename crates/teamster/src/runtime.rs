@@ -70,7 +70,7 @@ pub enum RunError {
     #[error("cannot make a password for the run")]
     NoRandomness(#[source] std::io::Error),
     /// What goes in and out of the CLI cannot be recorded there.
-    #[error("cannot record the run in {}", path.display())]
+    #[error("cannot record the run in {}: {source}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
@@ -362,7 +362,7 @@ impl Runtime {
     /// Begins the recording that the request asks for.
     fn recording(&self, agent: &dyn Agent, request: &RunRequest) -> Result<Option<Recording>, RunError> {
         let Some(path) = &request.record else { return Ok(None) };
-        let began = Recording::begin(path, agent.name(), &self.drivers);
+        let began = Recording::begin(path, agent.name(), request, &self.drivers);
         began.map(Some).map_err(|source| RunError::Record { path: path.clone(), source })
     }
 

@@ -207,10 +207,20 @@ pub(crate) struct FrameArgs {
 
     /// Record what goes in and out of the CLI in this file
     ///
-    /// It is made anew, for you alone: prompts and answers stand in it; of secrets only the known ones do not. `teamster replay`
-    /// shows it again, and `teamster fake` plays the CLI.
+    /// The file must not exist. It is created with mode 0600, because it holds prompts and answers. Known secrets are
+    /// replaced by their names. `teamster replay` shows the recording, and `teamster fake` plays its CLI.
     #[arg(long, value_name = "FILE", help_heading = CLI, hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
+
+    /// Record the exact bytes, secrets included
+    #[arg(long, requires = "record", help_heading = CLI, hide_short_help = true)]
+    pub(crate) record_raw: bool,
+
+    /// Let --record replace a file that exists
+    ///
+    /// Links, pipes and devices are never replaced.
+    #[arg(long, requires = "record", help_heading = CLI, hide_short_help = true)]
+    pub(crate) record_overwrite: bool,
 
     /// Set a variable for the CLI (repeatable)
     #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable)]

@@ -139,6 +139,8 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     request.cwd = args.cwd.map(|path| absolute(&here, path));
     request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&here, path)).collect();
     request.record = args.record.map(|path| absolute(&here, path));
+    request.record_raw = args.record_raw;
+    request.record_overwrite = args.record_overwrite;
     request.cli_path = args.cli_path.map(|path| program(&here, path));
     request.cli_args = args.cli_arg;
     request.env = args.env.into_iter().collect();

@@ -196,6 +196,7 @@ fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
         entries: [("ours".to_owned(), json!({"command": "x"}))].into(),
         template: String::new(),
         by: "a run".to_owned(),
+        within: None,
     };
     let journals = teamster::Journals::in_directory(home.path().join("teamster/restore"));
     let merged = journals.merge(&merge).unwrap();

@@ -22,3 +22,4 @@ mod merge_restore;
 mod recordings;
 mod session;
 mod signals;
+mod umask;

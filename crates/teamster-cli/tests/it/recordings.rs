@@ -7,7 +7,8 @@ use crate::command::{ANSWER, Ended, capture, ended, teamster};
 
 /// Records a run and tells what came of it, as NDJSON.
 fn record(file: &Path, script: &str) -> Ended {
-    let mut command = teamster(script, &["--output", "ndjson", "--record", file.to_str().unwrap(), "hi"]);
+    let mut command =
+        teamster(script, &["--output", "ndjson", "--record", file.to_str().unwrap(), "--record-overwrite", "hi"]);
     command.env("CAPTURE", capture("tool_bash"));
     ended(command)
 }

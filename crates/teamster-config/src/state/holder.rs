@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Station;
 use crate::document::Entries;
 use crate::error::{ConfigError, io_error};
+use crate::modes::make_file_private;
 
 const PREFIX: &str = "holder-";
 
@@ -43,6 +44,7 @@ impl Holder {
     pub(crate) fn register(station: &Station, claim: &Claim) -> Result<Self, ConfigError> {
         let cannot = |error| io_error("write", &station.directory)(error);
         let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(&station.directory).map_err(cannot)?;
+        make_file_private(file.as_file()).map_err(cannot)?;
         file.as_file().lock().map_err(cannot)?;
         file.write_all(&serde_json::to_vec(claim).unwrap_or_default()).map_err(cannot)?;
         let (lock, _) = file.keep().map_err(|error| cannot(error.error))?;

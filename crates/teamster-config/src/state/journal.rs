@@ -30,6 +30,9 @@ pub(crate) struct Journal {
     base: Option<String>,
     /// Contents that stand for the user's one, the newest first: what we wrote, and what it was written over.
     pub(crate) states: Vec<State>,
+    /// The directory below which the file's path must hold no link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) within: Option<OsString>,
     /// Directories that we made for the file.
     pub(crate) made: Vec<OsString>,
     /// The name of a file that is there for a moment while the file is replaced.
@@ -66,6 +69,7 @@ impl Journal {
             template: template.to_owned(),
             base: hash_of(base),
             states,
+            within: None,
             made: Vec::new(),
             temporary: format!(".teamster-{random}.tmp").into(),
         }
@@ -110,6 +114,11 @@ impl Journal {
 
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(&self.path)
+    }
+
+    /// The directory below which the path must hold no link.
+    pub(crate) fn within(&self) -> Option<PathBuf> {
+        self.within.as_ref().map(PathBuf::from)
     }
 
     /// The user's content.

@@ -6,9 +6,9 @@
 pub(crate) mod holder;
 pub(crate) mod journal;
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
 
 use crate::error::{ConfigError, io_error};
+use crate::modes::{self, make_file_private};
 use crate::target::sync_directory;
 
 /// How long we wait for others, who hold a lock for some milliseconds.
@@ -118,6 +119,7 @@ fn write_synced(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Config
     let path = directory.join(name);
     let write = || -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?; // mode 0600
+        make_file_private(file.as_file())?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(&path)?;
@@ -151,13 +153,16 @@ fn lock(path: &Path) -> Result<File, ConfigError> {
 
 fn open_lock(path: &Path) -> io::Result<File> {
     let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link).open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);
+    let file = options.open(path)?;
+    make_file_private(&file)?;
+    Ok(file)
 }
 
 /// A directory of this user alone; those above it are made too.
 fn make_private(path: &Path) -> Result<(), ConfigError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(io_error("make", path))?;
+    modes::make_private(path).map_err(io_error("make", path))?;
     check_private(path)
 }
 

@@ -57,6 +57,7 @@ pub(crate) fn request(home: &Path, kind: Kind, name: &str) -> Merge {
         .into(),
         template: "{\"$schema\": \"x\"}\n".to_owned(),
         by: name.to_owned(),
+        within: None,
     }
 }
 

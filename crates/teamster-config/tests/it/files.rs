@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use teamster_config::document::Format;
-use teamster_config::{ConfigError, How, TargetProblem, WhyLeft};
+use teamster_config::{ConfigError, How, Merge, TargetProblem, WhyLeft};
 
 use crate::lab::{Lab, mode};
 
@@ -77,7 +77,7 @@ fn a_file_and_directories_that_were_not_there_are_gone_again() {
 #[test]
 fn a_file_that_is_made_begins_as_its_program_wants_it() {
     let lab = Lab::new(Format::Jsonc).at("new.json");
-    let request = || teamster_config::Merge { template: "{\"schema\": \"x\"}\n".to_owned(), ..lab.request("ours") };
+    let request = || Merge { template: "{\"schema\": \"x\"}\n".to_owned(), ..lab.request("ours") };
     let merged = lab.journals().merge(&request()).unwrap();
     assert!(lab.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", lab.text());
     lab.merge("more").unwrap().restore().unwrap();
@@ -283,4 +283,84 @@ fn no_value_is_shown() {
     let merged = lab.merge("ours").unwrap();
     let shown = format!("{:?} {merged:?} {:?}", lab.request("ours"), lab.journals());
     assert!(!shown.contains("server-of-ours"), "{shown}");
+}
+
+#[test]
+fn in_a_project_a_link_that_leads_out_of_it_is_refused_whatever_part_of_the_path_it_is() {
+    let lab = Lab::new(Format::Jsonc);
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("settings.json"), "{}").unwrap();
+    let project = lab.home().join("project");
+    fs::create_dir_all(project.join("deep")).unwrap();
+    symlink(outside.path(), project.join("out")).unwrap();
+    symlink(outside.path().join("settings.json"), project.join("deep/settings.json")).unwrap();
+    symlink("../..", project.join("deep/up")).unwrap();
+    symlink("out", project.join("chain")).unwrap();
+    let journals = lab.journals();
+    for path in ["out/settings.json", "out/new.json", "deep/settings.json", "deep/up/config", "chain/settings.json"] {
+        let merge = Merge { path: project.join(path), within: Some(project.clone()), ..lab.request("ours") };
+        let refused = journals.merge(&merge).unwrap_err();
+        assert!(
+            matches!(refused, ConfigError::Target { problem: TargetProblem::ForeignLink, .. }),
+            "{path}: {refused:?}"
+        );
+    }
+    assert_eq!(fs::read_to_string(outside.path().join("settings.json")).unwrap(), "{}");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn in_a_project_the_users_own_link_to_something_in_it_is_followed_and_one_of_another_user_is_not() {
+    let lab = Lab::new(Format::Jsonc);
+    let project = lab.home().join("project");
+    fs::create_dir_all(project.join("real")).unwrap();
+    fs::write(project.join("real/settings.json"), &lab.original).unwrap();
+    symlink("real", project.join("link")).unwrap();
+    symlink(project.canonicalize().unwrap().join("real"), project.join("absolute")).unwrap();
+    for name in ["link", "absolute"] {
+        let path = project.join(name).join("settings.json");
+        let merge = Merge { path, within: Some(project.clone()), ..lab.request("ours") };
+        lab.journals().merge(&merge).unwrap().restore().unwrap();
+        assert_eq!(fs::read_to_string(project.join("real/settings.json")).unwrap(), lab.original);
+    }
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::lchown(project.join("link"), Some(65534), None).unwrap();
+        let path = project.join("link/settings.json");
+        let merge = Merge { path, within: Some(project.clone()), ..lab.request("ours") };
+        let refused = lab.journals().merge(&merge).unwrap_err();
+        assert!(matches!(refused, ConfigError::Target { problem: TargetProblem::ForeignLink, .. }), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_directory_of_a_project_that_becomes_a_link_after_the_merge_is_not_followed_at_the_end() {
+    let lab = Lab::new(Format::Jsonc);
+    let project = lab.home().join("project");
+    fs::create_dir_all(project.join(".agent")).unwrap();
+    let path = project.join(".agent/settings.json");
+    fs::write(&path, &lab.original).unwrap();
+    let merge = Merge { path: path.clone(), within: Some(project.clone()), ..lab.request("ours") };
+    let merged = lab.journals().merge(&merge).unwrap();
+    let with_entries = fs::read_to_string(&path).unwrap();
+    fs::rename(project.join(".agent"), lab.home().join("elsewhere")).unwrap();
+    symlink(lab.home().join("elsewhere"), project.join(".agent")).unwrap();
+    let restored = merged.restore().unwrap();
+    let How::Left { why: WhyLeft::NotAFile(TargetProblem::ForeignLink), original: Some(original) } = restored.how
+    else {
+        panic!("{restored:?}");
+    };
+    assert_eq!(fs::read_to_string(original).unwrap(), lab.original);
+    assert_eq!(fs::read_to_string(lab.home().join("elsewhere/settings.json")).unwrap(), with_entries);
+}
+
+#[test]
+fn a_hard_link_to_the_file_made_meanwhile_is_reported() {
+    let lab = Lab::new(Format::Jsonc);
+    let merged = lab.merge("ours").unwrap();
+    fs::hard_link(&lab.path, lab.home().join("other-name")).unwrap();
+    let restored = merged.restore().unwrap();
+    assert!(restored.other_names && restored.how == How::Exactly, "{restored:?}");
+    assert!(fs::read_to_string(lab.home().join("other-name")).unwrap().contains("ours"));
+    assert_eq!(lab.text(), lab.original);
+    assert!(!lab.merge("ours").unwrap().restore().unwrap().other_names);
 }

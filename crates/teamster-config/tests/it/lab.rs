@@ -48,6 +48,7 @@ impl Lab {
             entries: [(name.to_owned(), json!({"command": format!("server-of-{name}")}))].into(),
             template: String::new(),
             by: format!("run of {name}"),
+            within: None,
         }
     }
 

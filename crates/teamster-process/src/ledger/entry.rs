@@ -1,9 +1,9 @@
 //! What the ledger tells of one run, as a file in the run's directory.
 
 use std::{
-    fs::File,
+    fs::{File, Permissions},
     io::{self, Read, Write},
-    os::fd::BorrowedFd,
+    os::{fd::BorrowedFd, unix::fs::PermissionsExt},
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -112,6 +112,8 @@ impl Entry {
     /// Writes it whole, in place of an earlier one.
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        // The umask may have taken away the owner's own rights, without which no sweep can read it.
+        file.as_file().set_permissions(Permissions::from_mode(0o600))?;
         file.write_all(&serde_json::to_vec(self)?)?;
         file.persist(directory.join(FILE))?;
         Ok(())

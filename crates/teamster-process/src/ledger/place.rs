@@ -2,16 +2,19 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, DirBuilder, Metadata, Permissions},
+    fs::{self, Metadata},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
 use rustix::process::geteuid;
 
 use super::{LedgerError, Refusal, io_error};
-use crate::{private::is_private, sys};
+use crate::{
+    private::{is_private, make_directory},
+    sys,
+};
 
 /// The variable that names the ledger's place, instead of the user's own.
 pub const LEDGER_VARIABLE: &str = "TEAMSTER_LEDGER_DIR";
@@ -135,15 +138,19 @@ fn make_parents(parent: &Path) -> Result<(), LedgerError> {
     if there == parent || !fs::metadata(there).is_ok_and(is_own) {
         return Ok(());
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(|error| io_error(parent, error))
+    let missing: Vec<_> = parent.ancestors().take_while(|path| *path != there).collect();
+    for (made, path) in missing.iter().rev().enumerate() {
+        if let Err(error) = make_private(path) {
+            // What was made for nothing goes again.
+            missing.iter().rev().take(made).rev().for_each(|path| _ = fs::remove_dir(path));
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn make_private(path: &Path) -> Result<(), LedgerError> {
-    let made = DirBuilder::new().mode(0o700).create(path).and_then(|()| {
-        // The umask may have taken away the owner's own rights.
-        fs::set_permissions(path, Permissions::from_mode(0o700))
-    });
-    match made {
+    match make_directory(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(io_error(path, error)),
         _ => Ok(()),
     }
@@ -166,6 +173,8 @@ fn check(path: &Path) -> Result<(), LedgerError> {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt};
+
     use super::*;
 
     fn named(variables: &[(&str, &str)]) -> (Vec<PathBuf>, Vec<PathBuf>) {

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     mark::Mark,
-    private::{PrivateDir, PrivateError},
+    private::{PrivateDir, PrivateError, give_owner_rights},
 };
 
 /// The length of a run's name.
@@ -131,6 +131,7 @@ fn try_make(place: &Place) -> Result<Option<(PathBuf, OwnedFd)>, LedgerError> {
         .permissions(Permissions::from_mode(0o700))
         .tempdir_in(&runs)
         .map_err(failed)?;
+    give_owner_rights(directory.path()).map_err(failed)?;
     let lock = open_directory(directory.path()).map_err(|errno| failed(errno.into()))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}

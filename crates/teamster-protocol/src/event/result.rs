@@ -89,10 +89,16 @@ pub struct PermissionDenial {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunResult {
-    /// Every text delta of the main thread that was not retracted, concatenated.
+    /// Every text delta of the main thread that was not retracted, concatenated: its last 8 MiB, if it is longer.
     pub text: UntrustedText,
-    /// The last message alone: what a chat shows.
+    /// The last message alone: what a chat shows. It is an end of `text`.
     pub final_text: UntrustedText,
+    /// Whether `text` lacks its beginning, because it was too long. The deltas are complete.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub text_truncated: bool,
+    /// How many bytes `text` lacks at its beginning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub text_missing_bytes: u64,
     /// The session that holds the conversation, to resume it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
@@ -157,4 +163,9 @@ pub struct LeftProcess {
     pub pid: u32,
     /// The first 15 bytes of its program's name.
     pub name: UntrustedText,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -111,10 +111,16 @@ pub struct RunRequest {
     pub background: Background,
     /// Whether the agent may go on with something in the background when it has answered; in a session only.
     pub background_tasks: BackgroundTasks,
-    /// A file in which what goes in and out of the CLI is [recorded](crate::recording), made anew and readable by its owner
-    /// alone. It belongs to the host: a request from elsewhere cannot name one.
+    /// A file in which what goes in and out of the CLI is [recorded](crate::recording), created with mode 0600. It must
+    /// not exist yet. It belongs to the host: a request from elsewhere cannot name one.
     #[serde(skip)]
     pub record: Option<PathBuf>,
+    /// Whether the recording holds the exact bytes. Otherwise known secrets are taken out of it.
+    #[serde(skip)]
+    pub record_raw: bool,
+    /// Whether the recording may replace a regular file that exists. Otherwise that is an error.
+    #[serde(skip)]
+    pub record_overwrite: bool,
     /// How long things may take.
     pub limits: Limits,
     /// How often a run that failed in passing is started again.

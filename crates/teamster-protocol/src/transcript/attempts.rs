@@ -1,8 +1,9 @@
 //! What lasts from one attempt of a run to the next: what it cost, what it refused, and the ids that are taken.
 
-use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
+use super::MAX_IDS;
+use crate::bounded::{Bounded, Ids as BoundedIds, MAX_DENIALS};
 use crate::event::{Delta, Event, MessageId, ToolId, Usage, UsageScope};
 use crate::protocol::Outcome;
 
@@ -25,7 +26,10 @@ impl Earlier {
             usage: both(earlier.usage, last.usage, add),
             total_cost_usd: both(earlier.total_cost_usd, last.total_cost_usd, |one, other| one + other),
             api_duration_ms: both(earlier.api_duration_ms, last.api_duration_ms, u64::saturating_add),
-            permission_denials: [earlier.permission_denials, last.permission_denials].concat(),
+            permission_denials: {
+                let denials = earlier.permission_denials.into_iter().chain(last.permission_denials);
+                denials.take(MAX_DENIALS).collect()
+            },
             ..last
         }
     }
@@ -65,9 +69,9 @@ pub(super) struct Ids {
 
 #[derive(Debug)]
 struct Taken<Id> {
-    taken: HashSet<Id>,
+    taken: BoundedIds<Id>,
     /// This attempt's, as the agent has them, and as they are told.
-    told: HashMap<Id, Id>,
+    told: Bounded<Id, Id>,
 }
 
 impl Ids {
@@ -127,8 +131,10 @@ impl Ids {
 
 impl<Id: Clone + Eq + Hash + AsRef<str> + From<String>> Taken<Id> {
     fn end_attempt(&mut self, used: impl Iterator<Item = Id>) {
-        self.taken.extend(used);
-        self.told.clear();
+        for id in used {
+            self.taken.add(id);
+        }
+        self.told.take();
     }
 
     fn tell(&mut self, id: &Id, attempt: u32) -> Id {
@@ -136,16 +142,17 @@ impl<Id: Clone + Eq + Hash + AsRef<str> + From<String>> Taken<Id> {
             return told.clone();
         }
         let mut told = id.clone();
-        while !self.taken.insert(told.clone()) {
+        while !self.taken.add(told.clone()) {
             told = Id::from(format!("{}~{}", told.as_ref(), attempt + 1));
         }
-        self.told.insert(id.clone(), told.clone());
+        self.told.insert(id.clone(), told.clone(), told.as_ref().len());
         told
     }
 }
 
-impl<Id> Default for Taken<Id> {
+impl<Id: Clone + Eq + Hash + AsRef<str>> Default for Taken<Id> {
     fn default() -> Self {
-        Self { taken: HashSet::new(), told: HashMap::new() }
+        // Several attempts use ids.
+        Self { taken: BoundedIds::of(4 * MAX_IDS), told: Bounded::of(MAX_IDS) }
     }
 }

@@ -148,3 +148,14 @@ async fn the_agents_own_words_come_before_and_after_noise_in_their_order() {
         .collect();
     assert_eq!(kinds, "one!twothree");
 }
+
+#[tokio::test]
+async fn noise_without_an_end_is_counted_and_not_repeated() {
+    let lab = Lab::new();
+    let script = Script::new().claude_init().text("noise\n".repeat(20_000)).claude_text("Hello").claude_result("Hello");
+    let told = lab.play(&script.read_to_end()).await;
+    told.is_good("Hello");
+    let warnings = told.warnings(&WarningCode::MalformedLine);
+    assert_eq!(warnings.len(), 101);
+    assert_eq!(warnings[100].data.as_ref().unwrap()["omitted"], 19_900);
+}

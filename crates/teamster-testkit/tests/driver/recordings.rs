@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 use teamster::RunError;
-use teamster::event::{ErrorCode, Event, WarningCode};
+use teamster::event::{ErrorCode, Event};
 use teamster::recording::{Entry, Happening, Said, read};
 use teamster::request::Answer;
 use teamster_testkit::fake::{Pace, Script};
@@ -16,6 +16,7 @@ use crate::lab::{LONG, Lab, Told, bounded, read_until, rest_after, rest_of};
 async fn record(lab: &Lab, script: &Script) -> (Told, Vec<Entry>) {
     let mut request = lab.request(script);
     request.record = Some(lab.path("recording"));
+    request.record_overwrite = true;
     let told = lab.finish(request).await;
     (told, recorded(lab).await)
 }
@@ -97,6 +98,7 @@ async fn a_fake_plays_a_session_with_its_requests() {
         let mut frame = lab.request(played.as_ref().unwrap_or(&script));
         frame.prompt.clear();
         frame.record = Some(lab.path("recording"));
+        frame.record_overwrite = true;
         frame.limits.silence = LONG;
         let session = lab.runtime.open("claude", frame).unwrap();
         let mut first = session.send("one").unwrap();
@@ -110,38 +112,78 @@ async fn a_fake_plays_a_session_with_its_requests() {
     }
 }
 
-#[tokio::test]
-async fn known_secrets_do_not_stand_in_a_recording() {
-    let lab = Lab::new();
-    let mut request = lab.request(&Script::new().claude_init().claude_text("the key is k3y-of-the-vendor").exit(0));
-    request.env.insert("ANTHROPIC_API_KEY".to_owned(), "k3y-of-the-vendor".to_owned());
-    request.prompt = "Is k3y-of-the-vendor a key?".to_owned();
+const KEY: &str = "k3y-of-the-vendor";
+
+/// Says a key whole, in deltas, in a tool call, and line by line on its diagnostics.
+fn says_the_key() -> Script {
+    Script::new()
+        .claude_init()
+        .claude_text(KEY)
+        .claude_tool("t1", "Bash", &json!({"command": format!("echo {KEY}")}))
+        .claude_tool_result("t1", KEY)
+        .stderr("-----BEGIN KEY-----\r\nMIIEvQIBADANBgkqhk\r\n-----END KEY-----\r\n")
+        .claude_result(KEY)
+        .read_to_end()
+}
+
+fn with_the_key(lab: &Lab) -> teamster::request::RunRequest {
+    let mut request = lab.request(&says_the_key());
+    request.env.insert("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned());
+    let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhk\n-----END KEY-----\n";
+    request.env.insert("DEPLOY_KEY".to_owned(), pem.to_owned());
+    request.prompt = format!("Is {KEY} a key?");
     request.record = Some(lab.path("recording"));
-    lab.finish(request).await;
-    let entries = recorded(&lab).await;
-    let wire = entries.iter().filter(|entry| !matches!(entry.happening, Happening::Event { .. }));
-    let text = serde_json::to_string(&wire.collect::<Vec<_>>()).unwrap();
-    assert!(!text.contains("k3y-of-the-vendor") && text.contains("the key is"), "{text}");
+    request
 }
 
 #[tokio::test]
-async fn a_recording_that_cannot_be_begun_is_an_error_and_one_that_cannot_go_on_a_warning() {
+async fn known_secrets_are_in_no_line_of_a_recording_even_when_they_are_split() {
     let lab = Lab::new();
-    let mut request = lab.request(&uses_a_tool());
-    request.record = Some(lab.path("missing/recording"));
-    let refused = lab.runtime.run("claude", request).unwrap_err();
-    assert!(matches!(&refused, RunError::Record { path, .. } if path.ends_with("missing/recording")), "{refused}");
+    let told = lab.finish(with_the_key(&lab)).await;
+    assert_eq!(told.result().text, KEY, "what the model says is not changed");
+    let stderr = told.result().stderr.clone().unwrap_or_default();
+    assert!(!stderr.contains("MIIE") && stderr.contains("[redacted DEPLOY_KEY]"), "{stderr:?}");
+    let entries = recorded(&lab).await;
+    let text = fs::read_to_string(lab.path("recording")).unwrap();
+    assert!(!text.contains(KEY) && !text.contains("MIIEvQI") && text.contains("Is [redacted"), "{text}");
+    let deltas = entries.iter().filter_map(|entry| match &entry.happening {
+        Happening::Event { event } => match &**event {
+            Event::Text(delta) => Some(delta.text.to_string()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let joined = deltas.collect::<String>();
+    assert!(!joined.contains("k3y-") && joined.contains("[redacted ANTHROPIC_API_KEY]"), "{joined}");
+    // It can be played as before.
+    let again = lab.play(&Script::of_recording(&entries, 1, Pace::AtOnce).unwrap()).await;
+    again.is_good("[redacted ANTHROPIC_API_KEY]");
+}
 
-    // A disk that is full.
-    let says = Script::new().claude_init().claude_text("Hello").await_file(&lab.path("go")).claude_result("Hello");
-    let mut request = lab.request(&says.read_to_end());
-    request.record = Some("/dev/full".into());
-    let mut run = lab.start(request);
-    let events = read_until(&mut run, |event| matches!(event, Event::Text(_))).await;
-    fs::write(lab.path("go"), "").unwrap();
-    let told = rest_after(events, &mut run).await;
-    told.is_good("Hello");
-    assert_eq!(told.warnings(&WarningCode::RecordingIncomplete).len(), 1, "{:?}", told.events);
+#[tokio::test]
+async fn a_raw_recording_has_the_exact_bytes() {
+    let lab = Lab::new();
+    let mut request = with_the_key(&lab);
+    request.record_raw = true;
+    lab.finish(request).await;
+    recorded(&lab).await;
+    let text = fs::read_to_string(lab.path("recording")).unwrap();
+    assert!(text.contains(&format!("Is {KEY} a key?")) && !text.contains("[redacted ANTHROPIC"), "{text}");
+}
+
+#[tokio::test]
+async fn a_recording_is_not_begun_where_something_else_is() {
+    let lab = Lab::new();
+    fs::write(lab.path("recording"), "before").unwrap();
+    std::os::unix::fs::symlink(lab.path("recording"), lab.path("link")).unwrap();
+    for (path, said) in [("missing/recording", "No such file"), ("recording", "--record-overwrite"), ("link", "link")] {
+        let mut request = lab.request(&uses_a_tool());
+        request.record = Some(lab.path(path));
+        let refused = lab.runtime.run("claude", request).unwrap_err();
+        assert!(matches!(&refused, RunError::Record { path: named, .. } if named.ends_with(path)), "{refused}");
+        assert!(refused.to_string().contains(said), "{refused}");
+    }
+    assert_eq!(fs::read_to_string(lab.path("recording")).unwrap(), "before");
 }
 
 #[tokio::test]

@@ -101,6 +101,10 @@ impl Attempts<'_> {
 
     /// How long to wait for the next attempt; `None` if there is none.
     fn delay(&mut self, failure: &Failure, story: &mut Story) -> Option<Duration> {
+        if story.transcript.is_past_retraction() {
+            tracing::debug!("too much was said to be taken back: the run is not started again");
+            return None;
+        }
         let case = Case {
             failure,
             tools: story.transcript.has_tools(),

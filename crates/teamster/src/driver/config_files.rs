@@ -31,6 +31,7 @@ pub(super) fn merge(file: &ConfigFile, host: &Host, environment: &Environment) -
         entries: file.entries.clone(),
         template: file.template.to_owned(),
         by: format!("a run of {}", host.agent),
+        within: matches!(file.directory, ConfigDirectory::Project(_)).then(|| host.cwd.clone()),
     };
     journals.merge(&merge).map_err(|error| wrong(chain(&error)))
 }
@@ -49,6 +50,9 @@ pub(super) fn restore(merged: Merged) -> Option<Warning> {
                 .with("original", original.display().to_string()),
             None => warning(why.to_string()),
         }),
+        Ok(Restored { other_names: true, .. }) => Some(warning(
+            "another name (a hard link) was given to it meanwhile, under which the entries stay".to_owned(),
+        )),
         Ok(Restored { changed, .. }) if !changed.is_empty() => {
             let names = changed.join(", ");
             Some(warning(format!("what somebody has changed since was left there: {names}")).with("entries", changed))

@@ -25,6 +25,9 @@ use crate::turns::{Content, Running, TurnOrder, Turns};
 /// A turn that begins.
 pub(super) type Begun = (Content, Running);
 
+/// How many requests of the agent may wait for an answer. Those beyond are denied at once.
+const MAX_OPEN: usize = 1000;
+
 /// Events between turns that are kept for the next one; more would be an agent that speaks when it was not asked.
 const MOST_KEPT: usize = 1000;
 
@@ -259,6 +262,12 @@ impl Desk {
 
     /// What the rules of the request answer, so that nobody is asked.
     pub(super) fn by_rule(&self, event: &Event) -> Option<(RequestId, Answer)> {
+        if self.open.len() >= MAX_OPEN
+            && let Some(request) = request_of(event)
+        {
+            let message = format!("More than {MAX_OPEN} requests wait for an answer.");
+            return Some((request.clone(), Answer::Deny { message: Some(message) }));
+        }
         let Event::PermissionRequest(request) = event else { return None };
         let mode = self.frame.permissions.mode;
         let verdict = self.rules.verdict_on(mode, &request.tool_name, &request.input)?;
@@ -267,11 +276,7 @@ impl Desk {
 
     /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.
     pub(super) fn note(&mut self, event: &Event, limit: Duration) {
-        let request = match event {
-            Event::PermissionRequest(request) => &request.request_id,
-            Event::Question(question) => &question.request_id,
-            _ => return,
-        };
+        let Some(request) = request_of(event) else { return };
         let until = (!limit.is_zero()).then(|| Instant::now() + limit);
         self.open.insert(request.clone(), until);
         // Others may run while a person thinks.
@@ -316,6 +321,15 @@ impl Desk {
         let over: Vec<_> = self.open.iter().filter(|(_, until)| is_over(until)).map(|(id, _)| id.clone()).collect();
         self.open.retain(|_, until| !is_over(until));
         over
+    }
+}
+
+/// The request that an event makes of the caller.
+fn request_of(event: &Event) -> Option<&RequestId> {
+    match event {
+        Event::PermissionRequest(request) => Some(&request.request_id),
+        Event::Question(question) => Some(&question.request_id),
+        _ => None,
     }
 }
 

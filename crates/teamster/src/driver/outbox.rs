@@ -3,6 +3,8 @@
 //! Invariants: events leave in the order they came, whichever way they took; and what waits when the driver ends is left
 //! to the run, so that the driver never waits for a consumer.
 
+mod weight;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -201,15 +203,9 @@ impl Backlog {
     }
 }
 
-/// About how much memory an event takes.
-fn weight(event: &Event) -> usize {
-    let text = match event {
-        Event::Text(delta) | Event::Thinking(delta) => delta.text.len(),
-        Event::ToolResult(result) => result.output.len() + result.content.as_ref().map_or(0, |_| 4 * EVENT_BYTES),
-        Event::ToolUse(tool) => tool.input.as_str().len(),
-        _ => EVENT_BYTES,
-    };
-    EVENT_BYTES + text
+/// How much memory an event takes, as far as it grows with what the agent says.
+pub(super) fn weight(event: &Event) -> usize {
+    EVENT_BYTES + weight::of(event)
 }
 
 #[cfg(test)]
@@ -281,6 +277,43 @@ mod tests {
             (0..before).map(text).chain(last()).for_each(|event| backlog.push(event));
             assert!(all(&mut backlog).ends_with(&last()), "after {before}");
         }
+    }
+
+    #[test]
+    fn an_event_weighs_what_it_holds() {
+        let event = |value: serde_json::Value| serde_json::from_value::<Event>(value).unwrap();
+        let nested = serde_json::json!([{"type": "x", "list": vec![serde_json::json!([1]); 1000]}]);
+        let long = "x".repeat(10_000);
+        let rows = [
+            event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})),
+            event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": long})),
+            event(
+                serde_json::json!({"type": "tool_use", "toolId": "t", "toolName": long, "input": {}, "kind": "other"}),
+            ),
+            event(
+                serde_json::json!({"type": "tool_use", "toolId": "t", "toolName": "x", "input": [long], "kind": "other"}),
+            ),
+            event(serde_json::json!({"type": "text", "messageId": long, "text": "x"})),
+            event(serde_json::json!({"type": "plan", "entries": [{"content": long, "status": "pending"}]})),
+            event(serde_json::json!({"type": "warning", "message": "", "code": "NOTICE", "data": {"line": long}})),
+            event(serde_json::json!({"type": "init", "agent": "x", "sessionId": "s", "tools": [long]})),
+            event(serde_json::json!({"type": "question", "requestId": "r", "questions": [
+                {"id": "q", "text": "", "options": [{"label": "x", "description": long}]}
+            ]})),
+            event(serde_json::json!({"type": "permission_request", "requestId": "r", "toolName": "x", "input": {},
+                "options": [{"optionId": "o", "name": long, "kind": "allow_once"}]})),
+        ];
+        for event in rows {
+            assert!(weight(&event) >= 10_000, "{}: {event:?}", weight(&event));
+        }
+        // Each of the thousand lists is an allocation of its own.
+        assert!(
+            weight(&event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})))
+                > 64_000
+        );
+        let mut result = RunResult::default();
+        result.text = long.into();
+        assert!(weight(&Event::Done(Box::new(Done { result }))) >= 10_000);
     }
 
     #[tokio::test]

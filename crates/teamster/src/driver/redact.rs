@@ -5,12 +5,15 @@
 //! What the model says and tools print is passed on as it is: it is what the run was asked for, and a text with holes in
 //! it is another text.
 
+mod forms;
 mod names;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
@@ -25,7 +28,7 @@ use super::Host;
 use super::environment::Environment;
 
 /// Shorter values are words like any other: `true`, `default`, `8080`.
-const SHORTEST: usize = 8;
+pub(super) const SHORTEST: usize = 8;
 
 /// How excerpts end that were cut.
 const ELLIPSES: [&str; 2] = ["…", "..."];
@@ -33,10 +36,22 @@ const ELLIPSES: [&str; 2] = ["…", "..."];
 /// The secrets of a run.
 #[derive(Default)]
 pub(crate) struct Redactor {
-    /// What stands in the place of each.
-    secrets: BTreeMap<String, String>,
+    /// Every form of every secret.
+    secrets: BTreeMap<String, Form>,
+    /// The length of the longest form.
+    longest: usize,
+    /// The bytes with which a form begins.
+    first_bytes: BTreeSet<u8>,
     /// Made when it is needed: most runs say nothing that could hold one.
     finder: OnceLock<Result<AhoCorasick, BuildError>>,
+}
+
+/// A form of a secret.
+struct Form {
+    /// What replaces it.
+    word: String,
+    /// Whether a piece of it is replaced too, where a text was cut.
+    whole: bool,
 }
 
 impl Redactor {
@@ -50,8 +65,8 @@ impl Redactor {
         learned
     }
 
-    fn of(inherited: &Environment, launch: &Launch, request: &RunRequest) -> Self {
-        let mut learned = Self { secrets: BTreeMap::new(), finder: OnceLock::new() };
+    pub(super) fn of(inherited: &Environment, launch: &Launch, request: &RunRequest) -> Self {
+        let mut learned = Self::default();
         for (name, value) in inherited {
             learned.variable(&name.to_string_lossy(), &value.to_string_lossy());
         }
@@ -83,12 +98,43 @@ impl Redactor {
         }
         let Ok(finder) = self.finder() else { return "[redacted]".into() };
         let text = if finder.is_match(text) {
-            let words: Vec<&str> = self.secrets.values().map(String::as_str).collect();
+            let words: Vec<&str> = self.words().collect();
             finder.replace_all(text, &words).into()
         } else {
             Cow::Borrowed(text)
         };
         self.edges(text)
+    }
+
+    /// Whether no secret is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// Finds the secrets in a text, with what replaces each.
+    pub(crate) fn find(&self, text: &str) -> Vec<(Range<usize>, &str)> {
+        match self.finder() {
+            Ok(finder) => {
+                let word = |found: &aho_corasick::Match| self.words().nth(found.pattern().as_usize());
+                finder.find_iter(text).filter_map(|found| Some((found.range(), word(&found)?))).collect()
+            }
+            Err(_) => vec![(0..text.len(), "[redacted]")],
+        }
+    }
+
+    /// Returns the length of the longest end of a text that begins a secret, and what replaces that secret. A whole secret
+    /// counts only where it begins a longer one.
+    pub(crate) fn begun(&self, text: &str) -> Option<(usize, &str)> {
+        let first = text.len().saturating_sub(self.longest.saturating_sub(1));
+        let starts = text.bytes().enumerate().skip(first).filter(|(_, byte)| self.first_bytes.contains(byte));
+        starts.filter_map(|(start, _)| text.get(start..)).find_map(|end| {
+            let (form, Form { word, .. }) = self.secrets.range::<str, _>((Excluded(end), Unbounded)).next()?;
+            form.starts_with(end).then_some((end.len(), word.as_str()))
+        })
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.secrets.values().map(|form| form.word.as_str())
     }
 
     /// An event that speaks of the run, without secrets.
@@ -140,7 +186,8 @@ impl Redactor {
         let mark = ELLIPSES.into_iter().find(|mark| text.ends_with(mark)).unwrap_or_default();
         let body = text.strip_suffix(mark).unwrap_or(&text);
         let longest = |length: fn(&str, &str) -> Option<usize>| {
-            let pieces = self.secrets.iter().filter_map(|(value, word)| Some((length(body, value)?, word.as_str())));
+            let whole = self.secrets.iter().filter(|(_, form)| form.whole);
+            let pieces = whole.filter_map(|(value, form)| Some((length(body, value)?, form.word.as_str())));
             pieces.max().unwrap_or_default()
         };
         let (head, first) = longest(end_of_secret);
@@ -205,19 +252,19 @@ impl Redactor {
         if value.len() < SHORTEST {
             return;
         }
-        // As it stands in a line of JSON that is quoted in a warning.
-        let quoted = Value::from(value).to_string();
-        let quoted = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        for text in [Some(value), quoted].into_iter().flatten() {
-            self.secrets.entry(text.to_owned()).or_insert_with(|| format!("[redacted {name}]"));
+        for (form, whole) in forms::of(value) {
+            self.longest = self.longest.max(form.len());
+            self.first_bytes.extend(form.bytes().next());
+            let known = self.secrets.entry(form);
+            known.or_insert_with(|| Form { word: format!("[redacted {name}]"), whole }).whole |= whole;
         }
     }
 }
 
 impl std::fmt::Debug for Redactor {
-    /// Shows how many there are.
+    /// Shows how many forms of secrets there are.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Redactor").field("secrets", &self.secrets.len()).finish_non_exhaustive()
+        formatter.debug_struct("Redactor").field("forms", &self.secrets.len()).finish_non_exhaustive()
     }
 }
 

@@ -3,9 +3,9 @@
 //! Invariants: nothing of the user's is changed (a folder that the CLI would make itself may be made), and removing the
 //! stand-in removes links, never what they lead to.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ParseOptions;
@@ -24,7 +24,7 @@ pub(super) fn make(stand_in: &StandIn, private: &Path, host: &Host) -> Result<Pa
     for folder in stand_in.kept {
         if let Some(theirs) = &theirs {
             let folder = theirs.join(folder);
-            fs::create_dir_all(&folder).map_err(|error| wrong("make", &folder, &error))?;
+            make_all(&folder).map_err(|error| wrong("make", &folder, &error))?;
         }
     }
     let ours = private.join(stand_in.name);
@@ -81,7 +81,12 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &StandInEntry, host: &Host) 
     };
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(ours);
-    file.and_then(|mut file| file.write_all(&content)).map_err(|error| wrong("write", ours, &error))
+    let written = file.and_then(|mut file| {
+        // The umask may have taken away the owner's own rights.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(&content)
+    });
+    written.map_err(|error| wrong("write", ours, &error))
 }
 
 fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<String, Failure> {
@@ -128,7 +133,27 @@ fn read(path: Option<&Path>) -> Result<Option<Vec<u8>>, Failure> {
 }
 
 fn new_directory(path: &Path) -> Result<(), Failure> {
-    DirBuilder::new().mode(0o700).create(path).map_err(|error| wrong("make", path, &error))
+    let made = DirBuilder::new().mode(0o700).create(path);
+    let made = made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o700)));
+    made.map_err(|error| wrong("make", path, &error))
+}
+
+/// Makes a folder of theirs and those above it, with the rights that the umask leaves to others and all for its owner.
+fn make_all(folder: &Path) -> io::Result<()> {
+    let missing: Vec<_> = folder.ancestors().take_while(|path| !path.exists()).collect();
+    for path in missing.into_iter().rev() {
+        match fs::create_dir(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Err(_) => {}
+            Ok(()) => {
+                let mode = fs::symlink_metadata(path)?.permissions().mode() & 0o7777;
+                if mode & 0o700 != 0o700 {
+                    fs::set_permissions(path, Permissions::from_mode(mode | 0o700))?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn wrong(what: &str, path: &Path, error: &io::Error) -> Failure {

@@ -3,12 +3,11 @@
 //! An agent says of a call what it knows, piece by piece, and in any order: a call may be first heard of when leave is asked
 //! for it, and last when that is denied. Invariant: each call is told once, before its result, and has one result.
 
-use std::collections::{BTreeMap, HashSet};
-
 use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
 use super::wire::{CallFields, Location};
+use crate::bounded::{self, Bounded, Ids, MAX_DENIALS};
 use crate::event::{Event, PermissionDenial, ToolKind, ToolResult, ToolUse};
 use crate::json::RawJson;
 
@@ -52,29 +51,32 @@ pub(in crate::agent) struct Tool {
 /// The calls of a session.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    turn: BTreeMap<String, Call>,
+    turn: Bounded<String, Call>,
     /// Those of earlier turns: what is said of them now comes too late.
-    past: HashSet<String>,
+    past: Ids,
     pub(super) denials: Vec<PermissionDenial>,
 }
 
 impl Calls {
     /// Another turn begins.
     pub(super) fn next_turn(&mut self) {
-        self.past.extend(std::mem::take(&mut self.turn).into_keys());
+        for (id, _) in self.turn.take() {
+            self.past.add(id);
+        }
         self.denials.clear();
     }
 
     /// Takes what is said of a call. `begins` where the agent says that it is a new one: some use an id again.
     pub(super) fn update(&mut self, fields: CallFields, begins: bool, dialect: &dyn Dialect, events: &mut Vec<Event>) {
-        if !self.turn.contains_key(&fields.tool_call_id) {
-            if !begins && self.past.contains(&fields.tool_call_id) {
+        let id = fields.tool_call_id.clone();
+        if !self.turn.contains(&id) {
+            if !begins && self.past.contains(&id) {
                 return;
             }
-            let call = Call { id: fields.tool_call_id.clone(), ..Call::default() };
-            self.turn.insert(fields.tool_call_id.clone(), call);
+            let call = Call { id: id.clone(), ..Call::default() };
+            self.turn.insert(id.clone(), call, 0);
         }
-        let Some(call) = self.turn.get_mut(&fields.tool_call_id) else { return };
+        let Some(call) = self.turn.get_mut(&id) else { return };
         let status = call.take(fields);
         if status != Status::Pending || call.is_complete() {
             call.tell(dialect, events);
@@ -82,6 +84,11 @@ impl Calls {
         if let Status::Ended { failed } = status {
             call.close(dialect, failed, events);
         }
+        if call.state == State::Closed {
+            call.forget();
+        }
+        let bytes = call.bytes();
+        self.turn.weigh(&id, bytes);
     }
 
     /// Leave is asked for a call: it is told now, if it was not.
@@ -97,15 +104,19 @@ impl Calls {
     pub(super) fn deny(&mut self, id: &str, why: &str, dialect: &dyn Dialect, events: &mut Vec<Event>) {
         let Some(call) = self.turn.get_mut(id) else { return };
         let Tool { name, input, .. } = dialect.tool(call);
-        self.denials.push(PermissionDenial { tool_name: name.into(), tool_id: Some(id.into()), input: Some(input) });
+        let denial = PermissionDenial { tool_name: name.into(), tool_id: Some(id.into()), input: Some(input) };
+        bounded::push(&mut self.denials, [denial], MAX_DENIALS);
         call.tell(dialect, events);
         call.end(Some(true), why.to_owned(), None, events);
     }
 
     /// The turn is over: a call that was held is told. (What has no result by now is closed by the stream's rules.)
     pub(super) fn tell_held(&mut self, dialect: &dyn Dialect, events: &mut Vec<Event>) {
-        for call in self.turn.values_mut() {
-            call.tell(dialect, events);
+        let ids: Vec<_> = self.turn.iter().map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            if let Some(call) = self.turn.get_mut(&id) {
+                call.tell(dialect, events);
+            }
         }
     }
 }
@@ -177,6 +188,18 @@ impl Call {
     /// What it changes in files, as far as the agent shows.
     pub(in crate::agent) fn diffs(&self) -> impl Iterator<Item = &Value> {
         self.content.iter().filter(|block| block.get("type").and_then(Value::as_str) == Some("diff"))
+    }
+
+    /// About how much it holds.
+    fn bytes(&self) -> usize {
+        let texts = self.title.len() + self.kind.len() + self.paths.iter().map(String::len).sum::<usize>();
+        let values = self.content.iter().chain(&self.output).map(bounded::bytes_of).sum::<usize>();
+        texts + values + self.input.as_ref().map_or(0, bounded::bytes_of)
+    }
+
+    /// Drops what is not needed of a call that is over.
+    fn forget(&mut self) {
+        (self.content, self.input, self.output) = (Vec::new(), None, None);
     }
 
     fn tell(&mut self, dialect: &dyn Dialect, events: &mut Vec<Event>) {

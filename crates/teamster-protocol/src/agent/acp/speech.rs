@@ -2,6 +2,7 @@
 //!
 //! Agents may give no ids to their messages: then a new one begins with each turn, and after each call of a tool.
 
+use crate::bounded::MAX_BYTES;
 use crate::event::{Delta, Event, MessageId};
 
 /// What is said.
@@ -39,7 +40,12 @@ impl Speech {
             && *open == voice
             && delta.message_id == message_id
         {
-            return delta.text.push_str(text);
+            delta.text.push_str(text);
+            // A message that is too long to wait comes in parts.
+            if delta.text.len() > MAX_BYTES {
+                self.flush(events);
+            }
+            return;
         }
         self.flush(events);
         let delta = Delta { text: text.into(), message_id, parent_tool_id: None };

@@ -5,15 +5,25 @@
 
 use serde_json::Value;
 
+use crate::bounded::{MAX_BYTES, ToldText};
 use crate::event::MessageId;
 use crate::json::RawJson;
+
+/// How many blocks of a message are known.
+const MAX_BLOCKS: usize = 1000;
 
 /// What a block is, with what was streamed of it.
 #[derive(Debug)]
 enum Body {
-    Text(String),
-    Thinking(String),
-    Tool { id: String, name: String, json: String },
+    Text(ToldText),
+    Thinking(ToldText),
+    /// `is_cut` if its arguments are too long to be put together: the `assistant` line has them.
+    Tool {
+        id: String,
+        name: String,
+        json: String,
+        is_cut: bool,
+    },
     Other,
 }
 
@@ -57,14 +67,14 @@ impl Streamed {
         self.start(
             index,
             match voice {
-                Voice::Text => Body::Text(String::new()),
-                Voice::Thinking => Body::Thinking(String::new()),
+                Voice::Text => Body::Text(ToldText::default()),
+                Voice::Thinking => Body::Thinking(ToldText::default()),
             },
         );
     }
 
     pub(super) fn start_tool(&mut self, index: u32, id: &str, name: &str) {
-        self.start(index, Body::Tool { id: id.to_owned(), name: name.to_owned(), json: String::new() });
+        self.start(index, Body::Tool { id: id.to_owned(), name: name.to_owned(), json: String::new(), is_cut: false });
     }
 
     pub(super) fn start_other(&mut self, index: u32) {
@@ -72,6 +82,9 @@ impl Streamed {
     }
 
     fn start(&mut self, index: u32, body: Body) {
+        if self.blocks.len() >= MAX_BLOCKS {
+            self.blocks.remove(0);
+        }
         self.blocks.push(StreamedBlock { index, body, confirmed: false });
     }
 
@@ -82,19 +95,23 @@ impl Streamed {
             self.start_voice(index, voice);
         }
         if let Some(Body::Text(said) | Body::Thinking(said)) = self.body(index) {
-            said.push_str(text);
+            said.push(text);
         }
     }
 
     pub(super) fn add_json(&mut self, index: u32, json: &str) {
-        if let Some(Body::Tool { json: all, .. }) = self.body(index) {
-            all.push_str(json);
+        if let Some(Body::Tool { json: all, is_cut, .. }) = self.body(index) {
+            if *is_cut || all.len() + json.len() > MAX_BYTES {
+                (*is_cut, *all) = (true, String::new());
+            } else {
+                all.push_str(json);
+            }
         }
     }
 
     /// The tool call of a block that is complete, unless the block is another kind.
     pub(super) fn finish_tool(&mut self, index: u32) -> Option<AssembledTool> {
-        let Some(Body::Tool { id, name, json }) = self.body(index) else { return None };
+        let Some(Body::Tool { id, name, json, is_cut: false }) = self.body(index) else { return None };
         let input = if json.is_empty() {
             Value::Object(serde_json::Map::new()).into()
         } else {
@@ -114,7 +131,7 @@ impl Streamed {
             return whole;
         };
         *confirmed = true;
-        whole.strip_prefix(said.as_str()).unwrap_or_default()
+        said.rest(whole)
     }
 
     pub(super) fn confirm_tool(&mut self, tool: &str) {

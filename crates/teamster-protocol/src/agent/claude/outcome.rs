@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::wire::{ApiUsage, ModelUsage, ResultLine};
 use crate::agent::failure::Judgement;
+use crate::bounded::{self, MAX_DENIALS};
 use crate::event::{ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
 use crate::protocol::Outcome;
 
@@ -83,11 +84,12 @@ impl Tally {
         let usage = self.usage_of(&line);
         let (failure, told_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
-        self.denials.extend(line.permission_denials.into_iter().map(|denial| PermissionDenial {
+        let denials = line.permission_denials.into_iter().map(|denial| PermissionDenial {
             tool_name: denial.tool_name.into(),
             tool_id: denial.tool_use_id.map(Into::into),
             input: denial.tool_input,
-        }));
+        });
+        bounded::push(&mut self.denials, denials, MAX_DENIALS);
         let interrupted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted_"));
         let structured = line.structured_output;
         let failure = failure.or_else(|| {

@@ -12,6 +12,7 @@ use super::wire::{
 use super::{control, failure, launch, notices};
 use crate::agent::line;
 use crate::agent::mcp::Health;
+use crate::bounded::Bounded;
 use crate::event::{
     ErrorCode, Event, Failure, Init, McpServerState, MessageId, ToolId, ToolResult, Warning, WarningCode,
 };
@@ -38,7 +39,7 @@ pub(super) struct Stream {
     servers: Health,
     streamed: Option<Streamed>,
     /// `assistant` lines so far, for withdrawals by uuid.
-    lines: Vec<(String, MessageId)>,
+    lines: Bounded<String, MessageId>,
     /// Calls of tools that the vendor runs itself: their results may never be shown.
     server_tools: Vec<ToolId>,
     api_error: Option<String>,
@@ -92,7 +93,7 @@ impl Stream {
             expected_session,
             servers,
             streamed: None,
-            lines: Vec::new(),
+            lines: Bounded::default(),
             server_tools: Vec::new(),
             api_error: None,
             rate_limit: None,

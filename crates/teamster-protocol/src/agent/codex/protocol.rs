@@ -4,8 +4,6 @@
 //! not the one asked for is stopped before the model is called; a line that we do not know is nothing, one that we cannot
 //! read is a warning.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 
 use super::thread::Expected;
@@ -13,6 +11,7 @@ use super::wire::{FirstId, Item, Line, Todo, TurnUsage};
 use super::{answer, failure, mcp, notices, tools};
 use crate::agent::line;
 use crate::agent::mcp::Health;
+use crate::bounded::{self, Ids, MAX_DENIALS};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, PermissionDenial, Plan, PlanEntry, PlanStatus, SessionId, StopReason,
     Usage, UsageScope, Warning, WarningCode,
@@ -34,13 +33,13 @@ pub(super) struct Exec {
     phase: Phase,
     interrupted: bool,
     /// Calls that were told.
-    calls: HashSet<String>,
+    calls: Ids,
     plan: Option<Plan>,
     /// The last message of the model.
     answer: Option<String>,
     /// The last `error` line that nothing followed, which may be all that is known of a failure.
     error: Option<String>,
-    notices: HashSet<String>,
+    notices: Ids,
     denials: Vec<PermissionDenial>,
 }
 
@@ -70,11 +69,11 @@ impl Exec {
             thread: None,
             phase: Phase::Open,
             interrupted: false,
-            calls: HashSet::new(),
+            calls: Ids::default(),
             plan: None,
             answer: None,
             error: None,
-            notices: HashSet::new(),
+            notices: Ids::default(),
             denials: Vec::new(),
         }
     }
@@ -145,14 +144,14 @@ impl Exec {
             "error" => {
                 // The same notice may come twice (flag_unknown_c_key).
                 let message = item.message.unwrap_or_default();
-                if self.notices.insert(message.clone()) {
+                if self.notices.add(message.clone()) {
                     actions.push(Action::Emit(notices::of_item(&message).into()));
                 }
             }
             _ => {
                 self.call(id, &item, actions);
                 if let Some(call) = tools::call(id, &item, &self.servers.names) {
-                    self.denials.extend(tools::denial(&call, &item));
+                    bounded::push(&mut self.denials, tools::denial(&call, &item), MAX_DENIALS);
                     actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(id, &item)))));
                 }
             }
@@ -161,7 +160,7 @@ impl Exec {
 
     fn call(&mut self, id: &str, item: &Item, actions: &mut Actions) {
         match tools::call(id, item, &self.servers.names) {
-            Some(call) if self.calls.insert(id.to_owned()) => {
+            Some(call) if self.calls.add(id.to_owned()) => {
                 actions.push(Action::Emit(Event::ToolUse(Box::new(call))));
             }
             _ => actions.push(Action::Alive),

@@ -4,6 +4,9 @@
 use super::wire::Document;
 use crate::agent::line;
 
+/// A longer document is none.
+const MAX_DOCUMENT: usize = 64 << 20;
+
 /// Lines of a document that is not complete yet.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -15,6 +18,10 @@ impl Lines {
     pub(super) fn take(&mut self, bytes: &[u8]) -> Option<Document> {
         if self.text.is_empty() && bytes != b"{" {
             return whole(bytes);
+        }
+        if self.text.len() + bytes.len() > MAX_DOCUMENT {
+            self.text.clear();
+            return None;
         }
         self.text.push_str(&String::from_utf8_lossy(bytes));
         self.text.push('\n');

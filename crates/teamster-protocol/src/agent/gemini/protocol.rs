@@ -3,7 +3,6 @@
 //! Invariants: text is told once; a success without an answer is none; a line that we do not know is nothing, one that we
 //! cannot read is a warning.
 
-use std::collections::HashMap;
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -14,6 +13,7 @@ use super::wire::{Document, Line, Problem};
 use super::{failure, log, outcome, tools};
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
+use crate::bounded::{self, Bounded, MAX_BYTES, MAX_DENIALS};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, PermissionDenial, Retract, SessionId, StopReason, Warning,
     WarningCode,
@@ -36,7 +36,7 @@ pub(super) struct Headless {
     speaking: bool,
     /// Text that waits for the end of its message, where messages are told as a whole.
     waiting: Option<String>,
-    calls: HashMap<String, (String, RawJson)>,
+    calls: Bounded<String, (String, RawJson)>,
     denials: Vec<PermissionDenial>,
     text_told: bool,
     /// The last `error` event that is the end of the run.
@@ -86,7 +86,7 @@ impl Headless {
             messages: 0,
             speaking: false,
             waiting: (request.output == OutputMode::Messages).then(String::new),
-            calls: HashMap::new(),
+            calls: Bounded::default(),
             denials: Vec::new(),
             text_told: false,
             told: None,
@@ -145,6 +145,10 @@ impl Headless {
         match &mut self.waiting {
             Some(waiting) => {
                 waiting.push_str(text);
+                // A message that is too long to wait comes in parts.
+                if waiting.len() > MAX_BYTES {
+                    return self.flush(actions);
+                }
                 actions.push(Action::Alive);
             }
             None => actions.push(self.delta(text.to_owned())),
@@ -173,7 +177,7 @@ impl Headless {
             return actions.push(Action::Alive);
         };
         let input = line.parameters.take().unwrap_or_default();
-        self.calls.insert(id.to_owned(), (name.to_owned(), input.clone()));
+        self.calls.insert(id.to_owned(), (name.to_owned(), input.clone()), name.len() + input.as_str().len());
         let plan = tools::plan(name, &input);
         actions.push(Action::Emit(Event::ToolUse(Box::new(tools::tool_use(id, name, input, &self.servers.names)))));
         actions.extend(plan.map(|plan| Action::Emit(Event::Plan(plan))));
@@ -188,11 +192,12 @@ impl Headless {
         if let Some((name, input)) = &call
             && tools::is_denied(name, line)
         {
-            self.denials.push(PermissionDenial {
+            let denial = PermissionDenial {
                 tool_name: self.servers.names.rule(name).into(),
                 tool_id: Some((&*id).into()),
                 input: Some(input.clone()),
-            });
+            };
+            bounded::push(&mut self.denials, [denial], MAX_DENIALS);
         }
         let name = call.as_ref().map(|(name, _)| name.as_str());
         actions.push(Action::Emit(Event::ToolResult(Box::new(tools::tool_result(&id, name, line)))));

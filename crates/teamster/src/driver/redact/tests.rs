@@ -1,5 +1,8 @@
 use teamster_protocol::event::{Failure, RunResult, Warning, WarningCode};
 
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+
 use super::*;
 
 fn redactor(variables: &[(&str, &str)]) -> Redactor {
@@ -138,5 +141,49 @@ fn warnings_errors_and_diagnostics_are_redacted_and_nothing_else() {
 
 #[test]
 fn debug_output_shows_no_secret() {
-    assert_eq!(format!("{:?}", redactor(&[("A_TOKEN", "0123456789")])), "Redactor { secrets: 1, .. }");
+    let shown = format!("{:?}", redactor(&[("A_TOKEN", "0123456789")]));
+    assert!(shown.starts_with("Redactor { forms: ") && !shown.contains("0123"), "{shown}");
+}
+
+const PEM: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7\nVJTU\n-----END PRIVATE KEY-----\n";
+
+#[test]
+fn a_secret_of_several_lines_is_found_whole_line_by_line_and_with_other_line_ends() {
+    let lines = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "BKcwggSjAgEAAoIBAQC7"];
+    let crlf = PEM.replace('\n', "\r\n");
+    let escaped = PEM.replace('\n', "\\n");
+    for learned in [PEM, &crlf, &escaped] {
+        let redactor = redactor(&[("DEPLOY_KEY", learned)]);
+        let json = serde_json::to_string(PEM).unwrap();
+        let twice = serde_json::to_string(&json).unwrap();
+        for text in [PEM, &crlf, &json, &twice, &serde_json::to_string(&crlf).unwrap()] {
+            let redacted = redactor.text(text);
+            assert!(!redacted.contains("VJTU"), "{redacted}");
+            assert!(lines.iter().all(|line| !redacted.contains(line)), "{redacted}");
+        }
+        for line in lines {
+            assert_eq!(redactor.text(&format!("> {line} <")), "> [redacted DEPLOY_KEY] <");
+        }
+    }
+}
+
+#[test]
+fn a_secret_is_found_in_its_common_encodings() {
+    let secret = "pass word/+?ä-0123";
+    let redactor = redactor(&[("A_TOKEN", secret)]);
+    for before in ["", "u", "us", "user:"] {
+        for after in ["", "x", "xy"] {
+            let text = format!("{before}{secret}{after}");
+            for encoded in [BASE64_STANDARD.encode(&text), BASE64_URL_SAFE_NO_PAD.encode(&text)] {
+                let redacted = redactor.text(&encoded).into_owned();
+                assert!(redacted.contains("[redacted A_TOKEN]") && redacted.len() < 30, "{encoded}: {redacted}");
+            }
+        }
+    }
+    for encoded in
+        ["pass%20word%2F%2B%3F%C3%A4-0123", "pass+word%2F%2B%3F%C3%A4-0123", "pass%20word%2f%2b%3f%c3%a4-0123"]
+    {
+        assert_eq!(redactor.text(encoded), "[redacted A_TOKEN]");
+    }
+    assert_eq!(redactor.text("7061737320776f72642f2b3fc3a42d30313233"), "[redacted A_TOKEN]");
 }

@@ -8,13 +8,15 @@
 //!
 //! Invariants: a line belongs to one turn; a prompt is taken once; no turn is lost.
 
-use std::collections::HashSet;
-
 use super::super::control;
 use super::super::wire::FloorLine;
 use super::{Actions, Stream};
+use crate::bounded::{self, Ids};
 use crate::event::{ErrorCode, Event, Failure, SteerId};
 use crate::protocol::{Action, Outcome};
+
+/// How many notices wait for the next turn.
+const MAX_NOTICES: usize = 1000;
 
 /// What the CLI says before it has told whether it took a prompt is no more than this.
 const MOST_KEPT_BYTES: usize = 16 << 20;
@@ -28,7 +30,7 @@ pub(super) struct Background {
     /// Turns of the CLI's own that came before the prompt's, but were known too late: they follow it.
     later: Vec<Vec<u8>>,
     /// Calls of subagents that have no result yet: these do not work in the background.
-    subagents: HashSet<String>,
+    subagents: Ids,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +56,7 @@ impl Background {
 
     /// A call of a subagent begins.
     pub(super) fn subagent(&mut self, id: &str) {
-        self.subagents.insert(id.to_owned());
+        self.subagents.add(id.to_owned());
     }
 
     /// Whether this subagent works in the background: what it says belongs to no turn.
@@ -69,7 +71,7 @@ impl Background {
     /// Says something within the running turn, or else when the next one begins.
     pub(super) fn note(&mut self, notice: Action, actions: &mut Actions) {
         if self.is_between_turns() {
-            self.notices.push(notice);
+            bounded::push(&mut self.notices, [notice], MAX_NOTICES);
         } else {
             actions.push(notice);
         }
@@ -162,7 +164,7 @@ impl Stream {
     fn begin(&mut self, own: bool, actions: &mut Actions) {
         let Some(background) = self.background() else { return };
         background.floor = Floor::Taken;
-        background.subagents.clear();
+        background.subagents.take();
         if own {
             actions.push(Action::Unasked);
         }

@@ -6,6 +6,7 @@ use super::super::message::{Streamed, Voice};
 use super::super::tools;
 use super::super::wire::{Block, MessageHead, MessageLine, StreamEvent};
 use super::{Actions, Stream};
+use crate::bounded::{self, MAX_ENTRIES};
 use crate::event::{Delta, Event, MessageId, Retract, ToolId};
 use crate::json::RawJson;
 use crate::protocol::Action;
@@ -70,7 +71,7 @@ impl Stream {
             ("tool_use", Some(id), Some(name)) => streamed.start_tool(index, id, name),
             ("server_tool_use", Some(id), Some(name)) => {
                 streamed.start_tool(index, id, name);
-                self.server_tools.push(ToolId::from(&**id));
+                bounded::push(&mut self.server_tools, [ToolId::from(&**id)], MAX_ENTRIES);
             }
             _ => streamed.start_other(index),
         }
@@ -104,7 +105,7 @@ impl Stream {
             }
         }
         if let Some(uuid) = &line.uuid {
-            self.lines.push((uuid.to_string(), id.clone()));
+            self.lines.insert(uuid.to_string(), id.clone(), id.as_str().len());
         }
         let Some(content) = line.message.content else { return Ok(()) };
         for block in serde_json::from_str::<Vec<Block<'_>>>(content.get())? {
@@ -134,7 +135,7 @@ impl Stream {
                     streamed.confirm_tool(tool);
                 }
                 if &*block.kind == "server_tool_use" {
-                    self.server_tools.push(ToolId::from(&**tool));
+                    bounded::push(&mut self.server_tools, [ToolId::from(&**tool)], MAX_ENTRIES);
                 }
                 let input = block.input.map(RawJson::from_raw);
                 self.tool_use(tool, name, input.unwrap_or_default(), parent, actions);
@@ -184,9 +185,12 @@ impl Stream {
     }
 
     pub(super) fn withdraw(&mut self, uuid: &str, actions: &mut Actions) {
-        let id = self.lines.iter().find(|(line, _)| line == uuid).map(|(_, id)| id.clone());
-        if let Some(message_id) = id {
-            self.lines.retain(|(_, other)| *other != message_id);
+        if let Some(message_id) = self.lines.get(uuid).cloned() {
+            let of_it = self.lines.iter().filter(|(_, other)| **other == message_id);
+            let lines: Vec<_> = of_it.map(|(line, _)| line.clone()).collect();
+            for line in lines {
+                self.lines.remove(&line);
+            }
             actions.push(Action::Emit(Event::Retract(Retract { message_id })));
         }
     }

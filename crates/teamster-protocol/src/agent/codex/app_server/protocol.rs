@@ -7,8 +7,6 @@ mod dialog;
 mod notifications;
 mod turns;
 
-use std::collections::HashSet;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -25,6 +23,7 @@ use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
+use crate::bounded::{self, Ids, MAX_DENIALS};
 use crate::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use crate::request::{OutputMode, RunRequest};
@@ -47,7 +46,7 @@ pub(super) struct AppServer {
     model: Option<String>,
     /// What is to be told of an option once the session has begun.
     ignored: Option<Warning>,
-    notices: HashSet<String>,
+    notices: Ids,
     /// The run's outcome, when it has been given.
     ended: Option<Box<Outcome>>,
     /// Refusals that came beside the protocol, after the outcome.
@@ -99,7 +98,7 @@ impl AppServer {
             tally: Tally::default(),
             model: None,
             ignored: notices::ignored_addition(request),
-            notices: HashSet::new(),
+            notices: Ids::default(),
             ended: None,
             late_denials: Vec::new(),
             steering: Vec::new(),
@@ -237,7 +236,7 @@ impl AppServer {
         let denials = failure::denials(&String::from_utf8_lossy(line));
         match &mut self.turn {
             Some(turn) => turn.denied(denials),
-            None if self.ended.is_some() => self.late_denials.extend(denials),
+            None if self.ended.is_some() => bounded::push(&mut self.late_denials, denials, MAX_DENIALS),
             None => {}
         }
     }

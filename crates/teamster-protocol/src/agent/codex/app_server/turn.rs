@@ -3,17 +3,17 @@
 //! Invariants: text is told once, be it by deltas or when it is whole; every call is told once, and its result at most once;
 //! what was streamed of a message that is said again is void.
 
-use std::collections::BTreeMap;
-
 use serde_json::value::RawValue;
 
 use super::super::tools;
 use super::super::wire::{FirstId, Item};
 use super::wire::{DeltaLine, PlanLine, Spoken};
 use crate::agent::mcp::Names;
+use crate::bounded::{self, Bounded, MAX_DENIALS, ToldText};
 use crate::event::{
     Delta, Event, MessageId, PermissionDenial, Plan, PlanEntry, PlanStatus, Retract, ToolUse, Warning, WarningCode,
 };
+use crate::json::RawJson;
 use crate::protocol::{Action, Outcome};
 
 type Actions = Vec<Action>;
@@ -27,8 +27,8 @@ pub(super) struct Turn {
     /// The caller wants it to end.
     pub(super) is_stopping: bool,
     /// Messages that are not whole, with what was told of them.
-    open: BTreeMap<String, Said>,
-    calls: BTreeMap<String, Call>,
+    open: Bounded<String, Said>,
+    calls: Bounded<String, Call>,
     answer: Option<String>,
     plan: Option<Plan>,
     pub(super) denials: Vec<PermissionDenial>,
@@ -51,7 +51,7 @@ pub(super) enum Stage {
 
 #[derive(Debug, Default)]
 struct Said {
-    text: String,
+    told: ToldText,
     /// The part of a summary that was spoken last.
     part: u64,
 }
@@ -77,8 +77,8 @@ impl Turn {
             stage,
             has_started: false,
             is_stopping: false,
-            open: BTreeMap::new(),
-            calls: BTreeMap::new(),
+            open: Bounded::default(),
+            calls: Bounded::default(),
             answer: None,
             plan: None,
             denials: Vec::new(),
@@ -105,14 +105,17 @@ impl Turn {
 
     pub(super) fn delta(&mut self, voice: Voice, line: &DeltaLine<'_>, actions: &mut Actions) {
         self.error = None;
-        let said = self.open.entry(line.item_id.to_string()).or_default();
+        if !self.open.contains(&*line.item_id) {
+            self.open.insert(line.item_id.to_string(), Said::default(), 0);
+        }
+        let Some(said) = self.open.get_mut(&*line.item_id) else { return };
         let mut text = line.delta.to_string();
-        if line.summary_index > said.part && !said.text.is_empty() {
+        if line.summary_index > said.part && !said.told.is_empty() {
             // As the parts are joined when the summary is whole.
             text.insert(0, '\n');
         }
         said.part = line.summary_index;
-        said.text.push_str(&text);
+        said.told.push(&text);
         tell(voice, &line.item_id, text, actions);
     }
 
@@ -155,7 +158,9 @@ impl Turn {
                 self.call(&id, &item, names, actions);
                 if let Some(call) = self.calls.get_mut(&id).filter(|call| !call.is_over) {
                     call.is_over = true;
-                    self.denials.extend(tools::denial(&call.told, &item));
+                    bounded::push(&mut self.denials, tools::denial(&call.told, &item), MAX_DENIALS);
+                    // Nothing is asked about it any more.
+                    (call.told.input, call.diffs) = (RawJson::default(), Vec::new());
                     actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(&id, &item)))));
                 }
             }
@@ -166,15 +171,16 @@ impl Turn {
     /// A message is whole: what was not told of it is.
     fn whole(&mut self, voice: Voice, id: &str, text: &str, actions: &mut Actions) {
         let said = self.open.remove(id).unwrap_or_default();
-        let rest = text.strip_prefix(said.text.as_str()).unwrap_or_default();
+        let rest = said.told.rest(text);
         tell(voice, id, rest.to_owned(), actions);
     }
 
     fn call(&mut self, id: &str, item: &Item, names: &Names, actions: &mut Actions) {
         match tools::call(id, item, names) {
-            Some(told) if !self.calls.contains_key(id) => {
-                let diffs = item.changes.iter().flatten().filter_map(|change| change.diff.clone()).collect();
-                self.calls.insert(id.to_owned(), Call { told: told.clone(), diffs, is_over: false });
+            Some(told) if !self.calls.contains(id) => {
+                let diffs: Vec<_> = item.changes.iter().flatten().filter_map(|change| change.diff.clone()).collect();
+                let bytes = told.input.as_str().len() + diffs.iter().map(String::len).sum::<usize>();
+                self.calls.insert(id.to_owned(), Call { told: told.clone(), diffs, is_over: false }, bytes);
                 actions.push(Action::Emit(Event::ToolUse(Box::new(told))));
             }
             _ => actions.push(Action::Alive),
@@ -196,7 +202,7 @@ impl Turn {
     /// What was streamed of messages that are not whole is void: they are said again, or never.
     pub(super) fn retract(&mut self, actions: &mut Actions) {
         let void = |(id, _)| Action::Emit(Event::Retract(Retract { message_id: MessageId::from(String::as_str(&id)) }));
-        actions.extend(std::mem::take(&mut self.open).into_iter().map(void));
+        actions.extend(self.open.take().into_iter().map(void));
     }
 
     pub(super) fn plan(&mut self, line: PlanLine, actions: &mut Actions) {
@@ -218,7 +224,7 @@ impl Turn {
 
     /// Calls that were refused, as far as only diagnostics tell.
     pub(super) fn denied(&mut self, denials: Vec<PermissionDenial>) {
-        self.denials.extend(denials);
+        bounded::push(&mut self.denials, denials, MAX_DENIALS);
     }
 }
 

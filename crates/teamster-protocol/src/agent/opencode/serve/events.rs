@@ -17,6 +17,7 @@ use super::wire::{
     SessionError, SpokenPart, Status, StatusChange, TodoChange,
 };
 use crate::agent::limit::rejected_until;
+use crate::bounded::{self, MAX_DENIALS};
 use crate::event::{Event, Plan, PlanEntry, PlanStatus, ToolId, Warning, WarningCode};
 use crate::protocol::Action;
 
@@ -58,12 +59,15 @@ impl Stream {
 
     /// Whether a session is ours or a subagent's.
     fn knows(&self, session: &str) -> bool {
-        self.is_ours(session) || self.children.contains_key(session)
+        self.is_ours(session) || self.children.contains(session)
     }
 
     fn created(&mut self, created: &Created) {
-        if self.turn.is_some() && created.info.parent.as_deref().is_some_and(|parent| self.knows(parent)) {
-            self.children.entry(created.info.id.clone()).or_insert(None);
+        if self.turn.is_some()
+            && created.info.parent.as_deref().is_some_and(|parent| self.knows(parent))
+            && !self.children.contains(&created.info.id)
+        {
+            self.children.insert(created.info.id.clone(), None, 0);
         }
     }
 
@@ -216,7 +220,7 @@ impl Stream {
         // A call's id is the provider's: another message may have it too.
         let id = match self.tools.get(&*head.id) {
             Some(called) => called.id.clone(),
-            None if turn.ids.insert(call.tool.tool_id.as_str().to_owned()) => call.tool.tool_id.clone(),
+            None if turn.ids.add(call.tool.tool_id.as_str().to_owned()) => call.tool.tool_id.clone(),
             None => ToolId::from(&*head.id),
         };
         let is_pending = head.state.status == "pending";
@@ -225,9 +229,11 @@ impl Stream {
             None => call.tool.tool_name.clone().into_string(),
         };
         let input = (!is_pending).then(|| call.tool.input.clone());
-        self.tools.insert(head.id.to_string(), Called { call: call_id.clone(), name, id: id.clone(), input });
+        let bytes = input.as_ref().map_or(0, |input| input.as_str().len()) + name.len();
+        let called = Called { call: call_id.clone(), name, id: id.clone(), input };
+        self.tools.insert(head.id.to_string(), called, bytes);
         if let Some(child) = &head.state.metadata.session {
-            self.children.insert(child.clone(), Some(id.clone()));
+            self.children.insert(child.clone(), Some(id.clone()), id.as_str().len());
         }
         if is_pending {
             return Ok(());
@@ -241,7 +247,7 @@ impl Stream {
                 denial.tool_id = Some(id);
                 denial
             });
-            turn.tally.denials.extend(denial);
+            bounded::push(&mut turn.tally.denials, denial, MAX_DENIALS);
             actions.extend(once(&mut turn.finished, &head.id, Event::ToolResult(Box::new(call.result))));
             self.tools.remove(&*head.id);
         }

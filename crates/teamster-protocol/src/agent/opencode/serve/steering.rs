@@ -5,10 +5,9 @@
 //! a turn does not end before all that was taken is written down and answered. What stops the agent (an abort, an
 //! error, structured output) leaves it unanswered in the conversation.
 
-use std::collections::BTreeSet;
-
 use super::stream::{Actions, State, Stream};
 use super::turn::{Turn, Work};
+use crate::bounded::Ids;
 use crate::event::SteerId;
 use crate::protocol::{Action, CallId};
 use crate::request::Prompt;
@@ -18,7 +17,7 @@ use crate::request::Prompt;
 pub(super) struct Steering {
     said: Vec<Said>,
     /// Messages of the user's that began while words were on their way.
-    begun: BTreeSet<String>,
+    begun: Ids,
 }
 
 #[derive(Debug)]
@@ -43,15 +42,13 @@ impl Steering {
     /// A message of the user's begins.
     pub(super) fn begin(&mut self, message: &str) {
         if self.is_unseen() {
-            self.begun.insert(message.to_owned());
+            self.begun.add(message.to_owned());
         }
     }
 
     /// A message has words of the user's own: they are those that have been on their way for longest.
     pub(super) fn see(&mut self, message: &str) -> Option<SteerId> {
-        if !self.begun.remove(message) {
-            return None;
-        }
+        self.begun.remove(message)?;
         let said = self.said.iter_mut().find(|said| said.message.is_none())?;
         said.message = Some(message.to_owned());
         Some(said.id.clone())

@@ -3,7 +3,7 @@
 //! Invariants: a prompt is sent once, and when the events of its session are read; a run is over with its first turn; a turn
 //! has one outcome; nobody is asked in a run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::super::{failure, logs, reason};
 use super::calls::{Calls, Purpose};
@@ -15,6 +15,7 @@ use super::voices::Voices;
 use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
+use crate::bounded::Bounded;
 use crate::event::{ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, Warning, WarningCode};
 use crate::json::RawJson;
 use crate::protocol::{Action, CallId, Command, ExitReport, FromServer, Input, Outcome, Protocol};
@@ -42,9 +43,9 @@ pub(in super::super) struct Stream {
     /// Who the session is, when that is known.
     pub(super) init: Option<Init>,
     /// The sessions of subagents, with the calls that started them, as far as they have been told.
-    pub(super) children: BTreeMap<String, Option<ToolId>>,
+    pub(super) children: Bounded<String, Option<ToolId>>,
     /// Calls of tools that run, by their parts.
-    pub(super) tools: BTreeMap<String, Called>,
+    pub(super) tools: Bounded<String, Called>,
     pub(super) voices: Voices,
     pub(super) dialog: Dialog,
     pub(super) turn: Option<Turn>,
@@ -112,8 +113,8 @@ impl Stream {
             opening: Opening::default(),
             state: State::Opening,
             init: None,
-            children: BTreeMap::new(),
-            tools: BTreeMap::new(),
+            children: Bounded::default(),
+            tools: Bounded::default(),
             voices: Voices::default(),
             dialog: Dialog::default(),
             turn: None,
@@ -259,8 +260,8 @@ impl Stream {
         self.past = turn.and_then(|turn| turn.newest().map(str::to_owned)).or(self.past.take());
         self.waiting = None;
         self.voices = Voices::default();
-        self.tools.clear();
-        self.children.clear();
+        self.tools.take();
+        self.children.take();
         self.dialog.clear(actions);
         outcome.session_id = self.id().cloned();
         actions.push(Action::Outcome(Box::new(outcome)));

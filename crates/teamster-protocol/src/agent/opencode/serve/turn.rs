@@ -4,8 +4,6 @@
 //! still open, and again when it is settled; and what was said twice may come late. So a turn ends with the first `session.idle`
 //! after which nothing of it is open, and that follows something of its own.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 use time::OffsetDateTime;
 
@@ -16,6 +14,7 @@ use super::super::{failure, reason};
 use super::steering::Steering;
 use super::wire::MessageInfo;
 use crate::agent::limit::rejected_until;
+use crate::bounded::Ids;
 use crate::event::{ErrorCode, Event, Failure, StopReason};
 use crate::protocol::{Action, Outcome};
 
@@ -24,10 +23,10 @@ use crate::protocol::{Action, Outcome};
 pub(super) struct Turn {
     pub(super) tally: Tally,
     /// Parts of tools whose call was told; and whose result.
-    pub(super) called: BTreeSet<String>,
-    pub(super) finished: BTreeSet<String>,
+    pub(super) called: Ids,
+    pub(super) finished: Ids,
     /// Ids of calls that were told.
-    pub(super) ids: BTreeSet<String>,
+    pub(super) ids: Ids,
     pub(super) work: Work,
     /// What was said within it.
     pub(super) steering: Steering,
@@ -159,6 +158,6 @@ impl Turn {
 }
 
 /// The events of a tool's call, once.
-pub(super) fn once(told: &mut BTreeSet<String>, part: &str, event: Event) -> Option<Action> {
-    told.insert(part.to_owned()).then_some(Action::Emit(event))
+pub(super) fn once(told: &mut Ids, part: &str, event: Event) -> Option<Action> {
+    told.add(part.to_owned()).then_some(Action::Emit(event))
 }

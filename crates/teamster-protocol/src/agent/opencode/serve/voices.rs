@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::wire::{DeltaChange, SpokenPart};
+use crate::bounded::MAX_ENTRIES;
 use crate::event::{Delta, Event, MessageId, Retract, ToolId};
 
 /// Messages and parts that are being made.
@@ -45,6 +46,10 @@ impl Voices {
     pub(super) fn open(&mut self, id: &str, session: &str, parent: Option<ToolId>, is_summary: bool) {
         let voice = Voice { session: session.to_owned(), parent, is_summary, is_open: true, told: false };
         self.messages.entry(id.to_owned()).or_insert(voice);
+        // Ids ascend.
+        if self.messages.len() > MAX_ENTRIES {
+            self.messages.pop_first();
+        }
     }
 
     /// A message is whole.
@@ -74,6 +79,9 @@ impl Voices {
     ) -> Option<Event> {
         if part.synthetic || part.ignored || !self.has(message) {
             return None;
+        }
+        if self.parts.len() >= MAX_ENTRIES && !self.parts.contains_key(id) {
+            self.parts.pop_first();
         }
         let spoken = self.parts.entry(id.to_owned()).or_insert(Spoken {
             message: message.to_owned(),

@@ -132,7 +132,7 @@ impl AppServer {
             message.extend(["\n", &details]);
         }
         // Many come again with each turn, and some twice.
-        actions.push(if notices::is_told_by_no_other_form(&message) || !self.notices.insert(message.clone()) {
+        actions.push(if notices::is_told_by_no_other_form(&message) || !self.notices.add(message.clone()) {
             Action::Alive
         } else {
             Action::Emit(notices::of_item(&message).into())

@@ -1,0 +1,49 @@
+//! Creates directories and files with the modes that they need, whatever the umask is.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// Creates a directory, and those above it that are missing, with mode 0700. What it created is removed if it fails.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    let missing: Vec<_> = path.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
+    let mut made = Vec::new();
+    for path in missing.into_iter().rev().filter(|path| !path.as_os_str().is_empty()) {
+        match make(path, 0o700) {
+            Ok(()) => made.push(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                made.iter().rev().for_each(|path| _ = fs::remove_dir(path));
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Creates a directory with the rights that the umask leaves to others, and all rights for its owner.
+pub(crate) fn make_for_owner(path: &Path) -> io::Result<()> {
+    make(path, 0o777)
+}
+
+/// Gives a file of this user's mode 0600, if the umask took away some of it.
+pub(crate) fn make_file_private(file: &File) -> io::Result<()> {
+    if file.metadata()?.permissions().mode() & 0o777 == 0o600 {
+        return Ok(());
+    }
+    file.set_permissions(Permissions::from_mode(0o600))
+}
+
+fn make(path: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().mode(mode).create(path)?;
+    let owned = fs::symlink_metadata(path).and_then(|metadata| {
+        let mode = metadata.permissions().mode() & 0o7777;
+        // A link would have been put there meanwhile.
+        if metadata.is_dir() && mode & 0o700 != 0o700 {
+            fs::set_permissions(path, Permissions::from_mode(mode | 0o700))?;
+        }
+        Ok(())
+    });
+    owned.inspect_err(|_| _ = fs::remove_dir(path))
+}

@@ -1,0 +1,90 @@
+//! How much memory an event takes: its texts, ids and JSON values, with what their containers cost.
+
+use serde_json::Value;
+use teamster_protocol::event::{Event, PlanEntry, Question, RunResult};
+use teamster_protocol::text::UntrustedText;
+
+/// What a member of an object, an item of a list or an allocation costs beside its content.
+const NODE_BYTES: usize = 32;
+
+/// The bytes that an event holds on the heap, roughly, and never much less than it does.
+pub(super) fn of(event: &Event) -> usize {
+    match event {
+        Event::Text(delta) | Event::Thinking(delta) => {
+            delta.text.len() + delta.message_id.as_str().len() + parent(delta.parent_tool_id.as_ref())
+        }
+        Event::Retract(retract) => retract.message_id.as_str().len(),
+        Event::ToolUse(tool) => {
+            let names = tool.tool_id.as_str().len() + tool.tool_name.len() + text(tool.server.as_ref());
+            NODE_BYTES + names + tool.input.as_str().len() + parent(tool.parent_tool_id.as_ref())
+        }
+        Event::ToolResult(result) => {
+            let content = result.content.iter().flatten().map(json).sum::<usize>();
+            NODE_BYTES + result.tool_id.as_str().len() + result.output.len() + content
+        }
+        Event::PermissionRequest(request) => {
+            let options = request.options.iter().map(|option| NODE_BYTES + option.option_id.len() + option.name.len());
+            let names = request.request_id.as_str().len() + request.tool_name.len();
+            names + request.input.as_str().len() + options.sum::<usize>()
+        }
+        Event::Question(asked) => question(asked),
+        Event::Plan(plan) => plan.entries.iter().map(|PlanEntry { content, .. }| NODE_BYTES + content.len()).sum(),
+        Event::Init(init) => {
+            let tools = init.tools.iter().flatten().map(|tool| NODE_BYTES + tool.len()).sum::<usize>();
+            let servers = init.mcp_servers.iter().flatten();
+            let servers = servers.map(|server| 2 * NODE_BYTES + server.name.len() + server.status.len()).sum::<usize>();
+            let names = text(init.model.as_ref()) + text(init.agent_version.as_ref());
+            init.session_id.as_str().len() + names + tools + servers
+        }
+        Event::Warning(warning) => {
+            let data = warning.data.iter().flatten().map(|(name, value)| NODE_BYTES + name.len() + json(value));
+            warning.message.len() + data.sum::<usize>()
+        }
+        Event::Error(failure) => failure.message.len(),
+        Event::Done(done) => result(&done.result),
+        Event::RateLimit(limit) => text(limit.resets_at.as_ref()) + text(limit.kind.as_ref()),
+        // An event of a type that is unknown here, or without texts.
+        other => serde_json::to_vec(other).map_or(0, |json| json.len()),
+    }
+}
+
+fn question(asked: &Question) -> usize {
+    let items = asked.questions.iter().map(|item| {
+        let options = item.options.iter();
+        let options = options.map(|option| NODE_BYTES + option.label.len() + text(option.description.as_ref()));
+        NODE_BYTES + item.id.len() + item.text.len() + options.sum::<usize>()
+    });
+    asked.request_id.as_str().len() + items.sum::<usize>()
+}
+
+fn result(result: &RunResult) -> usize {
+    let denials = result.permission_denials.iter().map(|denial| {
+        let id = denial.tool_id.as_ref().map_or(0, |id| id.as_str().len());
+        NODE_BYTES + denial.tool_name.len() + id + denial.input.as_ref().map_or(0, |input| input.as_str().len())
+    });
+    let texts = result.text.len() + result.final_text.len() + text(result.stderr.as_ref());
+    texts + denials.sum::<usize>() + result.structured_output.as_ref().map_or(0, json)
+}
+
+fn text(text: Option<&UntrustedText>) -> usize {
+    text.map_or(0, |text| text.len())
+}
+
+fn parent(id: Option<&teamster_protocol::event::ToolId>) -> usize {
+    id.map_or(0, |id| id.as_str().len())
+}
+
+/// Values are parsed to a limited depth, so that this recursion ends.
+fn json(value: &Value) -> usize {
+    NODE_BYTES
+        + match value {
+            Value::String(text) => text.capacity(),
+            Value::Array(items) => {
+                (items.capacity() - items.len()) * NODE_BYTES + NODE_BYTES + items.iter().map(json).sum::<usize>()
+            }
+            Value::Object(members) => {
+                members.iter().map(|(name, value)| NODE_BYTES + name.capacity() + json(value)).sum()
+            }
+            _ => 0,
+        }
+}

@@ -1,0 +1,237 @@
+//! Takes secrets out of what is recorded, those included that are split over several lines or deltas.
+//!
+//! Of each channel (a stream of plain lines, or one member of the JSON lines of one stream or message) the end is
+//! remembered that may begin a secret. An entry that holds such a beginning waits until it is clear whether the secret
+//! goes on, but only so long: then the beginning is taken out as if it did.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+use teamster_protocol::event::Event;
+use teamster_protocol::recording::{Entry, Happening, Said};
+
+use super::super::redact::{Redactor, SHORTEST};
+use super::scan::{Piece, Scan, mix};
+
+/// A beginning that is shorter than this keeps no entry waiting.
+const HELD_FROM: usize = 4;
+
+/// How many entries wait at most.
+const MAX_HELD: usize = 1024;
+
+/// How many bytes of entries wait at most, roughly.
+const MAX_HELD_BYTES: usize = 4 * 1024 * 1024;
+
+/// Beginnings of secrets that are remembered at most.
+const MAX_CHANNELS: usize = 1024;
+
+/// Redacts entries, and gives them back in their order.
+#[derive(Default)]
+pub(super) struct Editor {
+    held: VecDeque<Held>,
+    held_bytes: usize,
+    /// The number of the first entry that waits.
+    first: u64,
+    channels: HashMap<u64, Channel>,
+}
+
+struct Held {
+    entry: Entry,
+    scan: Option<Scan>,
+    bytes: usize,
+}
+
+/// The end of what came on a channel, which may begin a secret.
+struct Channel {
+    redactor: Arc<Redactor>,
+    end: String,
+    /// The pieces that it consists of, in order.
+    places: Vec<Place>,
+    /// Whether it was taken out already, because it must not wait any longer.
+    settled: bool,
+}
+
+/// A range of a piece of an entry.
+#[derive(Clone)]
+struct Place {
+    entry: u64,
+    piece: usize,
+    range: Range<usize>,
+}
+
+impl Editor {
+    /// Takes an entry. Without a redactor it stays as it is.
+    pub(super) fn push(&mut self, mut entry: Entry, redactor: Option<&Arc<Redactor>>) {
+        let redactor = redactor.filter(|redactor| !redactor.is_empty());
+        let scan = redactor.and_then(|redactor| scan(&mut entry.happening, redactor));
+        let bytes = scan.iter().flat_map(|scan| &scan.pieces).map(|piece| piece.text.len()).sum();
+        self.held_bytes += bytes;
+        let number = self.first + self.held.len() as u64;
+        let texts = scan.iter().flat_map(|scan| &scan.pieces).map(|piece| (piece.channels.clone(), piece.text.clone()));
+        let texts: Vec<_> = texts.collect();
+        self.held.push_back(Held { entry, scan, bytes });
+        for (piece, (channels, text)) in texts.into_iter().enumerate() {
+            let Some(redactor) = redactor else { break };
+            let place = Place { entry: number, piece, range: 0..text.len() };
+            if channels.is_empty() {
+                self.redact(&text, std::slice::from_ref(&place), redactor);
+            }
+            for channel in &channels {
+                self.join(*channel, &text, place.clone(), redactor);
+            }
+        }
+        if self.held.len() > MAX_HELD || self.held_bytes > MAX_HELD_BYTES {
+            self.settle();
+        }
+        if self.channels.len() > MAX_CHANNELS {
+            self.settle();
+            self.channels.clear();
+        }
+    }
+
+    /// Returns the next entry that need not wait.
+    pub(super) fn next(&mut self) -> Option<Entry> {
+        loop {
+            if self.held.is_empty() || self.waits_from().is_some_and(|waits| waits <= self.first) {
+                return None;
+            }
+            let Held { entry, scan, bytes } = self.held.pop_front()?;
+            self.first += 1;
+            self.held_bytes -= bytes;
+            if let Some(entry) = render(entry, scan.as_ref()) {
+                return Some(entry);
+            }
+        }
+    }
+
+    /// Lets nothing wait any more: what may begin a secret is treated as one.
+    pub(super) fn settle(&mut self) {
+        let mut channels = std::mem::take(&mut self.channels);
+        for channel in channels.values_mut().filter(|channel| !channel.settled) {
+            channel.settled = true;
+            if channel.end.len() >= SHORTEST
+                && let Some((_, word)) = channel.redactor.begun(&channel.end)
+            {
+                self.cut(&channel.places, &(0..channel.end.len()), word);
+            }
+        }
+        // What goes on from there is still found.
+        self.channels = channels;
+    }
+
+    /// The first entry that must wait.
+    fn waits_from(&self) -> Option<u64> {
+        let waiting = self.channels.values().filter(|channel| channel.end.len() >= HELD_FROM && !channel.settled);
+        waiting.filter_map(|channel| channel.places.iter().map(|place| place.entry).find(|at| *at >= self.first)).min()
+    }
+
+    fn join(&mut self, key: u64, text: &str, place: Place, redactor: &Arc<Redactor>) {
+        let before = self.channels.remove(&key);
+        let (mut end, mut places) = before.map(|channel| (channel.end, channel.places)).unwrap_or_default();
+        end.push_str(text);
+        places.push(place);
+        self.redact(&end, &places, redactor);
+        if let Some((length, _)) = redactor.begun(&end) {
+            let passed = end.len() - length;
+            end.drain(..passed);
+            let places = from(places, passed);
+            self.channels.insert(key, Channel { redactor: Arc::clone(redactor), end, places, settled: false });
+        }
+    }
+
+    fn redact(&mut self, text: &str, places: &[Place], redactor: &Redactor) {
+        for (range, word) in redactor.find(text) {
+            self.cut(places, &range, word);
+        }
+    }
+
+    /// Cuts a range out of a text that consists of these places. The first one that is not written yet gets the word.
+    fn cut(&mut self, places: &[Place], range: &Range<usize>, word: &str) {
+        let (mut at, mut word) = (0, word);
+        for place in places {
+            let here = at..at + place.range.len();
+            at = here.end;
+            let (start, end) = (range.start.max(here.start), range.end.min(here.end));
+            if start >= end {
+                continue;
+            }
+            if let Some(piece) = self.piece(place) {
+                let offset = place.range.start;
+                piece.cut(start - here.start + offset..end - here.start + offset, word);
+                word = "";
+            }
+        }
+    }
+
+    fn piece(&mut self, place: &Place) -> Option<&mut Piece> {
+        let at = usize::try_from(place.entry.checked_sub(self.first)?).ok()?;
+        self.held.get_mut(at)?.scan.as_mut()?.pieces.get_mut(place.piece)
+    }
+}
+
+/// The places without their first bytes.
+fn from(places: Vec<Place>, mut passed: usize) -> Vec<Place> {
+    let mut kept = Vec::new();
+    for mut place in places {
+        let skipped = passed.min(place.range.len());
+        passed -= skipped;
+        place.range.start += skipped;
+        if !place.range.is_empty() {
+            kept.push(place);
+        }
+    }
+    kept
+}
+
+/// Splits what an entry says. What comes whole and alone is redacted at once.
+fn scan(happening: &mut Happening, redactor: &Arc<Redactor>) -> Option<Scan> {
+    let whole = |text: &mut String| *text = redactor.text(text).into_owned();
+    match happening {
+        Happening::Start { program, args } => args.iter_mut().chain([program]).for_each(whole),
+        Happening::Call { path, .. } => whole(path),
+        _ => {}
+    }
+    // Another process has other secrets, and is not continued by this one.
+    let source = |kind: &str| mix(Arc::as_ptr(redactor).addr() as u64, kind);
+    let said = |said: &Said, kind: &str| Some(Scan::of(&text_of(said), source(kind)));
+    match happening {
+        Happening::In(text) => said(text, "in"),
+        Happening::Out(text) => said(text, "out"),
+        Happening::Err(text) => said(text, "err"),
+        Happening::ServerEvent(text) => said(text, "server event"),
+        Happening::Call { body, .. } => said(body.as_ref()?, "call"),
+        Happening::Reply { body, .. } => said(body, "reply"),
+        Happening::Event { event } => Some(Scan::of(&serde_json::to_string(event).ok()?, source("event"))),
+        _ => None,
+    }
+}
+
+fn text_of(said: &Said) -> String {
+    String::from_utf8_lossy(&said.bytes().unwrap_or_default()).into_owned()
+}
+
+/// The entry without secrets; `None` for a delta of which nothing is left.
+fn render(Entry { at_ms, happening }: Entry, scan: Option<&Scan>) -> Option<Entry> {
+    let Some(scan) = scan.filter(|scan| scan.is_changed()) else { return Some(Entry { at_ms, happening }) };
+    let text = Said::Text(scan.render());
+    let happening = match happening {
+        Happening::In(_) => Happening::In(text),
+        Happening::Out(_) => Happening::Out(text),
+        Happening::Err(_) => Happening::Err(text),
+        Happening::ServerEvent(_) => Happening::ServerEvent(text),
+        Happening::Call { id, method, path, .. } => Happening::Call { id, method, path, body: Some(text) },
+        Happening::Reply { call, status, .. } => Happening::Reply { call, status, body: text },
+        Happening::Event { .. } => match serde_json::from_str(&scan.render()) {
+            Ok(Event::Text(delta) | Event::Thinking(delta)) if delta.text.is_empty() => return None,
+            Ok(event) => Happening::Event { event: Box::new(event) },
+            // A name of ours was a secret.
+            Err(_) => Happening::Lost { lines: 1 },
+        },
+        other => other,
+    };
+    Some(Entry { at_ms, happening })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use proptest::prelude::*;
+use serde_json::json;
+use teamster_protocol::event::{Event, RunResult};
+use teamster_protocol::launch::Launch;
+use teamster_protocol::recording::Said;
+use teamster_protocol::request::RunRequest;
+
+use super::*;
+
+const SECRET: &str = "s3cret \"of\" the/vendor ä 0123456789";
+
+fn redactor(value: &str) -> Arc<Redactor> {
+    let variables = [("A_TOKEN".into(), value.into())].into_iter().collect();
+    Arc::new(Redactor::of(&variables, &Launch::new("x"), &RunRequest::new("x")))
+}
+
+fn entry(happening: Happening) -> Entry {
+    Entry { at_ms: 0.0, happening }
+}
+
+fn edited(happenings: Vec<Happening>, secret: &str) -> Vec<Happening> {
+    let (mut editor, redactor) = (Editor::default(), redactor(secret));
+    let mut entries = Vec::new();
+    for happening in happenings {
+        editor.push(entry(happening), Some(&redactor));
+        entries.extend(std::iter::from_fn(|| editor.next()));
+    }
+    editor.settle();
+    entries.extend(std::iter::from_fn(|| editor.next()));
+    entries.into_iter().map(|entry| entry.happening).collect()
+}
+
+fn text_event(text: &str, message: &str) -> Happening {
+    let event = json!({"type": "text", "text": text, "messageId": message});
+    Happening::Event { event: Box::new(serde_json::from_value(event).unwrap()) }
+}
+
+fn joined(happenings: &[Happening], message: &str) -> String {
+    let texts = happenings.iter().filter_map(|happening| match happening {
+        Happening::Event { event } => match serde_json::to_value(event).unwrap() {
+            event if event["messageId"] == message => Some(event["text"].as_str()?.to_owned()),
+            _ => None,
+        },
+        _ => None,
+    });
+    texts.collect()
+}
+
+fn out(line: &serde_json::Value) -> Happening {
+    Happening::Out(Said::Text(format!("{line}\n")))
+}
+
+#[test]
+fn a_secret_that_is_split_over_deltas_of_two_messages_at_once_cannot_be_joined_again() {
+    for size in [1, 2, 3, 5, 8, 13] {
+        let text: Vec<char> = format!("before {SECRET} after").chars().collect();
+        let mut happenings = Vec::new();
+        for piece in text.chunks(size) {
+            let piece = piece.iter().collect::<String>();
+            happenings.extend([text_event(&piece, "a"), text_event(&piece, "b")]);
+            happenings.push(out(&json!({"type": "delta", "id": "a", "delta": {"text": piece}})));
+        }
+        let edited = edited(happenings, SECRET);
+        let piece = edited.iter().filter_map(|happening| match happening {
+            Happening::Out(Said::Text(line)) => {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["delta"]["text"].as_str().map(str::to_owned)
+            }
+            _ => None,
+        });
+        for text in [joined(&edited, "a"), joined(&edited, "b"), piece.collect::<String>()] {
+            assert!(text.starts_with("before ") && text.ends_with(" after"), "{size}: {text}");
+            assert!(
+                text.contains("[redacted A_TOKEN]") && !text.contains("s3cr") && !text.contains("of\" the"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn lines_of_a_secret_on_a_stream_of_plain_text_are_found_with_either_line_end() {
+    let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nshort=\n-----END KEY-----";
+    for end in ["\n", "\r\n"] {
+        let lines = pem.lines().map(|line| Happening::Err(Said::Text(format!("{line}{end}"))));
+        let text = format!("{:?}", edited(lines.collect(), pem));
+        assert!(pem.lines().all(|line| !text.contains(line)) && text.contains("[redacted A_TOKEN]"), "{text}");
+    }
+}
+
+#[test]
+fn every_text_of_an_event_is_redacted_and_the_event_stays_one() {
+    let mut result = RunResult::default();
+    result.text = format!("it is {SECRET}").into();
+    let event = Event::Done(Box::new(teamster_protocol::event::Done { result }));
+    let edited = edited(vec![Happening::Event { event: Box::new(event) }], SECRET);
+    let [Happening::Event { event }] = &edited[..] else { panic!("{edited:?}") };
+    assert_eq!(serde_json::to_value(event).unwrap()["result"]["text"], "it is [redacted A_TOKEN]");
+}
+
+#[test]
+fn a_number_that_is_a_secret_becomes_zero_and_the_line_stays_json() {
+    let edited = edited(vec![out(&json!({"pin": 1_234_567_890, "deep": [[1_234_567_890]]}))], "1234567890");
+    assert_eq!(edited, [out(&json!({"pin": 0, "deep": [[0]]}))]);
+}
+
+#[test]
+fn a_beginning_that_does_not_go_on_is_written_as_it_was() {
+    let lines = vec![text_event("s3cret \"", "a"), text_event("of\" nothing", "a"), text_event("x", "a")];
+    assert_eq!(edited(lines.clone(), SECRET), lines);
+}
+
+#[test]
+fn no_more_entries_wait_than_the_bound_allows() {
+    let (mut editor, redactor) = (Editor::default(), redactor(SECRET));
+    editor.push(entry(text_event("s3cret \"of", "a")), Some(&redactor));
+    for number in 0..3 * MAX_HELD {
+        editor.push(entry(text_event("s3cret", &number.to_string())), Some(&redactor));
+        let mut written = std::iter::from_fn(|| editor.next());
+        if let Some(first) = written.next() {
+            assert_eq!(first.happening, text_event("[redacted A_TOKEN]", "a"));
+            return assert!(number <= MAX_HELD);
+        }
+    }
+    panic!("nothing was written");
+}
+
+proptest! {
+    #[test]
+    fn what_holds_no_secret_stays_byte_for_byte(line in "\\PC{0,40}|[\\[\\]{}:,\" 0-9a-z\\\\]{0,40}", bytes: Vec<u8>) {
+        let lines = vec![
+            Happening::Out(Said::Text(line.clone())),
+            Happening::In(Said::Text(json!({"a": [line], "b": {"c": 1.5e300}}).to_string())),
+            Happening::Err(Said::of(&bytes)),
+        ];
+        prop_assert_eq!(edited(lines.clone(), SECRET), lines);
+    }
+
+    #[test]
+    fn wherever_a_secret_is_split_no_long_piece_of_it_is_left(
+        cuts in prop::collection::vec(0..SECRET.len(), 0..6),
+        nonsense in "[ -~]{0,12}",
+    ) {
+        let mut cuts: Vec<_> = cuts.into_iter().filter(|at| SECRET.is_char_boundary(*at)).collect();
+        cuts.extend([0, SECRET.len()]);
+        cuts.sort_unstable();
+        let pieces = cuts.windows(2).map(|cut| &SECRET[cut[0]..cut[1]]).filter(|piece| !piece.is_empty());
+        let lines = pieces.flat_map(|piece| [text_event(piece, "a"), out(&json!({"noise": nonsense}))]);
+        let text = joined(&edited(lines.collect(), SECRET), "a");
+        let kept = text.split('[').next().unwrap_or_default();
+        prop_assert!(text.ends_with("[redacted A_TOKEN]") && kept.len() < HELD_FROM, "{}", text);
+    }
+}

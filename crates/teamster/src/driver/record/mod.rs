@@ -1,0 +1,276 @@
+//! Records what goes in and out of a run's processes, and what its caller is told.
+//!
+//! Invariants: no run waits for the file, but at its end, for a moment; and none ends because of it. What the disk is too slow
+//! for is left out, and its place says so; when nothing can be written any more, a warning reports it. Known secrets are
+//! taken out of every line ([`edit`]), unless exact bytes are asked for.
+
+mod edit;
+mod file;
+mod scan;
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use teamster_process::{Exit, Frame};
+use teamster_protocol::event::{Event, Warning, WarningCode};
+use teamster_protocol::protocol::ServerCall;
+use teamster_protocol::recording::{Entry, Happening, Said, VERSION};
+use teamster_protocol::request::RunRequest;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+
+use self::edit::Editor;
+use super::outbox::weight;
+use super::redact::Redactor;
+use super::server::Heard;
+
+/// Entries that wait for the disk.
+const WAITING: usize = 8192;
+
+/// Bytes of entries that wait for the disk, roughly.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long the end of a run waits for the disk, to be able to tell what is wrong with it.
+const SETTLE: Duration = Duration::from_secs(1);
+
+enum Item {
+    Entry {
+        entry: Box<Entry>,
+        /// Its size, roughly.
+        bytes: usize,
+        /// What knows the secrets that it may hold.
+        redactor: Option<Arc<Redactor>>,
+    },
+    /// Is answered when everything before it is written.
+    Settle(oneshot::Sender<()>),
+}
+
+/// A recording that is being written.
+#[derive(Clone)]
+pub(crate) struct Recording {
+    began: Instant,
+    items: mpsc::Sender<Item>,
+    /// Bytes of entries that wait.
+    waiting: Arc<AtomicUsize>,
+    /// Whether the exact bytes are recorded, secrets included.
+    raw: bool,
+    /// What was left out since the last entry.
+    lost: Arc<AtomicU64>,
+    problem: Arc<OnceLock<String>>,
+}
+
+/// Writes down what goes in and out of one process, where that is wanted.
+#[derive(Clone, Default)]
+pub(crate) struct Recorder(Option<(Recording, Arc<Redactor>)>);
+
+impl Recording {
+    /// Creates a file at this path, and begins a recording in it. It is whole when the tracker's tasks have ended.
+    pub(crate) fn begin(path: &Path, agent: &str, request: &RunRequest, writers: &TaskTracker) -> io::Result<Self> {
+        let file = file::create(path, request.record_overwrite)?;
+        Ok(Self::write_to(file, path, agent, request.record_raw, writers))
+    }
+
+    fn write_to(file: File, path: &Path, agent: &str, raw: bool, writers: &TaskTracker) -> Self {
+        let (items, written) = mpsc::channel(WAITING);
+        let (lost, waiting, problem) = (Arc::default(), Arc::default(), Arc::default());
+        let recording = Self { began: Instant::now(), items, waiting, raw, lost, problem };
+        let (problem, path) = (Arc::clone(&recording.problem), path.to_owned());
+        let waiting = Arc::clone(&recording.waiting);
+        writers.spawn_blocking(move || {
+            // Dropped last, so that a task that waits for them finds the problem.
+            let (mut written, mut asked) = (written, Vec::new());
+            if let Err(error) = write(file, &mut written, &mut asked, &waiting) {
+                _ = problem.set(format!("the recording {} is not whole: {error}", path.display()));
+            }
+        });
+        recording.note(Happening::Recording { version: VERSION, agent: agent.to_owned() }, None);
+        recording
+    }
+
+    /// Records an event that the caller gets.
+    pub(crate) fn event(&self, event: &Event, redactor: &Arc<Redactor>) {
+        self.note(Happening::Event { event: Box::new(event.clone()) }, Some(redactor));
+    }
+
+    /// What keeps it from being whole, if that is known soon.
+    pub(crate) async fn problem(&self) -> Option<Warning> {
+        let (written, settled) = oneshot::channel();
+        let settles = async { self.items.send(Item::Settle(written)).await.is_ok() && settled.await.is_ok() };
+        _ = timeout(SETTLE, settles).await;
+        self.problem.get().map(|problem| Warning::new(WarningCode::RecordingIncomplete, problem.clone()))
+    }
+
+    fn note(&self, happening: Happening, redactor: Option<&Arc<Redactor>>) {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 && !self.send(Happening::Lost { lines: lost }, None) {
+            self.lost.fetch_add(lost, Ordering::Relaxed);
+        }
+        if !self.send(happening, redactor.filter(|_| !self.raw)) {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn send(&self, happening: Happening, redactor: Option<&Arc<Redactor>>) -> bool {
+        let at_ms = self.began.elapsed().as_secs_f64() * 1000.0;
+        let bytes = size(&happening);
+        let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        let entry = Box::new(Entry { at_ms, happening });
+        // One entry always fits.
+        let fits = before == 0 || before.saturating_add(bytes) <= WAITING_BYTES;
+        let sent = fits && self.items.try_send(Item::Entry { entry, bytes, redactor: redactor.cloned() }).is_ok();
+        if !sent {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        sent
+    }
+}
+
+impl Recorder {
+    /// For a process that was given these secrets.
+    pub(crate) fn new(recording: Option<&Recording>, redactor: &Arc<Redactor>) -> Self {
+        Self(recording.map(|recording| (recording.clone(), Arc::clone(redactor))))
+    }
+
+    pub(crate) fn start(&self, program: &Path, args: &[OsString]) {
+        self.note(|| {
+            let args = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+            Happening::Start { program: program.to_string_lossy().into_owned(), args }
+        });
+    }
+
+    pub(crate) fn input(&self, bytes: &[u8]) {
+        self.note(|| Happening::In(Said::of(bytes)));
+    }
+
+    pub(crate) fn input_end(&self) {
+        self.note(|| Happening::InEnd);
+    }
+
+    /// What came on the protocol's stream. A line that is too long to be read is left out.
+    pub(crate) fn output(&self, frame: &Frame<'_>) {
+        self.note(|| match frame {
+            Frame::Line(line) => Happening::Out(Said::of(&[line, b"\n".as_slice()].concat())),
+            Frame::Unterminated(line) => Happening::Out(Said::of(line)),
+            Frame::TooLong { .. } => Happening::Lost { lines: 1 },
+        });
+    }
+
+    pub(crate) fn diagnostic(&self, line: &[u8]) {
+        self.note(|| Happening::Err(Said::of(&[line, b"\n"].concat())));
+    }
+
+    pub(crate) fn call(&self, call: &ServerCall) {
+        self.note(|| Happening::Call {
+            id: Some(call.id.0),
+            method: call.method.as_str().to_owned(),
+            path: call.path.clone(),
+            body: call.body.as_deref().map(Said::of),
+        });
+    }
+
+    /// What the CLI's server said.
+    pub(super) fn heard(&self, heard: &Heard) {
+        self.note(|| match heard {
+            Heard::Reply { call, status, body } => {
+                Happening::Reply { call: Some(call.0), status: *status, body: Said::of(body) }
+            }
+            Heard::Event(data) => Happening::ServerEvent(Said::of(data)),
+            Heard::TooLong { .. } | Heard::Broken { .. } => Happening::Lost { lines: 1 },
+        });
+    }
+
+    pub(crate) fn exit(&self, exit: Exit) {
+        let signal = exit.signal_name().map(Cow::into_owned);
+        self.note(|| Happening::Exit { code: exit.code, signal });
+    }
+
+    fn note(&self, happening: impl FnOnce() -> Happening) {
+        if let Some((recording, redactor)) = &self.0 {
+            recording.note(happening(), Some(redactor));
+        }
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Recorder").field(&self.0.is_some()).finish()
+    }
+}
+
+/// About how much memory an entry takes.
+fn size(happening: &Happening) -> usize {
+    let said = |said: &Said| match said {
+        Said::Text(text) | Said::Base64(text) => text.len(),
+    };
+    let content = match happening {
+        Happening::In(text) | Happening::Out(text) | Happening::Err(text) | Happening::ServerEvent(text) => said(text),
+        Happening::Call { body, path, .. } => path.len() + body.as_ref().map_or(0, said),
+        Happening::Reply { body, .. } => said(body),
+        Happening::Event { event } => weight(event),
+        _ => 0,
+    };
+    content + size_of::<Entry>()
+}
+
+/// Writes entries until nothing can send any more.
+fn write(
+    file: File,
+    items: &mut mpsc::Receiver<Item>,
+    asked: &mut Vec<oneshot::Sender<()>>,
+    waiting: &AtomicUsize,
+) -> io::Result<()> {
+    let (mut file, mut editor) = (BufWriter::new(file), Editor::default());
+    while let Some(item) = items.blocking_recv() {
+        match item {
+            Item::Entry { entry, bytes, redactor } => {
+                waiting.fetch_sub(bytes, Ordering::Relaxed);
+                editor.push(*entry, redactor.as_ref());
+                write_ready(&mut file, &mut editor)?;
+            }
+            Item::Settle(written) => {
+                asked.push(written);
+                editor.settle();
+                write_ready(&mut file, &mut editor)?;
+                file.flush()?;
+                // The run that asked may have ended.
+                asked.drain(..).for_each(|written| _ = written.send(()));
+            }
+        }
+        // A reader of the file sees everything so far that is known to hold no secret.
+        if items.is_empty() {
+            file.flush()?;
+        }
+    }
+    editor.settle();
+    write_ready(&mut file, &mut editor)?;
+    file.flush()
+}
+
+fn write_ready(file: &mut BufWriter<File>, editor: &mut Editor) -> io::Result<()> {
+    while let Some(entry) = editor.next() {
+        serde_json::to_writer(&mut *file, &entry)?;
+        file.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_recording_that_cannot_be_written_is_reported_at_the_end() {
+        let (path, writers) = (Path::new("/dev/full"), TaskTracker::new());
+        let full = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        let recording = Recording::write_to(full, path, "claude", false, &writers);
+        let warning = recording.problem().await.unwrap();
+        assert_eq!(warning.code, WarningCode::RecordingIncomplete);
+    }
+}

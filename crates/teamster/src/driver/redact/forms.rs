@@ -1,0 +1,86 @@
+//! The forms in which a secret may appear: its lines, other line ends, and its common encodings.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use serde_json::Value;
+
+use super::SHORTEST;
+
+/// Returns every form of a value that is at least [`SHORTEST`] bytes long.
+///
+/// The flag says whether a piece of the form is a secret too, where a text was cut: so it is for the value, its lines and
+/// its JSON strings, but not for encodings.
+pub(super) fn of(value: &str) -> BTreeMap<String, bool> {
+    let mut forms = BTreeMap::new();
+    for plain in plain_forms(value) {
+        for encoded in encodings(&plain) {
+            forms.entry(encoded).or_insert(false);
+        }
+        let quoted = quote(&plain);
+        forms.insert(quote(&quoted), true);
+        forms.insert(quoted, true);
+        forms.insert(plain, true);
+    }
+    forms.retain(|form, _| form.len() >= SHORTEST);
+    forms
+}
+
+/// Returns the value with line feeds, with carriage returns before them, and each of its lines. A value that holds `\n`
+/// as two characters, as variables do that have no real line breaks, is read with real ones too.
+fn plain_forms(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    let unix = value.replace("\r\n", "\n");
+    let unescaped = unix.replace("\\r\\n", "\n").replace("\\n", "\n");
+    for text in [unix, unescaped] {
+        if text.contains('\n') {
+            forms.extend(text.lines().map(|line| line.trim().to_owned()));
+            forms.push(text.replace('\n', "\r\n"));
+        }
+        forms.push(text);
+    }
+    forms.sort_unstable();
+    forms.dedup();
+    forms.retain(|form| form.len() >= SHORTEST);
+    forms
+}
+
+/// Returns the value as it appears inside a JSON string.
+fn quote(value: &str) -> String {
+    let quoted = Value::from(value).to_string();
+    quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&quoted).to_owned()
+}
+
+fn encodings(value: &str) -> impl Iterator<Item = String> {
+    let base64 = (0..3).flat_map(|offset| {
+        let mut bytes = vec![0; offset];
+        bytes.extend_from_slice(value.as_bytes());
+        // The characters that depend on the secret alone, whatever precedes and follows it.
+        let (first, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
+        let alphabets = [BASE64_STANDARD_NO_PAD.encode(&bytes), BASE64_URL_SAFE_NO_PAD.encode(&bytes)];
+        alphabets.map(|encoded| encoded.get(first..end).unwrap_or_default().to_owned())
+    });
+    let (mut upper, mut lower) = (String::new(), String::new());
+    for byte in value.bytes() {
+        // Writing to a string cannot fail.
+        _ = write!(upper, "{byte:02X}");
+        _ = write!(lower, "{byte:02x}");
+    }
+    let percent = percent_encoded(value);
+    let form = percent.replace("%20", "+");
+    base64.chain([upper, lower, percent.to_ascii_lowercase(), percent, form])
+}
+
+fn percent_encoded(value: &str) -> String {
+    let mut encoded = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
