@@ -47,6 +47,7 @@ mod registry;
 mod run;
 mod runtime;
 mod session;
+mod tokio_check;
 #[cfg(feature = "tools")]
 pub mod tools;
 mod turns;
@@ -68,3 +69,4 @@ pub use teamster_protocol::agent::{self, Agent};
 pub use teamster_protocol::event::{self, Event, RunResult};
 pub use teamster_protocol::request::{self, RunRequest};
 pub use teamster_protocol::{launch, protocol, recording, transcript};
+pub use tokio_check::TokioError;

@@ -32,6 +32,7 @@ use crate::gate::{Gate, QueueFull, RuntimeStats};
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
 use crate::session::{ORDERS, Opening, Session, TURNS};
+use crate::tokio_check::{self, TokioError};
 use crate::turns::Turns;
 
 /// The largest attachment: what a vendor takes in one request.
@@ -61,6 +62,9 @@ pub enum RunError {
     /// The request is wrong, or the agent cannot do what it asks for.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The Tokio runtime of the caller cannot drive an agent.
+    #[error(transparent)]
+    Tokio(#[from] TokioError),
     /// The working directory of this process is gone.
     #[error("cannot tell the working directory of this process; name one in the request")]
     NoWorkingDirectory(#[source] std::io::Error),
@@ -229,8 +233,9 @@ impl Runtime {
     /// this call: the run's stream says so and ends like any other.
     ///
     /// # Errors
-    /// When the agent is unknown or the request is wrong.
+    /// When the agent is unknown, the request is wrong, or the Tokio runtime cannot drive an agent ([`TokioError`]).
     pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
+        tokio_check::check()?;
         let agent = self.registry.get(agent)?;
         request.validate()?;
         let (mut host, warnings) = self.host(&*agent, &mut request)?;
@@ -255,8 +260,10 @@ impl Runtime {
     /// it warm.
     ///
     /// # Errors
-    /// When the agent is unknown or the request is wrong; a prompt in it is, since prompts are sent turn by turn.
+    /// When the agent is unknown, the request is wrong, or the Tokio runtime cannot drive an agent ([`TokioError`]). A
+    /// prompt in the request is wrong, since prompts are sent turn by turn.
     pub fn open(&self, agent: &str, opening: impl Into<Opening>) -> Result<Session, RunError> {
+        tokio_check::check()?;
         let Opening { mut frame, handler } = opening.into();
         let agent = self.registry.get(agent)?;
         frame.validate_session()?;

@@ -345,6 +345,8 @@ impl SessionJob {
         lost: &mut bool,
     ) -> Option<Ended> {
         let limits = self.desk.frame.limits.clone();
+        // Processes that outlived one that was gone when the prompt came.
+        let mut outlived = Vec::new();
         loop {
             let waited = warm.is_some();
             // One that the agent has begun is under way.
@@ -385,7 +387,7 @@ impl SessionJob {
                 // All that waited for an answer was denied with the turn's end.
                 _ = kept.keep(seen.rest, &mut process.link);
                 let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
-                let ended = Ended { cause: seen.cause, ..Ended::default() };
+                let ended = Ended { cause: seen.cause, left: outlived, ..Ended::default() };
                 let begun = seen.then == Then::Begins;
                 let left = Warm { process, protocol, redactor, kept, begun, permit: None };
                 if seen.reopen || story.panicked {
@@ -401,7 +403,9 @@ impl SessionJob {
             let untaken = unread || !story.protocol.may_have_taken(story.heard);
             let unheard = waited && untaken && seen.cause.is_none() && prompt.is_some();
             let mut ended = process.end(seen, story, &limits).await;
+            outlived.append(&mut ended.left);
             if !unheard {
+                ended.left = outlived;
                 story.last_word(&mut ended);
                 return Some(ended);
             }

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 
 use super::ToolServer;
 use super::handler::Handler;
+use crate::tokio_check::{self, TokioError};
 
 /// The longest arguments of a call.
 const MAX_BODY_BYTES: usize = 16 << 20;
@@ -46,6 +47,9 @@ pub enum ServeError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// The Tokio runtime of the caller cannot serve.
+    #[error(transparent)]
+    Tokio(#[from] TokioError),
     /// The system gave no port.
     #[error("cannot listen on the loopback address")]
     Listen(#[source] io::Error),
@@ -66,6 +70,7 @@ pub struct ServedTools {
 
 impl ServedTools {
     pub(super) async fn start(server: ToolServer) -> Result<Self, ServeError> {
+        tokio_check::check()?;
         let token = token()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(ServeError::Listen)?;
         let address = listener.local_addr().map_err(ServeError::Listen)?;
