@@ -38,6 +38,11 @@
 //! (`teamster-process`).
 
 mod adapters;
+#[cfg(feature = "tools")]
+mod callers;
+#[cfg(not(feature = "tools"))]
+#[path = "no_callers.rs"]
+mod callers;
 mod command;
 mod driver;
 mod gate;

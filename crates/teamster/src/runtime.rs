@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::callers::Callers;
 use crate::driver::attempts::Again;
 use crate::driver::desk::Desk;
 use crate::driver::environment::{Environment, inherited};
@@ -342,6 +343,7 @@ impl Runtime {
             background: request.background,
             cwd,
             recording: None,
+            callers: Callers::of(agent.name(), request),
         };
         Ok((host, warnings))
     }

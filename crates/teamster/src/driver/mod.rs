@@ -42,6 +42,7 @@ use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::{Cause, End, Transcript};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
+use crate::callers::Callers;
 use crate::gate::Ticket;
 use crate::run::Outlet;
 use attempts::Again;
@@ -72,6 +73,8 @@ pub(crate) struct Host {
     /// Absolute, and a directory a moment ago.
     pub(crate) cwd: PathBuf,
     pub(crate) recording: Option<Recording>,
+    /// The conversation, as tools of this program know it.
+    pub(crate) callers: Callers,
 }
 
 impl Host {
@@ -98,6 +101,7 @@ pub(crate) async fn drive(mut ticket: Ticket, job: Job, outlet: Outlet) {
     let Job { plan, again, warnings, host, redactor, limits } = job;
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
     let mut story = Story::new(plan.protocol, redactor, outbox, host.recording.clone());
+    story.callers = host.callers.next_turn();
     let stopped = wait_in_queue(&mut ticket, &mut story, &outlet).await;
     story.started = Instant::now();
     for warning in warnings {
@@ -153,6 +157,7 @@ struct Story {
     redactor: Arc<Redactor>,
     outbox: Outbox,
     recording: Option<Recording>,
+    callers: Callers,
     actions: Vec<Action>,
     events: Vec<Event>,
     /// Set when the protocol panicked: it is asked nothing any more.
@@ -166,7 +171,8 @@ impl Story {
     fn new(protocol: Box<dyn Protocol>, redactor: Arc<Redactor>, outbox: Outbox, recording: Option<Recording>) -> Self {
         let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
         let (panicked, heard, started) = (false, false, Instant::now());
-        Self { protocol, transcript, redactor, outbox, recording, actions, events, panicked, heard, started }
+        let callers = Callers::default();
+        Self { protocol, transcript, redactor, outbox, recording, callers, actions, events, panicked, heard, started }
     }
 
     /// Tells the protocol what happened; what it wants done stands in `actions` then.
@@ -198,6 +204,7 @@ impl Story {
 
     fn pass_on(&mut self) {
         for mut event in self.events.drain(..) {
+            self.callers.note(&event);
             self.redactor.event(&mut event);
             if let Some(recording) = &self.recording {
                 recording.event(&event);

@@ -249,6 +249,7 @@ impl SessionJob {
         let limits = self.desk.frame.limits.clone();
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
+        story.callers = self.host.callers.next_turn();
         for warning in self.warnings.drain(..) {
             story.say(warning.into());
         }
@@ -329,6 +330,7 @@ impl SessionJob {
         let limits = &self.desk.frame.limits;
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(limits));
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
+        story.callers = self.host.callers.next_turn();
         let ended = self.warm_turn(None, &mut story, &outlet, warm, lost).await.unwrap_or_default();
         let begins = warm.as_ref().is_some_and(|warm| warm.begun);
         self.finish(story, &ended, begins, running).await;
