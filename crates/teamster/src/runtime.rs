@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::callers::Callers;
 use crate::driver::attempts::Again;
+use crate::driver::budget::Budget;
 use crate::driver::desk::Desk;
 use crate::driver::environment::{Environment, inherited};
 use crate::driver::pool::{Pool, Spares};
@@ -249,9 +250,9 @@ impl Runtime {
         let ticket = ticket.map_err(|QueueFull { limit }| RunError::QueueFull { limit })?;
         host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
-        let limits = request.limits.clone();
+        let (limits, budget) = (request.limits.clone(), Budget::of(&request));
         let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
-        let job = Job { plan, again, warnings, host, redactor, limits };
+        let job = Job { plan, again, warnings, host, redactor, limits, budget };
         Ok(Run::start(&self.drivers, |outlet| driver::drive(ticket, job, outlet)))
     }
 
@@ -277,11 +278,12 @@ impl Runtime {
         host.recording = self.recording(&*agent, &frame)?;
         self.sweep_once();
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let (begun, own) = mpsc::channel(OWN_TURNS);
+        let (begun, own_turns) = mpsc::channel(OWN_TURNS);
         let begun = (frame.background_tasks == BackgroundTasks::On).then_some(begun);
         let (told, id) = watch::channel(None);
         let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
         let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
+        let budget = Budget::of(&frame);
         let turns = Turns::default();
         let desk = Desk::new(ordered, handler, rules, frame, turns.clone());
         let (gate, aborted) = (self.gate.clone(), abort.clone());
@@ -293,6 +295,7 @@ impl Runtime {
             host,
             gate,
             desk,
+            budget,
             spawns,
             warnings,
             told,
@@ -313,7 +316,7 @@ impl Runtime {
         });
         let places = Arc::new(Semaphore::new(TURNS));
         let closing = AtomicBool::new(false);
-        Ok(Session { orders, places, id, abort, ended, closing, turns, own: Mutex::new(own), cwd })
+        Ok(Session { orders, places, id, abort, ended, closing, turns, own: Mutex::new(own_turns), cwd })
     }
 
     /// What a run or a session of this request gets from us, and what is to be said of it. The request is made precise.

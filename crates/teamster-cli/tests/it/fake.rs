@@ -348,6 +348,63 @@ fn a_story_is_one_document_where_a_run_asks_for_that() {
     }
 }
 
+#[test]
+fn a_session_that_has_used_up_its_budget_takes_no_further_turn() {
+    let stage = Stage::with("[[turns]]\nsteps = [{ say = \"Hi\" }]\n");
+    let tokens = AGENTS.map(|agent| (agent, ["--max-session-tokens", "100"]));
+    let cost = ["claude", "opencode"].map(|agent| (agent, ["--max-session-budget", "0.0005"]));
+    for (agent, limit) in tokens.into_iter().chain(cost) {
+        let mut session = stage.command("session", agent, &stage.file("story"), &limit);
+        let mut session = Running::start(session.stdin(Stdio::piped()));
+        session.say(r#"{"type":"send","text":"one"}"#);
+        session.next_event("done");
+        session.say(r#"{"type":"send","text":"two"}"#);
+        let refused = session.next_event("error");
+        assert_eq!(refused["code"], "BUDGET", "{agent} {limit:?}: {refused}");
+        assert!(refused["message"].as_str().unwrap().contains("nothing was sent"), "{agent} {limit:?}: {refused}");
+        session.say(r#"{"type":"close"}"#);
+        assert_eq!(session.end().code, Some(0), "{agent} {limit:?}");
+    }
+}
+
+#[test]
+fn a_turn_of_a_session_that_uses_up_its_tokens_is_stopped_and_the_next_one_is_not() {
+    let stage = Stage::with("[[turns]]\nsteps = [{ say = \"Hi\" }, { waitMs = 600000 }]\n[[turns]]\nsteps = []\n");
+    for agent in ["claude", "codex"] {
+        let limit = ["--max-tokens", "100"];
+        let mut session = stage.command("session", agent, &stage.file("story"), &limit);
+        let mut session = Running::start(session.stdin(Stdio::piped()));
+        session.say(r#"{"type":"send","text":"one"}"#);
+        let done = session.next_event("done");
+        assert_eq!(
+            (&done["result"]["errorCode"], &done["result"]["aborted"]),
+            (&"BUDGET".into(), &false.into()),
+            "{agent}"
+        );
+        session.say(r#"{"type":"send","text":"two"}"#);
+        assert_ne!(session.next_event("done")["result"]["errorCode"], "BUDGET", "{agent}");
+        session.say(r#"{"type":"close"}"#);
+        assert_eq!(session.end().code, Some(0), "{agent}");
+    }
+}
+
+#[test]
+fn a_budget_of_what_an_agent_does_not_tell_is_refused_before_anything_is_sent() {
+    let stage = Stage::with(LOOK);
+    for (agent, args) in [
+        ("codex", &["--max-budget", "1"][..]),
+        ("codex", &["--max-session-budget", "1"]),
+        ("codex", &["--max-tokens", "100", "--mode", "exec"]),
+        ("gemini", &["--max-budget", "1"]),
+        ("gemini", &["--max-tokens", "100"]),
+        ("claude", &["--max-tokens", "100", "--batch"]),
+    ] {
+        let end = stage.run(agent, args);
+        assert_eq!((end.code, end.out.as_str()), (Some(2), ""), "{agent} {args:?}: {}", end.err);
+        assert!(end.err.contains(args[0]), "{agent} {args:?}: {}", end.err);
+    }
+}
+
 /// Without what differs from run to run.
 fn comparable(events: Vec<Value>) -> Vec<Value> {
     let comparable = |mut event: Value| {

@@ -62,7 +62,7 @@ pub(super) async fn run(
         begun: 0,
         left: Vec::new(),
     };
-    let mut ended = attempts.all(launch, ticket, host, story, outlet).await;
+    let mut ended = Box::pin(attempts.all(launch, ticket, host, story, outlet)).await;
     attempts.left.retain(|process| !ended.left.contains(process));
     ended.left.splice(..0, attempts.left);
     ended

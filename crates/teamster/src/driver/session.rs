@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::attempts::{attempt, not_planned};
+use super::budget::Budget;
 use super::desk::{Asked, Begun, Desk};
 use super::live::{Opening, attend};
 use super::outbox::{Bounds, Outbox};
@@ -44,6 +45,7 @@ pub(crate) struct SessionJob {
     pub(crate) host: Host,
     pub(crate) gate: Gate,
     pub(crate) desk: Desk,
+    pub(crate) budget: Budget,
     /// Each turn is a run of its own, though the agent may have a form that lives.
     pub(crate) spawns: bool,
     /// What is to be said with the first turn.
@@ -170,6 +172,7 @@ impl SessionJob {
     fn order(&self) -> Order {
         let mut frame = self.desk.frame.clone();
         frame.conversation = self.conversation();
+        frame.max_session_budget_usd = self.budget.left_usd();
         Order { agent: Arc::clone(&self.agent), host: self.host.clone(), frame, gate: self.gate.clone() }
     }
 
@@ -250,8 +253,13 @@ impl SessionJob {
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
         story.callers = self.host.callers.next_turn();
+        story.budget = self.budget.clone();
         for warning in self.warnings.drain(..) {
             story.say(warning.into());
+        }
+        if let Some(failure) = self.budget.refusal() {
+            drop(running);
+            return story.end(&Ended::by(Cause::Failed(failure)));
         }
         let refused = self.admit(&mut story, &outlet, warm).await;
         // One that the agent has begun by itself has to be stopped.
@@ -301,6 +309,7 @@ impl SessionJob {
             self.desk.place = Ticket::default();
         }
         story.end(ended);
+        self.budget = std::mem::take(&mut story.budget);
     }
 
     /// The turns that the agent has begun by itself, as far as that is known.
@@ -331,6 +340,7 @@ impl SessionJob {
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(limits));
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
         story.callers = self.host.callers.next_turn();
+        story.budget = self.budget.clone();
         let ended = self.warm_turn(None, &mut story, &outlet, warm, lost).await.unwrap_or_default();
         let begins = warm.as_ref().is_some_and(|warm| warm.begun);
         self.finish(story, &ended, begins, running).await;
@@ -416,7 +426,8 @@ impl SessionJob {
 
     /// A turn as a run of its own. Orders are taken meanwhile; they hold for the next one.
     async fn run(&mut self, prompt: Prompt, story: &mut Story, outlet: &Outlet) -> Ended {
-        let request = self.desk.frame.turn(prompt, self.conversation());
+        let mut request = self.desk.frame.turn(prompt, self.conversation());
+        request.max_session_budget_usd = self.budget.left_usd();
         let Plan { launch, protocol } = match plan(&*self.agent, &request) {
             Ok(plan) => plan,
             Err(error) => return Ended::by(Cause::Failed(not_planned(&error))),

@@ -1,6 +1,6 @@
 //! Claude Code's forms: stream-json in and out with the control protocol, and one-shot with a text, a document or lines.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ impl Claude {
         };
         let without = matches!(&heard, Heard::Prompt(prompt) if prompt.trim().is_empty()).then_some(NOTHING);
         if let Some(refusal) = self.refusal.or(without) {
-            eprintln!("{refusal}");
+            _ = writeln!(io::stderr().lock(), "{refusal}");
             self.failed = true;
             return Some(Heard::End);
         }

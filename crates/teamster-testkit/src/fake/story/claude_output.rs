@@ -95,7 +95,6 @@ impl Output {
             Format::Lines { .. } => write(&line),
             Format::Document { .. } | Format::Text if is_event => Ok(()),
             Format::Document { verbose: false } if is_result => write(&line),
-            Format::Document { verbose: false } => Ok(()),
             Format::Document { verbose: true } => {
                 self.document.push(line);
                 if is_result { write(&Value::Array(std::mem::take(&mut self.document))) } else { Ok(()) }
@@ -103,7 +102,7 @@ impl Output {
             Format::Text if is_result => {
                 writeln!(io::stdout().lock(), "{}", at(&line, "/result").as_str().unwrap_or_default())
             }
-            Format::Text => Ok(()),
+            Format::Document { verbose: false } | Format::Text => Ok(()),
         }
     }
 
