@@ -90,7 +90,7 @@ async fn the_model_of_every_agent_gets_all_of_a_reply_and_the_stream_shows_the_s
         let told = recording.requests.last().unwrap().tool_results();
         let told: String = told.iter().map(|result| result.output.as_str()).collect();
         for part in ["Two rows:", "rows", "[1,2]", "and no more."] {
-            assert!(shown.output.contains(part), "{agent}: the stream lacks {part:?}: {}", shown.output);
+            assert!(shown.output.contains(part), "{agent}: the stream lacks {part:?}: {:?}", shown.output);
             // A vendor's form may have the JSON as a string within another.
             assert!(told.contains(part), "{agent}: the model does not get {part:?}: {told}");
         }
