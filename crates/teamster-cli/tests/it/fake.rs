@@ -351,7 +351,7 @@ fn a_story_is_one_document_where_a_run_asks_for_that() {
 #[test]
 fn a_session_that_has_used_up_its_budget_takes_no_further_turn() {
     let stage = Stage::with("[[turns]]\nsteps = [{ say = \"Hi\" }]\n");
-    let tokens = AGENTS.map(|agent| (agent, ["--max-session-tokens", "100"]));
+    let tokens = ["claude", "codex", "opencode"].map(|agent| (agent, ["--max-session-tokens", "100"]));
     let cost = ["claude", "opencode"].map(|agent| (agent, ["--max-session-budget", "0.0005"]));
     for (agent, limit) in tokens.into_iter().chain(cost) {
         let mut session = stage.command("session", agent, &stage.file("story"), &limit);
@@ -397,6 +397,7 @@ fn a_budget_of_what_an_agent_does_not_tell_is_refused_before_anything_is_sent() 
         ("codex", &["--max-tokens", "100", "--mode", "exec"]),
         ("gemini", &["--max-budget", "1"]),
         ("gemini", &["--max-tokens", "100"]),
+        ("gemini", &["--max-session-tokens", "100"]),
         ("claude", &["--max-tokens", "100", "--batch"]),
     ] {
         let end = stage.run(agent, args);
