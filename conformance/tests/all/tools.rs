@@ -1,11 +1,13 @@
 //! Tools written in Rust, called by the real CLIs.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use teamster::event::ToolKind;
 use teamster::request::PermissionMode;
-use teamster::tools::{JsonSchema, Reply, Tool, ToolServer, schemars};
+use teamster::tools::{CallContext, JsonSchema, Reply, Tool, ToolServer, schemars};
 use teamster_conformance::{AGENTS, Recording};
 use teamster_testkit::provider::Scenario;
 
@@ -75,6 +77,46 @@ async fn every_agent_hears_of_a_tool_that_fails() -> Result<()> {
         let (_, result) = recording.only_tool().unwrap();
         assert_eq!(result.is_error, Some(true), "{agent}");
         assert!(result.output.contains("there is no such room"), "{agent}: {}", result.output.as_str());
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_model_of_every_agent_gets_all_of_a_reply_and_the_stream_shows_the_same() -> Result<()> {
+    let reply = || Reply::from("Two rows:").and(json!({"rows": [1, 2]})).and("and no more.");
+    let tool = || Tool::new("rows", "The rows", move |Nothing {}| async move { Ok::<_, String>(reply()) });
+    on_each(tool, "rows", json!({}), |agent, recording| {
+        let (_, shown) = recording.only_tool().unwrap();
+        let told = recording.requests.last().unwrap().tool_results();
+        let told: String = told.iter().map(|result| result.output.as_str()).collect();
+        for part in ["Two rows:", "rows", "[1,2]", "and no more."] {
+            assert!(shown.output.contains(part), "{agent}: the stream lacks {part:?}: {:?}", shown.output);
+            // A vendor's form may have the JSON as a string within another.
+            assert!(told.contains(part), "{agent}: the model does not get {part:?}: {told}");
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_tool_knows_which_agent_session_and_turn_calls_it() -> Result<()> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let tool = || {
+        let seen = Arc::clone(&seen);
+        Tool::with_context("look", "Looks", move |Nothing {}, call: CallContext| {
+            let known = (call.agent().map(str::to_owned), call.session_id().cloned(), call.turn(), call.call_id());
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(known);
+            async { Ok::<_, String>("seen") }
+        })
+    };
+    on_each(tool, "look", json!({}), |agent, recording| {
+        let (call, _) = recording.only_tool().unwrap();
+        let (name, session, turn, id) = seen.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap();
+        assert_eq!((name.as_deref(), turn), (Some(agent), Some(1)));
+        assert_eq!(session, recording.result.session_id, "{agent}");
+        if agent == "claude" {
+            assert_eq!(id, call.tool_id.as_str());
+        }
     })
     .await
 }

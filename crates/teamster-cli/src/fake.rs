@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use teamster::recording::{Entry, Happening};
-use teamster_testkit::fake::{EXIT_BROKEN, Pace, Play, Script, Story, play, play_recording, read_script};
+use teamster_testkit::fake::{
+    EXIT_BROKEN, Pace, Play, Script, Story, answer_version, play, play_recording, read_script,
+};
 
 use crate::args::values;
 use crate::exit;
@@ -63,7 +65,10 @@ pub(crate) fn main(args: &FakeArgs) -> u8 {
     };
     let end = match played {
         Played::Story(story) => story.play(),
-        Played::Recording { entries, process, pace } => play_recording(&entries, process, pace).map(|()| 0),
+        Played::Recording { entries, process, pace } => match recorded_version(&entries, &args.arguments) {
+            Some(answered) => answered,
+            None => play_recording(&entries, process, pace).map(|()| 0),
+        },
         Played::Steps(script) => play(&script).map(|()| 0),
     };
     match end {
@@ -93,6 +98,12 @@ fn read(args: &FakeArgs) -> Result<Played, String> {
         }
         Kind::Recording => recording(args),
     }
+}
+
+/// Answers for the agent of a recording, if the arguments ask for its version.
+fn recorded_version(entries: &[Entry], arguments: &[OsString]) -> Option<std::io::Result<i32>> {
+    let Happening::Recording { agent, .. } = &entries.first()?.happening else { return None };
+    answer_version(agent, arguments).transpose()
 }
 
 fn recording(args: &FakeArgs) -> Result<Played, String> {

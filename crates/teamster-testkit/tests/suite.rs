@@ -6,7 +6,7 @@ use teamster::Registry;
 use teamster::agent::acp::Acp;
 use teamster::agent::{Agent, Plan};
 use teamster::launch::Launch;
-use teamster::protocol::{Action, Input, Protocol};
+use teamster::protocol::{Action, Command, Input, Protocol};
 use teamster::request::{RequestError, RunRequest};
 use teamster_testkit::suite::Suite;
 
@@ -39,6 +39,7 @@ fn our_own_agents_keep_what_agents_owe() {
         let lines = recorded(name);
         assert!(!lines.is_empty(), "{name} has no recorded runs");
         let suite = lines.into_iter().fold(Suite::new(&*agent), Suite::line);
+        let suite = suite.greeting("opencode server listening on http://127.0.0.1:4096");
         assert_eq!(suite.run(), Ok(()), "{name}");
     }
 }
@@ -47,7 +48,8 @@ fn our_own_agents_keep_what_agents_owe() {
 fn the_example_keeps_what_agents_owe() {
     let suite =
         Suite::new(&custom_agent::Parrot).line(r#"{"say":"hi"}"#).line(r#"{"end":true}"#).line(r#"{"error":"x"}"#);
-    assert_eq!(suite.run(), Ok(()));
+    // It only repeats what it hears.
+    assert_eq!(suite.without_tools().run(), Ok(()));
 }
 
 /// Puts the model into argv as it came, and panics at a line.
@@ -77,7 +79,100 @@ impl Protocol for Panics {
 fn an_agent_that_breaks_its_promises_is_told_which() {
     let broken = Suite::new(&Careless).run().unwrap_err();
     let promises: Vec<_> = broken.iter().map(|broken| broken.promise).collect();
-    assert_eq!(promises.len(), 2, "{broken:#?}");
+    assert!(promises.len() > 2, "{broken:#?}");
     assert!(broken[0].case.contains("stands as an argument of its own"), "{}", broken[0]);
     assert!(broken[1].case.contains("panicked"), "{}", broken[1]);
+}
+
+/// An agent that does about each option what it should, but for one thing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum But {
+    Nothing,
+    IgnoresTheSchema,
+    IgnoresDenyRules,
+    IgnoresDenyRulesOfServers,
+    IgnoresMcpServers,
+    IgnoresReadOnly,
+    IgnoresTheSchemaInSessions,
+    IgnoresReadOnlyInSessions,
+    PanicsInSessions,
+}
+
+struct Good(But);
+
+impl Good {
+    fn planned(&self, request: &RunRequest, is_session: bool) -> Plan {
+        let Self(but) = self;
+        let mut launch = Launch::new("good");
+        if *but != But::IgnoresTheSchema && !(is_session && *but == But::IgnoresTheSchemaInSessions) {
+            launch.arg(format!("--schema={:?}", request.schema));
+        }
+        for rule in &request.permissions.deny {
+            let ignored =
+                if rule.starts_with("mcp__") { But::IgnoresDenyRulesOfServers } else { But::IgnoresDenyRules };
+            if *but != ignored {
+                launch.arg(format!("--deny={rule}"));
+            }
+        }
+        if *but != But::IgnoresMcpServers {
+            launch.arg(format!("--servers={}", request.mcp_servers.len()));
+        }
+        if *but != But::IgnoresReadOnly && !(is_session && *but == But::IgnoresReadOnlyInSessions) {
+            launch.arg(format!("--mode={:?}", request.permissions.mode));
+        }
+        Plan { launch, protocol: Box::new(Talks { panics: is_session && *but == But::PanicsInSessions }) }
+    }
+}
+
+impl Agent for Good {
+    fn name(&self) -> &'static str {
+        "good"
+    }
+
+    fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        Ok(self.planned(request, false))
+    }
+
+    fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
+        Ok(Some(self.planned(request, true)))
+    }
+}
+
+/// Says nothing of what it is told.
+struct Talks {
+    panics: bool,
+}
+
+impl Protocol for Talks {
+    fn handle(&mut self, input: Input<'_>, _: &mut Vec<Action>) {
+        let is_bad = matches!(input, Input::Command(Command::SetModel(_)));
+        assert!(!(self.panics && is_bad), "it has one model");
+    }
+}
+
+fn promises(agent: &Good) -> Vec<String> {
+    let broken = Suite::new(agent).cases(64).run().err().unwrap_or_default();
+    broken.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_agent_that_ignores_nothing_passes() {
+    assert_eq!(promises(&Good(But::Nothing)), [""; 0]);
+}
+
+#[test]
+fn an_agent_that_ignores_an_option_or_panics_in_a_session_is_told_that_and_nothing_else() {
+    for (but, said) in [
+        (But::IgnoresTheSchema, "a schema is honoured or refused: a run"),
+        (But::IgnoresDenyRules, "a deny rule for one of the agent's tools is honoured or refused: a run"),
+        (But::IgnoresDenyRulesOfServers, "a deny rule for an MCP server's tool is honoured or refused: a run"),
+        (But::IgnoresMcpServers, "an MCP server is honoured or refused: a run"),
+        (But::IgnoresReadOnly, "read-only is honoured or refused: a run"),
+        (But::IgnoresTheSchemaInSessions, "a schema is honoured or refused: a session"),
+        (But::IgnoresReadOnlyInSessions, "read-only is honoured or refused: a session"),
+        (But::PanicsInSessions, "a session's protocol is total, and its streams keep the rules"),
+    ] {
+        let promises = promises(&Good(but));
+        assert!(promises.len() == 1 && promises[0].starts_with(said), "{said}: {promises:#?}");
+    }
 }

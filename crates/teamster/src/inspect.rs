@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use crate::driver::environment::without_keys;
 use crate::registry::UnknownAgent;
 use crate::runtime::Runtime;
+use crate::tokio_check;
 
 /// The slowest of the CLIs takes 8 s for its version on a cold disk.
 const VERSION_LIMIT: Duration = Duration::from_secs(30);
@@ -90,6 +91,10 @@ impl Runtime {
                 Ok((program, _)) => found.program = Some(program),
                 Err(problem) => found.problem = Some(problem),
             }
+            return Ok(found);
+        }
+        if let Err(problem) = tokio_check::check() {
+            found.problem = Some(problem.to_string());
             return Ok(found);
         }
         match self.version(name, &mut found.program).await {

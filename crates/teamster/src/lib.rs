@@ -38,6 +38,11 @@
 //! (`teamster-process`).
 
 mod adapters;
+#[cfg(feature = "tools")]
+mod callers;
+#[cfg(not(feature = "tools"))]
+#[path = "no_callers.rs"]
+mod callers;
 mod command;
 mod driver;
 mod gate;
@@ -48,6 +53,7 @@ mod run;
 mod runtime;
 mod session;
 mod stamp;
+mod tokio_check;
 #[cfg(feature = "tools")]
 pub mod tools;
 mod turns;
@@ -70,3 +76,4 @@ pub use teamster_protocol::agent::{self, Agent};
 pub use teamster_protocol::event::{self, Event, RunResult};
 pub use teamster_protocol::request::{self, RunRequest};
 pub use teamster_protocol::{json, launch, protocol, recording, text, transcript};
+pub use tokio_check::TokioError;

@@ -20,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+use crate::callers::Callers;
 use crate::driver::attempts::Again;
+use crate::driver::budget::Budget;
 use crate::driver::desk::Desk;
 use crate::driver::environment::{Environment, inherited};
 use crate::driver::pool::{Pool, Spares};
@@ -34,6 +36,7 @@ use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
 use crate::session::{ORDERS, Opening, Session, TURNS};
 use crate::stamp::RunIdentity;
+use crate::tokio_check::{self, TokioError};
 use crate::turns::Turns;
 
 /// The largest attachment: what a vendor takes in one request.
@@ -63,6 +66,9 @@ pub enum RunError {
     /// The request is wrong, or the agent cannot do what it asks for.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// The Tokio runtime of the caller cannot drive an agent.
+    #[error(transparent)]
+    Tokio(#[from] TokioError),
     /// The working directory of this process is gone.
     #[error("cannot tell the working directory of this process; name one in the request")]
     NoWorkingDirectory(#[source] std::io::Error),
@@ -231,8 +237,9 @@ impl Runtime {
     /// this call: the run's stream says so and ends like any other.
     ///
     /// # Errors
-    /// When the agent is unknown or the request is wrong.
+    /// When the agent is unknown, the request is wrong, or the Tokio runtime cannot drive an agent ([`TokioError`]).
     pub fn run(&self, agent: &str, mut request: RunRequest) -> Result<Run, RunError> {
+        tokio_check::check()?;
         let agent = self.registry.get(agent)?;
         request.validate()?;
         let (mut host, warnings) = self.host(&*agent, &mut request)?;
@@ -254,9 +261,9 @@ impl Runtime {
         let ticket = ticket.map_err(|QueueFull { limit }| RunError::QueueFull { limit })?;
         host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
-        let limits = request.limits.clone();
+        let (limits, budget) = (request.limits.clone(), Budget::of(&request));
         let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
-        let job = Job { plan, again, warnings, host, redactor, limits };
+        let job = Job { plan, again, warnings, host, redactor, limits, budget };
         Ok(Run::start(&self.drivers, identity, |outlet| driver::drive(ticket, job, outlet).instrument(span)))
     }
 
@@ -266,8 +273,10 @@ impl Runtime {
     /// it warm.
     ///
     /// # Errors
-    /// When the agent is unknown or the request is wrong; a prompt in it is, since prompts are sent turn by turn.
+    /// When the agent is unknown, the request is wrong, or the Tokio runtime cannot drive an agent ([`TokioError`]). A
+    /// prompt in the request is wrong, since prompts are sent turn by turn.
     pub fn open(&self, agent: &str, opening: impl Into<Opening>) -> Result<Session, RunError> {
+        tokio_check::check()?;
         let Opening { mut frame, handler } = opening.into();
         let agent = self.registry.get(agent)?;
         frame.validate_session()?;
@@ -280,11 +289,12 @@ impl Runtime {
         host.recording = self.recording(&*agent, &frame)?;
         self.sweep_once();
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let (begun, own) = mpsc::channel(OWN_TURNS);
+        let (begun, own_turns) = mpsc::channel(OWN_TURNS);
         let begun = (frame.background_tasks == BackgroundTasks::On).then_some(begun);
         let (told, id) = watch::channel(None);
         let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
         let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
+        let budget = Budget::of(&frame);
         let turns = Turns::default();
         let identity = RunIdentity::new(&frame.labels);
         let span = tracing::info_span!(
@@ -303,6 +313,7 @@ impl Runtime {
             host,
             gate,
             desk,
+            budget,
             spawns,
             warnings,
             told,
@@ -325,7 +336,7 @@ impl Runtime {
         self.drivers.spawn(driven.instrument(span));
         let places = Arc::new(Semaphore::new(TURNS));
         let closing = AtomicBool::new(false);
-        Ok(Session { orders, places, id, abort, ended, closing, turns, identity, own: Mutex::new(own), cwd })
+        Ok(Session { orders, places, id, abort, ended, closing, turns, identity, own: Mutex::new(own_turns), cwd })
     }
 
     /// What a run or a session of this request gets from us, and what is to be said of it. The request is made precise.
@@ -355,6 +366,7 @@ impl Runtime {
             background: request.background,
             cwd,
             recording: None,
+            callers: Callers::of(agent.name(), request),
         };
         Ok((host, warnings))
     }

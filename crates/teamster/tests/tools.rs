@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use teamster::RunRequest;
-use teamster::tools::{JsonSchema, Reply, ServeError, ServedTools, Tool, ToolServer, schemars};
+use teamster::tools::{CallContext, JsonSchema, Reply, ServeError, ServedTools, Tool, ToolServer, schemars};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -204,9 +204,160 @@ async fn json_and_images_are_replies_too() {
         Ok::<_, String>(Reply::from(json!({"width": 2})).and(Reply::image("image/png", b"\x89PNG")))
     });
     let (result, _) = called(tool, "show", json!({})).await;
-    assert_eq!(result["structuredContent"], json!({"width": 2}));
-    assert_eq!(result["content"][0]["text"], r#"{"width":2}"#);
+    assert_eq!(result["structuredContent"], Value::Null, "agents would give the model that alone");
+    assert_eq!(result["content"][0]["text"], "```json\n{\"width\":2}\n```");
     assert_eq!(result["content"][1], json!({"type": "image", "data": "iVBORw==", "mimeType": "image/png"}));
+}
+
+#[tokio::test]
+async fn json_alone_is_a_document_and_json_beside_something_else_is_a_block() {
+    let reply =
+        |reply: fn() -> Reply| Tool::new("show", "Shows", move |Nothing {}| async move { Ok::<_, String>(reply()) });
+    for (made, texts, document) in [
+        ((|| json!({"a": 1}).into()) as fn() -> Reply, json!([r#"{"a":1}"#]), json!({"a": 1})),
+        (|| json!(42).into(), json!(["42"]), json!({"result": 42})),
+        (|| "42".into(), json!(["42"]), json!({"result": 42})),
+        (|| "no JSON".into(), json!(["no JSON"]), Value::Null),
+        (|| Reply::from("Here:").and(json!(42)), json!(["Here:", "42"]), Value::Null),
+        (|| Reply::from(json!([1])).and("is it"), json!(["```json\n[1]\n```", "is it"]), Value::Null),
+        (|| Reply::from("42").and("is it"), json!(["```json\n42\n```", "is it"]), Value::Null),
+        (Reply::default, json!([]), Value::Null),
+    ] {
+        let (result, _) = called(reply(made), "show", json!({})).await;
+        let told: Vec<_> = result["content"].as_array().unwrap().iter().map(|block| &block["text"]).collect();
+        assert_eq!((json!(told), &result["structuredContent"]), (texts, &document));
+    }
+}
+
+fn with_progress(arguments: &Value) -> Value {
+    let params = json!({
+        "name": "work", "arguments": arguments,
+        "_meta": {"progressToken": "p1", "claudecode/toolUseId": "toolu_1", "other": true},
+    });
+    request("tools/call", &params)
+}
+
+#[tokio::test]
+async fn a_tool_reports_its_progress_to_an_agent_that_asks_for_it_and_to_no_other() {
+    let work = || {
+        Tool::with_context("work", "Works", |Nothing {}, call: CallContext| async move {
+            call.progress(1.0, Some(2.0), Some("half")).await;
+            call.progress(2.0, None, None).await;
+            Ok::<_, String>("done")
+        })
+    };
+    let tools = served(work()).await;
+    let text = rest(ask(&tools, &authorized(&tools), &with_progress(&json!({}))).await).await;
+    let reports: Vec<Value> =
+        text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data:")?).ok()).collect();
+    let reports: Vec<_> = reports.iter().filter(|message| message["method"] == "notifications/progress").collect();
+    let expected = json!({"progressToken": "p1", "progress": 1.0, "total": 2.0, "message": "half"});
+    assert_eq!(reports[0]["params"], expected, "{text}");
+    assert_eq!((reports.len(), &reports[1]["params"]["progress"]), (2, &json!(2.0)), "{text}");
+    let text = rest(ask(&tools, &authorized(&tools), &call("work", &json!({}))).await).await;
+    assert!(text.contains("\"done\"") && !text.contains("progress"), "{text}");
+}
+
+#[tokio::test]
+async fn a_tool_knows_the_call_and_the_label_of_its_caller() {
+    let work = Tool::with_context("work", "Works", |Nothing {}, call: CallContext| async move {
+        let told = json!({
+            "tool": call.tool(), "call": call.call_id(), "label": call.label(), "other": call.meta().get("other"),
+            "agent": call.agent(), "cancelled": call.is_cancelled(),
+        });
+        Ok::<_, String>(told)
+    });
+    let tools = served(work).await;
+    let mut offered = RunRequest::new("Work.");
+    tools.offer_labeled("ada", &mut offered);
+    let mine = offered.mcp_servers["calc"].endpoint().unwrap().all_headers()["Authorization"].clone();
+    assert_ne!(mine, address(&tools).1, "each offer has its own token");
+    for (header, label) in [(format!("Authorization: {mine}\r\n"), json!("ada")), (authorized(&tools), Value::Null)] {
+        let text = rest(ask(&tools, &header, &with_progress(&json!({}))).await).await;
+        let expected = json!({
+            "tool": "work", "call": "toolu_1", "label": label, "other": true, "agent": null, "cancelled": false,
+        });
+        assert!(text.contains(&expected.to_string().replace('"', "\\\"")), "{text}");
+    }
+    drop(tools);
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_by_a_message_is_dropped_and_no_other_callers() {
+    let (tool, called, dropped) = hanging();
+    let tools = served(tool).await;
+    let stream = ask(&tools, &authorized(&tools), &call("hang", &json!({}))).await;
+    until(&called).await;
+    let cancel = |id: u64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    let mut offered = RunRequest::new("Work.");
+    tools.offer(&mut offered);
+    let other = offered.mcp_servers["calc"].endpoint().unwrap().all_headers()["Authorization"].clone();
+    let others = format!("Authorization: {other}\r\n");
+    for (header, id) in [(others, 1), (authorized(&tools), 2)] {
+        let text = rest(ask(&tools, &header, &cancel(id)).await).await;
+        assert!(text.starts_with("HTTP/1.1 202"), "{text}");
+        assert!(!dropped.load(Ordering::SeqCst));
+    }
+    rest(ask(&tools, &authorized(&tools), &cancel(1)).await).await;
+    until(&dropped).await;
+    assert!(rest(stream).await.contains("the call was given up"));
+}
+
+#[tokio::test]
+async fn work_that_a_tool_has_started_elsewhere_learns_that_the_call_is_over() {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let tell = std::sync::Mutex::new(Some(tell));
+    let called = Arc::<AtomicBool>::default();
+    let begins = Arc::clone(&called);
+    let tool = Tool::with_context("hang", "Never answers", move |Nothing {}, call: CallContext| {
+        let (tell, begins) = (tell.lock().unwrap().take(), Arc::clone(&begins));
+        async move {
+            tokio::spawn(async move {
+                begins.store(true, Ordering::SeqCst);
+                call.cancelled().await;
+                tell.map(|tell| tell.send(call.is_cancelled()))
+            });
+            pending::<Result<Reply, String>>().await
+        }
+    });
+    let tools = served(tool).await;
+    let stream = ask(&tools, &authorized(&tools), &call("hang", &json!({}))).await;
+    until(&called).await;
+    drop(stream);
+    assert!(timeout(BOUND, told).await.unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn a_schema_that_is_known_at_run_time_is_told_and_what_it_requires_is_checked() {
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let tool = || {
+        Tool::with_schema("weather", "Tells the weather", schema.clone(), |input, _call| async move {
+            Ok::<_, String>(format!("rain in {}", input["city"].as_str().unwrap_or("?")))
+        })
+    };
+    let tools = served(tool()).await;
+    let listed = answer(&tools, &request("tools/list", &json!({}))).await;
+    assert_eq!(listed["result"]["tools"][0]["inputSchema"], schema);
+    let (result, failed) = called(tool(), "weather", json!({"city": "Oslo"})).await;
+    assert_eq!((&result["content"][0]["text"], failed), (&json!("rain in Oslo"), false));
+    let (result, failed) = called(tool(), "weather", json!({"town": "Oslo"})).await;
+    assert!(failed && result["content"][0]["text"].as_str().unwrap().contains("`city`"), "{result}");
+}
+
+#[tokio::test]
+async fn a_schema_that_is_not_one_of_an_object_is_refused() {
+    for (schema, said) in [
+        (json!("object"), "no JSON object"),
+        (json!({}), "no `type`"),
+        (json!({"type": "string"}), "not \"object\""),
+        (json!({"type": "object", "properties": []}), "`properties`"),
+        (json!({"type": "object", "properties": {"a": "string"}}), "\"a\" has no schema"),
+        (json!({"type": "object", "required": "a"}), "`required`"),
+    ] {
+        let tool = Tool::with_schema("t", "", schema, |_, _| async { Ok::<_, String>(()) });
+        let error = ToolServer::new("s").with(tool).serve().await.unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -309,8 +460,10 @@ async fn a_run_to_which_the_tools_are_offered_may_call_them_and_shows_no_token()
     tools.offer(&mut request);
     request.validate().unwrap();
     assert_eq!(request.permissions.allow, ["mcp__calc"]);
-    let (_, token) = address(&tools);
-    let token = token.strip_prefix("Bearer ").unwrap();
-    assert!(token.len() >= 43, "256 bits");
-    assert!(!format!("{request:?}{tools:?}").contains(token));
+    let offered = request.mcp_servers["calc"].endpoint().unwrap().all_headers()["Authorization"].clone();
+    for token in [address(&tools).1, offered] {
+        let token = token.strip_prefix("Bearer ").unwrap();
+        assert!(token.len() >= 43, "256 bits");
+        assert!(!format!("{request:?}{tools:?}").contains(token));
+    }
 }

@@ -1,6 +1,6 @@
 //! The options that a run and a session share: in what frame the agent works, as typed.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -141,7 +141,28 @@ pub(crate) struct FrameArgs {
     #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::turns, allow_negative_numbers = true)]
     pub(crate) max_turns: Option<NonZeroU32>,
 
-    /// How much the run may cost, in US dollars
+    /// How many tokens the run may use (each turn of a session)
+    ///
+    /// Counts all kinds: read, cached and generated tokens. The agent is stopped after the call of the model that passes the limit.
+    #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::tokens, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
+    pub(crate) max_tokens: Option<NonZeroU64>,
+
+    /// How many tokens all turns of a session may use
+    ///
+    /// When they are used up, further turns are refused and nothing is sent.
+    #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::tokens, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
+    pub(crate) max_session_tokens: Option<NonZeroU64>,
+
+    /// How much all turns of a session may cost, in US dollars
+    ///
+    /// When it is spent, further turns are refused and nothing is sent.
+    #[arg(long, value_name = "USD", help_heading = LIMITS, value_parser = values::dollars, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true)]
+    pub(crate) max_session_budget: Option<f64>,
+
+    /// How much the run may cost, in US dollars (each turn of a session)
     #[arg(long, value_name = "USD", help_heading = LIMITS, value_parser = values::dollars, allow_negative_numbers = true)]
     pub(crate) max_budget: Option<f64>,
 

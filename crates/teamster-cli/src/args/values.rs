@@ -1,7 +1,7 @@
 //! Values of options: what each accepts, and what it says otherwise.
 
 use std::ffi::OsStr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
@@ -35,6 +35,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn turns(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "a whole number from 1 is needed".to_owned())
+}
+
+pub(super) fn tokens(text: &str) -> Result<NonZeroU64, String> {
     text.parse().map_err(|_| "a whole number from 1 is needed".to_owned())
 }
 

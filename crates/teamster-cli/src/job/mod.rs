@@ -136,6 +136,9 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;
     request.max_budget_usd = args.max_budget;
+    request.max_session_budget_usd = args.max_session_budget;
+    request.max_tokens = args.max_tokens;
+    request.max_session_tokens = args.max_session_tokens;
     request.cwd = args.cwd.map(|path| absolute(&here, path));
     request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&here, path)).collect();
     request.record = args.record.map(|path| absolute(&here, path));

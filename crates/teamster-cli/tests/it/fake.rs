@@ -55,8 +55,7 @@ fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
 /// Each agent, and how it is asked for each of its forms.
 fn forms() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     let live = AGENTS.map(|agent| (agent, &[][..]));
-    let once = AGENTS[1..].iter().map(|agent| (*agent, &["--mode", "exec"][..]));
-    live.into_iter().chain(once)
+    live.into_iter().chain(AGENTS.map(|agent| (agent, &["--mode", "exec"][..])))
 }
 
 const LOOK: &str = r#"
@@ -179,6 +178,231 @@ async fn what_is_said_within_a_turn_is_heard_in_it() {
         };
         tokio::time::timeout(BOUND, talk).await.unwrap_or_else(|_| panic!("{agent}: nothing comes"));
         session.close().await;
+    }
+}
+
+/// What the fake CLI writes and how it exits, when it is started with these arguments and this input.
+fn played(stage: &Stage, agent: &str, args: &[&str], input: &str) -> Ended {
+    let mut fake = Command::new(env!("CARGO_BIN_EXE_teamster"));
+    fake.env_clear().args(["fake", "--agent", agent, "--script", stage.file("story").to_str().unwrap(), "--"]);
+    let prompt = stage.file("prompt");
+    std::fs::write(&prompt, input).unwrap();
+    ended_with_stdin(fake.args(args), std::fs::File::open(prompt).unwrap())
+}
+
+fn ended_with_stdin(command: &mut Command, stdin: std::fs::File) -> Ended {
+    let output = command.stdin(stdin).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ended { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[test]
+fn each_cli_says_its_version_as_the_real_one_does_and_the_doctor_reads_it() {
+    let stage = Stage::with(LOOK);
+    let recording = stage.file("recording");
+    assert_eq!(stage.run("claude", &["--record", recording.to_str().unwrap()]).code, Some(0));
+    let packages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/package.json");
+    let packages: Value = serde_json::from_str(&std::fs::read_to_string(packages).unwrap()).unwrap();
+    let pinned = |package: &str| packages["dependencies"][package].as_str().unwrap().to_owned();
+    for (agent, package, before, after) in [
+        ("claude", "@anthropic-ai/claude-code", "", " (Claude Code)"),
+        ("codex", "@openai/codex", "codex-cli ", ""),
+        ("gemini", "@google/gemini-cli", "", ""),
+        ("opencode", "opencode-ai", "", ""),
+    ] {
+        let version = pinned(package);
+        let end = played(&stage, agent, &["--version"], "");
+        assert_eq!((end.code, end.out), (Some(0), format!("{before}{version}{after}\n")), "{agent}");
+        let script = if agent == "claude" { recording.clone() } else { stage.file("story") };
+        let end = ended(stage.command("doctor", agent, &script, &["--json"]));
+        assert_eq!(end.code, Some(0), "{agent}: {} {}", end.out, end.err);
+        let report: Value = serde_json::from_str(&end.out).unwrap();
+        let found = report["agents"].as_array().unwrap().iter().find(|found| found["agent"] == agent).unwrap();
+        assert_eq!((&found["version"], &found["versionStatus"]), (&version.into(), &"tested".into()), "{found}");
+    }
+}
+
+#[test]
+fn each_session_has_an_id_of_its_own_and_one_that_is_resumed_keeps_its_id() {
+    let stage = Stage::with(LOOK);
+    let id = |end: &Ended| events(end).last().unwrap()["result"]["sessionId"].as_str().unwrap().to_owned();
+    for (agent, args) in forms() {
+        let first = id(&stage.run(agent, args));
+        assert_ne!(first, id(&stage.run(agent, args)), "{agent} {args:?}");
+        let resumed = stage.run(agent, &[args, &["--resume", &first]].concat());
+        assert_eq!(id(&resumed), first, "{agent} {args:?}: {}", resumed.out);
+        let is_uuid = first.len() == 36 && first.bytes().filter(|byte| *byte == b'-').count() == 4;
+        assert!(is_uuid || agent == "opencode" && first.starts_with("ses_") && first.len() == 30, "{agent}: {first}");
+    }
+}
+
+#[test]
+fn what_a_run_used_is_the_sum_of_its_calls_of_the_model() {
+    let stage = Stage::with(LOOK);
+    for (agent, args) in forms() {
+        let end = stage.run(agent, args);
+        let result = events(&end).last().unwrap()["result"].clone();
+        // OpenCode's model says something and calls a tool in one message.
+        let calls = if agent == "opencode" { 3 } else { 5 };
+        let usage = &result["usage"];
+        assert_eq!(
+            (&usage["inputTokens"], &usage["outputTokens"]),
+            (&(25 * calls).into(), &(40 * calls).into()),
+            "{agent} {args:?}"
+        );
+        let cost = result["totalCostUsd"].as_f64();
+        let expected = match agent {
+            "claude" => Some(0.01775),
+            "opencode" => Some(0.003),
+            _ => None,
+        };
+        assert_eq!(
+            cost.map(|cost| (cost * 1e6).round()),
+            expected.map(|cost: f64| (cost * 1e6).round()),
+            "{agent} {args:?}"
+        );
+    }
+}
+
+#[test]
+fn the_figures_of_a_process_add_up_over_its_turns() {
+    let stage =
+        Stage::with("[[turns]]\nsteps = [{ say = \"One\" }]\n[[turns]]\nsteps = [{ say = \"A\" }, { say = \"B\" }]\n");
+    let mut fake = Command::new(env!("CARGO_BIN_EXE_teamster"));
+    fake.env_clear().args(["fake", "--agent", "claude", "--script", stage.file("story").to_str().unwrap(), "--", "-p"]);
+    fake.args(["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
+    let mut fake = Running::start(fake.stdin(Stdio::piped()));
+    let results = [1, 2].map(|_| {
+        fake.say(r#"{"type":"user","message":{"role":"user","content":"hi"}}"#);
+        fake.next_event("result")
+    });
+    fake.type_in(b"");
+    let end = fake.end();
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    assert!(!end.out.contains("stream_event"), "they were not asked for: {}", end.out);
+    let tokens = |at: usize| {
+        (&results[at]["usage"]["output_tokens"], &results[at]["modelUsage"]["claude-opus-4-8"]["outputTokens"])
+    };
+    assert_eq!(tokens(0), (&40.into(), &40.into()));
+    assert_eq!(tokens(1), (&80.into(), &120.into()));
+    assert_eq!((&results[0]["total_cost_usd"], &results[1]["total_cost_usd"]), (&0.00355.into(), &0.01065.into()));
+}
+
+#[test]
+fn claudes_one_shot_forms_answer_as_text_as_one_document_and_line_by_line() {
+    let stage = Stage::with(
+        "[[turns]]\nsteps = [{ run = { command = \"ls\", ask = true } }, { say = \"You said: {prompt}\" }]\n",
+    );
+    for args in [&["-p"][..], &["--print", "--output-format", "text"], &["-p", "--output-format=text"]] {
+        let end = played(&stage, "claude", args, "hi");
+        assert_eq!((end.code, end.out.as_str()), (Some(0), "You said: hi\n"), "{args:?} {}", end.err);
+    }
+    assert_eq!(played(&stage, "claude", &["-p", "--model", "opus", "by argument"], "").out, "You said: by argument\n");
+    let end = played(&stage, "claude", &["-p", "--output-format", "json"], "hi");
+    let document: Value = serde_json::from_str(&end.out).unwrap();
+    assert_eq!((&document["type"], &document["result"]), (&"result".into(), &"You said: hi".into()));
+    // Nobody can be asked.
+    assert_eq!(document["permission_denials"][0]["tool_name"], "Bash");
+    let end = played(&stage, "claude", &["-p", "--output-format", "json", "--verbose"], "hi");
+    let document: Vec<Value> = serde_json::from_str(&end.out).unwrap();
+    assert_eq!((&document[0]["type"], &document.last().unwrap()["type"]), (&"system".into(), &"result".into()));
+    let end = played(&stage, "claude", &["-p", "--output-format", "stream-json", "--verbose"], "hi");
+    assert_eq!(events(&end).last().unwrap()["result"], "You said: hi");
+    assert!(!end.out.contains("stream_event") && !end.out.contains("control_request"), "{}", end.out);
+    for (args, input, said) in [
+        (&["-p", "--output-format", "stream-json"][..], "hi", "requires --verbose"),
+        (&["-p"], "", "Input must be provided"),
+    ] {
+        let end = played(&stage, "claude", args, input);
+        assert_eq!((end.code, end.out.as_str()), (Some(1), ""), "{args:?}");
+        assert!(end.err.contains(said), "{}", end.err);
+    }
+}
+
+#[test]
+fn geminis_one_shot_forms_answer_as_text_and_as_one_document() {
+    let stage = Stage::with("[[turns]]\nsteps = [{ think = \"Hm.\" }, { say = \"You said: {prompt}\" }]\n");
+    assert_eq!(played(&stage, "gemini", &["--prompt", "hi"], "").out, "You said: hi\n");
+    let end = played(&stage, "gemini", &["-o", "json"], "hi");
+    let document: Value = serde_json::from_str(&end.out).unwrap();
+    assert_eq!(document["response"], "You said: hi");
+    assert_eq!(document["stats"]["models"]["gemini-2.5-flash"]["tokens"]["candidates"], 80);
+}
+
+#[test]
+fn a_story_is_one_document_where_a_run_asks_for_that() {
+    let stage = Stage::with(LOOK);
+    for agent in ["claude", "gemini"] {
+        let end = stage.run(agent, &["--batch"]);
+        assert_eq!(end.code, Some(0), "{agent}: {} {}", end.err, end.out);
+        let events = events(&end);
+        let result = &events.last().unwrap()["result"];
+        assert!(result["finalText"].as_str().unwrap().ends_with("You said: hi"), "{agent}: {result}");
+        assert_eq!(result["usage"]["outputTokens"], 200, "{agent}: {result}");
+        assert!(of(&events, "warning").is_empty(), "{agent}: {}", end.out);
+    }
+    let stage = Stage::with("[[turns]]\nsteps = [{ fail = { status = 401, message = \"It is so.\" } }]\n");
+    for agent in ["claude", "gemini"] {
+        let end = stage.run(agent, &["--batch"]);
+        assert_eq!(of(&events(&end), "error")[0]["code"], "AUTH", "{agent}: {}", end.out);
+    }
+}
+
+#[test]
+fn a_session_that_has_used_up_its_budget_takes_no_further_turn() {
+    let stage = Stage::with("[[turns]]\nsteps = [{ say = \"Hi\" }]\n");
+    let tokens = ["claude", "codex", "opencode"].map(|agent| (agent, ["--max-session-tokens", "100"]));
+    let cost = ["claude", "opencode"].map(|agent| (agent, ["--max-session-budget", "0.0005"]));
+    for (agent, limit) in tokens.into_iter().chain(cost) {
+        let mut session = stage.command("session", agent, &stage.file("story"), &limit);
+        let mut session = Running::start(session.stdin(Stdio::piped()));
+        session.say(r#"{"type":"send","text":"one"}"#);
+        session.next_event("done");
+        session.say(r#"{"type":"send","text":"two"}"#);
+        let refused = session.next_event("error");
+        assert_eq!(refused["code"], "BUDGET", "{agent} {limit:?}: {refused}");
+        assert!(refused["message"].as_str().unwrap().contains("nothing was sent"), "{agent} {limit:?}: {refused}");
+        session.say(r#"{"type":"close"}"#);
+        session.end();
+    }
+}
+
+#[test]
+fn a_turn_of_a_session_that_uses_up_its_tokens_is_stopped_and_the_next_one_is_not() {
+    let stage = Stage::with("[[turns]]\nsteps = [{ say = \"Hi\" }, { waitMs = 600000 }]\n[[turns]]\nsteps = []\n");
+    for agent in ["claude", "codex"] {
+        let limit = ["--max-tokens", "100"];
+        let mut session = stage.command("session", agent, &stage.file("story"), &limit);
+        let mut session = Running::start(session.stdin(Stdio::piped()));
+        session.say(r#"{"type":"send","text":"one"}"#);
+        let done = session.next_event("done");
+        assert_eq!(
+            (&done["result"]["errorCode"], &done["result"]["aborted"]),
+            (&"BUDGET".into(), &false.into()),
+            "{agent}"
+        );
+        session.say(r#"{"type":"send","text":"two"}"#);
+        assert_ne!(session.next_event("done")["result"]["errorCode"], "BUDGET", "{agent}");
+        session.say(r#"{"type":"close"}"#);
+        session.end();
+    }
+}
+
+#[test]
+fn a_budget_of_what_an_agent_does_not_tell_is_refused_before_anything_is_sent() {
+    let stage = Stage::with(LOOK);
+    for (agent, args) in [
+        ("codex", &["--max-budget", "1"][..]),
+        ("codex", &["--max-session-budget", "1"]),
+        ("codex", &["--max-tokens", "100", "--mode", "exec"]),
+        ("gemini", &["--max-budget", "1"]),
+        ("gemini", &["--max-tokens", "100"]),
+        ("gemini", &["--max-session-tokens", "100"]),
+        ("claude", &["--max-tokens", "100", "--batch"]),
+    ] {
+        let end = stage.run(agent, args);
+        assert_eq!((end.code, end.out.as_str()), (Some(2), ""), "{agent} {args:?}: {}", end.err);
+        assert!(end.err.contains(args[0]), "{agent} {args:?}: {}", end.err);
     }
 }
 

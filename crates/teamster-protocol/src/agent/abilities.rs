@@ -46,8 +46,14 @@ pub enum Feature {
     DenyTools,
     /// A limit of turns.
     MaxTurns,
-    /// A limit of cost.
+    /// A limit of cost, of a run or a session's turn.
     MaxBudget,
+    /// A limit of cost of a whole session.
+    MaxSessionBudget,
+    /// A limit of tokens, of a run or a session's turn.
+    MaxTokens,
+    /// A limit of tokens of a whole session.
+    MaxSessionTokens,
     /// More directories.
     AddDirs,
     /// MCP servers of the run.
@@ -98,6 +104,9 @@ impl Feature {
         Self::DenyTools,
         Self::MaxTurns,
         Self::MaxBudget,
+        Self::MaxSessionBudget,
+        Self::MaxTokens,
+        Self::MaxSessionTokens,
         Self::AddDirs,
         Self::McpServers,
         Self::McpSse,
@@ -134,6 +143,9 @@ impl Feature {
             Self::DenyTools => "--deny-tool",
             Self::MaxTurns => "--max-turns",
             Self::MaxBudget => "--max-budget",
+            Self::MaxSessionBudget => "--max-session-budget",
+            Self::MaxTokens => "--max-tokens",
+            Self::MaxSessionTokens => "--max-session-tokens",
             Self::AddDirs => "--add-dir",
             Self::McpServers => "--mcp-config",
             Self::McpSse => "--mcp-config: type sse",
@@ -173,6 +185,9 @@ impl Feature {
             Self::DenyTools => !request.permissions.deny.is_empty(),
             Self::MaxTurns => request.max_turns.is_some(),
             Self::MaxBudget => request.max_budget_usd.is_some(),
+            Self::MaxSessionBudget => request.max_session_budget_usd.is_some(),
+            Self::MaxTokens => request.max_tokens.is_some(),
+            Self::MaxSessionTokens => request.max_session_tokens.is_some(),
             Self::AddDirs => !request.add_dirs.is_empty(),
             Self::McpServers => !request.mcp_servers.is_empty(),
             Self::McpSse => servers().any(|server| matches!(server.transport, McpTransport::Sse(_))),

@@ -11,7 +11,7 @@ mod session;
 mod validate;
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -72,9 +72,18 @@ pub struct RunRequest {
     /// How many turns (calls of the model) the agent may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<NonZeroU32>,
-    /// How many US dollars the run may cost.
+    /// How many US dollars the run may cost; in a session, each turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_budget_usd: Option<f64>,
+    /// How many US dollars all turns of the session may cost together. A run is a session of one turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_session_budget_usd: Option<f64>,
+    /// How many tokens the run may use; in a session, each turn. All kinds are counted: read, cached and generated ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<NonZeroU64>,
+    /// How many tokens all turns of the session may use together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_session_tokens: Option<NonZeroU64>,
     /// Directories beside the working directory that the agent may use.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub add_dirs: Vec<PathBuf>,

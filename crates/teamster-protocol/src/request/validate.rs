@@ -83,8 +83,8 @@ pub enum RequestError {
     #[error("the schema must be a JSON object")]
     Schema,
     /// A budget that is no amount.
-    #[error("max_budget_usd must be a positive amount")]
-    Budget,
+    #[error("{0} must be a positive amount")]
+    Budget(&'static str),
     /// A limit that would let nothing through.
     #[error("{field} must not be zero: {why}")]
     Zero {
@@ -141,8 +141,12 @@ impl RunRequest {
         if self.schema.as_ref().is_some_and(|schema| !schema.is_object()) {
             return Err(RequestError::Schema);
         }
-        if self.max_budget_usd.is_some_and(|budget| !(budget.is_finite() && budget > 0.0)) {
-            return Err(RequestError::Budget);
+        let budgets =
+            [("max_budget_usd", self.max_budget_usd), ("max_session_budget_usd", self.max_session_budget_usd)];
+        for (name, budget) in budgets {
+            if budget.is_some_and(|budget| !(budget.is_finite() && budget > 0.0)) {
+                return Err(RequestError::Budget(name));
+            }
         }
         if self.output == OutputMode::Batch && !self.attachments.is_empty() {
             return Err(RequestError::Contradiction {

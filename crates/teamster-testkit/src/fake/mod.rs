@@ -54,7 +54,7 @@ pub use claude::CLAUDE_SESSION;
 pub use play::play;
 pub use recorded::{NoSuchProcess, Pace, play_recording};
 pub use script::{Child, Home, Script, Signal, Step};
-pub use story::{Play, Story, StoryError};
+pub use story::{Play, Story, StoryError, answer_version};
 
 /// The environment variable with the script.
 pub const SCRIPT_ENV: &str = "TEAMSTER_FAKE_SCRIPT";

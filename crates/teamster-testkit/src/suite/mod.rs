@@ -12,9 +12,15 @@
 //!   stands in an argument at all.
 //! - **The protocol is total.** Any lines in any order, cut and damaged, with an interrupt and the exit anywhere: no panic.
 //! - **The stream keeps its rules**, whatever the lines were: [`check`](crate::check) finds nothing.
+//! - **A session's protocol is total too**, where the agent has one: any orders of the caller's between any lines.
+//! - **No option is ignored**: a schema, deny rules, MCP servers and `read-only` change how the CLI is started or what it is
+//!   told, or are refused.
 //!
 //! Cases are made by proptest, and the smallest one that fails is told.
 
+mod live;
+mod options;
+mod peer;
 mod requests;
 mod steps;
 
@@ -46,13 +52,16 @@ pub struct Suite<'a> {
     agent: &'a dyn Agent,
     request: RunRequest,
     lines: Vec<Vec<u8>>,
+    greetings: Vec<Vec<u8>>,
+    without_tools: bool,
     cases: u32,
 }
 
 impl<'a> Suite<'a> {
     /// A suite over this agent.
     pub fn new(agent: &'a dyn Agent) -> Self {
-        Self { agent, request: requests::placed(RunRequest::new("Say hello")), lines: Vec::new(), cases: 256 }
+        let request = requests::placed(RunRequest::new("Say hello"));
+        Self { agent, request, lines: Vec::new(), greetings: Vec::new(), without_tools: false, cases: 256 }
     }
 
     /// The request under which lines are read, where a plain one will not do.
@@ -67,6 +76,21 @@ impl<'a> Suite<'a> {
         self
     }
 
+    /// Adds a line that the CLI writes at its start, before it is told anything, where the protocol waits for one.
+    ///
+    /// The suite looks whether an option makes a difference to what the CLI is told. Requests by JSON-RPC are answered with the
+    /// fields that known protocols need; a protocol that waits for something else has to be helped with this.
+    pub fn greeting(mut self, line: impl AsRef<[u8]>) -> Self {
+        self.greetings.push(line.as_ref().to_vec());
+        self
+    }
+
+    /// The agent has no tools, and cannot change anything: `read-only` holds by itself.
+    pub fn without_tools(mut self) -> Self {
+        self.without_tools = true;
+        self
+    }
+
     /// How many cases each promise is held against; 256 unless told.
     pub fn cases(mut self, cases: u32) -> Self {
         self.cases = cases;
@@ -78,7 +102,8 @@ impl<'a> Suite<'a> {
     /// # Errors
     /// Every promise that does not hold.
     pub fn run(&self) -> Result<(), Vec<Broken>> {
-        let broken: Vec<_> = [self.arguments(), self.streams()].into_iter().flatten().collect();
+        let played = [self.arguments(), self.streams(), self.sessions()];
+        let broken: Vec<_> = played.into_iter().flatten().chain(self.options()).collect();
         if broken.is_empty() { Ok(()) } else { Err(broken) }
     }
 

@@ -84,9 +84,12 @@ impl Case {
     }
 }
 
+/// Where the agent works.
+pub(super) const CWD: &str = "/home/dev/project";
+
 /// As a runtime gives it to an agent: it says where the agent works.
 pub(super) fn placed(mut request: RunRequest) -> RunRequest {
-    request.cwd = Some("/home/dev/project".into());
+    request.cwd = Some(CWD.into());
     request
 }
 

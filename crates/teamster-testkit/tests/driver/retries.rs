@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
+use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use teamster::event::{ErrorCode, Event, MessageId, WarningCode};
-use teamster::request::{Conversation, EvenAfter, Mode, Retries};
+use teamster::request::{Background, Conversation, EvenAfter, Mode, Retries};
 use teamster::{Run, RunRequest, Runtime};
-use teamster_testkit::fake::Script;
+use teamster_testkit::fake::{Child, Script};
 
 use crate::lab::{
     BOUND, LONG, Lab, SHORT, Told, agent, block_until, bounded, counted, good_end, is_alive, is_tool_use, read_until,
@@ -79,6 +80,28 @@ async fn a_run_that_fails_in_passing_is_started_again_until_it_goes_well() {
     assert!(!told.events.iter().any(|event| matches!(event, Event::Error(_))));
     assert_eq!(starts(&lab), 3);
     lab.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_process_that_a_retried_attempt_leaves_is_named_in_the_result() {
+    let lab = Lab::new();
+    let daemon = |name| {
+        let script = Script::new().write_pid(&lab.pid_file(), name).ready().hang();
+        Child::new(script).session().without_stdout()
+    };
+    let failed = agent(&lab).spawn(daemon("first")).then(overload());
+    let well = agent(&lab).spawn(daemon("second")).then(good_end("Hello"));
+    let mut request = request(&lab, 1, [failed, well]);
+    request.background = Background::Keep;
+    let told = lab.finish(request).await;
+    told.is_good("Hello");
+    let daemons = [lab.pid("first").await, lab.pid("second").await];
+    let left: Vec<_> = told.result().left_processes.iter().map(|left| left.pid).collect();
+    let alive = daemons.map(is_alive);
+    for pid in daemons {
+        assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
+    }
+    assert_eq!((left.as_slice(), alive), (&daemons[..], [true; 2]));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use backon::ExponentialBackoff;
 use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::{ErrorCode, Failure};
+use teamster_protocol::event::{ErrorCode, Failure, LeftProcess};
 use teamster_protocol::launch::Launch;
 use teamster_protocol::request::{Limits, RunRequest};
 use teamster_protocol::transcript::Cause;
@@ -38,11 +38,13 @@ struct Attempts<'a> {
     deadline: Option<Instant>,
     delays: ExponentialBackoff,
     begun: u32,
+    /// Processes that attempts before the last one left.
+    left: Vec<LeftProcess>,
 }
 
 /// Goes through the attempts of a run, and tells how the last one ended.
 pub(super) async fn run(
-    mut launch: Launch,
+    launch: Launch,
     again: Option<Again>,
     ticket: &mut Ticket,
     host: Host,
@@ -58,27 +60,44 @@ pub(super) async fn run(
         deadline: story.started.checked_add(limits.deadline).filter(|_| !limits.deadline.is_zero()),
         delays: retry::delays(&again.request.retries),
         begun: 0,
+        left: Vec::new(),
     };
-    loop {
-        let ended = attempts.one(launch, host.clone(), story, outlet).await;
-        let Some(failure) = story.failure(&ended).filter(|_| !outlet.is_ended()) else { return ended };
-        let Some(delay) = attempts.delay(&failure, story) else { return ended };
-        story.begin_again();
-        story.say(retry::retrying(&failure, attempts.begun, again.request.retries.max, delay).into());
-        if waiting(attempts.wait(delay, ticket), story, outlet).await.is_none() {
-            return Ended::by(Cause::Aborted);
-        }
-        match plan(again) {
-            Ok(plan) => {
-                launch = plan.launch;
-                story.listen_to(plan.protocol);
-            }
-            Err(failure) => return Ended::by(Cause::Failed(failure)),
-        }
-    }
+    let mut ended = Box::pin(attempts.all(launch, ticket, host, story, outlet)).await;
+    attempts.left.retain(|process| !ended.left.contains(process));
+    ended.left.splice(..0, attempts.left);
+    ended
 }
 
 impl Attempts<'_> {
+    /// Makes attempts until one of them is the last, and returns how that one ended.
+    async fn all(
+        &mut self,
+        mut launch: Launch,
+        ticket: &mut Ticket,
+        host: Host,
+        story: &mut Story,
+        outlet: &Outlet,
+    ) -> Ended {
+        loop {
+            let mut ended = self.one(launch, host.clone(), story, outlet).await;
+            let Some(failure) = story.failure(&ended).filter(|_| !outlet.is_ended()) else { return ended };
+            let Some(delay) = self.delay(&failure, story) else { return ended };
+            self.left.append(&mut ended.left);
+            story.begin_again();
+            story.say(retry::retrying(&failure, self.begun, self.again.request.retries.max, delay).into());
+            if waiting(self.wait(delay, ticket), story, outlet).await.is_none() {
+                return Ended::by(Cause::Aborted);
+            }
+            match plan(self.again) {
+                Ok(plan) => {
+                    launch = plan.launch;
+                    story.listen_to(plan.protocol);
+                }
+                Err(failure) => return Ended::by(Cause::Failed(failure)),
+            }
+        }
+    }
+
     /// One more attempt, as long as there is time.
     async fn one(&mut self, launch: Launch, host: Host, story: &mut Story, outlet: &Outlet) -> Ended {
         let mut limits = self.limits.clone();

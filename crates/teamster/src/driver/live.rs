@@ -256,6 +256,9 @@ impl Reins<'_> {
                     _ => self.watchdog.alive(Instant::now()),
                 }
                 self.story.say(event);
+                if let Some(failure) = self.story.over_budget.take() {
+                    self.ask_to_stop(Cause::Failed(failure));
+                }
             }
             Action::Alive => self.watchdog.alive(Instant::now()),
             Action::Outcome(outcome) => {

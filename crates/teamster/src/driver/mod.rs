@@ -9,6 +9,7 @@
 //! for each attempt, and its stream is closed after the last one.
 
 pub(crate) mod attempts;
+pub(crate) mod budget;
 mod config_files;
 pub(crate) mod desk;
 pub(crate) mod environment;
@@ -43,9 +44,11 @@ use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::{Cause, End, Transcript};
 use tokio::time::{Duration, Instant, sleep, timeout};
 
+use crate::callers::Callers;
 use crate::gate::Ticket;
 use crate::run::Outlet;
 use attempts::Again;
+use budget::Budget;
 use environment::Environment;
 use outbox::{Bounds, Outbox};
 use process::Ended;
@@ -73,6 +76,8 @@ pub(crate) struct Host {
     /// Absolute, and a directory a moment ago.
     pub(crate) cwd: PathBuf,
     pub(crate) recording: Option<Recording>,
+    /// The conversation, as tools of this program know it.
+    pub(crate) callers: Callers,
 }
 
 impl Host {
@@ -92,13 +97,16 @@ pub(crate) struct Job {
     pub(crate) host: Host,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
 }
 
 /// Drives a run from its turn to its `done`. What the consumer has not taken by then is left to the run.
 pub(crate) async fn drive(mut ticket: Ticket, job: Job, outlet: Outlet) {
-    let Job { plan, again, warnings, host, redactor, limits } = job;
+    let Job { plan, again, warnings, host, redactor, limits, budget } = job;
     let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
     let mut story = Story::new(plan.protocol, redactor, outbox, host.recording.clone());
+    story.callers = host.callers.next_turn();
+    story.budget = budget;
     let stopped = wait_in_queue(&mut ticket, &mut story, &outlet).await;
     story.started = Instant::now();
     for warning in warnings {
@@ -155,6 +163,10 @@ struct Story {
     redactor: Arc<Redactor>,
     outbox: Outbox,
     recording: Option<Recording>,
+    callers: Callers,
+    budget: Budget,
+    /// Why the turn is to be stopped, since it has used up what it may.
+    over_budget: Option<Failure>,
     actions: Vec<Action>,
     events: Vec<Event>,
     /// Set when the protocol panicked: it is asked nothing any more.
@@ -168,7 +180,22 @@ impl Story {
     fn new(protocol: Box<dyn Protocol>, redactor: Arc<Redactor>, outbox: Outbox, recording: Option<Recording>) -> Self {
         let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
         let (panicked, heard, started) = (false, false, Instant::now());
-        Self { protocol, transcript, redactor, outbox, recording, actions, events, panicked, heard, started }
+        let (callers, budget, over_budget) = (Callers::default(), Budget::default(), None);
+        Self {
+            protocol,
+            transcript,
+            redactor,
+            outbox,
+            recording,
+            callers,
+            budget,
+            over_budget,
+            actions,
+            events,
+            panicked,
+            heard,
+            started,
+        }
     }
 
     /// Tells the protocol what happened; what it wants done stands in `actions` then.
@@ -203,6 +230,8 @@ impl Story {
 
     fn pass_on(&mut self) {
         for mut event in self.events.drain(..) {
+            self.callers.note(&event);
+            self.over_budget = self.budget.note(&event).or(self.over_budget.take());
             self.redactor.event(&mut event);
             log::event(&event);
             if let Some(recording) = &self.recording {

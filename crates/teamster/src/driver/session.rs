@@ -23,6 +23,7 @@ use tracing::{Instrument as _, Span};
 use uuid::Uuid;
 
 use super::attempts::{attempt, not_planned};
+use super::budget::Budget;
 use super::desk::{Asked, Begun, Desk};
 use super::live::{Opening, attend};
 use super::outbox::{Bounds, Outbox};
@@ -46,6 +47,7 @@ pub(crate) struct SessionJob {
     pub(crate) host: Host,
     pub(crate) gate: Gate,
     pub(crate) desk: Desk,
+    pub(crate) budget: Budget,
     /// Each turn is a run of its own, though the agent may have a form that lives.
     pub(crate) spawns: bool,
     /// What is to be said with the first turn.
@@ -184,6 +186,7 @@ impl SessionJob {
     fn order(&self) -> Order {
         let mut frame = self.desk.frame.clone();
         frame.conversation = self.conversation();
+        frame.max_session_budget_usd = self.budget.left_usd();
         Order { agent: Arc::clone(&self.agent), host: self.host.clone(), frame, gate: self.gate.clone() }
     }
 
@@ -263,8 +266,14 @@ impl SessionJob {
         let limits = self.desk.frame.limits.clone();
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(&limits));
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
+        story.callers = self.host.callers.next_turn();
+        story.budget = self.budget.clone();
         for warning in self.warnings.drain(..) {
             story.say(warning.into());
+        }
+        if let Some(failure) = self.budget.refusal() {
+            drop(running);
+            return story.end(&Ended::by(Cause::Failed(failure)));
         }
         let refused = self.admit(&mut story, &outlet, warm).await;
         // One that the agent has begun by itself has to be stopped.
@@ -314,6 +323,7 @@ impl SessionJob {
             self.desk.place = Ticket::default();
         }
         story.end(ended);
+        self.budget = std::mem::take(&mut story.budget);
     }
 
     /// The turns that the agent has begun by itself, as far as that is known.
@@ -343,6 +353,8 @@ impl SessionJob {
         let limits = &self.desk.frame.limits;
         let outbox = Outbox::new(outlet.events.clone(), outlet.estate.clone(), Bounds::of(limits));
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
+        story.callers = self.host.callers.next_turn();
+        story.budget = self.budget.clone();
         let ended = self.warm_turn(None, &mut story, &outlet, warm, lost).await.unwrap_or_default();
         let begins = warm.as_ref().is_some_and(|warm| warm.begun);
         self.finish(story, &ended, begins, running).await;
@@ -359,6 +371,8 @@ impl SessionJob {
         lost: &mut bool,
     ) -> Option<Ended> {
         let limits = self.desk.frame.limits.clone();
+        // Processes that outlived one that was gone when the prompt came.
+        let mut outlived = Vec::new();
         loop {
             let waited = warm.is_some();
             // One that the agent has begun is under way.
@@ -399,7 +413,7 @@ impl SessionJob {
                 // All that waited for an answer was denied with the turn's end.
                 _ = kept.keep(seen.rest, &mut process.link);
                 let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
-                let ended = Ended { cause: seen.cause, ..Ended::default() };
+                let ended = Ended { cause: seen.cause, left: outlived, ..Ended::default() };
                 let begun = seen.then == Then::Begins;
                 let left = Warm { process, protocol, redactor, kept, begun, permit: None };
                 if seen.reopen || story.panicked {
@@ -415,7 +429,9 @@ impl SessionJob {
             let untaken = unread || !story.protocol.may_have_taken(story.heard);
             let unheard = waited && untaken && seen.cause.is_none() && prompt.is_some();
             let mut ended = process.end(seen, story, &limits).await;
+            outlived.append(&mut ended.left);
             if !unheard {
+                ended.left = outlived;
                 story.last_word(&mut ended);
                 return Some(ended);
             }
@@ -424,7 +440,8 @@ impl SessionJob {
 
     /// A turn as a run of its own. Orders are taken meanwhile; they hold for the next one.
     async fn run(&mut self, prompt: Prompt, story: &mut Story, outlet: &Outlet) -> Ended {
-        let request = self.desk.frame.turn(prompt, self.conversation());
+        let mut request = self.desk.frame.turn(prompt, self.conversation());
+        request.max_session_budget_usd = self.budget.left_usd();
         let Plan { launch, protocol } = match plan(&*self.agent, &request) {
             Ok(plan) => plan,
             Err(error) => return Ended::by(Cause::Failed(not_planned(&error))),

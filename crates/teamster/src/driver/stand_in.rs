@@ -183,6 +183,7 @@ mod tests {
             background: teamster_protocol::request::Background::End,
             cwd: home.to_owned(),
             recording: None,
+            callers: crate::callers::Callers::default(),
         };
         let private = PrivateDir::create(Some(home), "run").unwrap();
         let made = make(stand_in, private.path(), &host)?;

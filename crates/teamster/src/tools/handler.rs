@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hyper::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, ToolAnnotations,
@@ -11,7 +12,9 @@ use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Tool, ToolServer};
+use super::calls::Calls;
+use super::{CallContext, Tool, ToolServer};
+use crate::callers::Caller;
 
 /// Answers one agent.
 #[derive(Clone)]
@@ -21,6 +24,8 @@ pub(super) struct Handler {
     pub(super) stop: CancellationToken,
     /// The calls that run.
     pub(super) calls: TaskTracker,
+    /// The same calls, so that they can be given up one by one.
+    pub(super) running: Calls,
 }
 
 impl ServerHandler for Handler {
@@ -49,12 +54,23 @@ impl ServerHandler for Handler {
         let Some(tool) = self.server.tools.iter().find(|tool| tool.name == request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
         };
-        let call = self.calls.track_future(tool.call(request.arguments.unwrap_or_default()));
+        let Some(caller) = caller(&context) else {
+            return Err(ErrorData::internal_error("the caller is not known", None));
+        };
+        let entered = self.running.enter(Arc::clone(&caller), context.id.clone());
+        let stopped = CancellationToken::new();
+        let gone = stopped.clone().drop_guard();
+        let known = CallContext::new(&tool.name, caller, &context, stopped);
+        let call = self.calls.track_future(tool.call(request.arguments.unwrap_or_default(), known));
         let answer = tokio::select! {
             biased;
             () = self.stop.cancelled() => Err("the run is over".to_owned()),
             () = context.ct.cancelled() => Err("the call was given up".to_owned()),
-            answer = call => answer,
+            () = entered.given_up.cancelled() => Err("the call was given up".to_owned()),
+            answer = call => {
+                gone.disarm();
+                answer
+            }
         };
         Ok(match answer {
             Ok(reply) => reply.into_result(),
@@ -62,6 +78,11 @@ impl ServerHandler for Handler {
         }
         .into())
     }
+}
+
+/// Who calls, as the server found by its token.
+fn caller(context: &RequestContext<RoleServer>) -> Option<Arc<Caller>> {
+    context.extensions.get::<Parts>()?.extensions.get::<Arc<Caller>>().cloned()
 }
 
 fn described(tool: &Tool) -> rmcp::model::Tool {

@@ -23,8 +23,11 @@
 //! Invariants: nothing of the server outlives its [`ServedTools`], calls that still run included; a tool that panics is a
 //! failed call and nothing more.
 
+mod calls;
+mod context;
 mod handler;
 mod reply;
+mod schema;
 mod serve;
 
 use std::panic::AssertUnwindSafe;
@@ -36,6 +39,7 @@ use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use context::CallContext;
 pub use reply::Reply;
 pub use schemars::{self, JsonSchema};
 pub use serve::{ServeError, ServedTools};
@@ -52,7 +56,7 @@ pub struct Tool {
     description: String,
     input: Result<Arc<JsonObject>, String>,
     is_read_only: bool,
-    call: Arc<dyn Fn(Value) -> Answer + Send + Sync>,
+    call: Arc<dyn Fn(Value, CallContext) -> Answer + Send + Sync>,
 }
 
 impl Tool {
@@ -74,9 +78,39 @@ impl Tool {
         E: std::fmt::Display,
         F: Future<Output = Result<O, E>> + Send + 'static,
     {
-        let call = move |input: Value| -> Answer {
+        Self::with_context(name, description, move |input, _| call(input))
+    }
+
+    /// The same for a tool that wants to know more of the call: whose it is, whether it is still wanted, and how to report
+    /// progress.
+    ///
+    /// ```
+    /// use teamster::tools::{CallContext, JsonSchema, Tool, schemars};
+    ///
+    /// #[derive(serde::Deserialize, JsonSchema)]
+    /// struct Build { target: String }
+    ///
+    /// let build = Tool::with_context("build", "Builds a target", |Build { target }, call: CallContext| async move {
+    ///     call.progress(1.0, Some(2.0), Some("compiling")).await;
+    ///     let user = call.label().unwrap_or("nobody");
+    ///     Ok::<_, String>(format!("{target} is built for {user}"))
+    /// });
+    /// # _ = build;
+    /// ```
+    pub fn with_context<I, O, E, F>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        call: impl Fn(I, CallContext) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        I: DeserializeOwned + JsonSchema + 'static,
+        O: Into<Reply>,
+        E: std::fmt::Display,
+        F: Future<Output = Result<O, E>> + Send + 'static,
+    {
+        let call = move |input: Value, context: CallContext| -> Answer {
             let input = serde_json::from_value(input).map_err(|error| format!("these arguments do not fit: {error}"));
-            let answer = input.map(&call);
+            let answer = input.map(|input| call(input, context));
             Box::pin(async move { answer?.await.map(O::into).map_err(|error| format!("{error:#}")) })
         };
         Self {
@@ -88,6 +122,45 @@ impl Tool {
         }
     }
 
+    /// A tool whose arguments are known at run time only: `schema` is their JSON schema, which has to be one of an object.
+    ///
+    /// The tool gets the arguments as an object with all members that the schema's `required` names. Everything else that
+    /// the schema says is for the model: the tool has to expect that it does not keep to it.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use teamster::tools::Tool;
+    ///
+    /// let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    /// let weather = Tool::with_schema("weather", "Tells the weather", schema, |input, _call| async move {
+    ///     Ok::<_, String>(format!("It rains in {}.", input["city"]))
+    /// });
+    /// # _ = weather;
+    /// ```
+    pub fn with_schema<O, E, F>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+        call: impl Fn(Value, CallContext) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        O: Into<Reply>,
+        E: std::fmt::Display,
+        F: Future<Output = Result<O, E>> + Send + 'static,
+    {
+        let input = schema::of_object(schema).map(Arc::new);
+        let required = input.as_ref().map(|schema| schema::required(schema)).unwrap_or_default();
+        let call = move |input: Value, context: CallContext| -> Answer {
+            let missing = required.iter().find(|name| input.get(name).is_none());
+            let answer = match missing {
+                Some(name) => Err(format!("these arguments do not fit: missing field `{name}`")),
+                None => Ok(call(input, context)),
+            };
+            Box::pin(async move { answer?.await.map(O::into).map_err(|error| format!("{error:#}")) })
+        };
+        Self { name: name.into(), description: description.into(), input, is_read_only: false, call: Arc::new(call) }
+    }
+
     /// Tells agents that the tool changes nothing: some ask less before they call such a one.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -96,9 +169,9 @@ impl Tool {
     }
 
     /// Calls it. A panic is an error like any other.
-    async fn call(&self, input: JsonObject) -> Result<Reply, String> {
+    async fn call(&self, input: JsonObject, context: CallContext) -> Result<Reply, String> {
         use futures::FutureExt as _;
-        let call = async { (self.call)(Value::Object(input)).await };
+        let call = async { (self.call)(Value::Object(input), context).await };
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err("the tool failed: a bug in it".to_owned()))
     }
 
@@ -113,7 +186,7 @@ impl Tool {
         }
         match &self.input {
             Ok(_) => Ok(()),
-            Err(problem) => wrong(format!("what it takes must be a struct: {problem}")),
+            Err(problem) => wrong(format!("what it takes must be a struct, or the schema of an object: {problem}")),
         }
     }
 }

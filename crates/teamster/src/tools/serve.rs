@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::AUTHORIZATION;
 use hyper::server::conn::http1;
@@ -16,7 +17,6 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use subtle::ConstantTimeEq as _;
 use teamster_protocol::request::{McpServer, RunRequest};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -24,7 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ToolServer;
+use super::calls::Calls;
 use super::handler::Handler;
+use crate::callers::Caller;
+use crate::tokio_check::{self, TokioError};
 
 /// The longest arguments of a call.
 const MAX_BODY_BYTES: usize = 16 << 20;
@@ -46,6 +49,9 @@ pub enum ServeError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// The Tokio runtime of the caller cannot serve.
+    #[error(transparent)]
+    Tokio(#[from] TokioError),
     /// The system gave no port.
     #[error("cannot listen on the loopback address")]
     Listen(#[source] io::Error),
@@ -66,11 +72,14 @@ pub struct ServedTools {
 
 impl ServedTools {
     pub(super) async fn start(server: ToolServer) -> Result<Self, ServeError> {
+        tokio_check::check()?;
         let token = token()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(ServeError::Listen)?;
         let address = listener.local_addr().map_err(ServeError::Listen)?;
         let (name, stop, calls) = (server.name.clone(), CancellationToken::new(), TaskTracker::new());
-        let handler = Handler { server: Arc::new(server), stop: stop.clone(), calls: calls.clone() };
+        let running = Calls::default();
+        let handler =
+            Handler { server: Arc::new(server), stop: stop.clone(), calls: calls.clone(), running: running.clone() };
         // No sessions: nothing is kept for an agent that was killed.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -80,21 +89,49 @@ impl ServedTools {
             .enforce_origin_validation();
         let sessions = Arc::new(NeverSessionManager::default());
         let door = Door {
-            authorization: format!("Bearer {token}").into(),
+            server: token.as_str().into(),
+            calls: running,
             service: StreamableHttpService::new(move || Ok(handler.clone()), sessions, config),
         };
+        Caller::add(&token, &authorization(&token), None);
         let accepting = tokio::spawn(accept(listener, door));
         Ok(Self { name, address, token, stop, calls, accepting })
     }
 
     /// The server, for [`RunRequest::mcp_servers`].
     pub fn server(&self) -> McpServer {
-        McpServer::http(format!("http://{}/mcp", self.address)).bearer_token(self.token.clone())
+        self.server_with(&self.token)
     }
 
-    /// Adds the server to a run, under its name, and allows its tools there. (Rules of the request that deny still hold.)
+    fn server_with(&self, token: &str) -> McpServer {
+        McpServer::http(format!("http://{}/mcp", self.address)).bearer_token(token.to_owned())
+    }
+
+    /// Adds the server to a run or a session, under its name, and allows its tools there. (Rules of the request that deny
+    /// still hold.)
+    ///
+    /// Each offer has a token of its own, by which a tool knows whose call it answers ([`CallContext`](super::CallContext)).
+    /// Offer the tools to each request by itself where that matters: runs of one request that go on at the same time
+    /// cannot be told apart. An offer is remembered until the server ends.
     pub fn offer(&self, request: &mut RunRequest) {
-        request.mcp_servers.insert(self.name.clone(), self.server());
+        self.offer_to(None, request);
+    }
+
+    /// The same with a label of the caller's own, such as a user or a chat, which the tool gets with each call.
+    pub fn offer_labeled(&self, label: impl Into<String>, request: &mut RunRequest) {
+        self.offer_to(Some(label.into()), request);
+    }
+
+    fn offer_to(&self, label: Option<String>, request: &mut RunRequest) {
+        // Without random bytes the request shares the server's own token, and no label is worth anything.
+        let token = match token() {
+            Ok(token) => {
+                Caller::add(&self.token, &authorization(&token), label);
+                token
+            }
+            Err(_) => self.token.clone(),
+        };
+        request.mcp_servers.insert(self.name.clone(), self.server_with(&token));
         request.permissions.allow.push(format!("mcp__{}", self.name));
     }
 
@@ -110,6 +147,7 @@ impl ServedTools {
     fn end(&self) {
         self.stop.cancel();
         self.accepting.abort();
+        Caller::remove_all(&self.token);
     }
 }
 
@@ -130,10 +168,12 @@ impl std::fmt::Debug for ServedTools {
     }
 }
 
-/// Lets in who knows the token.
+/// Lets in callers that know a token.
 #[derive(Clone)]
 struct Door {
-    authorization: Arc<str>,
+    /// The server's own token.
+    server: Arc<str>,
+    calls: Calls,
     service: StreamableHttpService<Handler, NeverSessionManager>,
 }
 
@@ -141,14 +181,28 @@ type Body = http_body_util::combinators::BoxBody<bytes::Bytes, Infallible>;
 
 impl Door {
     async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        let told = request.headers().get(AUTHORIZATION).map_or(&[][..], |value| value.as_bytes());
-        if bool::from(told.ct_eq(self.authorization.as_bytes())) {
-            return Ok(self.service.handle(request).await);
-        }
-        let mut refusal = Response::new(Body::default());
-        *refusal.status_mut() = StatusCode::UNAUTHORIZED;
-        Ok(refusal)
+        let told = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let Some(caller) = Caller::find(&self.server, told) else { return Ok(refusal(StatusCode::UNAUTHORIZED)) };
+        let (mut parts, body) = request.into_parts();
+        let Ok(body) = Limited::new(body, MAX_BODY_BYTES).collect().await else {
+            return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE));
+        };
+        let body = body.to_bytes();
+        // The service has no sessions, and so no memory of the calls that a notification could mean.
+        self.calls.read(&caller, &body);
+        parts.extensions.insert(caller);
+        Ok(self.service.handle(Request::from_parts(parts, Full::new(body))).await)
     }
+}
+
+fn refusal(status: StatusCode) -> Response<Body> {
+    let mut refusal = Response::new(Body::default());
+    *refusal.status_mut() = status;
+    refusal
+}
+
+fn authorization(token: &str) -> String {
+    format!("Bearer {token}")
 }
 
 async fn accept(listener: TcpListener, door: Door) -> Infallible {

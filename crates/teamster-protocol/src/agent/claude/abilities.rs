@@ -64,7 +64,18 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::AllowTools, Yes("`--allowedTools`, one rule a flag")),
         (Feature::DenyTools, Yes("`--disallowedTools`, one rule a flag")),
         (Feature::MaxTurns, Yes("`--max-turns`")),
-        (Feature::MaxBudget, Yes("`--max-budget-usd`; overshoots by one call")),
+        (
+            Feature::MaxBudget,
+            Yes("`--max-budget-usd`; overshoots by one call. In a session each turn has a process of its own then"),
+        ),
+        (Feature::MaxSessionBudget, Yes("`--max-budget-usd`, and no further turns; overshoots by one call")),
+        (
+            Feature::MaxTokens,
+            Yes(
+                "an interrupt after the message that passes it, subagents' left out; refused but with streaming output",
+            ),
+        ),
+        (Feature::MaxSessionTokens, Yes("an interrupt (with streaming output), and no further turns")),
         (Feature::AddDirs, Yes("`--add-dir`")),
         (Feature::McpServers, Yes("`--mcp-config`, a private file; the user's own servers stay")),
         (Feature::McpSse, Yes("type `sse`")),

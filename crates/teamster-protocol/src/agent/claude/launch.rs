@@ -18,6 +18,13 @@ const NEVER_ASKED_FOR: &[&str] = &["EnterWorktree"];
 const LONGEST_ARGUMENT: usize = 100 * 1024;
 
 pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
+    if request.max_tokens.is_some() && request.output != OutputMode::Stream {
+        return Err(RequestError::Unsupported {
+            agent: "claude".to_owned(),
+            option: "--max-tokens",
+            why: "tokens are told in time in streaming output alone".to_owned(),
+        });
+    }
     let program = request.cli_path.clone().unwrap_or_else(|| "claude".into());
     let mut launch = Launch::new(program);
     launch.cwd.clone_from(&request.cwd);
@@ -109,7 +116,9 @@ fn model(launch: &mut Launch, request: &RunRequest) {
     if let Some(turns) = request.max_turns {
         launch.flag("--max-turns", turns);
     }
-    if let Some(budget) = request.max_budget_usd {
+    // A resumed process counts from zero, and each turn that has a budget of its own has a process of its own.
+    let budgets = [request.max_budget_usd, request.max_session_budget_usd];
+    if let Some(budget) = budgets.into_iter().flatten().reduce(f64::min) {
         launch.flag("--max-budget-usd", budget);
     }
 }

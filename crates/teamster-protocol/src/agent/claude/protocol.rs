@@ -249,6 +249,9 @@ impl Stream {
         let before = failure::Before { api_error: api_error.as_deref(), rate_limit: self.rate_limit.as_deref() };
         let judgement = failure::of_result(&line, before);
         actions.push(Action::Outcome(Box::new(self.tally.outcome(line, judgement))));
+        if self.session.as_ref().is_some_and(|session| session.has_turn_budget) {
+            actions.push(Action::Reopen);
+        }
         self.phase = Phase::Answered;
         match &mut self.session {
             Some(_) => self.turn_over(actions),

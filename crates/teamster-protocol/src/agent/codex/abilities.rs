@@ -61,7 +61,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
             ),
         ),
         (Feature::MaxTurns, Ignored("it counts no turns")),
-        (Feature::MaxBudget, Refused("it knows no cost")),
+        (Feature::MaxBudget, Refused("it knows no cost; use `--max-tokens`")),
+        (Feature::MaxSessionBudget, Refused("it knows no cost; use `--max-session-tokens`")),
+        (Feature::MaxTokens, Yes("an interrupt after the call of the model that passes it; refused in `exec`")),
+        (Feature::MaxSessionTokens, Yes("an interrupt, and no further turns; in `exec` no further turns")),
         (Feature::AddDirs, Yes("writable in mode `edit`; `exec`: `--add-dir`")),
         (
             Feature::McpServers,

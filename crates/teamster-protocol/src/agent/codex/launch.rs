@@ -25,6 +25,9 @@ const IMAGES: [&str; 16] = [
 ];
 
 pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
+    if request.max_tokens.is_some() {
+        return Err(unsupported("--max-tokens in exec mode", "tokens are told there when the run is over"));
+    }
     let program = request.cli_path.clone().unwrap_or_else(|| "codex".into());
     let mut launch = Launch::new(program);
     launch.cwd.clone_from(&request.cwd);

@@ -69,7 +69,7 @@ impl Stream {
             expected,
             servers,
             max_turns: request.max_turns.map(|turns| u64::from(turns.get())),
-            max_budget_usd: request.max_budget_usd,
+            max_budget_usd: request.max_budget_usd.into_iter().chain(request.max_session_budget_usd).reduce(f64::min),
             session: None,
             tally: Tally::default(),
             step: Step::None,

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::calls::{self, ModelCalls};
 use super::gemini::wire;
 use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, pieces, put, text_of, write};
-
-const SESSION: &str = "29da983b-1f6b-4d2d-81ec-1d3ba84348ac";
 
 #[derive(Debug)]
 pub(super) struct Acp {
@@ -17,11 +16,13 @@ pub(super) struct Acp {
     /// The call that the running turn answers.
     prompt: Option<Value>,
     requests: u32,
+    calls: ModelCalls,
 }
 
 impl Default for Acp {
     fn default() -> Self {
-        Self { ear: Ear::default(), session: SESSION.to_owned(), prompt: None, requests: 0 }
+        let (ear, session, calls) = (Ear::default(), calls::session(), ModelCalls::default());
+        Self { ear, session, prompt: None, requests: 0, calls }
     }
 }
 
@@ -98,14 +99,17 @@ impl Tongue for Acp {
     }
 
     fn begin(&mut self, _prompt: &str) -> io::Result<()> {
+        self.calls.begin_turn();
         Ok(())
     }
 
     fn think(&mut self, text: &str) -> io::Result<()> {
+        self.calls.add();
         self.update(&json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": text}}))
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {
+        self.calls.add();
         for piece in pieces(text) {
             let content = json!({"type": "text", "text": piece});
             self.update(&json!({"sessionUpdate": "agent_message_chunk", "content": content}))?;
@@ -114,6 +118,7 @@ impl Tongue for Acp {
     }
 
     fn call(&mut self, call: &Call) -> io::Result<()> {
+        self.calls.add();
         let mut update = Self::told(call);
         put(&mut update, "sessionUpdate", "tool_call".into());
         put(&mut update, "status", "in_progress".into());
@@ -155,7 +160,9 @@ impl Tongue for Acp {
 
     fn end(&mut self, end: &End) -> io::Result<()> {
         let id = self.prompt.take();
-        let quota = json!({"token_count": {"input_tokens": 75, "output_tokens": 40}, "model_usage": []});
+        let calls = self.calls.of_turn();
+        let tokens = json!({"input_tokens": 75 * calls, "output_tokens": 40 * calls});
+        let quota = json!({"token_count": tokens, "model_usage": []});
         match end {
             End::Failed { status, message } => {
                 write(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": status, "message": message}}))

@@ -1,21 +1,60 @@
-//! Claude Code's live form: stream-json in and out, with the control protocol.
+//! Claude Code's forms: stream-json in and out with the control protocol, and one-shot with a text, a document or lines.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::Arguments;
-use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, put, text_of, write};
-use crate::fake::CLAUDE_SESSION;
+use super::claude_output::Output;
+use super::perform::{Asked, Call, Ear, End, Heard, Once, Outcome, Tongue, at, hear_line, put, text_of};
 use crate::fake::script::{Script, Step};
+
+/// Flags without a value.
+const ALONE: &[&str] = &[
+    "-p",
+    "--print",
+    "--verbose",
+    "--include-partial-messages",
+    "--dangerously-skip-permissions",
+    "--fork-session",
+    "-c",
+    "--continue",
+    "--strict-mcp-config",
+    "--replay-user-messages",
+    "--no-session-persistence",
+    "--bare",
+    "--safe-mode",
+    "--include-hook-events",
+    "--brief",
+    "--ide",
+    "--chrome",
+    "--no-chrome",
+    "--disable-slash-commands",
+    "--allow-dangerously-skip-permissions",
+];
+
+/// Flags with any number of values: what follows is theirs up to the next flag.
+const MANY: &[&str] = &[
+    "--allowedTools",
+    "--allowed-tools",
+    "--disallowedTools",
+    "--disallowed-tools",
+    "--add-dir",
+    "--mcp-config",
+    "--tools",
+    "--betas",
+    "--plugin-dir",
+];
 
 #[derive(Debug)]
 pub(super) struct Claude {
     ear: Ear,
-    session: String,
-    /// Scripts that were written: each has messages of its own.
-    scripts: u32,
+    /// Where the prompt is all of standard input, or an argument.
+    once: Option<Once>,
+    /// Why nothing is done, in the CLI's words.
+    refusal: Option<&'static str>,
+    output: Output,
     in_turn: bool,
     said: String,
     denials: Vec<Value>,
@@ -25,23 +64,37 @@ pub(super) struct Claude {
 }
 
 impl Claude {
-    pub(super) fn new(arguments: &Arguments) -> Self {
-        let old = arguments.value("--resume").filter(|_| !arguments.has("--fork-session"));
-        let session = old.unwrap_or(CLAUDE_SESSION).to_owned();
+    pub(super) fn live(arguments: &Arguments) -> Self {
         let (ear, said, denials) = (Ear::default(), String::new(), Vec::new());
-        Self { ear, session, scripts: 0, in_turn: false, said, denials, failed: false, interrupt: None }
+        let (output, in_turn, failed) = (Output::new(arguments), false, false);
+        Self { ear, once: None, refusal: None, output, in_turn, said, denials, failed, interrupt: None }
+    }
+
+    pub(super) fn one_shot(arguments: &Arguments) -> Self {
+        let live = Self::live(arguments);
+        let refusal = live.output.refusal(arguments);
+        Self { once: Some(Once::of(arguments.positional(ALONE, MANY))), refusal, ..live }
     }
 
     fn write(&mut self, script: &Script) -> io::Result<()> {
-        self.scripts += 1;
-        let message = format!("msg_fake{}_", self.scripts);
-        for step in script.steps() {
-            if let Step::Line(line) = step {
-                let line = line.to_string().replace(CLAUDE_SESSION, &self.session).replace("msg_fake", &message);
-                write(&serde_json::from_str(&line)?)?;
-            }
+        self.output.script(script)
+    }
+
+    /// What a one-shot form gets; without a prompt it says so and exits.
+    fn hear_once(&mut self, until: Option<Instant>) -> Option<Heard> {
+        const NOTHING: &str =
+            "Error: Input must be provided either through stdin or as a prompt argument when using --print";
+        let heard = match self.refusal {
+            Some(_) => Heard::End,
+            None => self.once.as_mut()?.hear(until),
+        };
+        let without = matches!(&heard, Heard::Prompt(prompt) if prompt.trim().is_empty()).then_some(NOTHING);
+        if let Some(refusal) = self.refusal.or(without) {
+            _ = writeln!(io::stderr().lock(), "{refusal}");
+            self.failed = true;
+            return Some(Heard::End);
         }
-        Ok(())
+        Some(heard)
     }
 
     /// A line of the host's, if that is something for the story.
@@ -54,7 +107,7 @@ impl Claude {
             }
             (Some("control_request"), _) => {
                 let response = json!({"subtype": "success", "request_id": at(line, "/request_id"), "response": {}});
-                write(&json!({"type": "control_response", "response": response}))?;
+                self.output.line(json!({"type": "control_response", "response": response}))?;
                 None
             }
             (Some("control_response"), _) => Some(Heard::Answer(at(line, "/response/response/behavior") == "allow")),
@@ -62,8 +115,8 @@ impl Claude {
             (Some("user"), _) if self.in_turn => {
                 let mut echo = line.clone();
                 put(&mut echo, "isReplay", true.into());
-                put(&mut echo, "session_id", self.session.as_str().into());
-                write(&echo)?;
+                put(&mut echo, "session_id", self.output.session.as_str().into());
+                self.output.line(echo)?;
                 None
             }
             (Some("user"), _) => {
@@ -77,7 +130,10 @@ impl Claude {
 
 impl Tongue for Claude {
     fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        hear_line(self, until, |tongue| &mut tongue.ear, Self::heard)
+        match self.hear_once(until) {
+            Some(heard) => Ok(heard),
+            None => hear_line(self, until, |tongue| &mut tongue.ear, Self::heard),
+        }
     }
 
     fn shell(&self) -> &'static str {
@@ -86,6 +142,7 @@ impl Tongue for Claude {
 
     fn begin(&mut self, _prompt: &str) -> io::Result<()> {
         self.in_turn = true;
+        self.output.begin_turn();
         self.said.clear();
         self.denials.clear();
         self.write(&Script::new().claude_init())
@@ -106,11 +163,15 @@ impl Tongue for Claude {
     }
 
     fn ask(&mut self, call: &Call) -> io::Result<Asked> {
+        if self.once.is_some() {
+            return Ok(Asked::Nobody);
+        }
         let request = json!({
             "subtype": "can_use_tool", "tool_name": call.name, "input": call.input, "tool_use_id": call.id,
             "permission_suggestions": [],
         });
-        write(&json!({"type": "control_request", "request_id": format!("ask_{}", call.id), "request": request}))?;
+        let id = format!("ask_{}", call.id);
+        self.output.line(json!({"type": "control_request", "request_id": id, "request": request}))?;
         Ok(Asked::Waiting)
     }
 

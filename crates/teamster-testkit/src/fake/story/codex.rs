@@ -5,12 +5,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::calls::{self, ModelCalls};
 use super::mcp;
 use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, pieces, put, text_of, write};
-
-/// The thread of a process that goes on with none.
-pub(super) const THREAD: &str = "01a20084-9f59-7992-882e-4e2dc210dead";
-const FORK: &str = "01a20084-9f59-7992-882e-4e2dc210dea0";
 
 #[derive(Debug)]
 pub(super) struct AppServer {
@@ -20,14 +17,13 @@ pub(super) struct AppServer {
     in_turn: bool,
     items: u32,
     requests: u32,
-    /// Tokens of the thread so far.
-    tokens: u64,
+    calls: ModelCalls,
 }
 
 impl Default for AppServer {
     fn default() -> Self {
-        let (ear, thread) = (Ear::default(), THREAD.to_owned());
-        Self { ear, thread, turn: 0, in_turn: false, items: 0, requests: 0, tokens: 0 }
+        let (ear, thread, calls) = (Ear::default(), calls::thread(), ModelCalls::default());
+        Self { ear, thread, turn: 0, in_turn: false, items: 0, requests: 0, calls }
     }
 }
 
@@ -55,6 +51,19 @@ impl AppServer {
         Ok(())
     }
 
+    /// The model was called: the thread's figures are told.
+    fn model_called(&mut self) -> io::Result<()> {
+        self.calls.add();
+        let tokens = |calls: u64| {
+            json!({
+                "inputTokens": 75 * calls, "cachedInputTokens": 50 * calls, "cacheWriteInputTokens": 0,
+                "outputTokens": 40 * calls, "reasoningOutputTokens": 0,
+            })
+        };
+        let usage = json!({"total": tokens(self.calls.of_process()), "last": tokens(1), "modelContextWindow": null});
+        self.tell("thread/tokenUsage/updated", json!({ "tokenUsage": usage }))
+    }
+
     fn next_item(&mut self) -> String {
         self.items += 1;
         format!("item_{}", self.items)
@@ -77,7 +86,7 @@ impl AppServer {
             "thread/read" => json!({"thread": {"id": at(params, "/threadId")}}),
             "thread/start" | "thread/resume" | "thread/fork" => {
                 if let Some(old) = at(params, "/threadId").as_str() {
-                    if method == "thread/fork" { FORK } else { old }.clone_into(&mut self.thread);
+                    self.thread = if method == "thread/fork" { calls::thread() } else { old.to_owned() };
                 }
                 let model = at(params, "/model").as_str().unwrap_or("gpt-5.5");
                 let thread = json!({"id": self.thread, "cliVersion": "0.169.0"});
@@ -149,6 +158,7 @@ impl Tongue for AppServer {
 
     fn begin(&mut self, _prompt: &str) -> io::Result<()> {
         self.in_turn = true;
+        self.calls.begin_turn();
         self.notify("turn/started", json!({"turn": {"id": self.turn_id(), "status": "inProgress", "error": null}}))
     }
 
@@ -157,7 +167,8 @@ impl Tongue for AppServer {
         self.tell("item/started", json!({"item": {"type": "reasoning", "id": id, "summary": [], "content": []}}))?;
         self.tell("item/reasoning/summaryTextDelta", json!({"itemId": id, "delta": text, "summaryIndex": 0}))?;
         let item = json!({"type": "reasoning", "id": id, "summary": [text], "content": []});
-        self.tell("item/completed", json!({ "item": item }))
+        self.tell("item/completed", json!({ "item": item }))?;
+        self.model_called()
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {
@@ -167,11 +178,13 @@ impl Tongue for AppServer {
         for piece in pieces(text) {
             self.tell("item/agentMessage/delta", json!({"itemId": id, "delta": piece}))?;
         }
-        self.tell("item/completed", item(text))
+        self.tell("item/completed", item(text))?;
+        self.model_called()
     }
 
     fn call(&mut self, call: &Call) -> io::Result<()> {
-        self.tell("item/started", json!({"item": Self::item(call, None)}))
+        self.tell("item/started", json!({"item": Self::item(call, None)}))?;
+        self.model_called()
     }
 
     fn ask(&mut self, call: &Call) -> io::Result<Asked> {
@@ -198,15 +211,6 @@ impl Tongue for AppServer {
 
     fn end(&mut self, end: &End) -> io::Result<()> {
         self.in_turn = false;
-        self.tokens += 1;
-        let tokens = |calls: u64| {
-            json!({
-                "inputTokens": 75 * calls, "cachedInputTokens": 50 * calls, "cacheWriteInputTokens": 0,
-                "outputTokens": 40 * calls, "reasoningOutputTokens": 0,
-            })
-        };
-        let usage = json!({"total": tokens(self.tokens), "last": tokens(1), "modelContextWindow": null});
-        self.tell("thread/tokenUsage/updated", json!({ "tokenUsage": usage }))?;
         let (status, error) = match end {
             End::Well => ("completed", Value::Null),
             End::Interrupted => ("interrupted", Value::Null),

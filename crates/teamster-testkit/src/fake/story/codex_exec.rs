@@ -5,21 +5,24 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::calls::{self, ModelCalls};
 use super::perform::{Asked, Call, End, Heard, Once, Outcome, Tongue, write};
-use super::{Arguments, codex, mcp};
+use super::{Arguments, mcp};
 
 #[derive(Debug)]
 pub(super) struct Exec {
     once: Once,
     thread: String,
     items: u32,
+    calls: ModelCalls,
     failed: bool,
 }
 
 impl Exec {
     pub(super) fn new(arguments: &Arguments) -> Self {
         let old = arguments.after("resume").filter(|id| !id.starts_with('-'));
-        Self { once: Once::default(), thread: old.unwrap_or(codex::THREAD).to_owned(), items: 0, failed: false }
+        let thread = old.map_or_else(calls::thread, str::to_owned);
+        Self { once: Once::default(), thread, items: 0, calls: ModelCalls::default(), failed: false }
     }
 
     fn next_item(&mut self) -> String {
@@ -80,15 +83,18 @@ impl Tongue for Exec {
 
     fn think(&mut self, text: &str) -> io::Result<()> {
         let id = self.next_item();
+        self.calls.add();
         completed(&json!({"id": id, "type": "reasoning", "text": text}))
     }
 
     fn say(&mut self, text: &str) -> io::Result<()> {
         let id = self.next_item();
+        self.calls.add();
         completed(&json!({"id": id, "type": "agent_message", "text": text}))
     }
 
     fn call(&mut self, call: &Call) -> io::Result<()> {
+        self.calls.add();
         write(&json!({"type": "item.started", "item": Self::item(call, None)}))
     }
 
@@ -104,9 +110,10 @@ impl Tongue for Exec {
         self.failed = *end != End::Well;
         match end {
             End::Well | End::Interrupted => {
+                let calls = self.calls.of_process();
                 let usage = json!({
-                    "input_tokens": 75, "cached_input_tokens": 50, "cache_write_input_tokens": 0, "output_tokens": 40,
-                    "reasoning_output_tokens": 0,
+                    "input_tokens": 75 * calls, "cached_input_tokens": 50 * calls, "cache_write_input_tokens": 0,
+                    "output_tokens": 40 * calls, "reasoning_output_tokens": 0,
                 });
                 write(&json!({"type": "turn.completed", "usage": usage}))
             }

@@ -13,7 +13,9 @@
 //! ```
 
 mod acp;
+mod calls;
 mod claude;
+mod claude_output;
 mod codex;
 mod codex_exec;
 mod gemini;
@@ -21,6 +23,7 @@ mod opencode;
 mod perform;
 #[cfg(feature = "servers")]
 mod serve;
+mod version;
 
 use std::ffi::OsString;
 use std::io;
@@ -29,6 +32,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use self::perform::{Tongue, perform};
+pub use self::version::answer_version;
 
 /// What an agent does, turn by turn. Each process begins with the first turn; after the last one, that is played again.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -152,9 +156,10 @@ impl Story {
     /// When that is not played, or cannot say what the story tells.
     pub fn told_by(self, agent: &str, arguments: &[OsString]) -> Result<Play, StoryError> {
         let arguments: Vec<_> = arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        let arguments = Arguments(arguments);
         let form = Form::of(agent, &arguments)?;
         form.check(&self)?;
-        Ok(Play { story: self, form, arguments: Arguments(arguments) })
+        Ok(Play { story: self, form, arguments })
     }
 }
 
@@ -174,7 +179,9 @@ impl Play {
     pub fn play(self) -> io::Result<i32> {
         let Self { story, form, arguments } = self;
         let mut tongue: Box<dyn Tongue> = match form {
-            Form::Claude => Box::new(claude::Claude::new(&arguments)),
+            Form::Version(agent) => return version::print(agent),
+            Form::Claude => Box::new(claude::Claude::live(&arguments)),
+            Form::ClaudeOnce => Box::new(claude::Claude::one_shot(&arguments)),
             Form::CodexExec => Box::new(codex_exec::Exec::new(&arguments)),
             Form::CodexAppServer => Box::new(codex::AppServer::default()),
             Form::Gemini => Box::new(gemini::Gemini::new(&arguments)),
@@ -190,7 +197,10 @@ impl Play {
 /// The forms of CLIs that are played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
+    /// The version, and nothing else.
+    Version(version::Cli),
     Claude,
+    ClaudeOnce,
     CodexExec,
     CodexAppServer,
     Gemini,
@@ -201,24 +211,35 @@ enum Form {
 }
 
 impl Form {
-    fn of(agent: &str, arguments: &[String]) -> Result<Self, StoryError> {
-        let has = |word: &str| arguments.iter().any(|argument| argument == word);
-        let first = arguments.first().map(String::as_str);
+    fn of(agent: &str, arguments: &Arguments) -> Result<Self, StoryError> {
+        let cli = version::Cli::of(agent).ok_or_else(|| StoryError::Agent(agent.to_owned()))?;
+        if version::is_asked(arguments.0.iter()) {
+            return Ok(Self::Version(cli));
+        }
+        let has = |word: &str| arguments.has(word);
+        let first = arguments.0.first().map(String::as_str);
         let wrong = |agent, known| Err(StoryError::Form { agent, known });
-        match agent {
-            "claude" if has("--input-format") => Ok(Self::Claude),
-            "claude" => wrong("claude", "--input-format stream-json is needed, as Teamster's live form has it"),
-            "codex" if first == Some("exec") => Ok(Self::CodexExec),
-            "codex" if first == Some("app-server") => Ok(Self::CodexAppServer),
-            "codex" => wrong("codex", "exec or app-server comes first"),
-            "gemini" if has("--acp") => Ok(Self::GeminiAcp),
-            "gemini" if has("--output-format=stream-json") || has("stream-json") => Ok(Self::Gemini),
-            "gemini" => wrong("gemini", "--acp or --output-format stream-json is needed"),
-            "opencode" if first == Some("run") => Ok(Self::OpenCode),
+        match cli {
+            version::Cli::Claude => {
+                claude_output::check(arguments)?;
+                match arguments.value("--input-format") {
+                    Some("stream-json") => Ok(Self::Claude),
+                    _ if has("-p") || has("--print") => Ok(Self::ClaudeOnce),
+                    _ => wrong("claude", "-p (--print), or --input-format stream-json is needed"),
+                }
+            }
+            version::Cli::Codex if first == Some("exec") => Ok(Self::CodexExec),
+            version::Cli::Codex if first == Some("app-server") => Ok(Self::CodexAppServer),
+            version::Cli::Codex => wrong("codex", "exec or app-server comes first"),
+            version::Cli::Gemini if has("--acp") => Ok(Self::GeminiAcp),
+            version::Cli::Gemini => {
+                gemini::check(arguments)?;
+                Ok(Self::Gemini)
+            }
+            version::Cli::OpenCode if first == Some("run") => Ok(Self::OpenCode),
             #[cfg(feature = "servers")]
-            "opencode" if first == Some("serve") => Ok(Self::OpenCodeServe),
-            "opencode" => wrong("opencode", "run or serve comes first"),
-            other => Err(StoryError::Agent(other.to_owned())),
+            version::Cli::OpenCode if first == Some("serve") => Ok(Self::OpenCodeServe),
+            version::Cli::OpenCode => wrong("opencode", "run or serve comes first"),
         }
     }
 
@@ -268,6 +289,27 @@ impl Arguments {
         self.0.iter().any(|argument| argument == word)
     }
 
+    /// The first argument that is no flag and belongs to none, given the flags without a value, and those with any number
+    /// of values. Every other flag has one value.
+    fn positional(&self, alone: &[&str], many: &[&str]) -> Option<&str> {
+        let mut arguments = self.0.iter().map(String::as_str).peekable();
+        while let Some(argument) = arguments.next() {
+            if argument == "--" {
+                return arguments.next();
+            }
+            if argument == "-" || !argument.starts_with('-') {
+                return Some(argument);
+            }
+            let mut take = || arguments.next_if(|next| !next.starts_with('-')).is_some();
+            if many.contains(&argument) {
+                while take() {}
+            } else if !alone.contains(&argument) && !argument.contains('=') {
+                take();
+            }
+        }
+        None
+    }
+
     /// The argument after this one.
     fn after(&self, word: &str) -> Option<&str> {
         let at = self.0.iter().position(|argument| argument == word)?;
@@ -298,6 +340,22 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_is_found_between_flags_and_their_values() {
+        let words = |words: &[&str]| Arguments(words.iter().map(|word| (*word).to_owned()).collect());
+        for (arguments, prompt) in [
+            (&["-p", "hi"][..], Some("hi")),
+            (&["--model", "opus", "-p", "hi"], Some("hi")),
+            (&["--model=opus", "hi", "there"], Some("hi")),
+            (&["--tools", "Bash", "Read", "-p", "hi"], Some("hi")),
+            (&["-p", "--", "--help"], Some("--help")),
+            (&["-p", "--tools", "Bash", "hi"], None),
+            (&["-p", "--model", "opus"], None),
+        ] {
+            assert_eq!(words(arguments).positional(&["-p"], &["--tools"]), prompt, "{arguments:?}");
+        }
+    }
+
+    #[test]
     fn arguments_choose_the_form_and_what_is_not_played_is_refused() {
         let story = || Story::read("[[turns]]\nsteps = [{ tool = { name = \"Read\" } }]").unwrap();
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
@@ -305,8 +363,10 @@ mod tests {
         for (agent, arguments, said) in [
             ("codex", &["exec"][..], "\"Read\""),
             ("codex", &["login"], "exec or app-server"),
-            ("claude", &["-p"], "--input-format"),
+            ("claude", &["--resume"], "--input-format"),
+            ("claude", &["-p", "--output-format", "xml"], "text, json or stream-json"),
             ("gemini", &[], "--acp"),
+            ("gemini", &["-o", "xml"], "text, json or stream-json"),
             ("opencode", &["models"], "run or serve"),
             ("acp", &[], "\"acp\""),
         ] {

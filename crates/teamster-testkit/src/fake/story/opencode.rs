@@ -5,11 +5,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Arguments;
 use super::perform::{Asked, Call, End, Heard, Once, Outcome, Tongue, put, write};
-
-/// The session of a process that goes on with none.
-pub(super) const SESSION: &str = "ses_dff927d83ffeURFKuimpze0qb5";
+use super::{Arguments, calls};
 
 #[derive(Debug)]
 pub(super) struct OpenCode {
@@ -24,7 +21,7 @@ pub(super) struct OpenCode {
 impl OpenCode {
     pub(super) fn new(arguments: &Arguments) -> Self {
         let old = arguments.value("--session").filter(|_| !arguments.has("--fork"));
-        let session = old.unwrap_or(SESSION).to_owned();
+        let session = old.map_or_else(calls::opencode_session, str::to_owned);
         Self { once: Once::default(), session, messages: 0, parts: 0, in_message: false, failed: false }
     }
 
@@ -49,11 +46,14 @@ impl OpenCode {
     }
 
     fn finish(&mut self, reason: &str) -> io::Result<()> {
-        self.part("step_finish", "step-finish", json!({"reason": reason, "cost": 0, "tokens": tokens()}))?;
+        self.part("step_finish", "step-finish", json!({"reason": reason, "cost": COST, "tokens": tokens()}))?;
         self.in_message = false;
         Ok(())
     }
 }
+
+/// What a call of the model costs, in US dollars.
+pub(super) const COST: f64 = 0.001;
 
 /// What a call of the model used.
 pub(super) fn tokens() -> Value {

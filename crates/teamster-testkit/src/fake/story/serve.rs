@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::opencode::{SESSION, error, state, tokens, wire};
+use super::calls;
+use super::opencode::{COST, error, state, tokens, wire};
 use super::perform::{Asked, Call, End, Heard, Outcome, Tongue, at, pieces, put, text_of};
 use crate::fake::http::{Called, Server, announce};
-
-const FORK: &str = "ses_dff927d83ffeURFKuimpze0qb6";
 
 #[derive(Debug)]
 pub(super) struct Serve {
@@ -32,7 +31,7 @@ impl Serve {
         let server = Server::start()?;
         announce(&server)?;
         let directory = std::env::current_dir()?.to_string_lossy().into_owned();
-        let (session, prompt) = (SESSION.to_owned(), String::new());
+        let (session, prompt) = (calls::opencode_session(), String::new());
         Ok(Self { server, directory, session, ids: 0, in_turn: false, prompt, message: None, owes: false })
     }
 
@@ -70,7 +69,7 @@ impl Serve {
 
     fn info(&self, message: &str, more: &Value) {
         let mut info = json!({
-            "id": message, "parentID": self.prompt, "role": "assistant", "sessionID": self.session, "cost": 0,
+            "id": message, "parentID": self.prompt, "role": "assistant", "sessionID": self.session, "cost": COST,
             "modelID": "fake", "providerID": "fake", "tokens": tokens(), "time": {"created": 1},
         });
         if let (Some(info), Some(more)) = (info.as_object_mut(), more.as_object()) {
@@ -95,7 +94,7 @@ impl Serve {
     fn finish(&mut self, reason: &str) {
         let message = self.message();
         let part = self.next("prt");
-        self.part(&part, &message, "step-finish", json!({"reason": reason, "cost": 0, "tokens": tokens()}));
+        self.part(&part, &message, "step-finish", json!({"reason": reason, "cost": COST, "tokens": tokens()}));
         self.info(&message, &json!({"finish": reason, "time": {"created": 1, "completed": 2}}));
         self.message = None;
     }
@@ -132,8 +131,8 @@ impl Serve {
             }
             ("POST", ["session"]) => call.answer(200, &session(&self.session)),
             ("POST", ["session", _, "fork"]) => {
-                FORK.clone_into(&mut self.session);
-                call.answer(200, &json!({"id": FORK, "directory": self.directory, "version": "1.18.33"}));
+                self.session = calls::opencode_session();
+                call.answer(200, &json!({"id": self.session, "directory": self.directory, "version": "1.18.33"}));
             }
             ("POST", ["session", _, "prompt_async"]) => {
                 let text = text_of(at(&body, "/parts"));

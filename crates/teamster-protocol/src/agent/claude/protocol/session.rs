@@ -17,12 +17,16 @@ pub(super) struct Session {
     steering: Vec<SteerId>,
     /// Where the CLI may go on in the background, and begin turns by itself.
     pub(super) background: Option<Background>,
+    /// Each turn has a budget, which the CLI counts for a process: the next turn gets another one.
+    pub(super) has_turn_budget: bool,
 }
 
 impl Session {
     pub(super) fn new(request: &RunRequest) -> Self {
         let background = (request.background_tasks == BackgroundTasks::On).then(Background::default);
-        Self { prompt_mode: request.prompt_mode, dialog: Dialog::default(), steering: Vec::new(), background }
+        let (dialog, steering) = (Dialog::default(), Vec::new());
+        let has_turn_budget = request.max_budget_usd.is_some();
+        Self { prompt_mode: request.prompt_mode, dialog, steering, background, has_turn_budget }
     }
 }
 

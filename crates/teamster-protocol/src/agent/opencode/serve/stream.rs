@@ -33,6 +33,8 @@ pub(in super::super) struct Stream {
     pub(super) whole: bool,
     max_turns: Option<u64>,
     max_budget_usd: Option<f64>,
+    /// What is left of the session's budget.
+    session_budget_usd: Option<f64>,
     pub(super) conversation: Conversation,
     pub(super) health: Health,
     /// Whether the request names MCP servers.
@@ -106,6 +108,7 @@ impl Stream {
             whole: request.output != OutputMode::Stream,
             max_turns: request.max_turns.map(|turns| u64::from(turns.get())),
             max_budget_usd: request.max_budget_usd,
+            session_budget_usd: request.max_session_budget_usd,
             conversation: request.conversation.clone(),
             health,
             has_servers: !request.mcp_servers.is_empty(),
@@ -226,7 +229,8 @@ impl Stream {
 
     /// A call of the model has ended for this reason.
     pub(super) fn step_ended(&mut self, reason: &str, actions: &mut Actions) {
-        let (max_turns, max_budget_usd) = (self.max_turns, self.max_budget_usd);
+        let max_turns = self.max_turns;
+        let max_budget_usd = self.max_budget_usd.into_iter().chain(self.session_budget_usd).reduce(f64::min);
         let Some(turn) = &mut self.turn else { return };
         let unfinished = turn.step(reason);
         if !Turn::would_go_on(reason) || turn.limit.is_some() {
@@ -255,6 +259,8 @@ impl Stream {
 
     fn end(&mut self, mut outcome: Outcome, actions: &mut Actions) {
         let mut turn = self.turn.take();
+        let cost = turn.as_ref().and_then(|turn| turn.tally.cost).unwrap_or_default();
+        self.session_budget_usd = self.session_budget_usd.map(|left| (left - cost).max(0.0));
         let unseen = turn.iter_mut().flat_map(|turn| turn.steering.unseen());
         actions.extend(unseen.map(|id| Action::Steered { id, heard: false }));
         self.past = turn.and_then(|turn| turn.newest().map(str::to_owned)).or(self.past.take());

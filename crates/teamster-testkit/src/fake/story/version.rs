@@ -1,0 +1,63 @@
+//! What the CLIs say when they are asked for their version.
+
+use std::io::{self, Write as _};
+
+use teamster_protocol::agent::Agent;
+use teamster_protocol::agent::claude::Claude;
+use teamster_protocol::agent::codex::Codex;
+use teamster_protocol::agent::gemini::Gemini;
+use teamster_protocol::agent::opencode::OpenCode;
+
+/// A CLI that is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cli {
+    Claude,
+    Codex,
+    Gemini,
+    OpenCode,
+}
+
+impl Cli {
+    pub(super) fn of(agent: &str) -> Option<Self> {
+        Some(match agent {
+            "claude" => Self::Claude,
+            "codex" => Self::Codex,
+            "gemini" => Self::Gemini,
+            "opencode" => Self::OpenCode,
+            _ => return None,
+        })
+    }
+
+    /// The line by which it tells its version, which is the one that the conformance tests run.
+    fn line(self) -> String {
+        let tested = |agent: &dyn Agent| agent.abilities().map_or("", |abilities| abilities.tested_version);
+        match self {
+            Self::Claude => format!("{} (Claude Code)", tested(&Claude)),
+            Self::Codex => format!("codex-cli {}", tested(&Codex)),
+            Self::Gemini => tested(&Gemini).to_owned(),
+            Self::OpenCode => tested(&OpenCode).to_owned(),
+        }
+    }
+}
+
+/// Whether the version is asked for: the first argument says so.
+pub(super) fn is_asked<T: AsRef<str>>(mut arguments: impl Iterator<Item = T>) -> bool {
+    arguments.next().is_some_and(|first| matches!(first.as_ref(), "--version" | "-v" | "-V"))
+}
+
+/// Prints the version, and gives the exit code.
+pub(super) fn print(cli: Cli) -> io::Result<i32> {
+    writeln!(io::stdout().lock(), "{}", cli.line())?;
+    Ok(0)
+}
+
+/// Answers these arguments, if they ask for the version of this agent's CLI; `None` if they do not, or it is not known.
+///
+/// # Errors
+/// When nobody reads the answer.
+pub fn answer_version(agent: &str, arguments: &[std::ffi::OsString]) -> io::Result<Option<i32>> {
+    match Cli::of(agent).filter(|_| is_asked(arguments.iter().map(|argument| argument.to_string_lossy()))) {
+        Some(cli) => print(cli).map(Some),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,120 @@
+//! Which conversation a request belongs to, for tools of this program that are offered to it.
+//!
+//! A tool server gives each request that it is offered to a token of its own. The runtime finds the tokens in the request
+//! and reports what becomes known of the conversation: the agent, its session, and which turn runs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use teamster_protocol::event::{Event, SessionId};
+use teamster_protocol::request::RunRequest;
+
+/// The callers of all tool servers of this program, by the `Authorization` header that they send. How long a look-up takes
+/// tells nothing of a token: it begins with a hash whose key is this process's own.
+static CALLERS: LazyLock<Mutex<HashMap<String, Arc<Caller>>>> = LazyLock::new(Mutex::default);
+
+fn callers() -> MutexGuard<'static, HashMap<String, Arc<Caller>>> {
+    CALLERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A request that tools were offered to.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    /// The tool server's own token, which names it here.
+    server: String,
+    pub(crate) label: Option<String>,
+    conversations: Mutex<Vec<Arc<Mutex<Known>>>>,
+}
+
+/// What is known of a conversation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) agent: String,
+    pub(crate) session: Option<SessionId>,
+    /// The turn that runs, or ran last, counted from 1.
+    pub(crate) turn: u64,
+}
+
+impl Caller {
+    /// Makes a caller of this server known, by what it sends as its authorization.
+    pub(crate) fn add(server: &str, authorization: &str, label: Option<String>) {
+        let caller = Self { server: server.to_owned(), label, conversations: Mutex::default() };
+        callers().insert(authorization.to_owned(), Arc::new(caller));
+    }
+
+    /// Finds a caller of this server.
+    pub(crate) fn find(server: &str, authorization: &str) -> Option<Arc<Self>> {
+        callers().get(authorization).filter(|caller| caller.server == server).cloned()
+    }
+
+    /// Forgets all callers of a server.
+    pub(crate) fn remove_all(server: &str) {
+        callers().retain(|_, caller| caller.server != server);
+    }
+
+    /// What is known of the caller's conversation. Nothing, if several use the same offer at once.
+    pub(crate) fn known(&self) -> Option<Known> {
+        match self.conversations().as_slice() {
+            [only] => Some(lock(only).clone()),
+            _ => None,
+        }
+    }
+
+    fn conversations(&self) -> MutexGuard<'_, Vec<Arc<Mutex<Known>>>> {
+        lock(&self.conversations)
+    }
+}
+
+/// The callers that one conversation is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Callers(Option<Arc<Bound>>);
+
+#[derive(Debug)]
+struct Bound {
+    callers: Vec<Arc<Caller>>,
+    known: Arc<Mutex<Known>>,
+}
+
+impl Callers {
+    /// Finds the offers of tools in a request of this agent's.
+    pub(crate) fn of(agent: &str, request: &RunRequest) -> Self {
+        let endpoints = request.mcp_servers.values().filter_map(|server| server.endpoint());
+        let headers = endpoints.filter_map(|endpoint| endpoint.all_headers().remove("Authorization"));
+        let found: Vec<_> = headers.filter_map(|authorization| callers().get(&authorization).cloned()).collect();
+        if found.is_empty() {
+            return Self::default();
+        }
+        let known = Arc::new(Mutex::new(Known { agent: agent.to_owned(), ..Known::default() }));
+        for caller in &found {
+            caller.conversations().push(Arc::clone(&known));
+        }
+        Self(Some(Arc::new(Bound { callers: found, known })))
+    }
+
+    /// The same conversation, in its next turn.
+    pub(crate) fn next_turn(&self) -> Self {
+        if let Some(bound) = &self.0 {
+            lock(&bound.known).turn += 1;
+        }
+        self.clone()
+    }
+
+    /// Notes what an event tells of the conversation.
+    pub(crate) fn note(&self, event: &Event) {
+        if let (Some(bound), Event::Init(init)) = (&self.0, event) {
+            lock(&bound.known).session = Some(init.session_id.clone());
+        }
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        for caller in &self.callers {
+            caller.conversations().retain(|known| !Arc::ptr_eq(known, &self.known));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

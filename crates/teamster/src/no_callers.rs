@@ -1,0 +1,20 @@
+//! In place of `callers`, where no tools are served.
+
+use teamster_protocol::event::Event;
+use teamster_protocol::request::RunRequest;
+
+/// Nobody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Callers;
+
+impl Callers {
+    pub(crate) fn of(_agent: &str, _request: &RunRequest) -> Self {
+        Self
+    }
+
+    pub(crate) fn next_turn(&self) -> Self {
+        self.clone()
+    }
+
+    pub(crate) fn note(&self, _event: &Event) {}
+}
