@@ -36,16 +36,16 @@ impl Kin {
         !sys::ADOPTS_ORPHANS
             && stat.parent == 1
             && (self.seen.contains(&(stat.pid, stat.start))
-                || is_in_session_of(stat, self.keeper)
+                || is_in_session_of(stat.pid, self.keeper)
                 || mark::is_borne_by(stat.pid, &self.mark))
     }
 }
 
 /// Whether a process is in the session that a keeper has opened, the keeper apart.
 #[expect(unsafe_code, reason = "the safe call takes the sessions of others, which have no number here, for impossible")]
-pub(crate) fn is_in_session_of(stat: &Stat, keeper: i32) -> bool {
+pub(crate) fn is_in_session_of(pid: i32, keeper: i32) -> bool {
     // SAFETY: it takes a number and gives one.
-    stat.pid != keeper && unsafe { libc::getsid(stat.pid) } == keeper
+    pid != keeper && unsafe { libc::getsid(pid) } == keeper
 }
 
 /// Those of a snapshot who are wanted, with all who descend from them, if they are alive.

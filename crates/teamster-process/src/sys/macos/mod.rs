@@ -40,6 +40,9 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
+/// The system does not do that here.
+pub(crate) fn continue_with_parents_death() {}
+
 /// Has writing to a socket whose other end is closed send no signal. (The host ignores it, as it must, and whoever
 /// supervises catches it; this is for hosts that do not.)
 pub(crate) fn without_signal(socket: impl AsFd) {
