@@ -137,7 +137,7 @@ impl ProcessTree {
     pub fn alive(&self) -> Vec<Survivor> {
         let Traces { keeper, mark, .. } = &self.traces;
         if keeper.is_alive() {
-            Kin::of(keeper.pid, mark.clone()).alive().iter().map(Survivor::from).collect()
+            Kin::of(keeper.pid, mark.clone()).scan().iter().map(Survivor::from).collect()
         } else {
             self.traces.find()
         }

@@ -26,6 +26,9 @@ const FREEZE_LOOKS: usize = 8;
 /// The pause between two looks at those who are slow to die.
 const RESCAN: Duration = Duration::from_millis(2);
 
+/// How long those who move on to new processes all the time are looked for after the last of them was found.
+const TRAIL: Duration = Duration::from_millis(500);
+
 /// Whom to find.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
@@ -93,14 +96,14 @@ impl Wanted<'_> {
 
 /// The members of a run that are alive, without its keeper.
 pub(crate) fn find(wanted: &Wanted<'_>) -> Result<Vec<Survivor>, LeftReason> {
-    let mut hunt = Hunt { wanted: *wanted, census: Census::default(), seen: HashMap::new() };
+    let mut hunt = Hunt::new(wanted);
     let alive = hunt.look(|_| ())?;
     Ok(told(wanted, alive))
 }
 
 /// Kills everybody who is left of a run, and its keeper, until a look finds nobody or the deadline is over.
 pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
-    let mut hunt = Hunt { wanted: *wanted, census: Census::default(), seen: HashMap::new() };
+    let mut hunt = Hunt::new(wanted);
     let own = getpid().as_raw_nonzero().get();
     if hunt.look(|_| ())?.iter().any(|stat| stat.pid == own) {
         return Err(LeftReason::OwnTree);
@@ -112,7 +115,9 @@ pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, Lef
             handle::send(stat, Signal::Kill);
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        if alive.is_empty() || left.is_zero() {
+        // One that was seen before may have moved on to a process that no look shows.
+        let has_trail = !hunt.census.is_complete && hunt.found_at.is_some_and(|found_at| found_at.elapsed() < TRAIL);
+        if alive.is_empty() && !has_trail || left.is_zero() {
             let still: HashSet<_> = alive.iter().map(identity).collect();
             let ended = hunt.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
             return Ok(Outcome { ended: told(wanted, ended), alive: told(wanted, alive) });
@@ -129,9 +134,15 @@ struct Hunt<'a> {
     census: Census,
     /// They stay the run's when their parents are gone.
     seen: HashMap<(i32, u64), Stat>,
+    /// When the last of them was found.
+    found_at: Option<Instant>,
 }
 
-impl Hunt<'_> {
+impl<'a> Hunt<'a> {
+    fn new(wanted: &Wanted<'a>) -> Self {
+        Self { wanted: *wanted, census: Census::default(), seen: HashMap::new(), found_at: None }
+    }
+
     /// Who is alive. Who bears the mark is shown at once.
     fn look(&mut self, mut met: impl FnMut(&Stat)) -> io::Result<Vec<Stat>> {
         let wanted = self.wanted;
@@ -148,6 +159,9 @@ impl Hunt<'_> {
                 || wanted.is_in_session(Process { pid: stat.pid, start: stat.start })
         };
         let alive = with_descendants(everybody, is_of_it, Stat::is_still);
+        if alive.iter().any(|stat| !self.seen.contains_key(&identity(stat))) {
+            self.found_at = Some(Instant::now());
+        }
         self.seen.extend(alive.iter().map(|stat| (identity(stat), stat.clone())));
         Ok(alive)
     }

@@ -21,7 +21,7 @@ use rustix::{
 };
 
 use super::{
-    ending::Ending,
+    ending::{Ending, Members},
     events::{Children, Reaped, reap, wait},
     wire::{self, Inbox, Order, Report, Start},
 };
@@ -153,7 +153,7 @@ impl Keeper {
     fn end(&mut self, grace: Duration) {
         match &mut self.ending {
             Some(ending) => ending.hurry(grace),
-            None => self.ending = Some(Ending::begin(grace, || self.kin.alive())),
+            None => self.ending = Some(Ending::begin(grace, &mut self.kin)),
         }
     }
 
@@ -187,7 +187,7 @@ impl Keeper {
             && !childless
             && let Some(ending) = &mut self.ending
         {
-            ending.ask_left_behind(|| self.kin.alive());
+            ending.ask_left_behind(&mut self.kin);
         }
         childless
     }
@@ -207,7 +207,7 @@ impl Keeper {
         } else {
             let ending = ending.as_mut()?;
             let nobody_is_left = childless && (sys::ADOPTS_ORPHANS || kin.alive().is_empty());
-            if nobody_is_left { Vec::new() } else { ending.go_on(|| kin.alive())? }
+            if nobody_is_left { Vec::new() } else { ending.go_on(kin)? }
         };
         if self.host.is_none()
             && let Some(Belongings { directory, .. }) = &self.belongings

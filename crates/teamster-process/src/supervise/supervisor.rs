@@ -15,7 +15,7 @@ use rustix::{
 };
 
 use super::{
-    ending,
+    ending::{self, Members},
     events::{Children, Reaped, reap_or_stopped, turn_deaf, wait},
     keeper,
     wire::{self, Report},
@@ -169,26 +169,47 @@ impl Supervisor {
     /// Ends what a keeper should have ended that was killed. Returns who could not be ended.
     fn end_orphans(&mut self, keeper: i32) -> Vec<Stat> {
         let until = Instant::now() + ORPHANS_SETTLE;
+        let mut orphans = Orphans { supervisor: self, keeper };
+        let mut looks_without = 0;
         loop {
-            let left = ending::kill(|| self.orphans(keeper));
-            if left.is_empty() || Instant::now() >= until {
+            let left = ending::kill(&mut orphans).alive;
+            looks_without = if left.is_empty() { looks_without + 1 } else { 0 };
+            if looks_without == 2 || Instant::now() >= until {
                 return left;
             }
             std::thread::sleep(PAUSE);
         }
     }
 
-    /// Living children that are no keepers and were not left knowingly, and whoever descends from them. Where they did
-    /// not become children, those who are still in the session of their keeper.
-    fn orphans(&mut self, keeper: i32) -> Vec<Stat> {
+    /// Whether a process is a keeper, or was left by one knowingly.
+    fn is_known(&self, stat: &Stat) -> bool {
+        self.keepers.contains_key(&stat.pid) || self.left.contains(&(stat.pid, stat.start))
+    }
+}
+
+/// What a keeper has left that was killed: living children that are no keepers and were not left knowingly, and whoever descends
+/// from them. Where they did not become children, those who are still in the session of their keeper.
+struct Orphans<'a> {
+    supervisor: &'a mut Supervisor,
+    keeper: i32,
+}
+
+impl Members for Orphans<'_> {
+    fn children(&mut self, seen: impl FnMut(Stat)) {
+        let children: Vec<_> = sys::children();
+        // After the look: another keeper may end meanwhile, and has told before whom it leaves.
+        self.supervisor.note_left();
+        let is_orphan = |stat: &Stat| stat.is_alive() && !self.supervisor.is_known(stat);
+        children.into_iter().rev().filter_map(sys::stat_of).filter(is_orphan).for_each(seen);
+    }
+
+    fn scan(&mut self) -> Vec<Stat> {
         let own = getpid().as_raw_nonzero().get();
         let Ok(snapshot) = sys::snapshot() else { return Vec::new() };
-        // After the snapshot: another keeper may end meanwhile, and has told before whom it leaves.
-        self.note_left();
+        self.supervisor.note_left();
         let is_orphan = |stat: &Stat| {
-            let known = self.keepers.contains_key(&stat.pid) || self.left.contains(&(stat.pid, stat.start));
-            let is_lost = stat.parent == own || !sys::ADOPTS_ORPHANS && is_in_session_of(stat.pid, keeper);
-            is_lost && !known
+            let is_lost = stat.parent == own || !sys::ADOPTS_ORPHANS && is_in_session_of(stat.pid, self.keeper);
+            is_lost && !self.supervisor.is_known(stat)
         };
         with_descendants(snapshot, is_orphan, Stat::is_still)
     }

@@ -20,7 +20,7 @@ use rustix::{
 };
 
 pub(crate) use handle::{reap, signal, watch, watch_after_fork};
-pub(crate) use processes::{environ, numbers, resident, snapshot, stat_of};
+pub(crate) use processes::{children, environ, numbers, resident, snapshot, stat_of};
 pub(crate) use program::{close_inherited, own_program};
 
 /// What a socket is written to with: an end of the connection is an error and no signal.

@@ -30,6 +30,13 @@ pub(crate) fn numbers() -> io::Result<Vec<i32>> {
     std::fs::read_dir("/proc")?.filter_map(number).collect()
 }
 
+/// The numbers of the children of this process, the oldest first; none if the system has no such list. While children come
+/// and go, some may be missing. This process must have one thread.
+pub(crate) fn children() -> Vec<i32> {
+    let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
 /// The process with this number, if there is one.
 pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
     let root = open("/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
