@@ -116,6 +116,11 @@ pub(crate) fn state(pid: u32) -> Option<char> {
     read(pid).map(|process| process.state)
 }
 
+/// The parent of a process.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    read(pid).map(|process| process.parent)
+}
+
 /// Everything in a directory but the directories that are made once and kept.
 pub(crate) fn files(directory: &Path, kept: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
