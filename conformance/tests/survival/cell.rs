@@ -17,10 +17,11 @@ use teamster_testkit::fake::SCRIPT_ENV;
 use crate::caller::Host;
 use crate::census::{self, Census, MARK};
 use crate::crowd::Crowd;
-use crate::fault::{Cli, Fault, Moment, Start, Step};
+use crate::fault::{Cli, Fault, Helper, Moment, Start, Step};
 use crate::host::Spec;
 use crate::place::{GATE, Place};
 use crate::row::{Column, End, Expected, Row};
+use crate::storm;
 use crate::verdict::{compare, lost, result_of, shown};
 
 /// How long a moment is waited for. A real CLI takes seconds to start, on a busy machine many.
@@ -47,6 +48,7 @@ struct Stage {
     /// Processes that are to live on.
     kept: BTreeSet<u32>,
     host_is_dead: bool,
+    helpers: Option<(u32, u32)>,
     /// Since the last moment that has come.
     clock: Instant,
     crowd: Crowd,
@@ -125,7 +127,7 @@ impl Stage {
         let clock = Instant::now();
         let (said, warned) = (fault.said, fault.warned);
         let (kept, host_is_dead, crowd) = (BTreeSet::new(), false, Crowd::default());
-        Ok(Self { place, lab, project, census, host, said, warned, kept, host_is_dead, clock, crowd })
+        Ok(Self { place, lab, project, census, host, said, warned, kept, host_is_dead, helpers: None, clock, crowd })
     }
 
     async fn play(&mut self, steps: Vec<Step>, expected: Expected) -> Result<()> {
@@ -154,6 +156,12 @@ impl Stage {
             }
             Step::Say(word) => self.host.say(word)?,
             Step::Signal(signal) => census::signal(self.place.leader().context("no leader")?, signal),
+            Step::Helper(helper, signal) => {
+                let (keeper, supervisor) = self.helpers()?;
+                let pid = if helper == Helper::Keeper { keeper } else { supervisor };
+                census::signal(pid, signal);
+                self.start_clock();
+            }
             Step::KillHost => {
                 self.host.kill()?;
                 self.host_is_dead = true;
@@ -169,6 +177,16 @@ impl Stage {
             Step::Touch(name) => fs::write(self.place.path(name), "")?,
         }
         Ok(())
+    }
+
+    /// The keeper and the supervisor. When one of them is gone, nothing leads to them any more.
+    fn helpers(&mut self) -> Result<(u32, u32)> {
+        if let Some(helpers) = self.helpers {
+            return Ok(helpers);
+        }
+        let keeper = self.place.leader().and_then(census::parent).context("no keeper")?;
+        let supervisor = census::parent(keeper).context("no supervisor")?;
+        Ok(*self.helpers.insert((keeper, supervisor)))
     }
 
     fn has_come(&self, moment: Moment) -> bool {
@@ -317,6 +335,7 @@ impl Stage {
     fn nothing_is_left(&self, living: &[census::Process]) -> Result<()> {
         let names: Vec<_> = living.iter().map(ToString::to_string).collect();
         ensure!(living.is_empty(), "{} processes left: {names:?}", names.len());
+        ensure!(!storm::blows(&self.place.path("")), "the storm still blows");
         let files: Vec<_> = ["runtime", "tmp", "state"].iter().flat_map(|name| self.files(name)).collect();
         ensure!(files.is_empty(), "{} files left: {files:?}", files.len());
         Ok(())

@@ -13,12 +13,12 @@ use std::sync::PoisonError;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What a host's supervisor calls itself, which starts with the first run and lives as long as its host, and the keeper of a
-/// tree, which ends when it has told that nobody of the tree is left.
-const SUPERVISOR: &str = "teamster-supervisor";
+/// The command line of a host's supervisor, which starts with the first run and lives as long as its host, and of the keeper
+/// of a tree, which ends when it has told that nobody of the tree is left.
+const TITLE: &str = "tree-reaper";
 
 /// The names of both, as the kernel keeps them: 15 bytes, and still there when a process that is ending has no arguments any more.
-const NAMES: [&str; 2] = ["teamster-superv", "teamster-keeper"];
+const NAMES: [&str; 2] = ["tree-reaper-all", "tree-reaper-one"];
 
 /// The variable in the environment of everybody in a cell.
 pub(crate) const MARK: &str = "TEAMSTER_SURVIVAL";
@@ -47,7 +47,7 @@ pub(crate) struct Process {
 impl Process {
     /// Whether it is Teamster's own.
     pub(crate) fn is_teamster(&self) -> bool {
-        self.command == SUPERVISOR || NAMES.contains(&&*self.name)
+        self.command == TITLE || NAMES.contains(&&*self.name)
     }
 }
 
@@ -114,6 +114,11 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
 /// The state of a process; `None` if there is none.
 pub(crate) fn state(pid: u32) -> Option<char> {
     read(pid).map(|process| process.state)
+}
+
+/// The parent of a process.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    read(pid).map(|process| process.parent)
 }
 
 /// Everything in a directory but the directories that are made once and kept.

@@ -65,6 +65,8 @@ pub(crate) enum Step {
     Say(&'static str),
     /// A signal to the CLI.
     Signal(Signal),
+    /// A signal to one of the host's helpers.
+    Helper(Helper, Signal),
     /// SIGKILL to the host.
     KillHost,
     /// SIGSTOP to the host; the CLI goes on.
@@ -75,6 +77,15 @@ pub(crate) enum Step {
     RemoveProject,
     /// A file appears that the fake agent waits for.
     Touch(&'static str),
+}
+
+/// A process that looks after the CLI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Helper {
+    /// The parent of the CLI.
+    Keeper,
+    /// The parent of keepers.
+    Supervisor,
 }
 
 /// When something is to happen.

@@ -9,7 +9,8 @@
 //!   lives, and which files are there. - `crowd`: how busy the machine is. - `cell`: plays a cell; `verdict`: compares.
 //! - `table`: the page.
 //!
-//! This program plays three parts: the tests, the host, and (with a script in its environment) the fake agent.
+//! This program plays four parts: the tests, the host, (with a script in its environment) the fake agent, and a storm of processes
+//! (`storm`).
 
 mod caller;
 mod cell;
@@ -21,6 +22,7 @@ mod host;
 mod place;
 mod row;
 mod rows;
+mod storm;
 mod table;
 mod verdict;
 
@@ -35,10 +37,15 @@ use teamster_testkit::fake::{SCRIPT_ENV, play, read_script};
 use row::{Column, Row};
 
 fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let [_, part, place] = arguments.as_slice()
+        && part == storm::PART
+    {
+        return or_report(storm::main(Path::new(place)));
+    }
     if let Ok(script) = std::env::var(SCRIPT_ENV) {
         return or_report(read_script(&script).and_then(|script| play(&script)).map_err(Into::into));
     }
-    let arguments: Vec<_> = std::env::args_os().collect();
     if let [_, part, spec] = arguments.as_slice()
         && part == host::PART
     {

@@ -38,6 +38,9 @@ that lets nobody make one limits the size of the host's files instead, so that t
 In the column of the fake agent a script plays the CLI. In the others it is the real CLI, with a scripted model: the fault is made by a
 shell script around the CLI, by a tool call, by signals, or by its surroundings.
 
+Each CLI runs below a *keeper*, a small process that ends the CLI's processes, and keepers run below one *supervisor* for each host.
+Both are called `tree-reaper` in lists of processes.
+
 OpenCode tells no result of its own: after what was its last step it may go on. So what ends an OpenCode that never exits is the limit
 of silence, and the success stands.
 ";

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{mark, process::Stat, sys};
+use crate::{mark, process::Stat, supervise::ending::Members, sys};
 
 /// The tree below a keeper.
 ///
@@ -20,8 +20,8 @@ impl Kin {
         Self { keeper, mark, seen: HashSet::new() }
     }
 
-    /// Who of it is alive.
-    pub(crate) fn alive(&mut self) -> Vec<Stat> {
+    /// Who of it is alive, as one scan of all processes shows it.
+    pub(crate) fn scan(&mut self) -> Vec<Stat> {
         let snapshot = sys::snapshot().unwrap_or_default();
         let is_of_it = |stat: &Stat| stat.parent == self.keeper || self.has_lost(stat);
         let alive = with_descendants(snapshot, is_of_it, Stat::is_still);
@@ -36,16 +36,27 @@ impl Kin {
         !sys::ADOPTS_ORPHANS
             && stat.parent == 1
             && (self.seen.contains(&(stat.pid, stat.start))
-                || is_in_session_of(stat, self.keeper)
+                || is_in_session_of(stat.pid, self.keeper)
                 || mark::is_borne_by(stat.pid, &self.mark))
+    }
+}
+
+/// For the keeper itself.
+impl Members for Kin {
+    fn children(&mut self, seen: impl FnMut(Stat)) {
+        sys::children().into_iter().rev().filter_map(sys::stat_of).filter(Stat::is_alive).for_each(seen);
+    }
+
+    fn scan(&mut self) -> Vec<Stat> {
+        self.scan()
     }
 }
 
 /// Whether a process is in the session that a keeper has opened, the keeper apart.
 #[expect(unsafe_code, reason = "the safe call takes the sessions of others, which have no number here, for impossible")]
-pub(crate) fn is_in_session_of(stat: &Stat, keeper: i32) -> bool {
+pub(crate) fn is_in_session_of(pid: i32, keeper: i32) -> bool {
     // SAFETY: it takes a number and gives one.
-    stat.pid != keeper && unsafe { libc::getsid(stat.pid) } == keeper
+    pid != keeper && unsafe { libc::getsid(pid) } == keeper
 }
 
 /// Those of a snapshot who are wanted, with all who descend from them, if they are alive.

@@ -60,7 +60,8 @@
 //! - Output is never decoded here, and a buffer never grows past its limit, whatever a program writes.
 //! - Every `async fn` can be dropped at any await point; nothing is written twice, lost, or read twice.
 //! - No environment variable is read, except by [`PrivateDir::default_parent`] and [`Ledger::of_user`], and for the
-//!   supervisor; no clock runs but while a tree is being started or ended.
+//!   supervisor; no timer runs but while a tree is being started or ended, and while the end of a leader is waited for (every
+//!   5 s, to see whether the processes of ours are stopped).
 //! - Nothing is printed, and no signal handler is installed in this program.
 //!
 //! Linking it adds a few instructions before `main`, by which the supervisor, which is this program's file executed anew,

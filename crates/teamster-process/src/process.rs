@@ -2,6 +2,8 @@
 //!
 //! A number names one process only for its life, so a process is always meant by number and start time together.
 
+use serde::{Deserialize, Serialize};
+
 use crate::sys;
 
 /// One process at one moment.
@@ -22,6 +24,31 @@ pub(crate) enum State {
     Stopped,
     /// It has ended, and waits for its parent to look.
     Dead,
+}
+
+/// A process for good: its number alone may pass to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    /// When it was started, in the system's own unit.
+    pub(crate) start: u64,
+}
+
+impl Process {
+    /// The process that has this number now, if the system shows when it was started.
+    pub(crate) fn of(pid: i32) -> Option<Self> {
+        Some(Self { pid, start: start_of(pid)? })
+    }
+
+    /// Whether the process is there and has not ended.
+    pub(crate) fn is_alive(self) -> bool {
+        sys::stat_of(self.pid).is_some_and(|stat| stat.start == self.start && stat.is_alive())
+    }
+
+    /// Like [`of`](Self::of). If the system does not show the start time, no process is found to be this one.
+    pub(crate) fn known(pid: i32) -> Self {
+        Self::of(pid).unwrap_or(Self { pid, start: 0 })
+    }
 }
 
 impl Stat {

@@ -12,10 +12,7 @@ use std::{
 use rustix::io::Errno;
 
 pub use crate::pipes::{PIPE_BYTES, Pipes};
-use crate::{
-    mark::Mark,
-    supervise::{SupervisorError, wire::Start},
-};
+use crate::supervise::{SupervisorError, wire::Start};
 
 /// What to start.
 #[derive(Clone)]
@@ -146,7 +143,7 @@ fn named(interpreter: Option<&Path>) -> String {
 }
 
 /// What the keeper is told to start.
-pub(crate) fn start(spawn: &Spawn, mark: &Mark, directory: Option<&Path>) -> Result<Start, SpawnError> {
+pub(crate) fn start(spawn: &Spawn, mark: &str, directory: Option<&Path>) -> Result<Start, SpawnError> {
     let program = spawn.cwd.join(&spawn.program);
     let strings = spawn.args.iter().chain(spawn.env.iter().flat_map(|(name, value)| [name, value]));
     if strings.map(OsString::as_os_str).chain([program.as_os_str()]).any(has_nul) {
@@ -156,7 +153,7 @@ pub(crate) fn start(spawn: &Spawn, mark: &Mark, directory: Option<&Path>) -> Res
         program: program.into(),
         args: spawn.args.clone(),
         env: spawn.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        mark: mark.name().to_owned(),
+        mark: mark.to_owned(),
         cwd: spawn.cwd.clone().into(),
         has_stdin: spawn.stdin == Stdin::Pipe,
         directory: directory.map(Into::into),

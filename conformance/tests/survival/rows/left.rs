@@ -4,7 +4,8 @@ use teamster::request::Background;
 
 use crate::fault::{Fault, Moment, Step};
 use crate::place::Place;
-use crate::row::{Column, Row, success};
+use crate::row::{Column, Row, error, success};
+use crate::storm;
 
 use super::SHORT;
 
@@ -32,6 +33,21 @@ pub(super) fn rows() -> Vec<Row> {
             })
         })
         .fake(success(5))
+        .elsewhere("alike"),
+        Row::new(
+            "storm_of_processes",
+            "a program that forks, exits and opens a session without end, then an abort",
+            |place| {
+                let storm = storm::shell().unwrap_or_default();
+                place.works().after_shell(&storm).asking(|request| request.limits.grace = SHORT).then([
+                    Step::Await(Moment::Tool),
+                    Step::Await(Moment::File(storm::UP)),
+                    Step::Say("abort"),
+                ])
+            },
+        )
+        .fake(error("ABORTED", 5))
+        .on("claude", error("ABORTED", 5))
         .elsewhere("alike"),
         Row::new("kept", "a daemon and its child, which are to be kept (`--keep-background`)", kept)
             .fake(success(5).keeping(2))

@@ -2,6 +2,7 @@
 
 mod caller;
 mod end;
+mod helpers;
 mod host;
 mod left;
 mod output;
@@ -19,7 +20,7 @@ const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_mins(10);
 
 /// The rows under their headings.
-pub(crate) fn groups() -> [(&'static str, Vec<Row>); 7] {
+pub(crate) fn groups() -> [(&'static str, Vec<Row>); 8] {
     [
         ("Processes that the CLI leaves behind", left::rows()),
         ("How the CLI ends, or does not", end::rows()),
@@ -28,6 +29,7 @@ pub(crate) fn groups() -> [(&'static str, Vec<Row>); 7] {
         ("Surroundings that break", surroundings::rows()),
         ("What the caller does", caller::rows()),
         ("The host program is killed with SIGKILL", host::rows()),
+        ("Teamster's own helper processes are stopped or killed", helpers::rows()),
     ]
 }
 

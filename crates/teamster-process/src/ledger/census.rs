@@ -16,6 +16,8 @@ const LOOKS: usize = 25;
 #[derive(Debug, Default)]
 pub(super) struct Census {
     known: HashMap<i32, Known>,
+    /// Whether nobody vanished unseen at the last look.
+    pub(super) is_complete: bool,
 }
 
 #[derive(Debug)]
@@ -31,6 +33,7 @@ impl Census {
         let mut looks = 1;
         loop {
             let (alive, is_complete) = self.look(&mut met)?;
+            self.is_complete = is_complete;
             if is_complete || looks == LOOKS {
                 return Ok(alive);
             }

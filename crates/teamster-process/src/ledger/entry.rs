@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     mark::{self, Mark},
-    process, sys,
+    process::Process,
+    sys,
 };
 
 const FILE: &str = "entry.json";
@@ -42,14 +43,12 @@ pub(super) struct Entry {
     pub(super) host: Process,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) leader: Option<Process>,
-}
-
-/// A process: its number alone may pass to another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Process {
-    pub(super) pid: i32,
-    /// When it was started, in the system's own unit.
-    pub(super) start: u64,
+    /// The process that looks after the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) keeper: Option<Process>,
+    /// The host has given the run up, with processes that it could not end: any sweep may try again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) given_up: bool,
 }
 
 /// Where process numbers mean something.
@@ -79,17 +78,11 @@ impl Here {
     }
 }
 
-impl Process {
-    pub(super) fn own() -> io::Result<Self> {
-        let pid = getpid().as_raw_nonzero().get();
-        Self::of(pid).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, "the system does not tell when this process was started")
-        })
-    }
-
-    pub(super) fn of(pid: i32) -> Option<Self> {
-        Some(Self { pid, start: process::start_of(pid)? })
-    }
+fn own() -> io::Result<Process> {
+    let pid = getpid().as_raw_nonzero().get();
+    Process::of(pid).ok_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, "the system does not tell when this process was started")
+    })
 }
 
 impl Entry {
@@ -100,8 +93,10 @@ impl Entry {
             label: label.to_owned(),
             mark: mark.name().to_owned(),
             began: SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
-            host: Process::own()?,
+            host: own()?,
             leader: None,
+            keeper: None,
+            given_up: false,
         })
     }
 
@@ -152,7 +147,7 @@ impl Entry {
         };
         // What is in here decides who is killed: a value that was never written here is no entry of ours.
         let possible = |process: Process| process.pid > 1 && process.start >= entry.host.start;
-        if mark::is_name(&entry.mark) && entry.leader.is_none_or(possible) {
+        if mark::is_name(&entry.mark) && [entry.leader, entry.keeper].into_iter().flatten().all(possible) {
             Content::Entry(Box::new(entry))
         } else {
             Content::Damaged

@@ -1,7 +1,7 @@
 //! Tells live runs from leftovers, and clears the latter.
 
 use std::{
-    fs, io,
+    io,
     os::fd::{AsFd, OwnedFd},
     path::Path,
     time::Instant,
@@ -16,10 +16,10 @@ use rustix::{
 use super::{
     Cleared, KnownRun, LeftReason,
     entry::{Content, Entry, Here},
-    lives,
-    orphans::{self, Look, Outcome, Wanted},
-    run_dir::{is_name, names, open_directory, remove},
+    run_dir::{FILES, is_name, names, open_directory, remove, remove_if_there},
+    search::{self, Look, Outcome, Wanted},
 };
+use crate::{process::Process, sys};
 
 /// What a directory is looked at for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn try_look_at(path: &Path, here: &Here, purpose: Purpose) -> io::Result<Found> 
     }
     let content = Entry::read(lock.as_fd())?;
     let run = known(path, &content);
-    if held {
+    if held && !is_halted(&content, here) {
         return Ok(Found::Live(run));
     }
     let wanted = match content {
@@ -92,10 +92,19 @@ fn try_look_at(path: &Path, here: &Here, purpose: Purpose) -> io::Result<Found> 
         Content::Entry(entry) if entry.here.boot != here.boot => None,
         Content::Entry(entry) if entry.here != *here => return Ok(Found::Left(LeftReason::OtherNamespace)),
         // A host that closed descriptors which are not its own has lost the lock, but lives.
-        Content::Entry(entry) if lives(entry.host) => return Ok(Found::Live(run)),
+        Content::Entry(entry) if entry.host.is_alive() && !entry.given_up => return Ok(Found::Live(run)),
         Content::Entry(entry) => Some(*entry),
     };
     Ok(Found::Leftover(Box::new(Claim { run, lock, wanted })))
+}
+
+/// Whether only a stopped keeper holds the lock, whose host is gone: nothing continues it. One that a live supervisor
+/// looks after does not stay stopped, and may be ended as well.
+fn is_halted(content: &Content, here: &Here) -> bool {
+    let Content::Entry(entry) = content else { return false };
+    let is_stopped =
+        |keeper: Process| sys::stat_of(keeper.pid).is_some_and(|stat| stat.start == keeper.start && stat.is_stopped());
+    entry.here == *here && !entry.host.is_alive() && entry.keeper.is_some_and(is_stopped)
 }
 
 fn known(path: &Path, content: &Content) -> KnownRun {
@@ -115,31 +124,25 @@ impl Claim {
     /// Whose processes may be alive.
     pub(super) fn wanted(&self) -> Option<Wanted<'_>> {
         let entry = self.wanted.as_ref()?;
-        Some(Wanted { mark: &entry.mark, leader: entry.leader, not_before: entry.host.start })
+        let (leader, keeper) = (entry.leader, entry.keeper);
+        Some(Wanted { mark: &entry.mark, leader, keeper, not_before: entry.host.start })
     }
 
     /// Ends the run's processes, and removes its directory if that succeeded.
     pub(super) fn clear(self, look: &Look, deadline: Instant) -> Result<Cleared, LeftReason> {
         let outcome = match self.wanted() {
-            Some(wanted) if look.has_any(&wanted) => orphans::end(wanted, deadline)?,
+            Some(wanted) if look.has_any(&wanted) => search::end(&wanted, deadline)?,
             _ => Outcome { ended: Vec::new(), alive: Vec::new() },
         };
         if !outcome.alive.is_empty() {
             // The entry leads the next sweep to them; the run's private files need not wait for that.
-            remove_if_there(&self.run.path.join("files"))?;
+            remove_if_there(&self.run.path.join(FILES))?;
             return Err(LeftReason::Alive(outcome.alive));
         }
         match remove(&self.run.path, self.lock.as_fd()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(Cleared { run: self.run, ended: outcome.ended }),
         }
-    }
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! Whether somebody still cares for a run is told by a lock (`flock`) on its directory, which the system frees with
 //! its last holder; never by the age of a file. (Cleaners of `/tmp` leave a locked directory alone.) A directory is
-//! visible for a moment before it is locked. A sweep may take it then, and its maker takes another one.
+//! visible for a moment before it is locked. A sweep may take it then, and its maker takes another one. One holder of a lock
+//! does not count: a keeper that is stopped (`SIGSTOP`) while its host is gone.
 //!
 //! Invariants: no process is hit that is not proved to be of a run whose host is gone, in this boot and this process
 //! namespace: it bears the run's mark, or is its leader by number and start time, or descends from one of them. No
@@ -15,9 +16,9 @@
 mod census;
 mod entry;
 mod leftover;
-mod orphans;
 mod place;
 mod run_dir;
+pub(crate) mod search;
 
 use std::{
     fmt, io,
@@ -25,13 +26,14 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{sys, tree::Survivor};
+use crate::tree::Survivor;
 
 use entry::Here;
 use leftover::{Claim, Found, Purpose};
 use place::Place;
 
 pub use place::LEDGER_VARIABLE;
+pub(crate) use run_dir::Registration;
 pub use run_dir::RunDir;
 
 /// How long a sweep waits, in all, for the system to take down what it has killed.
@@ -326,7 +328,7 @@ fn clear(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
     if claims.is_empty() {
         return;
     }
-    let look = match orphans::Look::at(claims.iter().filter_map(Claim::wanted)) {
+    let look = match search::Look::at(claims.iter().filter_map(Claim::wanted)) {
         Ok(look) => look,
         Err(source) => {
             sweep.problems.push(LedgerError::Proc { source });
@@ -343,11 +345,6 @@ fn clear(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
             Err(reason) => sweep.left.push(Left { path, reason }),
         }
     }
-}
-
-/// Whether a process is the same that once had this number and start time, and alive.
-fn lives(process: entry::Process) -> bool {
-    sys::stat_of(process.pid).is_some_and(|stat| stat.start == process.start && stat.is_alive())
 }
 
 fn io_error(path: &Path, source: impl Into<io::Error>) -> LedgerError {

@@ -8,6 +8,10 @@ use std::{
         unix::fs::PermissionsExt,
     },
     path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rustix::{
@@ -15,16 +19,15 @@ use rustix::{
     io::Errno,
 };
 
-use super::{
-    LedgerError,
-    entry::{Entry, Process},
-    io_error,
-    place::Place,
-};
+use super::{LedgerError, entry::Entry, io_error, place::Place};
 use crate::{
     mark::Mark,
     private::{PrivateDir, PrivateError, give_owner_rights},
+    process::Process,
 };
+
+/// The directory of private files in a run's directory.
+pub(super) const FILES: &str = "files";
 
 /// The length of a run's name.
 const NAME_BYTES: usize = 16;
@@ -32,16 +35,24 @@ const NAME_BYTES: usize = 16;
 /// How often another directory is tried. A sweep may take one before it is locked, or remove an empty ledger.
 const ATTEMPTS: usize = 64;
 
-/// A run's directory in the ledger, removed with everything in it when it is dropped.
+/// A run's directory in the ledger, removed with everything in it when it is dropped. If a process tree was started for
+/// it that is not known to be gone by then, only the private files are removed, and the rest when it is.
 ///
 /// The run is known as live for as long as [`lock`](Self::lock) is open anywhere, here or in another process.
 #[derive(Debug)]
 pub struct RunDir {
+    registration: Arc<Registration>,
+    mark: Mark,
+}
+
+/// The entry of a run on disk, which the run and its tree hold. The last of them removes it.
+#[derive(Debug)]
+pub(crate) struct Registration {
     path: PathBuf,
     lock: OwnedFd,
     place: Place,
-    entry: Entry,
-    mark: Mark,
+    entry: Mutex<Entry>,
+    keep: AtomicBool,
 }
 
 impl RunDir {
@@ -49,37 +60,44 @@ impl RunDir {
         let mark = Mark::unique();
         let entry = Entry::new(label, &mark).map_err(|source| LedgerError::Proc { source })?;
         let (path, lock) = make(place)?;
-        let run = Self { path, lock, place: place.clone(), entry, mark };
+        let (place, keep) = (place.clone(), AtomicBool::new(false));
+        let registration = Arc::new(Registration { path, lock, place, entry: Mutex::new(entry), keep });
         // Dropped if it fails.
-        run.write_entry()?;
-        Ok(run)
+        registration.change(|_| ())?;
+        Ok(Self { registration, mark })
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.registration.path
     }
 
     /// The lock: a descriptor of the directory. Whoever inherits it, or a duplicate of it, cares for the run too.
     pub fn lock(&self) -> BorrowedFd<'_> {
-        self.lock.as_fd()
+        self.registration.lock.as_fd()
     }
 
     /// A directory for the run's private files, inside of this one. There is one at a time.
     pub fn private_dir(&self) -> Result<PrivateDir, PrivateError> {
-        PrivateDir::create_named(&self.path, "files")
+        PrivateDir::create_named(self.path(), FILES)
     }
 
-    /// Notes the leader, once it is started: it is found again then even if it has thrown its environment away. (The
-    /// rest of the tree is found by its mark.)
-    pub fn set_leader(&mut self, pid: u32) -> Result<(), LedgerError> {
-        self.entry.leader = i32::try_from(pid).ok().and_then(Process::of);
-        self.write_entry()
+    /// Notes the tree, once it is started: its leader is found again then even if it has thrown its environment away, and
+    /// a keeper that is stopped is not taken for one that works. (The rest of the tree is found by its mark.)
+    ///
+    /// It writes a file: keep it from threads that must not wait for a disk.
+    pub fn note(&mut self, leader: u32, keeper: Option<u32>) -> Result<(), LedgerError> {
+        let process = |pid: u32| i32::try_from(pid).ok().and_then(Process::of);
+        let (leader, keeper) = (process(leader), keeper.and_then(process));
+        self.registration.change(|entry| (entry.leader, entry.keeper) = (leader, keeper))
     }
 
-    /// Removes the directory with everything in it, and tells if that failed, as dropping it does not.
+    /// Removes the directory with everything in it, and tells if that failed, as dropping it does not. If its tree is not
+    /// known to be gone, the rest of it is removed when it is.
     pub fn remove(self) -> Result<(), LedgerError> {
-        self.clear()
+        let registration = self.registration.clone();
+        drop(self);
+        Arc::try_unwrap(registration).map_or_else(|held| held.remove_files(), |last| last.clear())
     }
 
     /// What the run's processes have in their environment.
@@ -87,22 +105,70 @@ impl RunDir {
         &self.mark
     }
 
-    fn write_entry(&self) -> Result<(), LedgerError> {
-        self.entry.write(&self.path).map_err(|error| io_error(&self.path, error))
+    /// What a tree of this run holds until it is gone.
+    pub(crate) fn registration(&self) -> Arc<Registration> {
+        Arc::clone(&self.registration)
+    }
+}
+
+impl Registration {
+    /// Has the entry stay when everybody has let go of it: processes are left that could not be ended. A sweep tries again.
+    pub(crate) fn keep(&self) {
+        self.keep.store(true, Ordering::Relaxed);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Entry)) -> Result<(), LedgerError> {
+        let mut entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut entry);
+        entry.write(&self.path).map_err(|error| io_error(&self.path, error))
     }
 
     fn clear(&self) -> Result<(), LedgerError> {
-        let removed = remove(&self.path, self.lock.as_fd()).map_err(|error| io_error(&self.path, error));
+        if self.keep.load(Ordering::Relaxed) {
+            self.remove_files()?;
+            return if names(&self.path, self.lock()) { self.change(|entry| entry.given_up = true) } else { Ok(()) };
+        }
+        let removed = remove(&self.path, self.lock()).map_err(|error| io_error(&self.path, error));
         self.place.prune();
         removed
+    }
+
+    fn remove_files(&self) -> Result<(), LedgerError> {
+        if !names(&self.path, self.lock()) {
+            return Ok(());
+        }
+        remove_if_there(&self.path.join(FILES)).map_err(|error| io_error(&self.path, error))
+    }
+
+    fn lock(&self) -> BorrowedFd<'_> {
+        self.lock.as_fd()
     }
 }
 
 impl Drop for RunDir {
     fn drop(&mut self) {
+        // A tree holds it too: the private files need not wait for that.
+        if Arc::strong_count(&self.registration) > 1
+            && let Err(error) = self.registration.remove_files()
+        {
+            tracing::warn!(%error, path = %self.path().display(), "private files of a run stay behind");
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
         if let Err(error) = self.clear() {
             tracing::warn!(%error, path = %self.path.display(), "a run's directory stays behind");
         }
+    }
+}
+
+/// Removes a directory with everything in it; that it is not there is no error.
+pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

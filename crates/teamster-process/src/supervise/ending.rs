@@ -1,11 +1,18 @@
 //! The end of a tree: everybody is found and told, although they go on starting others.
+//!
+//! A program that forks, exits in the parent and goes on in the child is gone whenever somebody looks: a scan of all
+//! processes shows its past. But its orphans become children of this process, at once, and a list of one's own children is
+//! read in microseconds. So the tree is stopped before it is killed, children first, until two looks agree. That nobody is
+//! left is known from the system alone, when it says that there are no children; no look is taken for that.
 
 use std::{
     collections::HashSet,
     time::{Duration, Instant},
 };
 
-use crate::{handle, process::Stat, signal::Signal};
+use rustix::process::{Pid, kill_process};
+
+use crate::{handle, process::Stat, signal::Signal, sys};
 
 /// How long killing goes on before those who are left are given up: processes of another user, or such as hang in the
 /// kernel.
@@ -20,6 +27,34 @@ const SWEEPS: usize = 16;
 
 /// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
 const FREEZE_LOOKS: usize = 8;
+
+/// How often the children alone are looked at until no new one is among them.
+const CHILD_LOOKS: usize = 64;
+
+/// How much longer killing goes on while new processes are found: they are not such as nothing ends.
+const GROWING_SETTLE: Duration = Duration::from_secs(2);
+
+/// Where the members of a tree are looked for.
+pub(crate) trait Members {
+    /// The children of this process that are alive and of the tree, newest first. Each is shown as soon as it is seen. Where
+    /// there is no quick way to look, none is.
+    fn children(&mut self, seen: impl FnMut(Stat));
+
+    /// All who are alive. It takes some milliseconds; whoever has moved on meanwhile is missed.
+    fn scan(&mut self) -> Vec<Stat>;
+
+    /// All who are alive, the newest children too.
+    fn alive(&mut self) -> Vec<Stat> {
+        let mut alive = self.scan();
+        let mut known: HashSet<_> = alive.iter().map(identity).collect();
+        self.children(|stat| {
+            if known.insert(identity(&stat)) {
+                alive.push(stat);
+            }
+        });
+        alive
+    }
+}
 
 /// The number and start time of a process.
 type Identity = (i32, u64);
@@ -39,22 +74,28 @@ pub(crate) struct Ending {
 
 impl Ending {
     /// Asks everybody to end.
-    pub(crate) fn begin(grace: Duration, look: impl FnMut() -> Vec<Stat>) -> Self {
+    pub(crate) fn begin(grace: Duration, members: &mut impl Members) -> Self {
         let kill_at = Instant::now() + grace;
-        let asked = if grace.is_zero() { HashSet::new() } else { ask(look) };
+        let asked = if grace.is_zero() { HashSet::new() } else { ask(members) };
         Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, asked, killing: false, due: kill_at }
     }
 
     /// Asks those who were not asked and whom one that has ended left behind: it was starting them when everybody was asked,
     /// or did so after. One that has somebody above it is not asked: that one may need its help to end.
-    pub(crate) fn ask_left_behind(&mut self, mut look: impl FnMut() -> Vec<Stat>) {
+    pub(crate) fn ask_left_behind(&mut self, members: &mut impl Members) {
         if self.killing {
             return;
         }
-        let alive = look();
-        let members: HashSet<i32> = alive.iter().map(|stat| stat.pid).collect();
-        let mut left = without(&alive, &self.asked);
-        left.retain(|stat| !members.contains(&stat.parent));
+        let mut left = Vec::new();
+        if sys::ADOPTS_ORPHANS {
+            members.children(|stat| left.push(stat));
+        }
+        if left.is_empty() {
+            left = members.scan();
+            let alive: HashSet<i32> = left.iter().map(|stat| stat.pid).collect();
+            left.retain(|stat| !alive.contains(&stat.parent));
+        }
+        let left = without(&left, &self.asked);
         deliver(Signal::Terminate, &left);
         deliver(Signal::Continue, &left);
         self.asked.extend(left.iter().map(identity));
@@ -73,56 +114,71 @@ impl Ending {
         self.due
     }
 
-    /// Kills when it is time. Returns those who are still alive when there is no more to be done.
-    pub(crate) fn go_on(&mut self, look: impl FnMut() -> Vec<Stat>) -> Option<Vec<Stat>> {
+    /// Kills when it is time. Returns those who are still alive when there is no more to be done. Call it only while the system
+    /// says that somebody is left: then there is more to be done as long as no look shows who that is.
+    pub(crate) fn go_on(&mut self, members: &mut impl Members) -> Option<Vec<Stat>> {
         let now = Instant::now();
         if now < self.due {
             return None;
         }
         self.killing = true;
-        let alive = kill(look);
-        if now >= self.give_up_at {
+        let Killed { alive, grew } = kill(members);
+        let is_growing = alive.is_empty() || grew && now < self.give_up_at + GROWING_SETTLE;
+        if now >= self.give_up_at && !is_growing {
             return Some(alive);
         }
-        self.due = (now + self.pause).min(self.give_up_at);
-        self.pause = (self.pause * 2).min(LAST_PAUSE);
+        self.due = now + self.pause;
+        if !grew {
+            self.due = self.due.min(self.give_up_at.max(now + FIRST_PAUSE));
+            self.pause = (self.pause * 2).min(LAST_PAUSE);
+        }
         None
     }
 }
 
 /// Sends SIGTERM to everybody, and tells who that was. Who is born of a process that had no turn to come to a halt, in the
 /// middle of a fork with its signals blocked, is missed; see [`Ending::ask_left_behind`].
-fn ask(mut look: impl FnMut() -> Vec<Stat>) -> HashSet<Identity> {
-    let members = freeze(&HashSet::new(), &mut look);
+fn ask(members: &mut impl Members) -> HashSet<Identity> {
+    let members = freeze(&HashSet::new(), members);
     deliver(Signal::Terminate, &members);
     // Also for those whom somebody else has stopped: they act on SIGTERM only when they go on.
     deliver(Signal::Continue, &members);
     members.iter().map(identity).collect()
 }
 
-/// Kills everybody until a look finds nobody new, and returns those that were alive at the last look.
-pub(crate) fn kill(mut look: impl FnMut() -> Vec<Stat>) -> Vec<Stat> {
+/// What killing came to.
+#[derive(Debug)]
+pub(crate) struct Killed {
+    /// Those that were alive at the last look.
+    pub(crate) alive: Vec<Stat>,
+    /// Whether there were new ones at the last look still.
+    grew: bool,
+}
+
+/// Kills everybody until a look finds nobody new.
+pub(crate) fn kill(members: &mut impl Members) -> Killed {
     let mut killed = HashSet::new();
     let mut alive = Vec::new();
     for _ in 0..SWEEPS {
-        alive = freeze(&killed, &mut look);
+        alive = freeze(&killed, members);
         let fresh = without(&alive, &killed);
         if fresh.is_empty() {
-            break;
+            return Killed { alive, grew: false };
         }
         deliver(Signal::Kill, &fresh);
         killed.extend(fresh.iter().map(identity));
     }
-    alive
+    Killed { alive, grew: true }
 }
 
 /// Stops everybody but the `dying`, and returns all that are alive. Between a look and a signal, one that runs could start
 /// others that the signal misses.
-fn freeze(dying: &HashSet<Identity>, look: &mut impl FnMut() -> Vec<Stat>) -> Vec<Stat> {
+fn freeze(dying: &HashSet<Identity>, members: &mut impl Members) -> Vec<Stat> {
     let mut told = dying.clone();
     let mut alive = Vec::new();
     for _ in 0..FREEZE_LOOKS {
-        alive = look();
+        freeze_children(&mut told, members);
+        alive = members.alive();
         let fresh = without(&alive, &told);
         if fresh.is_empty() && without(&alive, dying).iter().all(Stat::is_stopped) {
             break;
@@ -131,6 +187,30 @@ fn freeze(dying: &HashSet<Identity>, look: &mut impl FnMut() -> Vec<Stat>) -> Ve
         told.extend(fresh.iter().map(identity));
     }
     alive
+}
+
+/// Stops those who become children of this process, until two looks show no new one.
+fn freeze_children(told: &mut HashSet<Identity>, members: &mut impl Members) {
+    let mut quiet = 0;
+    for _ in 0..CHILD_LOOKS {
+        quiet += 1;
+        members.children(|stat| {
+            if told.insert(identity(&stat)) {
+                stop_child(&stat);
+                quiet = 0;
+            }
+        });
+        if quiet == 2 {
+            return;
+        }
+    }
+}
+
+/// A child that is not reaped meanwhile has its number to itself: no handle is needed, which would take longer.
+fn stop_child(stat: &Stat) {
+    if let Some(pid) = Pid::from_raw(stat.pid) {
+        _ = kill_process(pid, Signal::Stop.raw());
+    }
 }
 
 fn deliver(signal: Signal, members: &[Stat]) {

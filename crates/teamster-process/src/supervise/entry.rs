@@ -27,6 +27,10 @@ use crate::sys;
 /// Set for a supervisor alone. It is no option: nobody else sets it.
 const VARIABLE: &str = "TEAMSTER_SUPERVISOR";
 
+/// What `ps` shows of supervisors and keepers, whatever program they are. It names neither this library nor an agent, so that
+/// `pkill -f teamster` or `pkill -f claude` does not hit those that would clean up after it.
+const TITLE: &str = "tree-reaper";
+
 /// How a supervisor exits that could not do its work.
 const FAILED: i32 = 125;
 
@@ -53,7 +57,7 @@ pub(super) fn start(program: &Path, control: UnixStream) -> io::Result<Child> {
     let is_linkers = |name: &[u8]| name.starts_with(b"LD_") || name.starts_with(b"DYLD_");
     let loader = std::env::vars_os().filter(|(name, _)| is_linkers(name.as_encoded_bytes()));
     Command::new(program)
-        .arg0("teamster-supervisor")
+        .arg0(TITLE)
         .env_clear()
         .envs(loader)
         .env(VARIABLE, "1")

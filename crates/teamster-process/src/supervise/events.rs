@@ -75,6 +75,8 @@ impl Drop for Children {
 pub(super) enum Reaped {
     /// This one had ended.
     One(Pid, WaitStatus),
+    /// This one is stopped. Only [`reap_or_stopped`] reports it.
+    Stopped(Pid),
     /// There are children, and all of them live.
     NoneYet,
     /// There are none: whoever ever descended from this process has ended.
@@ -83,9 +85,19 @@ pub(super) enum Reaped {
 
 /// Reaps the next child that has ended.
 pub(super) fn reap() -> Reaped {
+    look(WaitOptions::NOHANG)
+}
+
+/// The same, and returns each child once that was stopped since.
+pub(super) fn reap_or_stopped() -> Reaped {
+    look(WaitOptions::NOHANG | WaitOptions::UNTRACED)
+}
+
+fn look(options: WaitOptions) -> Reaped {
     loop {
-        return match rustix::process::wait(WaitOptions::NOHANG) {
+        return match rustix::process::wait(options) {
             Err(Errno::INTR) => continue,
+            Ok(Some((pid, status))) if status.stopped() => Reaped::Stopped(pid),
             Ok(Some((pid, status))) => Reaped::One(pid, status),
             Ok(None) => Reaped::NoneYet,
             Err(_) => Reaped::Childless,

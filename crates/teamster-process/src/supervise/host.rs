@@ -12,13 +12,16 @@ use std::{
     time::Duration,
 };
 
-use rustix::{net::SendFlags, process::Pid};
+use rustix::{
+    net::SendFlags,
+    process::{Pid, Signal, kill_process},
+};
 
 use super::{entry, wire};
 use crate::{handle, sys};
 
-/// How long the supervisor may take to take an order. It takes microseconds, unless somebody has halted it.
-const TAKEN_WITHIN: Duration = Duration::from_secs(10);
+/// How long the supervisor may take to take an order. It takes microseconds, unless it is stopped and has many to take.
+const TAKEN_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long dropping a supervisor waits for its end, so that it can be reaped at once.
 const DROP_SETTLE: Duration = Duration::from_millis(100);
@@ -84,14 +87,29 @@ impl Supervisor {
         connected.map_err(|source| SupervisorError::Start { program, source })
     }
 
+    /// Continues the supervisor, if it is stopped.
+    pub(crate) fn wake(&self) {
+        if let Some(running) = &*self.process.lock().unwrap_or_else(PoisonError::into_inner) {
+            running.wake();
+        }
+    }
+
+    /// Has the next tree get a supervisor of its own, since this one does not answer. The trees of this one stay with it.
+    pub(crate) fn replace(&self) {
+        tracing::warn!("the supervisor of process trees does not answer; another one is started");
+        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Gives a keeper's end of its connection to the supervisor, which is started for this if it must be.
     fn pass_on(&self, program: &Path, keeper: &OwnedFd) -> io::Result<()> {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = &mut *process
             && running.is_alive()
-            && running.take(keeper).is_ok()
         {
-            return Ok(());
+            running.wake();
+            if running.take(keeper).is_ok() {
+                return Ok(());
+            }
         }
         *process = None;
         process.insert(Process::start(program)?).take(keeper)
@@ -107,6 +125,11 @@ impl Process {
 
     fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// It is our child and not reaped, so that its number is its own.
+    fn wake(&self) {
+        _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
     }
 
     fn take(&self, keeper: &OwnedFd) -> io::Result<()> {

@@ -21,11 +21,16 @@ use rustix::{
 };
 
 use super::{
-    ending::Ending,
+    ending::{Ending, Members},
     events::{Children, Reaped, reap, wait},
     wire::{self, Inbox, Order, Report, Start},
 };
-use crate::{kin::Kin, process::Stat, sys, tree::Survivor};
+use crate::{
+    kin::Kin,
+    process::{Process, Stat},
+    sys,
+    tree::Survivor,
+};
 
 /// How long a tree may take to end by itself when its host is gone: the whole must be over within two seconds, on a busy
 /// machine too.
@@ -67,6 +72,7 @@ pub(super) fn keep(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<
         leave: false,
         belongings: None,
     };
+    keeper.tell(&Report::Ready { keeper: Process::known(own()) });
     let mut childless = false;
     loop {
         let host = keeper.host.as_ref();
@@ -136,9 +142,9 @@ impl Keeper {
         self.kin = Kin::of(own(), start.mark.clone());
         match spawn(start, stdin, stdout, stderr) {
             Ok(child) => {
-                let leader = child.id().cast_signed();
-                self.leader = Some(leader);
-                self.tell(&Report::Started { leader, keeper: own() });
+                let leader = Process::known(child.id().cast_signed());
+                self.leader = Some(leader.pid);
+                self.tell(&Report::Started { leader });
             }
             Err(error) => self.tell(&Report::NotStarted { errno: error.raw_os_error() }),
         }
@@ -147,7 +153,7 @@ impl Keeper {
     fn end(&mut self, grace: Duration) {
         match &mut self.ending {
             Some(ending) => ending.hurry(grace),
-            None => self.ending = Some(Ending::begin(grace, || self.kin.alive())),
+            None => self.ending = Some(Ending::begin(grace, &mut self.kin)),
         }
     }
 
@@ -171,6 +177,7 @@ impl Keeper {
         let childless = loop {
             match reap() {
                 Reaped::One(pid, status) => self.ended(pid, status),
+                Reaped::Stopped(_) => {}
                 Reaped::NoneYet => break false,
                 Reaped::Childless => break true,
             }
@@ -180,7 +187,7 @@ impl Keeper {
             && !childless
             && let Some(ending) = &mut self.ending
         {
-            ending.ask_left_behind(|| self.kin.alive());
+            ending.ask_left_behind(&mut self.kin);
         }
         childless
     }
@@ -200,7 +207,7 @@ impl Keeper {
         } else {
             let ending = ending.as_mut()?;
             let nobody_is_left = childless && (sys::ADOPTS_ORPHANS || kin.alive().is_empty());
-            if nobody_is_left { Vec::new() } else { ending.go_on(|| kin.alive())? }
+            if nobody_is_left { Vec::new() } else { ending.go_on(kin)? }
         };
         if self.host.is_none()
             && let Some(Belongings { directory, .. }) = &self.belongings

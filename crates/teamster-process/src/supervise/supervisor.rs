@@ -11,36 +11,50 @@ use std::{
 use rustix::{
     io::ioctl_fionbio,
     net::RecvFlags,
-    process::{Pid, getpid, getppid, setsid},
+    process::{Pid, Signal, getpid, getppid, kill_process, setsid},
 };
 
 use super::{
-    ending,
-    events::{Children, Reaped, reap, turn_deaf, wait},
-    keeper, wire,
+    ending::{self, Members},
+    events::{Children, Reaped, reap_or_stopped, turn_deaf, wait},
+    keeper,
+    wire::{self, Report},
 };
 use crate::{
     kin::{is_in_session_of, with_descendants},
     process::Stat,
     sys,
+    tree::Survivor,
 };
 
 /// How long the orphans of a keeper that was killed may take to die.
 const ORPHANS_SETTLE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// A keeper that is stopped more often than this within this time is killed: whoever stops it goes on with it.
+const STOPS: u32 = 20;
+const STOPS_WITHIN: Duration = Duration::from_secs(10);
+
 /// The size of a process's number and start time.
 const IDENTITY_BYTES: usize = 12;
 
 struct Supervisor {
-    /// Each with its socket: as long as that is open here too, its tree's owner does not take its death for the tree's.
-    keepers: HashMap<i32, OwnedFd>,
+    keepers: HashMap<i32, Kept>,
     /// Processes that outlived their keeper knowingly: number and start time.
     left: HashSet<(i32, u64)>,
     /// Where keepers write whom they leave, before they exit.
     leaving: (PipeReader, PipeWriter),
     children: Children,
     host: Option<Host>,
+}
+
+/// A keeper that lives.
+struct Kept {
+    /// While it is open here too, the connection to the host does not break with the keeper's death.
+    socket: OwnedFd,
+    /// How often it was stopped, and since when this is counted.
+    stops: u32,
+    since: Instant,
 }
 
 struct Host {
@@ -54,7 +68,8 @@ pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
     turn_deaf()?;
     setsid()?;
     sys::adopt_orphans()?;
-    sys::name_process(c"teamster-superv");
+    sys::name_process(c"tree-reaper-all");
+    sys::continue_with_parents_death();
     // Belt and braces: the connection breaks when the program ends, unless it has forked and a copy holds it open.
     let host = getppid().and_then(|pid| Some(Host { pid, handle: sys::watch(pid).ok()? }));
     let leaving = io::pipe()?;
@@ -98,7 +113,7 @@ impl Supervisor {
             }
             0 => Fork::Child(keeper),
             child => {
-                self.keepers.insert(child, keeper);
+                self.keepers.insert(child, Kept { socket: keeper, stops: 0, since: Instant::now() });
                 Fork::Parent
             }
         }
@@ -116,40 +131,85 @@ impl Supervisor {
     }
 
     fn reap(&mut self) {
-        while let Reaped::One(pid, status) = reap() {
-            let pid = pid.as_raw_nonzero().get();
-            if self.keepers.contains_key(&pid) {
-                if status.exit_status() != Some(0) {
-                    self.end_orphans(pid);
+        loop {
+            match reap_or_stopped() {
+                Reaped::One(pid, status) => {
+                    let pid = pid.as_raw_nonzero().get();
+                    if self.keepers.contains_key(&pid) {
+                        self.bury(pid, status.exit_status() == Some(0));
+                    }
                 }
-                // Only now, when nobody of its tree is left, its owner sees the connection break.
-                self.keepers.remove(&pid);
+                Reaped::Stopped(pid) => self.go_on(pid),
+                Reaped::NoneYet | Reaped::Childless => return,
             }
         }
     }
 
-    /// Ends what a keeper should have ended that was killed.
-    fn end_orphans(&mut self, keeper: i32) {
+    /// A keeper has ended. If it was killed, what it should have done is done and reported here.
+    fn bury(&mut self, pid: i32, in_order: bool) {
+        let survivors = if in_order { None } else { Some(self.end_orphans(pid)) };
+        // Only now its owner may see the connection break.
+        if let (Some(kept), Some(survivors)) = (self.keepers.remove(&pid), survivors) {
+            let survivors = survivors.iter().map(Survivor::from).collect();
+            _ = wire::send_all(&kept.socket, &wire::encode(&Report::Gone { survivors }));
+        }
+    }
+
+    /// Continues a keeper that was stopped; one that is stopped again and again is killed. It is our child and not reaped, so
+    /// that its number is its own.
+    fn go_on(&mut self, pid: Pid) {
+        let Some(kept) = self.keepers.get_mut(&pid.as_raw_nonzero().get()) else { return };
+        if kept.since.elapsed() > STOPS_WITHIN {
+            (kept.stops, kept.since) = (0, Instant::now());
+        }
+        kept.stops += 1;
+        _ = kill_process(pid, if kept.stops > STOPS { Signal::KILL } else { Signal::CONT });
+    }
+
+    /// Ends what a keeper should have ended that was killed. Returns who could not be ended.
+    fn end_orphans(&mut self, keeper: i32) -> Vec<Stat> {
         let until = Instant::now() + ORPHANS_SETTLE;
-        while Instant::now() < until {
-            if ending::kill(|| self.orphans(keeper)).is_empty() {
-                return;
+        let mut orphans = Orphans { supervisor: self, keeper };
+        let mut looks_without = 0;
+        loop {
+            let left = ending::kill(&mut orphans).alive;
+            looks_without = if left.is_empty() { looks_without + 1 } else { 0 };
+            if looks_without == 2 || Instant::now() >= until {
+                return left;
             }
             std::thread::sleep(PAUSE);
         }
     }
 
-    /// Living children that are no keepers and were not left knowingly, and whoever descends from them. Where they did
-    /// not become children, those who are still in the session of their keeper.
-    fn orphans(&mut self, keeper: i32) -> Vec<Stat> {
+    /// Whether a process is a keeper, or was left by one knowingly.
+    fn is_known(&self, stat: &Stat) -> bool {
+        self.keepers.contains_key(&stat.pid) || self.left.contains(&(stat.pid, stat.start))
+    }
+}
+
+/// What a keeper has left that was killed: living children that are no keepers and were not left knowingly, and whoever descends
+/// from them. Where they did not become children, those who are still in the session of their keeper.
+struct Orphans<'a> {
+    supervisor: &'a mut Supervisor,
+    keeper: i32,
+}
+
+impl Members for Orphans<'_> {
+    fn children(&mut self, seen: impl FnMut(Stat)) {
+        let children: Vec<_> = sys::children();
+        // After the look: another keeper may end meanwhile, and has told before whom it leaves.
+        self.supervisor.note_left();
+        let is_orphan = |stat: &Stat| stat.is_alive() && !self.supervisor.is_known(stat);
+        children.into_iter().rev().filter_map(sys::stat_of).filter(is_orphan).for_each(seen);
+    }
+
+    fn scan(&mut self) -> Vec<Stat> {
         let own = getpid().as_raw_nonzero().get();
         let Ok(snapshot) = sys::snapshot() else { return Vec::new() };
-        // After the snapshot: another keeper may end meanwhile, and has told before whom it leaves.
-        self.note_left();
+        self.supervisor.note_left();
         let is_orphan = |stat: &Stat| {
-            let known = self.keepers.contains_key(&stat.pid) || self.left.contains(&(stat.pid, stat.start));
-            let is_lost = stat.parent == own || !sys::ADOPTS_ORPHANS && is_in_session_of(stat, keeper);
-            is_lost && !known
+            let is_lost = stat.parent == own || !sys::ADOPTS_ORPHANS && is_in_session_of(stat.pid, self.keeper);
+            is_lost && !self.supervisor.is_known(stat)
         };
         with_descendants(snapshot, is_orphan, Stat::is_still)
     }
@@ -160,7 +220,8 @@ fn become_keeper(supervisor: Supervisor, socket: OwnedFd) -> ! {
     // The sockets of other keepers, and the news of the supervisor's children.
     drop((keepers, left, children));
     let (_, mut leaving) = leaving;
-    sys::name_process(c"teamster-keeper");
+    sys::name_process(c"tree-reaper-one");
+    sys::continue_with_parents_death();
     let host = host.and_then(|host| sys::watch_after_fork(host.handle, host.pid));
     let told = keeper::keep(socket, host.as_ref()).and_then(|left| {
         let identities = left.iter().flat_map(|stat| [&stat.pid.to_ne_bytes()[..], &stat.start.to_ne_bytes()].concat());

@@ -16,7 +16,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{sys, tree::Survivor};
+use crate::{process::Process, sys, tree::Survivor};
 
 /// The most descriptors that come together: stdin, stdout, stderr, a lock.
 const MAX_DESCRIPTORS: usize = 4;
@@ -53,13 +53,16 @@ pub(crate) struct Start {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
+    /// There is a keeper, which takes orders. The first report.
+    Ready { keeper: Process },
     /// The leader runs.
-    Started { leader: i32, keeper: i32 },
+    Started { leader: Process },
     /// It could not be started: what the system said, if it was the system.
     NotStarted { errno: Option<i32> },
     /// The leader has ended.
     Exited { code: Option<i32>, signal: Option<i32> },
-    /// Nobody is left, but for those who could not be ended. The last report.
+    /// Nobody is left, but for those who could not be ended. The last report, from the keeper, or from the supervisor if
+    /// the keeper was killed.
     Gone { survivors: Vec<Survivor> },
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod ends;
+mod helpers;
 mod ledger;
 mod output;
 mod start;

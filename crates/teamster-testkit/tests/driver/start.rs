@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event};
 
-use crate::lab::{Lab, Told, fake_agent};
+use crate::lab::{Lab, SHORT, Told, agent, fake_agent};
 
 async fn start(lab: &Lab, cli: impl Into<PathBuf>) -> Told {
     let mut request = RunRequest::new("Do it");
@@ -105,4 +105,16 @@ async fn an_argument_that_is_too_long_is_named_as_the_cause() {
     request.cli_args = vec!["x".repeat(200_000)];
     let told = lab.finish(request).await;
     says(&told, &ErrorCode::SpawnFailed, &["too large", "200000"]);
+}
+
+#[tokio::test]
+async fn a_run_whose_supervisor_does_not_answer_ends_at_its_deadline() {
+    // A program that takes what it is given and makes no keeper.
+    let supervisor = teamster::Supervisor::program("/bin/cat");
+    let lab = Lab::with_runtime(teamster::Runtime::new().supervised_by(supervisor));
+    let mut request = lab.request(&agent(&lab));
+    request.limits.deadline = SHORT;
+    let began = std::time::Instant::now();
+    lab.finish(request).await.failed(&ErrorCode::DeadlineExceeded);
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
 }

@@ -152,8 +152,15 @@ async fn start<T>(
         biased;
         started = &mut start => started,
         () = outlet.aborted.cancelled() => timeout(limits.grace, start).await.map_err(|_| Cause::Aborted)?,
+        () = sleep(limits.deadline), if !limits.deadline.is_zero() => return Err(Cause::Failed(too_late(limits))),
     };
     started.map_err(Cause::Failed)
+}
+
+/// The failure of a run or turn that was longer than its deadline.
+fn too_late(limits: &Limits) -> Failure {
+    let text = format!("the run took longer than its deadline of {} s", limits.deadline.as_secs_f64());
+    Failure::new(ErrorCode::DeadlineExceeded, text)
 }
 
 /// What has been said so far, and who understands it.

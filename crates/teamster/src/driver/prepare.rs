@@ -76,10 +76,10 @@ impl Belongings {
         }
     }
 
-    /// Makes the leader known. The file is written anew: where it waits for the disk, nobody else does.
-    async fn set_leader(&mut self, pid: u32) {
+    /// Makes the tree known. The file is written anew: where it waits for the disk, nobody else does.
+    async fn note(&mut self, leader: u32, keeper: u32) {
         let Some(mut run) = self.run.take() else { return };
-        let noted = blocking(move || (run.set_leader(pid), run)).await;
+        let noted = blocking(move || (run.note(leader, Some(keeper)), run)).await;
         if let (Err(error), _) = &noted {
             // It is found by its environment, unless it throws that away.
             tracing::debug!(%error, "the ledger does not know the leader");
@@ -109,7 +109,7 @@ pub(super) async fn start(launch: Launch, host: Host, recorder: Recorder, limits
         }
     };
     tracing::debug!(program = %launch.program.display(), pid = tree.pid(), "the CLI was started");
-    belongings.set_leader(tree.pid()).await;
+    belongings.note(tree.pid(), tree.keeper()).await;
     recorder.start(&launch.program, &spawn.args);
     let (output, diagnostics) = match launch.protocol_stream {
         ProtocolStream::Stdout => (pipes.stdout, pipes.stderr),

@@ -15,12 +15,12 @@ use rustix::{
     net::{RecvFlags, SendFlags},
     param::page_size,
     pipe::fcntl_setpipe_size,
-    process::{Signal, getpid, set_child_subreaper},
+    process::{Signal, getpid, set_child_subreaper, set_parent_process_death_signal},
     thread::CapabilitySet,
 };
 
 pub(crate) use handle::{reap, signal, watch, watch_after_fork};
-pub(crate) use processes::{environ, numbers, resident, snapshot, stat_of};
+pub(crate) use processes::{children, environ, numbers, resident, snapshot, stat_of};
 pub(crate) use program::{close_inherited, own_program};
 
 /// What a socket is written to with: an end of the connection is an error and no signal.
@@ -38,6 +38,11 @@ pub(crate) const ADOPTS_ORPHANS: bool = true;
 /// Makes this process the parent of whoever descends from it and loses its parent.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Has the system continue this process, if it is stopped, when its parent dies: nobody else might then.
+pub(crate) fn continue_with_parents_death() {
+    _ = set_parent_process_death_signal(Some(Signal::CONT));
 }
 
 /// Has writing to a socket whose other end is closed send no signal: [`SEND`] does that.

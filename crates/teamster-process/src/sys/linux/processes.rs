@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, open, openat};
 use crate::process::{Stat, State};
 
 /// How often and how long a process is waited for that is about to get its environment.
-const EXEC_LOOKS: usize = 50;
+const EXEC_LOOKS: usize = 500;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// All processes that this user can see.
@@ -28,6 +28,13 @@ pub(crate) fn numbers() -> io::Result<Vec<i32>> {
         Err(error) => Some(Err(error)),
     };
     std::fs::read_dir("/proc")?.filter_map(number).collect()
+}
+
+/// The numbers of the children of this process, the oldest first; none if the system has no such list. While children come
+/// and go, some may be missing. This process must have one thread.
+pub(crate) fn children() -> Vec<i32> {
+    let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// The process with this number, if there is one.

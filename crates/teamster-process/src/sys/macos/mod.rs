@@ -19,7 +19,7 @@ use rustix::{
 };
 
 pub(crate) use handle::{reap, signal, watch, watch_after_fork};
-pub(crate) use processes::{environ, numbers, resident, snapshot, stat_of};
+pub(crate) use processes::{children, environ, numbers, resident, snapshot, stat_of};
 pub(crate) use program::{close_inherited, own_program};
 
 /// What a socket is written to with. There is no flag against the signal: see [`without_signal`].
@@ -39,6 +39,9 @@ pub(crate) const ADOPTS_ORPHANS: bool = false;
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
+
+/// The system does not do that here.
+pub(crate) fn continue_with_parents_death() {}
 
 /// Has writing to a socket whose other end is closed send no signal. (The host ignores it, as it must, and whoever
 /// supervises catches it; this is for hosts that do not.)

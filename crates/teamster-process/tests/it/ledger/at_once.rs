@@ -61,7 +61,7 @@ fn runs_that_start_and_end_while_others_sweep_are_not_touched() {
                         let mut run = scene.ledger.register("claude").unwrap();
                         let files = run.private_dir().unwrap();
                         let file = files.write("file", b"x").unwrap();
-                        run.set_leader(std::process::id()).unwrap();
+                        run.note(std::process::id(), None).unwrap();
                         assert_eq!(fs::read(file).unwrap(), b"x");
                         assert!(run.path().join("entry.json").exists());
                         run.remove().unwrap();

@@ -11,8 +11,8 @@ use std::{
 
 use teamster_process::ledger::{Ledger, LedgerError, Refusal};
 
-use super::scene::{Running, lock, mode, scene};
-use crate::BOUND;
+use super::scene::{Running, lock, mode, scene, wait_until};
+use crate::{BOUND, stat};
 
 #[test]
 fn a_run_is_known_while_it_lives_and_nothing_stays_when_it_has_ended() {
@@ -49,7 +49,7 @@ fn a_live_run_is_not_swept() {
     let scene = scene();
     let mut run = scene.ledger.register("claude").unwrap();
     let leader = Running::sh("exec sleep 300", &[]);
-    run.set_leader(leader.pid()).unwrap();
+    run.note(leader.pid(), None).unwrap();
     let sweep = scene.ledger.sweep();
     assert_eq!((sweep.live, sweep.cleared.len(), sweep.is_clean()), (1, 0, true));
     assert!(leader.is_alive() && run.path().join("entry.json").exists());
@@ -68,6 +68,21 @@ fn a_run_lives_while_a_process_that_inherited_its_lock_does() {
     let sweep = scene.ledger.sweep();
     assert_eq!((sweep.live, sweep.cleared.len()), (0, 1));
     assert!(scene.is_empty());
+}
+
+#[test]
+fn a_run_whose_host_is_gone_is_ended_though_a_stopped_keeper_holds_its_lock() {
+    let scene = scene();
+    let keeper = Running::sh("kill -STOP $$; sleep 300", &[]);
+    let run = scene.crashed_with(|entry| entry["keeper"] = keeper.leader());
+    let member = Running::marked("exec sleep 300", &run);
+    let holder = lock(&run.path);
+    wait_until("it is stopped", || stat(keeper.pid()).is_some_and(|(state, ..)| state == "T"));
+    assert_eq!(scene.ledger.survey().leftovers.len(), 1);
+    let sweep = scene.ledger.sweep();
+    assert_eq!((sweep.live, sweep.cleared.len()), (0, 1), "{sweep:?}");
+    assert!(!keeper.is_alive() && !member.is_alive() && !run.path.exists());
+    drop(holder);
 }
 
 #[test]

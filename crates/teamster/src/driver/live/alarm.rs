@@ -15,6 +15,7 @@ use super::{Ending, Reins};
 use crate::driver::log::Wait;
 use crate::driver::process::Streams;
 use crate::driver::server::heard_now;
+use crate::driver::too_late;
 use crate::driver::watchdog::Bark;
 
 /// How long pending output is read before a limit is judged.
@@ -143,10 +144,8 @@ impl Reins<'_> {
             return;
         }
         if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-            let text = format!("the run took longer than its deadline of {} s", self.limits.deadline.as_secs_f64());
             tracing::warn!(limit = "deadline", after_s = self.limits.deadline.as_secs_f64(), "a limit was reached");
-            let failure = Failure::new(ErrorCode::DeadlineExceeded, text);
-            return self.ask_to_stop(Cause::Failed(failure));
+            return self.ask_to_stop(Cause::Failed(too_late(self.limits)));
         }
         if self.is_awaited() {
             return self.deny_unanswered();

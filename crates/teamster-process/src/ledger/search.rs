@@ -1,4 +1,4 @@
-//! Finds and ends the processes of a run whose host is gone.
+//! Finds and ends the processes of a run that nothing looks after any more: its host is gone, or its keeper and the supervisor.
 //!
 //! They are halted first: between a look and a signal, one that runs could start others and end, so that nothing leads
 //! to them any more. Invariant: a process is known by number and start time, and only as long as both are its own.
@@ -11,8 +11,14 @@ use std::{
 
 use rustix::process::getpid;
 
-use super::{LeftReason, census::Census, entry::Process};
-use crate::{handle, kin::with_descendants, process::Stat, signal::Signal, tree::Survivor};
+use super::{LeftReason, census::Census};
+use crate::{
+    handle,
+    kin::{is_in_session_of, with_descendants},
+    process::{Process, Stat, start_of},
+    signal::Signal,
+    tree::Survivor,
+};
 
 /// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
 const FREEZE_LOOKS: usize = 8;
@@ -20,21 +26,26 @@ const FREEZE_LOOKS: usize = 8;
 /// The pause between two looks at those who are slow to die.
 const RESCAN: Duration = Duration::from_millis(2);
 
+/// How long those who move on to new processes all the time are looked for after the last of them was found.
+const TRAIL: Duration = Duration::from_millis(500);
+
 /// Whom to find.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
-    pub(super) mark: &'a str,
-    pub(super) leader: Option<Process>,
+pub(crate) struct Wanted<'a> {
+    pub(crate) mark: &'a str,
+    pub(crate) leader: Option<Process>,
+    /// It is ended too. Its session is where the run began.
+    pub(crate) keeper: Option<Process>,
     /// When their host was started: they are not older.
-    pub(super) not_before: u64,
+    pub(crate) not_before: u64,
 }
 
 /// What became of them.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) ended: Vec<Survivor>,
+pub(crate) struct Outcome {
+    pub(crate) ended: Vec<Survivor>,
     /// Who could not be ended.
-    pub(super) alive: Vec<Survivor>,
+    pub(crate) alive: Vec<Survivor>,
 }
 
 /// One look at all processes, for many runs: most have nobody left.
@@ -60,14 +71,39 @@ impl Look {
 
     /// Whether anybody of this run may be alive.
     pub(super) fn has_any(&self, wanted: &Wanted<'_>) -> bool {
-        wanted.leader.is_some_and(|leader| self.processes.contains(&(leader.pid, leader.start)))
+        let is_there = |process: Process| self.processes.contains(&(process.pid, process.start));
+        wanted.roots().any(is_there)
             || self.marks.contains(wanted.mark)
+            || self.processes.iter().any(|&(pid, start)| wanted.is_in_session(Process { pid, start }))
     }
 }
 
-/// Kills everybody who is left of a run, until a look finds nobody or the deadline is over.
-pub(super) fn end(wanted: Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
-    let mut hunt = Hunt { wanted, census: Census::default(), seen: HashMap::new() };
+impl Wanted<'_> {
+    fn roots(&self) -> impl Iterator<Item = Process> {
+        self.leader.into_iter().chain(self.keeper)
+    }
+
+    /// Whether a process is in the session that the keeper opened. Another process that got the keeper's number may have
+    /// opened one since.
+    fn is_in_session(&self, process: Process) -> bool {
+        self.keeper.is_some_and(|keeper| {
+            process.start >= keeper.start
+                && is_in_session_of(process.pid, keeper.pid)
+                && start_of(keeper.pid).is_none_or(|start| start == keeper.start)
+        })
+    }
+}
+
+/// The members of a run that are alive, without its keeper.
+pub(crate) fn find(wanted: &Wanted<'_>) -> Result<Vec<Survivor>, LeftReason> {
+    let mut hunt = Hunt::new(wanted);
+    let alive = hunt.look(|_| ())?;
+    Ok(told(wanted, alive))
+}
+
+/// Kills everybody who is left of a run, and its keeper, until a look finds nobody or the deadline is over.
+pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
+    let mut hunt = Hunt::new(wanted);
     let own = getpid().as_raw_nonzero().get();
     if hunt.look(|_| ())?.iter().any(|stat| stat.pid == own) {
         return Err(LeftReason::OwnTree);
@@ -79,10 +115,12 @@ pub(super) fn end(wanted: Wanted<'_>, deadline: Instant) -> Result<Outcome, Left
             handle::send(stat, Signal::Kill);
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        if alive.is_empty() || left.is_zero() {
+        // One that was seen before may have moved on to a process that no look shows.
+        let has_trail = !hunt.census.is_complete && hunt.found_at.is_some_and(|found_at| found_at.elapsed() < TRAIL);
+        if alive.is_empty() && !has_trail || left.is_zero() {
             let still: HashSet<_> = alive.iter().map(identity).collect();
             let ended = hunt.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
-            return Ok(Outcome { ended: told(ended), alive: told(alive) });
+            return Ok(Outcome { ended: told(wanted, ended), alive: told(wanted, alive) });
         }
         handle::block_on_ends(&alive, left);
         // Without a descriptor for one of them, nobody was waited for.
@@ -96,12 +134,19 @@ struct Hunt<'a> {
     census: Census,
     /// They stay the run's when their parents are gone.
     seen: HashMap<(i32, u64), Stat>,
+    /// When the last of them was found.
+    found_at: Option<Instant>,
 }
 
-impl Hunt<'_> {
+impl<'a> Hunt<'a> {
+    fn new(wanted: &Wanted<'a>) -> Self {
+        Self { wanted: *wanted, census: Census::default(), seen: HashMap::new(), found_at: None }
+    }
+
     /// Who is alive. Who bears the mark is shown at once.
     fn look(&mut self, mut met: impl FnMut(&Stat)) -> io::Result<Vec<Stat>> {
-        let Wanted { mark, leader, not_before } = self.wanted;
+        let wanted = self.wanted;
+        let Wanted { mark, not_before, .. } = wanted;
         let everybody = self.census.take(|stat, marks| {
             if stat.start >= not_before && marks.iter().any(|one| one == mark) {
                 met(stat);
@@ -109,10 +154,14 @@ impl Hunt<'_> {
         })?;
         let is_of_it = |stat: &Stat| {
             self.seen.contains_key(&identity(stat))
-                || leader.is_some_and(|leader| (leader.pid, leader.start) == identity(stat))
+                || wanted.roots().any(|root| (root.pid, root.start) == identity(stat))
                 || (stat.start >= not_before && self.census.bears(stat, mark))
+                || wanted.is_in_session(Process { pid: stat.pid, start: stat.start })
         };
         let alive = with_descendants(everybody, is_of_it, Stat::is_still);
+        if alive.iter().any(|stat| !self.seen.contains_key(&identity(stat))) {
+            self.found_at = Some(Instant::now());
+        }
         self.seen.extend(alive.iter().map(|stat| (identity(stat), stat.clone())));
         Ok(alive)
     }
@@ -143,9 +192,10 @@ fn identity(stat: &Stat) -> (i32, u64) {
     (stat.pid, stat.start)
 }
 
-fn told(processes: impl IntoIterator<Item = Stat>) -> Vec<Survivor> {
-    let mut told: Vec<_> =
-        processes.into_iter().map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
+fn told(wanted: &Wanted<'_>, processes: impl IntoIterator<Item = Stat>) -> Vec<Survivor> {
+    let is_keeper = |stat: &Stat| wanted.keeper.is_some_and(|keeper| (keeper.pid, keeper.start) == identity(stat));
+    let members = processes.into_iter().filter(|stat| !is_keeper(stat));
+    let mut told: Vec<_> = members.map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
     told.sort_by_key(|survivor| survivor.pid);
     told
 }

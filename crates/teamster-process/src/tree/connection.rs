@@ -1,0 +1,251 @@
+//! The connection to a tree's keeper: orders go out, reports come in.
+
+use std::{
+    io::ErrorKind,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{RecvFlags, SendFlags},
+};
+use tokio::{io::Interest, net::UnixStream, sync::Notify};
+
+use super::Survivor;
+use crate::{
+    process::Process,
+    signal::Exit,
+    supervise::wire::{self, Inbox, Order, Report},
+};
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: UnixStream,
+    told: Mutex<Told>,
+    /// Wakes those who wait when another of them has read what they wait for.
+    changed: Notify,
+}
+
+/// What the keeper has told so far.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    inbox: Inbox,
+    pub(super) keeper: Option<Process>,
+    started: Option<Result<Process, Option<i32>>>,
+    pub(super) exit: Option<Exit>,
+    /// The end of the tree, and the processes that outlived it.
+    pub(super) gone: Option<Vec<Survivor>>,
+    /// The connection is at its end. Without `gone` this says nothing about the tree.
+    pub(super) lost: bool,
+}
+
+impl Connection {
+    pub(super) fn new(socket: std::os::unix::net::UnixStream) -> std::io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let socket = UnixStream::from_std(socket)?;
+        Ok(Self { socket, told: Mutex::default(), changed: Notify::new() })
+    }
+
+    /// Waits until there is a keeper at the other end.
+    pub(super) async fn ready(&self) -> std::io::Result<Process> {
+        let answer = |told: &Told| told.keeper.map(Ok).or(told.started.and_then(Result::err).map(Err));
+        match self.wait_for(answer).await {
+            Some(Ok(keeper)) => Ok(keeper),
+            Some(Err(errno)) => Err(refused(errno)),
+            None => Err(std::io::Error::other("its keeper was killed before it had started anything")),
+        }
+    }
+
+    /// Has a tree started, and returns its leader, or what kept the system from it.
+    pub(super) async fn start(&self, order: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<Process> {
+        match self.send(order, descriptors).await {
+            // Nobody is there: perhaps it was told why.
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
+            sent => sent?,
+        }
+        match self.wait_for(|told| told.started).await {
+            Some(Ok(leader)) => Ok(leader),
+            Some(Err(errno)) => Err(refused(errno)),
+            None => Err(std::io::Error::other("its keeper was killed before it had started anything")),
+        }
+    }
+
+    /// Writes all of it, and the descriptors with its beginning.
+    async fn send(&self, mut bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+        let mut descriptors = descriptors;
+        while !bytes.is_empty() {
+            let write = || wire::send(&self.socket, bytes, descriptors, SendFlags::DONTWAIT);
+            let count = self.socket.async_io(Interest::WRITABLE, write).await?;
+            bytes = bytes.get(count..).unwrap_or_default();
+            descriptors = &[];
+        }
+        Ok(())
+    }
+
+    /// Writes an order, which is small: a keeper reads all that comes, so that there is room for it.
+    pub(super) fn order(&self, order: &Order) {
+        if let Err(error) = wire::send(&self.socket, &wire::encode(order), &[], SendFlags::DONTWAIT) {
+            tracing::debug!(%error, ?order, "the keeper took no order");
+        }
+    }
+
+    /// Waits until something was told; `None` if the connection ends first.
+    pub(super) async fn wait_for<T>(&self, what: impl Fn(&Told) -> Option<T>) -> Option<T> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            // Before the look: what another one reads after it is not missed.
+            changed.as_mut().enable();
+            {
+                let told = self.listen();
+                if let Some(told) = what(&told) {
+                    return Some(told);
+                }
+                if told.lost {
+                    return None;
+                }
+            }
+            tokio::select! {
+                ready = self.socket.readable() => if ready.is_err() {
+                    // Fails only when the runtime shuts down; its tasks are dropped then.
+                    std::future::pending::<()>().await;
+                },
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Notes an end of the tree that the keeper did not report.
+    pub(super) fn note_gone(&self, survivors: Vec<Survivor>) {
+        self.told().gone = Some(survivors);
+        self.changed.notify_waiters();
+    }
+
+    /// Reads what the keeper has told by now.
+    pub(super) fn listen(&self) -> MutexGuard<'_, Told> {
+        let mut told = self.told();
+        let mut news = false;
+        // First past the runtime, which may not have noticed yet what is there; then as it wants it, to be woken by more.
+        while told.read(self.socket.as_fd()) {
+            news = true;
+        }
+        while self.socket.try_io(Interest::READABLE, || told.try_read(self.socket.as_fd())).is_ok() && !told.lost {
+            news = true;
+        }
+        if news {
+            self.changed.notify_waiters();
+        }
+        told
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what is needed to wait for the end without the runtime.
+    pub(super) fn detach(&self) -> Detached {
+        let socket = self.socket.as_fd().try_clone_to_owned().ok();
+        Detached { socket, told: std::mem::take(&mut *self.told()) }
+    }
+}
+
+/// A connection that is waited on by a thread.
+#[derive(Debug)]
+pub(super) struct Detached {
+    /// `None` if there was no descriptor for it: then nothing more is heard.
+    socket: Option<OwnedFd>,
+    pub(super) told: Told,
+}
+
+impl Detached {
+    /// Waits until the keeper has told of the tree's end, or cannot any more, but not longer than `limit`. Returns whether
+    /// that has come.
+    pub(super) fn wait(&mut self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
+        loop {
+            if self.told.is_over() {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let (Some(socket), Ok(wait)) = (&self.socket, Timespec::try_from(left)) else { return false };
+            let polled = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&wait));
+            if left.is_zero() || polled.is_err_and(|errno| errno != rustix::io::Errno::INTR) {
+                return false;
+            }
+            self.told.read(socket.as_fd());
+        }
+    }
+}
+
+impl Told {
+    /// Whether the keeper has no more to tell.
+    pub(super) fn is_over(&self) -> bool {
+        self.gone.is_some() || self.lost
+    }
+
+    /// Reads once; whether there may be more.
+    fn read(&mut self, socket: BorrowedFd<'_>) -> bool {
+        !self.lost && self.try_read(socket).is_ok()
+    }
+
+    /// Reads once, without waiting.
+    fn try_read(&mut self, socket: BorrowedFd<'_>) -> std::io::Result<()> {
+        match self.inbox.receive(socket, RecvFlags::DONTWAIT) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
+            Ok(true) => {}
+            Ok(false) | Err(_) => self.lost = true,
+        }
+        loop {
+            match self.inbox.next() {
+                Ok(Some(report)) => self.note(report),
+                Ok(None) => return Ok(()),
+                Err(_) => self.lost = true,
+            }
+            if self.lost {
+                return Ok(());
+            }
+        }
+    }
+
+    fn note(&mut self, report: Report) {
+        match report {
+            Report::Ready { keeper } => self.keeper = Some(keeper),
+            Report::Started { leader } => self.started = Some(Ok(leader)),
+            Report::NotStarted { errno } => self.started = Some(Err(errno)),
+            Report::Exited { code, signal } => self.exit = Some(Exit { code, signal }),
+            Report::Gone { survivors } => self.gone = Some(survivors),
+        }
+    }
+}
+
+fn refused(errno: Option<i32>) -> std::io::Error {
+    match errno {
+        Some(errno) => std::io::Error::from_raw_os_error(errno),
+        None => std::io::Error::other("its keeper did not get all that it needs"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a host hears of a keeper that says this and is gone.
+    async fn started(said: &[u8]) -> std::io::Result<Process> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        wire::send_all(&theirs, said).unwrap();
+        drop(theirs);
+        let connection = Connection::new(ours).unwrap();
+        connection.start(b"order", &[]).await
+    }
+
+    #[tokio::test]
+    async fn why_there_is_no_keeper_is_heard_though_nobody_is_there_to_take_the_order() {
+        let refused = wire::encode(&Report::NotStarted { errno: Some(11) });
+        assert_eq!(started(&refused).await.unwrap_err().raw_os_error(), Some(11));
+        let killed = started(b"").await.unwrap_err().to_string();
+        assert!(killed.contains("killed"), "{killed}");
+        let leader = Process { pid: 5, start: 7 };
+        assert_eq!(started(&wire::encode(&Report::Started { leader })).await.unwrap(), leader);
+    }
+}

@@ -1,0 +1,148 @@
+//! A program that forks, exits in the parent and opens a session in the child, without end: no process of it lives longer
+//! than a fraction of a millisecond, and none has a parent of the tree. It dies with its tree all the same.
+//!
+//! This program plays both parts: the tests, and the storm. All processes of a storm hold its stdout: the end of that shows
+//! that the last of them is gone, which no look at the list of processes could.
+
+#![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
+
+use std::{
+    io::Write as _,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use libtest_mimic::{Arguments, Trial};
+use rustix::process::{Pid, Signal, kill_process};
+use teamster_process::{Output, OutputReader, ProcessTree, Spawn, Stdin, Supervisor};
+
+/// Says how many storms blow at once, and whether they ignore SIGTERM.
+const PART: &str = "STORM";
+
+/// The longest that an end may take beyond its grace period, also on a busy machine.
+const SOON: Duration = Duration::from_secs(8);
+
+/// Steps before a storm says that it blows.
+const FIRST_STEPS: u32 = 50;
+
+fn main() -> ExitCode {
+    if let Ok(part) = std::env::var(PART) {
+        blow(&part);
+    }
+    let trial = |name, test: fn()| Trial::test(name, move || Ok(test()));
+    let trials = vec![
+        trial("a_storm_dies_with_its_tree", dies_with_its_tree),
+        trial("a_storm_that_ignores_sigterm_dies_after_the_grace_period", dies_after_the_grace_period),
+        trial("three_storms_at_once_die_with_a_dropped_tree", die_with_a_dropped_tree),
+        trial("a_storm_whose_keeper_is_killed_dies", dies_without_its_keeper),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+#[expect(unsafe_code, reason = "no safe call forks")]
+fn blow(part: &str) -> ! {
+    let (storms, ignores) = part.split_once(' ').unwrap();
+    if ignores == "true" {
+        // SAFETY: to ignore a signal calls no handler.
+        unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+    }
+    // SAFETY: this process has one thread, and so has each child.
+    let fork = || unsafe { libc::fork() };
+    for _ in 1..storms.parse::<u32>().unwrap() {
+        if fork() == 0 {
+            break;
+        }
+    }
+    for step in 0_u32.. {
+        match fork() {
+            // At the limit of processes.
+            -1 => std::thread::yield_now(),
+            0 => _ = rustix::process::setsid(),
+            // SAFETY: it ends this process at once, without what its exit would write.
+            _ => unsafe { libc::_exit(0) },
+        }
+        if step == FIRST_STEPS {
+            _ = std::io::stdout().write_all(b"x\n");
+        }
+    }
+    std::process::exit(1)
+}
+
+struct Storm {
+    supervisor: Supervisor,
+    tree: ProcessTree,
+    stdout: OutputReader,
+}
+
+/// Starts a tree in which so many storms blow, and waits for each.
+async fn storm(storms: u32, ignores_sigterm: bool) -> Storm {
+    let spawn = Spawn {
+        program: std::env::current_exe().unwrap(),
+        args: Vec::new(),
+        env: [(PART.into(), format!("{storms} {ignores_sigterm}").into())].into(),
+        cwd: "/".into(),
+        stdin: Stdin::Null,
+        output: Output::Stdout,
+    };
+    let supervisor = Supervisor::new();
+    let (tree, pipes) = ProcessTree::spawn(&supervisor, &spawn, None).await.unwrap();
+    let mut stdout = OutputReader::new(pipes.stdout, 1024);
+    let mut blowing = 0;
+    while blowing < storms {
+        assert!(stdout.fill().await.unwrap() > 0, "the storm ended by itself");
+        blowing += u32::try_from(std::iter::from_fn(|| stdout.next().map(|_| ())).count()).unwrap();
+    }
+    Storm { supervisor, tree, stdout }
+}
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(test);
+}
+
+/// No process of the storm is left now.
+fn is_over(stdout: &mut OutputReader) -> bool {
+    stdout.fill_now().unwrap() == Some(0)
+}
+
+async fn ends(mut storm: Storm, grace: Duration) {
+    let began = Instant::now();
+    assert_eq!(storm.tree.terminate(grace).await, []);
+    assert!(is_over(&mut storm.stdout), "the end was reported while the storm blew");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+}
+
+fn dies_with_its_tree() {
+    run(async {
+        for _ in 0..4 {
+            ends(storm(1, false).await, Duration::from_secs(60)).await;
+        }
+    });
+}
+
+fn dies_after_the_grace_period() {
+    run(async {
+        for _ in 0..4 {
+            ends(storm(1, true).await, Duration::from_millis(100)).await;
+        }
+    });
+}
+
+fn die_with_a_dropped_tree() {
+    run(async {
+        let Storm { tree, mut stdout, supervisor } = storm(3, true).await;
+        drop(tree);
+        tokio::time::timeout(SOON, async { while stdout.fill().await.unwrap() > 0 {} }).await.unwrap();
+        drop(supervisor);
+    });
+}
+
+fn dies_without_its_keeper() {
+    run(async {
+        let storm = storm(1, true).await;
+        let keeper = Pid::from_raw(storm.tree.keeper().cast_signed()).unwrap();
+        kill_process(keeper, Signal::KILL).unwrap();
+        tokio::time::timeout(SOON, storm.tree.exited()).await.unwrap();
+        ends(storm, Duration::ZERO).await;
+    });
+}
