@@ -193,8 +193,9 @@ impl Call {
     /// About how much it holds.
     fn bytes(&self) -> usize {
         let texts = self.title.len() + self.kind.len() + self.paths.iter().map(String::len).sum::<usize>();
-        let values = self.content.iter().chain(&self.output).map(bounded::bytes_of).sum::<usize>();
-        texts + values + self.input.as_ref().map_or(0, bounded::bytes_of)
+        let values = self.content.iter().map(bounded::bytes_of).sum::<usize>();
+        let raw = |json: &Option<RawJson>| json.as_ref().map_or(0, |json| json.as_str().len());
+        texts + values + raw(&self.input) + raw(&self.output)
     }
 
     /// Drops what is not needed of a call that is over.
