@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, open, openat};
 use crate::process::{Stat, State};
 
 /// How often and how long a process is waited for that is about to get its environment.
-const EXEC_LOOKS: usize = 50;
+const EXEC_LOOKS: usize = 500;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// All processes that this user can see.
