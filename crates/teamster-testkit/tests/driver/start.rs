@@ -109,8 +109,12 @@ async fn an_argument_that_is_too_long_is_named_as_the_cause() {
 
 #[tokio::test]
 async fn a_run_whose_supervisor_does_not_answer_ends_at_its_deadline() {
-    // A program that takes what it is given and makes no keeper.
-    let supervisor = teamster::Supervisor::program("/bin/cat");
+    let home = tempfile::tempdir().unwrap();
+    // It reads nothing, so that it makes no keeper, and ends with this program.
+    let silent = home.path().join("silent");
+    fs::write(&silent, "#!/bin/sh\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.1; done\n").unwrap();
+    fs::set_permissions(&silent, fs::Permissions::from_mode(0o755)).unwrap();
+    let supervisor = teamster::Supervisor::program(silent);
     let lab = Lab::with_runtime(teamster::Runtime::new().supervised_by(supervisor));
     let mut request = lab.request(&agent(&lab));
     request.limits.deadline = SHORT;
