@@ -41,6 +41,12 @@ pub(super) fn respond(request_id: &str, response: &Value) -> Vec<u8> {
     line(&json!({ "type": "control_response", "response": response }))
 }
 
+/// Allows the call that the CLI asks permission for, as it is.
+pub(super) fn allow(request_id: &str, input: &Value) -> Vec<u8> {
+    // Without `updatedInput` the CLI takes the answer for a denial.
+    respond(request_id, &json!({ "behavior": "allow", "updatedInput": input }))
+}
+
 /// Refuses what the CLI asks of its host: a run can neither ask a person nor serve hooks, and a request without an
 /// answer would wait for ever.
 pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {

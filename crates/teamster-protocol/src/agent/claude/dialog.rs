@@ -7,9 +7,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::control;
+use super::tools;
 use super::wire::ControlRequest;
+use crate::agent::mcp::Names;
 use crate::event::{
-    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
+    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
+    RequestId, ToolKind,
 };
 use crate::protocol::Action;
 use crate::request::Answer;
@@ -26,31 +29,37 @@ pub(super) struct Dialog {
 #[derive(Debug)]
 struct Asked {
     input: Value,
-    /// What the CLI would do to ask no more.
-    suggestions: Vec<Value>,
+    /// Rules for this session by which the CLI would ask no more for this.
+    rules: Vec<Value>,
     is_question: bool,
 }
 
 impl Dialog {
     /// The CLI waits for leave to call a tool.
-    pub(super) fn ask(&mut self, id: String, request: ControlRequest) -> Action {
-        let ControlRequest { tool_name, input, tool_use_id, permission_suggestions, .. } = request;
+    pub(super) fn ask(&mut self, id: String, request: ControlRequest, names: &Names) -> Action {
+        let ControlRequest { tool_name, input, tool_use_id, permission_suggestions, blocked_path, .. } = request;
         let tool_name = tool_name.unwrap_or_default();
+        let rules = narrow_rules(&tool_name, permission_suggestions);
         let questions = if tool_name == ASK { questions(&input) } else { Vec::new() };
         let is_question = !questions.is_empty();
         let request_id = RequestId::from(id.as_str());
         let event = if is_question {
             Event::Question(Box::new(Question { request_id, questions }))
         } else {
+            let (server, kind) = match names.guess(&tool_name) {
+                Some((server, _)) => (Some(server.into()), ToolKind::Mcp),
+                None => (None, tools::kind(&tool_name)),
+            };
             Event::PermissionRequest(Box::new(PermissionRequest {
-                request_id,
                 tool_id: tool_use_id.map(Into::into),
-                tool_name: tool_name.into(),
-                input: input.clone().into(),
-                options: options(!permission_suggestions.is_empty()),
+                kind: Some(kind),
+                server,
+                targets: blocked_path.into_iter().map(Into::into).collect(),
+                options: options(!rules.is_empty()),
+                ..PermissionRequest::new(request_id, names.rule(&tool_name), input.clone().into())
             }))
         };
-        self.open.insert(id, Asked { input, suggestions: permission_suggestions, is_question });
+        self.open.insert(id, Asked { input, rules, is_question });
         Action::Emit(event)
     }
 
@@ -74,7 +83,7 @@ impl Dialog {
 }
 
 fn response(asked: Asked, answer: &Answer) -> Value {
-    let Asked { input, suggestions, is_question } = asked;
+    let Asked { input, rules, is_question } = asked;
     // `updatedInput` must be there, or the CLI takes the answer for a denial.
     match answer {
         Answer::Choose(chosen) if is_question => {
@@ -87,7 +96,6 @@ fn response(asked: Asked, answer: &Answer) -> Value {
             json!({ "behavior": "allow", "updatedInput": other.clone().unwrap_or(input) })
         }
         Answer::AllowAlways => {
-            let rules: Vec<Value> = suggestions.into_iter().map(for_this_session).collect();
             json!({ "behavior": "allow", "updatedInput": input, "updatedPermissions": rules })
         }
         Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
@@ -98,12 +106,24 @@ fn deny(message: &str) -> Value {
     json!({ "behavior": "deny", "message": message })
 }
 
-/// As it is suggested, it would be written into a file of the project.
-fn for_this_session(mut suggestion: Value) -> Value {
-    if let Some(fields) = suggestion.as_object_mut() {
-        fields.insert("destination".to_owned(), "session".into());
-    }
-    suggestion
+/// Takes the suggestions that only add allow rules for this tool. Others would change the mode or add directories, and so allow
+/// what nobody was asked about. As it is suggested, a rule would be written into a file of the project.
+fn narrow_rules(tool: &str, suggestions: Vec<Value>) -> Vec<Value> {
+    let is = |suggestion: &Value, key: &str, word: &str| suggestion.get(key).is_some_and(|value| value == word);
+    let adds = |suggestion: &Value| is(suggestion, "type", "addRules") && is(suggestion, "behavior", "allow");
+    let narrow = |suggestion: Value| {
+        let rules = suggestion.get("rules")?.as_array().filter(|_| adds(&suggestion))?;
+        let is_narrow = !rules.is_empty() && rules.iter().all(|rule| is_narrow(tool, rule));
+        is_narrow.then(|| json!({ "type": "addRules", "behavior": "allow", "destination": "session", "rules": rules }))
+    };
+    suggestions.into_iter().filter_map(narrow).collect()
+}
+
+/// Whether a rule is for this tool, and for less than all of its commands or files.
+fn is_narrow(tool: &str, rule: &Value) -> bool {
+    let content = rule.get("ruleContent").and_then(Value::as_str).unwrap_or_default();
+    let is_all = content.trim_matches(['*', ':', '/', '.', ' ']).is_empty();
+    rule.get("toolName").is_some_and(|name| name == tool) && !(is_all && tools::takes_commands_or_files(tool))
 }
 
 fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Value {
