@@ -138,6 +138,19 @@ async fn editing_refuses_a_command_that_changes_something() -> Result<()> {
     Ok(())
 }
 
+/// In its own mode `acceptEdits` 2.1.197 runs all of these.
+#[tokio::test]
+async fn editing_runs_no_command_that_changes_a_file() -> Result<()> {
+    for command in ["rm -f there", "touch made", "mkdir made"] {
+        let lab = Lab::claude(bash_then_text(command)).await?;
+        fs::write(lab.project().join("there"), "content")?;
+        let recording = lab.run(mode(lab.request("Go."), PermissionMode::Edit)).await?;
+        assert_refused(&recording)?;
+        assert!(lab.project().join("there").exists() && !lab.project().join("made").exists(), "{command}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
     let outside = tempfile::tempdir()?;

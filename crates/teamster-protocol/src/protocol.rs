@@ -81,7 +81,7 @@ pub enum Command<'a> {
         /// What the caller says to it.
         answer: &'a Answer,
     },
-    /// Another model, from the next call of the model on.
+    /// Another model, from the next turn on at the latest.
     SetModel(&'a str),
     /// Another permission mode.
     SetPermissionMode(PermissionMode),

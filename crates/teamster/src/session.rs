@@ -194,7 +194,7 @@ impl Session {
         tells.await.unwrap_or(Err(AnswerError::Ended))
     }
 
-    /// Has another model answer, from its next call on; where the agent has no form that lives, from the next turn on.
+    /// Has another model answer, from the next turn on, be it sent or begun by the agent itself.
     ///
     /// # Errors
     /// When the name cannot be one, or the session takes no more.
@@ -204,7 +204,8 @@ impl Session {
         self.order(Order::SetModel(model))
     }
 
-    /// Has another permission mode hold, from the next turn on.
+    /// Has another permission mode hold, from the next turn on, be it sent or begun by the agent itself. The agent's process may be
+    /// closed for it, with what it does in the background, and another one goes on with the conversation.
     ///
     /// # Errors
     /// When the session takes no more.

@@ -128,13 +128,7 @@ mod tests {
         let option = |kind| PermissionOption { option_id: "o".into(), name: "O".into(), kind };
         let mut options = vec![option(PermissionOptionKind::AllowOnce)];
         options.extend(always.then(|| option(PermissionOptionKind::AllowAlways)));
-        PermissionRequest {
-            request_id: "r".into(),
-            tool_id: None,
-            tool_name: "Ba\u{1b}[1msh".into(),
-            input: input.into(),
-            options,
-        }
+        PermissionRequest { options, ..PermissionRequest::new("r".into(), "Ba\u{1b}[1msh", input.into()) }
     }
 
     #[test]

@@ -226,12 +226,45 @@ pub struct PermissionRequest {
     /// The call that waits, where the agent tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
-    /// The agent's name of the tool.
+    /// The name of the tool, as a rule names it: the agent's name of it, or `mcp__SERVER__TOOL` where the server is known.
     pub tool_name: UntrustedText,
+    /// What sort of work the tool does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolKind>,
+    /// The MCP server that the tool belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<UntrustedText>,
+    /// The tool call of the subagent that asks; absent on the main thread, and where the agent does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<ToolId>,
+    /// What is asked for, in the agent's words, where one call may ask for several things: `edit`, `external_directory`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission: Option<UntrustedText>,
+    /// What the permission is for, where the agent tells: paths, patterns or commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<UntrustedText>,
     /// The arguments.
     pub input: RawJson,
     /// The possible answers.
     pub options: Vec<PermissionOption>,
+}
+
+impl PermissionRequest {
+    /// A request of which no more is known.
+    pub fn new(request_id: RequestId, tool_name: impl Into<UntrustedText>, input: RawJson) -> Self {
+        Self {
+            request_id,
+            tool_id: None,
+            tool_name: tool_name.into(),
+            kind: None,
+            server: None,
+            parent_tool_id: None,
+            permission: None,
+            targets: Vec::new(),
+            input,
+            options: Vec::new(),
+        }
+    }
 }
 
 /// A possible answer to a permission request.

@@ -54,6 +54,7 @@ impl std::fmt::Debug for Prompt {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Prompt")
+            .field("id", &self.id)
             .field("text", &format_args!("{} bytes", self.text.len()))
             .field("attachments", &self.attachments)
             .finish()

@@ -295,6 +295,12 @@ fn only_our_flags(launch: &Launch) -> Result<(), String> {
                     return Err(format!("{text} {value:?}"));
                 }
             }
+            Arg::Text(text) if text == "--permission-prompt-tool" => {
+                let value = args.next();
+                if !matches!(value, Some(Arg::Text(value)) if value == "stdio") {
+                    return Err(format!("{text} {value:?}"));
+                }
+            }
             Arg::Text(text) if ALONE.contains(&text.as_str()) => {}
             Arg::Text(text) => {
                 let flag = text.split_once('=').map_or("", |(flag, _)| flag);

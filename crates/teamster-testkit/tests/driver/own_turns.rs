@@ -6,7 +6,7 @@ use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, WarningCode};
 use teamster::launch::{Launch, Stdin};
 use teamster::protocol::{Action, Command, Input, Protocol};
-use teamster::request::RequestError;
+use teamster::request::{PermissionMode, RequestError};
 use teamster::{Opening, Registry, Run, RunRequest, Runtime, Session};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
 
@@ -51,6 +51,8 @@ impl Protocol for Muse {
                 })),
             })),
             Input::Command(Command::Send { prompt, .. }) => actions.push(write(&prompt.text)),
+            Input::Command(Command::SetModel(model)) => actions.push(write(model)),
+            Input::Command(Command::SetPermissionMode(_)) => actions.extend([write("mode"), Action::Reopen]),
             Input::Command(Command::Close) => actions.push(Action::CloseStdin),
             Input::Interrupt => actions.push(write("interrupt")),
             _ => {}
@@ -99,6 +101,29 @@ async fn what_the_agent_begins_by_itself_is_a_turn_of_its_own() {
     say(&session, "one").await.is_good("1");
     rest_of(&mut own(&session).await).await.is_good("mine");
     say(&session, "two").await.is_good("2");
+    close(session).await;
+}
+
+#[tokio::test]
+async fn a_change_between_turns_holds_for_a_turn_that_the_agent_begins() {
+    let lab = lab();
+    let script = Script::new().await_line("one").text("1\nend\n").await_line("other").text("unasked\nmine\nend\n");
+    let session = open(&lab, &script.read_to_end());
+    say(&session, "one").await.is_good("1");
+    session.set_model("other").unwrap();
+    rest_of(&mut own(&session).await).await.is_good("mine");
+    close(session).await;
+}
+
+#[tokio::test]
+async fn a_turn_that_the_agent_begins_after_a_change_of_the_mode_does_not_run_in_the_old_one() {
+    let lab = lab();
+    let script = Script::new().await_line("one").text("1\nend\n").await_line("mode").text("unasked\nmine\nend\n");
+    let session = open(&lab, &script.read_to_end());
+    say(&session, "one").await.is_good("1");
+    session.set_permission_mode(PermissionMode::ReadOnly).unwrap();
+    // Another process takes this; what the old one began is in no turn.
+    say(&session, "one").await.is_good("1");
     close(session).await;
 }
 

@@ -62,6 +62,14 @@ pub(super) enum Asked {
     SetPermissionMode(PermissionMode),
 }
 
+/// What comes between turns.
+pub(super) enum Between {
+    /// The next turn; `None` when there will be none.
+    Turn(Option<Begun>),
+    /// What is ordered of the agent.
+    Change(Asked),
+}
+
 /// What the driver of a session knows of its caller.
 pub(crate) struct Desk {
     orders: mpsc::Receiver<Order>,
@@ -128,22 +136,41 @@ impl Desk {
     }
 
     /// The next turn; `None` when there will be none. Can be dropped and called again at any time.
-    pub(super) async fn turn(&mut self, mut between: impl FnMut(Asked)) -> Option<Begun> {
+    pub(super) async fn turn(&mut self) -> Option<Begun> {
+        loop {
+            if let Between::Turn(turn) = self.turn_or_change().await {
+                return turn;
+            }
+        }
+    }
+
+    /// The next turn, or what is ordered before it. Can be dropped and called again at any time.
+    pub(super) async fn turn_or_change(&mut self) -> Between {
         loop {
             while let Some(turn) = self.turns.pop_front() {
                 // One that was cancelled is passed over.
                 if let Some(begun) = self.list.begin(&turn) {
-                    return Some(begun);
+                    return Between::Turn(Some(begun));
                 }
             }
             if self.closed {
-                return None;
+                return Between::Turn(None);
             }
             let order = self.orders.recv().await;
-            if let Some(asked) = self.take(order) {
-                between(asked);
+            if let Some(change) = self.take(order) {
+                return Between::Change(change);
             }
         }
+    }
+
+    /// What is ordered of the agent already. Turns are kept.
+    pub(super) fn change_now(&mut self) -> Option<Asked> {
+        while let Ok(order) = self.orders.try_recv() {
+            if let Some(change) = self.take(Some(order)) {
+                return Some(change);
+            }
+        }
+        None
     }
 
     /// What is asked of the agent in mid-turn. Can be dropped and called again at any time.
@@ -380,6 +407,12 @@ impl Kept {
             }
         }
         asked
+    }
+
+    /// Whether the agent has begun a turn by itself, and may go on with it: nothing was ordered that needs another process.
+    pub(super) fn begins(&self) -> bool {
+        let reopens = |turn: &Vec<Action>| turn.contains(&Action::Reopen);
+        !self.reopen && self.unasked.as_ref().is_some_and(|turn| !reopens(turn))
     }
 
     /// Tells the protocol what its server said between turns.

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use super::attempts::{attempt, not_planned};
 use super::budget::Budget;
-use super::desk::{Asked, Begun, Desk};
+use super::desk::{Asked, Begun, Between, Desk};
 use super::live::{Opening, attend};
 use super::outbox::{Bounds, Outbox};
 use super::pool::{Order, Pool};
@@ -138,7 +138,7 @@ enum Next {
 impl SessionJob {
     async fn next(&mut self, warm: &mut Option<Warm>) -> Next {
         let Some(Warm { process, protocol, kept, begun, .. }) = warm else {
-            return self.desk.turn(|_| {}).await.map_or(Next::Close, Next::Turn);
+            return self.desk.turn().await.map_or(Next::Close, Next::Turn);
         };
         if *begun && let Some(turn) = self.desk.steered_too_late() {
             return Next::Turn(turn);
@@ -150,31 +150,34 @@ impl SessionJob {
             && self.agent.abilities().is_some_and(|can| matches!(can.support(Feature::Resume), Support::Yes(_)));
         let mut idle = self.permit.as_ref().filter(|_| is_resumable).map(ProcessPermit::idle);
         let until = self.idle_timeout.filter(|_| is_resumable);
-        let mut asked = Vec::new();
-        let turn = tokio::select! {
-            biased;
-            () = wanted(idle.as_ref()) => {
-                if let Some(idle) = idle.take() {
-                    idle.accept();
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = wanted(idle.as_ref()) => {
+                    if let Some(idle) = idle.take() {
+                        idle.accept();
+                    }
+                    return Next::Idle;
                 }
+                () = process.idle(&mut **protocol, kept) => {
+                    // An order that was given before the agent began is not passed over.
+                    while let Some(change) = self.desk.change_now() {
+                        process.tell(&mut **protocol, kept, change.command());
+                    }
+                    return if kept.begins() { Next::Unasked } else { Next::Gone };
+                }
+                next = self.desk.turn_or_change() => next,
+                () = elapsed(until) => return Next::Idle,
+            };
+            match next {
+                // At once: the agent may begin a turn by itself before the next one is sent.
+                Between::Change(change) => process.tell(&mut **protocol, kept, change.command()),
+                Between::Turn(turn) => return turn.map_or(Next::Close, Next::Turn),
+            }
+            if kept.reopen {
                 return Next::Idle;
             }
-            () = process.idle(&mut **protocol, kept) => {
-                return if kept.unasked.is_some() { Next::Unasked } else { Next::Gone };
-            }
-            turn = self.desk.turn(|change| asked.push(change)) => turn,
-            () = elapsed(until) => return Next::Idle,
-        };
-        drop(idle);
-        for change in &asked {
-            process.tell(&mut **protocol, kept, change.command());
         }
-        if kept.reopen
-            && let Some(outdated) = warm.take()
-        {
-            outdated.close(&self.desk.frame.limits).await;
-        }
-        turn.map_or(Next::Close, Next::Turn)
     }
 
     /// How to go on with the conversation.

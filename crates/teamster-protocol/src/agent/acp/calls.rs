@@ -48,6 +48,16 @@ pub(in crate::agent) struct Tool {
     pub(in crate::agent) input: RawJson,
 }
 
+impl Tool {
+    /// The name of the tool in rules. A tool of a server never has the name of a built-in one.
+    pub(in crate::agent) fn rule_name(&self) -> String {
+        match &self.server {
+            Some(server) => format!("mcp__{server}__{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
 /// The calls of a session.
 #[derive(Debug, Default)]
 pub(super) struct Calls {

@@ -59,7 +59,12 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Yes("mode `default` with the edit tools denied, and the shell too unless a rule allows it"),
         ),
         (Feature::Ask, Yes("mode `default`, which denies what it would ask for in a run")),
-        (Feature::Edit, Yes("mode `acceptEdits`")),
+        (
+            Feature::Edit,
+            Yes(
+                "mode `default`: the CLI asks for every edit, and is allowed those in the project and in `--add-dir`; in one-shot forms rules allow them, without the shell unless a rule allows it",
+            ),
+        ),
         (Feature::Full, Yes("`--dangerously-skip-permissions`; as root only with IS_SANDBOX=1")),
         (Feature::AllowTools, Yes("`--allowedTools`, one rule a flag")),
         (Feature::DenyTools, Yes("`--disallowedTools`, one rule a flag")),

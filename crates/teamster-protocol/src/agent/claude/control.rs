@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::dialog;
 use crate::event::SteerId;
+use crate::json::RawJson;
 use crate::request::{Attachment, AttachmentKind, Prompt, PromptMode, RequestError};
 
 /// The id of our `initialize` request.
@@ -55,6 +56,11 @@ pub(super) fn respond(request_id: &str, response: &dialog::Response) -> Vec<u8> 
     let mut bytes = serde_json::to_vec(&Line { r#type: "control_response", response }).unwrap_or_default();
     bytes.push(b'\n');
     bytes
+}
+
+/// Allows the call that the CLI asks permission for, as it is.
+pub(super) fn allow(request_id: &str, input: RawJson) -> Vec<u8> {
+    respond(request_id, &dialog::Response::allow(input))
 }
 
 /// Refuses what the CLI asks of its host: a run can neither ask a person nor serve hooks, and a request without an

@@ -5,12 +5,15 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::control;
+use super::tools;
 use super::wire::ControlRequest;
+use crate::agent::mcp::Names;
 use crate::event::{
-    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
+    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
+    RequestId, ToolKind,
 };
 use crate::json::RawJson;
 use crate::protocol::Action;
@@ -28,31 +31,37 @@ pub(super) struct Dialog {
 #[derive(Debug)]
 struct Asked {
     input: RawJson,
-    /// What the CLI would do to ask no more.
-    suggestions: Vec<Value>,
+    /// Rules for this session by which the CLI would ask no more for this.
+    rules: Vec<Value>,
     is_question: bool,
 }
 
 impl Dialog {
     /// The CLI waits for leave to call a tool.
-    pub(super) fn ask(&mut self, id: String, request: ControlRequest) -> Action {
-        let ControlRequest { tool_name, input, tool_use_id, permission_suggestions, .. } = request;
+    pub(super) fn ask(&mut self, id: String, request: ControlRequest, names: &Names) -> Action {
+        let ControlRequest { tool_name, input, tool_use_id, permission_suggestions, blocked_path, .. } = request;
         let tool_name = tool_name.unwrap_or_default();
+        let rules = narrow_rules(&tool_name, permission_suggestions);
         let questions = if tool_name == ASK { questions(&input.to_value().unwrap_or_default()) } else { Vec::new() };
         let is_question = !questions.is_empty();
         let request_id = RequestId::from(id.as_str());
         let event = if is_question {
             Event::Question(Box::new(Question { request_id, questions }))
         } else {
+            let (server, kind) = match names.guess(&tool_name) {
+                Some((server, _)) => (Some(server.into()), ToolKind::Mcp),
+                None => (None, tools::kind(&tool_name)),
+            };
             Event::PermissionRequest(Box::new(PermissionRequest {
-                request_id,
                 tool_id: tool_use_id.map(Into::into),
-                tool_name: tool_name.into(),
-                input: input.clone(),
-                options: options(!permission_suggestions.is_empty()),
+                kind: Some(kind),
+                server,
+                targets: blocked_path.into_iter().map(Into::into).collect(),
+                options: options(!rules.is_empty()),
+                ..PermissionRequest::new(request_id, names.rule(&tool_name), input.clone())
             }))
         };
-        self.open.insert(id, Asked { input, suggestions: permission_suggestions, is_question });
+        self.open.insert(id, Asked { input, rules, is_question });
         Action::Emit(event)
     }
 
@@ -90,9 +99,16 @@ pub(super) enum Response {
     },
 }
 
+impl Response {
+    /// Allows a call with this input, this once.
+    pub(super) fn allow(input: RawJson) -> Self {
+        Self::Allow { updated_input: input, updated_permissions: Vec::new() }
+    }
+}
+
 fn response(asked: Asked, answer: &Answer) -> Response {
-    let Asked { input, suggestions, is_question } = asked;
-    let allow = |updated_input| Response::Allow { updated_input, updated_permissions: Vec::new() };
+    let Asked { input, rules, is_question } = asked;
+    let allow = Response::allow;
     match answer {
         Answer::Choose(chosen) if is_question => {
             allow(with_answers(input.to_value().unwrap_or_default(), chosen).into())
@@ -101,10 +117,7 @@ fn response(asked: Asked, answer: &Answer) -> Response {
         Answer::Choose(_) => deny("That is no answer to a permission request."),
         Answer::Allow { .. } | Answer::AllowAlways if is_question => deny("The user did not choose."),
         Answer::Allow { input: other } => allow(other.as_ref().map_or(input, RawJson::from)),
-        Answer::AllowAlways => Response::Allow {
-            updated_input: input,
-            updated_permissions: suggestions.into_iter().map(for_this_session).collect(),
-        },
+        Answer::AllowAlways => Response::Allow { updated_input: input, updated_permissions: rules },
         Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
     }
 }
@@ -113,12 +126,24 @@ fn deny(message: &str) -> Response {
     Response::Deny { message: message.to_owned() }
 }
 
-/// As it is suggested, it would be written into a file of the project.
-fn for_this_session(mut suggestion: Value) -> Value {
-    if let Some(fields) = suggestion.as_object_mut() {
-        fields.insert("destination".to_owned(), "session".into());
-    }
-    suggestion
+/// Takes the suggestions that only add allow rules for this tool. Others would change the mode or add directories, and so allow
+/// what nobody was asked about. As it is suggested, a rule would be written into a file of the project.
+fn narrow_rules(tool: &str, suggestions: Vec<Value>) -> Vec<Value> {
+    let is = |suggestion: &Value, key: &str, word: &str| suggestion.get(key).is_some_and(|value| value == word);
+    let adds = |suggestion: &Value| is(suggestion, "type", "addRules") && is(suggestion, "behavior", "allow");
+    let narrow = |suggestion: Value| {
+        let rules = suggestion.get("rules")?.as_array().filter(|_| adds(&suggestion))?;
+        let is_narrow = !rules.is_empty() && rules.iter().all(|rule| is_narrow(tool, rule));
+        is_narrow.then(|| json!({ "type": "addRules", "behavior": "allow", "destination": "session", "rules": rules }))
+    };
+    suggestions.into_iter().filter_map(narrow).collect()
+}
+
+/// Whether a rule is for this tool, and for less than all of its commands or files.
+fn is_narrow(tool: &str, rule: &Value) -> bool {
+    let content = rule.get("ruleContent").and_then(Value::as_str).unwrap_or_default();
+    let is_all = content.trim_matches(['*', ':', '/', '.', ' ']).is_empty();
+    rule.get("toolName").is_some_and(|name| name == tool) && !(is_all && tools::takes_commands_or_files(tool))
 }
 
 fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Value {
@@ -170,8 +195,9 @@ mod tests {
     fn an_allowed_input_goes_back_as_it_came_however_deep_or_large() {
         let input = format!(r#"{{"id":18446744073709551617,"deep":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
         let line = format!(r#"{{"subtype":"can_use_tool","tool_name":"mcp__a__b","input":{input}}}"#);
+        let names = Names::new(&super::super::mcp::STYLE, &BTreeMap::new()).unwrap();
         let mut dialog = Dialog::default();
-        let asked = dialog.ask("r".to_owned(), serde_json::from_str(&line).unwrap());
+        let asked = dialog.ask("r".to_owned(), serde_json::from_str(&line).unwrap(), &names);
         let Action::Emit(Event::PermissionRequest(request)) = asked else { panic!("{asked:?}") };
         assert_eq!(request.input.as_str(), input);
         let Some(Action::Write(bytes)) = dialog.answer(&"r".into(), &Answer::Allow { input: None }) else { panic!() };

@@ -50,6 +50,17 @@ pub(super) fn is_one_shot(request: &RunRequest) -> bool {
     request.output == OutputMode::Batch || request.mode == Mode::Exec
 }
 
+/// A run.
+pub(super) fn run(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
+    let mut launch = launch(request, names)?;
+    if request.permissions.mode == PermissionMode::Edit && !is_one_shot(request) {
+        // Edits are asked for, and answered by the protocol. Nobody is there who could answer a question.
+        launch.arg("--permission-prompt-tool").arg("stdio");
+        launch.flag("--disallowedTools", "AskUserQuestion");
+    }
+    Ok(launch)
+}
+
 /// A session: the same process, which asks over its streams where a run could only deny.
 pub(super) fn session(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let mut launch = launch(request, names)?;
@@ -133,7 +144,7 @@ fn permissions(launch: &mut Launch, request: &RunRequest, names: &Names) {
         // A user's own allow rules cannot lift these: deny rules win.
         PermissionMode::ReadOnly => {
             launch.flag("--permission-mode", "default");
-            if request.permissions.allow.iter().any(|rule| rule == "Bash" || rule.starts_with("Bash(")) {
+            if allows_commands(request) {
                 &["Edit", "Write", "NotebookEdit", "EnterWorktree"]
             } else {
                 // Without it the model gets Glob and Grep instead.
@@ -141,8 +152,9 @@ fn permissions(launch: &mut Launch, request: &RunRequest, names: &Names) {
             }
         }
         PermissionMode::Edit => {
-            launch.flag("--permission-mode", "acceptEdits");
-            NEVER_ASKED_FOR
+            // In `acceptEdits` 2.1.197 runs `rm`, `mv`, `sed` and others, too.
+            launch.flag("--permission-mode", "default");
+            if is_one_shot(request) { edits_of_one_shot(launch, request) } else { NEVER_ASKED_FOR }
         }
         PermissionMode::Full => {
             launch.arg("--dangerously-skip-permissions");
@@ -167,6 +179,23 @@ fn permissions(launch: &mut Launch, request: &RunRequest, names: &Names) {
     for dir in &request.add_dirs {
         launch.flag("--add-dir", dir.display());
     }
+}
+
+/// Allows the edits of the mode `edit` where the CLI cannot ask, and returns the tools that are taken away.
+fn edits_of_one_shot(launch: &mut Launch, request: &RunRequest) -> &'static [&'static str] {
+    launch.flag("--allowedTools", "Edit(./**)");
+    // In a rule these would mean something else than themselves: files there are not edited.
+    let is_plain =
+        |dir: &str| dir.starts_with('/') && !dir.contains(['*', '?', '[', ']', '!', '\\', '(', ')', ',', '#']);
+    for dir in request.add_dirs.iter().filter_map(|dir| dir.to_str()).filter(|dir| is_plain(dir)) {
+        launch.flag("--allowedTools", format_args!("Edit(/{}/**)", dir.trim_end_matches('/')));
+    }
+    // A rule for edits also holds for files to which a command redirects its output.
+    if allows_commands(request) { NEVER_ASKED_FOR } else { &["EnterWorktree", "Bash"] }
+}
+
+fn allows_commands(request: &RunRequest) -> bool {
+    request.permissions.allow.iter().any(|rule| rule == "Bash" || rule.starts_with("Bash("))
 }
 
 /// In `-p` a foreign folder is trusted: its settings run hooks and can send the key elsewhere (trap 8).

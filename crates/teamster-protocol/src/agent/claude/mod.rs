@@ -7,6 +7,7 @@
 mod abilities;
 mod control;
 mod dialog;
+mod edits;
 mod failure;
 mod launch;
 mod mcp;
@@ -36,7 +37,7 @@ impl Agent for Claude {
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
         let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
-        let launch = launch::launch(request, &servers.names)?;
+        let launch = launch::run(request, &servers.names)?;
         let protocol = Box::new(protocol::Stream::new(request, servers)?);
         Ok(Plan { launch, protocol })
     }

@@ -3,6 +3,7 @@
 //! Invariants: text is told once, whether it comes as deltas, as whole messages or in the result alone; the CLI's
 //! requests are always answered; a line that we do not know is nothing, one that we cannot read is a warning.
 
+use super::edits::Edits;
 use super::message::{Streamed, Voice};
 use super::outcome::Tally;
 use super::wire::{
@@ -48,6 +49,8 @@ pub(super) struct Stream {
     text_told: bool,
     tally: Tally,
     phase: Phase,
+    /// What the permission mode answers.
+    edits: Edits,
     /// Where this is a session.
     session: Option<Session>,
 }
@@ -100,6 +103,7 @@ impl Stream {
             text_told: false,
             tally: Tally::new(request.schema.is_some()),
             phase: Phase::Open,
+            edits: Edits::new(request),
             session,
         }
     }
@@ -172,6 +176,9 @@ impl Stream {
             actions.push(Action::Stop);
             self.phase = Phase::Refused;
             return;
+        }
+        if let Some(cwd) = &line.cwd {
+            self.edits.learn_cwd(cwd);
         }
         let servers = line.mcp_servers.unwrap_or_default();
         let mut init = Init::new("claude", line.session_id.into());

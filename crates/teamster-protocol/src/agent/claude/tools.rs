@@ -10,7 +10,7 @@ use crate::json::RawJson;
 
 /// What sort of work a built-in tool does. Names as in 2.1.197's init line and tool calls; the older names stay, since
 /// they cost nothing.
-fn kind(name: &str) -> ToolKind {
+pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "Bash" | "BashOutput" | "KillShell" | "PowerShell" => ToolKind::Execute,
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => ToolKind::Edit,
@@ -20,6 +20,11 @@ fn kind(name: &str) -> ToolKind {
         "Agent" | "Task" | "SendMessage" => ToolKind::Agent,
         _ => ToolKind::Unclassified,
     }
+}
+
+/// Whether a rule for all calls of this tool would allow any command or the change of any file.
+pub(super) fn takes_commands_or_files(name: &str) -> bool {
+    matches!(kind(name), ToolKind::Execute | ToolKind::Edit)
 }
 
 /// A tool call. MCP tools are named `mcp__SERVER__TOOL`.

@@ -205,6 +205,9 @@ pub(super) struct ControlRequest {
     pub(super) tool_use_id: Option<String>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) permission_suggestions: Vec<Value>,
+    /// A path outside of the directories that the CLI may work in.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) blocked_path: Option<String>,
 }
 
 /// `control_cancel_request`: the CLI waits for the answer to its request no longer.

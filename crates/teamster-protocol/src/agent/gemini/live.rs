@@ -140,6 +140,7 @@ fn input(name: &str, call: &Call) -> RawJson {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::McpServer;
 
     #[test]
     fn the_name_of_a_tool_stands_in_its_id() {
@@ -151,6 +152,22 @@ mod tests {
             ("read_file-1795308238187-1", None),
         ] {
             assert_eq!(tool_name(id), name, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_tool_of_a_server_never_has_the_name_of_a_built_in_tool_in_rules() {
+        let servers = [("x".to_owned(), McpServer::stdio("x"))].into();
+        let live = Live::new(Health::new(&crate::agent::gemini::mcp::STYLE, &servers).unwrap(), PromptMode::Agent);
+        for (id, name) in [
+            ("write_file__write_file_1795308238187_0", "write_file"),
+            ("mcp_x_write_file__mcp_x_write_file_1795308238187_0", "mcp__x__write_file"),
+            ("mcp_x_mcp__x__y__mcp_x_mcp__x__y_1795308238187_0", "mcp__x__mcp__x__y"),
+            ("mcp_theirs_write_file__mcp_theirs_write_file_1_0", "mcp_theirs_write_file"),
+        ] {
+            let mut call = Call::default();
+            call.id = id.to_owned();
+            assert_eq!(live.tool(&call).rule_name(), name, "{id}");
         }
     }
 }

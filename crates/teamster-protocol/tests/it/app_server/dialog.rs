@@ -176,3 +176,24 @@ fn the_agents_own_question_is_answered_by_its_ids() {
     talk.answer(&talk.request(), &Answer::Choose([("q1".to_owned(), vec!["B".to_owned()])].into()));
     assert_eq!(talk.answered(0).unwrap()["result"], json!({"answers": {"q1": {"answers": ["B"]}}}));
 }
+
+#[test]
+fn parallel_calls_of_one_tool_keep_their_own_ids_and_arguments() {
+    let mut talk = Talk::running(&frame());
+    for (id, a) in [("c1", 1), ("c2", 2), ("c3", 2)] {
+        let call = json!({"type": "mcpToolCall", "id": id, "server": "s", "tool": "add", "status": "inProgress",
+                          "arguments": {"a": a}});
+        talk.item("item/started", &call);
+    }
+    for (request, (a, id)) in [(2, Some("c2")), (1, Some("c1")), (2, Some("c3")), (7, None)].into_iter().enumerate() {
+        let params = json!({"serverName": "s", "mode": "form", "message": "?", "requestedSchema": {},
+            "_meta": {"codex_approval_kind": "mcp_tool_call", "tool_name": "add", "tool_params": {"a": a}}});
+        talk.ask(request as u64, "mcpServer/elicitation/request", params);
+        let Some(Event::PermissionRequest(asked)) = talk.events.last() else { panic!("{:?}", talk.events) };
+        assert_eq!(
+            (asked.tool_id.as_ref().map(AsRef::as_ref), &asked.input.to_value().unwrap()),
+            (id, &json!({"a": a}))
+        );
+        assert_eq!((asked.tool_name.as_str(), asked.server.as_deref()), ("mcp__s__add", Some("s")));
+    }
+}

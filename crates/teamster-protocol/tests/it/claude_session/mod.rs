@@ -2,6 +2,7 @@
 
 mod background;
 mod chance;
+mod permissions;
 
 use serde_json::{Value, json};
 use teamster_protocol::agent::{Agent as _, claude::Claude};
@@ -46,7 +47,11 @@ impl Talk {
     fn new(background: BackgroundTasks) -> Self {
         let mut frame = RunRequest::default();
         frame.background_tasks = background;
-        let protocol = Claude.plan_session(&frame).unwrap().unwrap().protocol;
+        Self::with(&frame)
+    }
+
+    fn with(frame: &RunRequest) -> Self {
+        let protocol = Claude.plan_session(frame).unwrap().unwrap().protocol;
         let mut talk = Self {
             protocol,
             turn: None,

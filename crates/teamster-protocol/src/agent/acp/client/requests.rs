@@ -32,7 +32,7 @@ impl Client {
         let tool = self.calls.ask(tool_call, &*self.dialect, &mut events);
         emit(events, actions);
         let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
-        let verdict = self.rules.verdict_on(mode, &tool.name, &tool.input);
+        let verdict = self.rules.verdict_on(mode, &tool.rule_name(), &tool.input);
         if let Some(verdict) = verdict.filter(|verdict| *verdict != Verdict::Allow) {
             return self.reply_with(&asked, &verdict.answer(), actions);
         }
@@ -53,11 +53,11 @@ impl Client {
                 let options = asked.options();
                 let request_id = self.dialog.wait(asked);
                 actions.push(Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
-                    request_id,
                     tool_id: Some(call.as_str().into()),
-                    tool_name: tool.name.into(),
-                    input: tool.input,
+                    kind: Some(tool.kind.clone()),
+                    server: tool.server.clone().map(Into::into),
                     options,
+                    ..PermissionRequest::new(request_id, tool.rule_name(), tool.input)
                 }))));
             }
         }

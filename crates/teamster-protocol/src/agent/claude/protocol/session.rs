@@ -106,14 +106,18 @@ impl Stream {
 
     /// The CLI asks its host.
     pub(super) fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
-        let ControlRequestLine { request_id, mut request } = line;
+        let ControlRequestLine { request_id, request } = line;
+        if request.subtype == "can_use_tool" && self.edits.allow(&request) {
+            return actions.push(Action::Write(control::allow(&request_id, request.input)));
+        }
         if self.background().is_some_and(|background| background.is_between_turns()) {
             // A subagent in the background asks, and nobody is there who could say more than no.
             return actions.push(Action::Write(control::refuse(&request_id, &request.subtype)));
         }
-        request.tool_name = request.tool_name.map(|name| self.servers.names.rule(&name));
         actions.push(match &mut self.session {
-            Some(session) if request.subtype == "can_use_tool" => session.dialog.ask(request_id, request),
+            Some(session) if request.subtype == "can_use_tool" => {
+                session.dialog.ask(request_id, request, &self.servers.names)
+            }
             _ => Action::Write(control::refuse(&request_id, &request.subtype)),
         });
     }

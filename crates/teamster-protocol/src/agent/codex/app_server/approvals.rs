@@ -13,7 +13,7 @@ use crate::agent::line::if_readable;
 use crate::agent::mcp::Names;
 use crate::event::{
     Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
-    RequestId, ToolId,
+    RequestId, ToolId, ToolKind,
 };
 use crate::request::Answer;
 
@@ -225,21 +225,35 @@ impl Asked {
     /// The event, under this id; servers go by the names that the caller gave.
     pub(super) fn event(&self, request_id: RequestId, names: &Names) -> Event {
         match &self.words {
-            Words::Permission { tool, tool_id, input } => Event::PermissionRequest(Box::new(PermissionRequest {
-                request_id,
-                tool_id: tool_id.as_deref().map(ToolId::from),
-                tool_name: match tool {
-                    Tool::Own(name) => (*name).into(),
+            Words::Permission { tool, tool_id, input } => {
+                let (name, server, kind) = match tool {
+                    Tool::Own(name) => ((*name).to_owned(), None, own_kind(name)),
                     // As the rule names it that would allow it.
-                    Tool::Mcp { server, tool } => format!("mcp__{}__{tool}", names.given(server)).into(),
-                },
-                input: input.clone().into(),
-                options: options(self.can_last()),
-            })),
+                    Tool::Mcp { server, tool } => {
+                        let server = names.given(server);
+                        (format!("mcp__{server}__{tool}"), Some(server.into()), ToolKind::Mcp)
+                    }
+                };
+                Event::PermissionRequest(Box::new(PermissionRequest {
+                    tool_id: tool_id.as_deref().map(ToolId::from),
+                    kind: Some(kind),
+                    server,
+                    options: options(self.can_last()),
+                    ..PermissionRequest::new(request_id, name, input.clone().into())
+                }))
+            }
             Words::Question(questions) => {
                 Event::Question(Box::new(Question { request_id, questions: questions.clone() }))
             }
         }
+    }
+}
+
+fn own_kind(tool: &str) -> ToolKind {
+    match tool {
+        "command_execution" => ToolKind::Execute,
+        "file_change" => ToolKind::Edit,
+        _ => ToolKind::Unclassified,
     }
 }
 

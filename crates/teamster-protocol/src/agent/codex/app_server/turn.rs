@@ -3,6 +3,7 @@
 //! Invariants: text is told once, be it by deltas or when it is whole; every call is told once, and its result at most once;
 //! what was streamed of a message that is said again is void.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::tools;
@@ -40,7 +41,7 @@ pub(super) struct Turn {
 #[derive(Debug)]
 pub(super) enum Stage {
     /// There is no thread yet. With what it begins with.
-    Waiting(serde_json::Value),
+    Waiting(Value),
     /// `turn/start` was written.
     Asked,
     /// By its id.
@@ -62,6 +63,8 @@ struct Call {
     /// Of a patch.
     diffs: Vec<String>,
     is_over: bool,
+    /// Permission was asked for it.
+    is_asked: bool,
 }
 
 /// Who speaks.
@@ -180,7 +183,8 @@ impl Turn {
             Some(told) if !self.calls.contains(id) => {
                 let diffs: Vec<_> = item.changes.iter().flatten().filter_map(|change| change.diff.clone()).collect();
                 let bytes = told.input.as_str().len() + diffs.iter().map(String::len).sum::<usize>();
-                self.calls.insert(id.to_owned(), Call { told: told.clone(), diffs, is_over: false }, bytes);
+                let call = Call { told: told.clone(), diffs, is_over: false, is_asked: false };
+                self.calls.insert(id.to_owned(), call, bytes);
                 actions.push(Action::Emit(Event::ToolUse(Box::new(told))));
             }
             _ => actions.push(Action::Alive),
@@ -192,11 +196,20 @@ impl Turn {
         self.calls.get(id).map(|call| (&call.told, call.diffs.as_slice()))
     }
 
-    /// The call of an MCP tool that waits for leave: the app-server does not say which one it is.
-    pub(super) fn mcp_call(&self, server: &str, tool: &str) -> Option<&str> {
-        let is_it =
-            |call: &Call| !call.is_over && call.told.server.as_deref() == Some(server) && call.told.tool_name == tool;
-        self.calls.iter().find(|(_, call)| is_it(call)).map(|(id, _)| id.as_str())
+    /// Returns the call of an MCP tool that permission is asked for: the app-server does not give its id. It is one with these
+    /// arguments that permission was not asked for before; calls that differ in nothing are taken in the order of their ids.
+    pub(super) fn mcp_call(&mut self, server: &str, tool: &str, input: &Value) -> Option<String> {
+        let is_it = |call: &Call| {
+            let told = &call.told;
+            !call.is_over
+                && !call.is_asked
+                && told.server.as_deref() == Some(server)
+                && told.tool_name == tool
+                && told.input.to_value().is_ok_and(|told| is_same_input(&told, input))
+        };
+        let id = self.calls.iter().find(|(_, call)| is_it(call))?.0.clone();
+        self.calls.get_mut(&id)?.is_asked = true;
+        Some(id)
     }
 
     /// What was streamed of messages that are not whole is void: they are said again, or never.
@@ -226,6 +239,12 @@ impl Turn {
     pub(super) fn denied(&mut self, denials: Vec<PermissionDenial>) {
         bounded::push(&mut self.denials, denials, MAX_DENIALS);
     }
+}
+
+/// Whether arguments are the same: none may be an empty object.
+fn is_same_input(one: &Value, other: &Value) -> bool {
+    let is_none = |input: &Value| input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
+    one == other || is_none(one) && is_none(other)
 }
 
 fn read(raw: &RawValue) -> serde_json::Result<(String, Item)> {

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::calls::Calls;
+use super::stream::Called;
 use super::wire::{Asked, AskedItem, Permission};
 use crate::event::{
     Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
     RequestId, ToolId, Warning, WarningCode,
 };
-use crate::json::RawJson;
 use crate::protocol::Action;
 use crate::request::Answer;
 
@@ -51,24 +51,27 @@ impl Dialog {
     pub(super) fn ask(
         &mut self,
         permission: Permission,
-        tool_id: Option<ToolId>,
-        tool_name: String,
-        input: Option<RawJson>,
+        called: Option<&Called>,
+        parent_tool_id: Option<ToolId>,
     ) -> Action {
-        let Permission { id, patterns, mut metadata, always, .. } = permission;
+        let Permission { id, permission, patterns, mut metadata, always, .. } = permission;
         if metadata.as_object().is_none_or(serde_json::Map::is_empty) {
             metadata = json!({ "patterns": patterns });
         }
         let request_id = RequestId::from(id.as_str());
         self.open.insert(id, Waiting::Permission);
         let options = options(!always.is_empty());
-        let input = input.unwrap_or_else(|| metadata.into());
+        let input = called.and_then(|called| called.input.clone()).unwrap_or_else(|| metadata.into());
+        let tool_name = called.map_or(permission.as_str(), |called| called.name.as_str());
         Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
-            request_id,
-            tool_id,
-            tool_name: tool_name.into(),
-            input,
+            tool_id: called.map(|called| called.id.clone()),
+            kind: called.map(|called| called.kind.clone()),
+            server: called.and_then(|called| called.server.clone()),
+            parent_tool_id,
+            targets: patterns.into_iter().map(Into::into).collect(),
             options,
+            permission: Some(permission.as_str().into()),
+            ..PermissionRequest::new(request_id, tool_name, input)
         })))
     }
 

@@ -230,7 +230,8 @@ impl Stream {
         };
         let input = (!is_pending).then(|| call.tool.input.clone());
         let bytes = input.as_ref().map_or(0, |input| input.as_str().len()) + name.len();
-        let called = Called { call: call_id.clone(), name, id: id.clone(), input };
+        let (server, kind) = (call.tool.server.clone(), call.tool.kind.clone());
+        let called = Called { call: call_id.clone(), name, server, kind, id: id.clone(), input };
         self.tools.insert(head.id.to_string(), called, bytes);
         if let Some(child) = &head.state.metadata.session {
             self.children.insert(child.clone(), Some(id.clone()), id.as_str().len());
@@ -301,9 +302,8 @@ impl Stream {
         for permission in self.dialog.held(call) {
             let wanted = permission.tool.as_ref().map(|tool| tool.call.as_str());
             let called = self.tools.values().find(|called| wanted.is_some() && called.call.as_deref() == wanted);
-            let name = called.map_or_else(|| permission.permission.clone(), |called| called.name.clone());
-            let (id, input) = called.map(|called| (called.id.clone(), called.input.clone())).unzip();
-            actions.push(self.dialog.ask(permission, id, name, input.flatten()));
+            let parent = self.children.get(&permission.session).cloned().flatten();
+            actions.push(self.dialog.ask(permission, called, parent));
         }
     }
 

@@ -16,10 +16,11 @@ use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::Bounded;
-use crate::event::{ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, Warning, WarningCode};
+use crate::event::{ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, ToolKind, Warning, WarningCode};
 use crate::json::RawJson;
 use crate::protocol::{Action, CallId, Command, ExitReport, FromServer, Input, Outcome, Protocol};
 use crate::request::{Attachment, Conversation, OutputMode, Prompt, RequestError, RunRequest};
+use crate::text::UntrustedText;
 use serde_json::Value;
 
 pub(super) type Actions = Vec<Action>;
@@ -66,6 +67,8 @@ pub(super) struct Called {
     /// Its id at the provider.
     pub(super) call: Option<String>,
     pub(super) name: String,
+    pub(super) server: Option<UntrustedText>,
+    pub(super) kind: ToolKind,
     pub(super) id: ToolId,
     pub(super) input: Option<RawJson>,
 }

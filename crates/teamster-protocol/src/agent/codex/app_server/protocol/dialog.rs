@@ -18,8 +18,8 @@ impl AppServer {
             let line = self.caller.refuse(&id, METHOD_NOT_FOUND, &format!("{method} is not served here"));
             return actions.push(Action::Write(line));
         };
-        let turn = self.turn.as_ref().filter(|turn| self.is_session && matches!(turn.stage, Stage::Running(_)));
-        let Some((turn, turn_id)) = turn.and_then(|turn| Some((turn, turn.id()?))) else {
+        let turn = self.turn.as_mut().filter(|turn| self.is_session && matches!(turn.stage, Stage::Running(_)));
+        let Some((turn, turn_id)) = turn.and_then(|turn| turn.id().map(str::to_owned).map(|id| (turn, id))) else {
             // Nobody is there who could say more than no.
             let response = asked.response(&Answer::Deny { message: None });
             actions.push(Action::Write(self.caller.answer(&id, &response)));
@@ -85,10 +85,10 @@ impl AppServer {
 }
 
 /// Adds what the call itself has told: the changes of a patch, the id of an MCP tool's call.
-fn complete(asked: &mut Asked, turn: &Turn, names: &Names) {
-    let Words::Permission { tool, tool_id, .. } = &mut asked.words else { return };
+fn complete(asked: &mut Asked, turn: &mut Turn, names: &Names) {
+    let Words::Permission { tool, tool_id, input } = &mut asked.words else { return };
     if let Tool::Mcp { server, tool } = tool {
-        *tool_id = turn.mcp_call(names.given(server), tool).map(str::to_owned);
+        *tool_id = turn.mcp_call(names.given(server), tool, input);
     }
     let Some((call, diffs)) = tool_id.as_deref().and_then(|id| turn.call_of(id)) else { return };
     let (arguments, diff) = (call.input.to_value(), diffs.concat());
