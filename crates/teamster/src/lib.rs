@@ -69,4 +69,4 @@ pub use teamster_process::{Signal, Supervisor, SupervisorError};
 pub use teamster_protocol::agent::{self, Agent};
 pub use teamster_protocol::event::{self, Event, RunResult};
 pub use teamster_protocol::request::{self, RunRequest};
-pub use teamster_protocol::{launch, protocol, recording, transcript};
+pub use teamster_protocol::{launch, protocol, recording, text, transcript};

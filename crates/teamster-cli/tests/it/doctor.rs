@@ -46,6 +46,15 @@ fn names_of_credentials_are_told_but_never_their_values() {
 }
 
 #[test]
+fn what_a_program_says_of_its_version_drives_no_terminal() {
+    let script = r"printf '9.9.9-\033]52;c;eA==\007\n'";
+    let mut screen = rexpect::session::spawn_command(doctor(script, &[]), Some(20_000)).unwrap();
+    let told = screen.exp_eof().unwrap();
+    assert!(told.contains("  version      9.9.9-⟦ESC⟧]52;c;eA==⟦BEL⟧"), "{told:?}");
+    assert!(told.chars().all(|c| matches!(c, '\r' | '\n') || !c.is_control()), "{told:?}");
+}
+
+#[test]
 fn a_program_that_is_asked_for_its_version_gets_no_key() {
     let script = r#"echo "9.${#ANTHROPIC_API_KEY}${#OPENAI_API_KEY}.${#EDITOR}""#;
     let mut command = doctor(script, &["--json"]);
