@@ -3,8 +3,6 @@
 //! A character that cannot be seen is written as `⟦U+202E⟧`, or by its name where it has a common one (`⟦ESC⟧`, `⟦LF⟧`).
 //! `⟦` itself is always written as `⟦U+27E6⟧`, so no text can imitate an escape, and the text can be restored exactly.
 
-#![expect(clippy::disallowed_macros, reason = "what is written here makes text printable")]
-
 use std::fmt::{self, Write as _};
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};

@@ -192,7 +192,11 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        let told = cause.to_string();
+        // Some errors tell their cause themselves.
+        if !text.ends_with(&told) {
+            text = format!("{text}: {told}");
+        }
         source = cause.source();
     }
     text

@@ -1,5 +1,6 @@
 //! For programs: the result as one document, at the end.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Instant;
 
@@ -27,7 +28,7 @@ pub(crate) fn write_document(document: &str, out: &mut dyn Write) -> io::Result<
     let mut text = String::with_capacity(document.len() + 1);
     for character in document.chars() {
         if matches!(character, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}') {
-            text.push_str(&format!("\\u{:04x}", u32::from(character)));
+            let _ = write!(text, "\\u{:04x}", u32::from(character));
         } else {
             text.push(character);
         }

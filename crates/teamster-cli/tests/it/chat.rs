@@ -7,14 +7,14 @@ use rexpect::session::{PtySession, spawn_command};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::command::{BOUND, capture, command, lives, until, wait};
+use crate::command::{BOUND, capture, command, lives, sent, until, wait};
 
 /// Answers each prompt with the recorded run; asks for leave, asks a question, or is slow, where the prompt says so. Writes down
 /// what it hears.
 const AGENT: &str = "echo $$ > \"$PID_FILE\"; read -r opening; while read -r line; do printf '%s\\n' \"$line\" >> \"$HEARD\"; case $line in \
     *'be slow'*) sed '$d' \"$STREAM\"; \
         while read -r more; do case $more in *interrupt*) tail -n 1 \"$STREAM\"; break;; esac; done;; \
-    *'please ask'*) head -n 4 \"$CAPTURE\"; echo \"$REQUEST\"; read -r answer; echo \"$answer\" >> \"$HEARD\"; sed 1,4d \"$CAPTURE\";; \
+    *'please ask'*) head -n 4 \"$CAPTURE\"; printf '%s\\n' \"$REQUEST\"; read -r answer; echo \"$answer\" >> \"$HEARD\"; sed 1,4d \"$CAPTURE\";; \
     *'let me choose'*) head -n 4 \"$CAPTURE\"; echo \"$QUESTION\"; read -r answer; echo \"$answer\" >> \"$HEARD\"; sed 1,4d \"$CAPTURE\";; \
     *'\"user\"'*) cat \"$CAPTURE\";; esac; done";
 
@@ -22,7 +22,7 @@ const AGENT: &str = "echo $$ > \"$PID_FILE\"; read -r opening; while read -r lin
 const LAST: &str = "done.";
 
 /// A permission request of Claude Code.
-fn request(tool: &str, input: serde_json::Value) -> String {
+fn request(tool: &str, input: &serde_json::Value) -> String {
     json!({
         "type": "control_request", "request_id": "r1",
         "request": {"subtype": "can_use_tool", "tool_name": tool, "input": input, "tool_use_id": "t1"},
@@ -41,8 +41,8 @@ impl Chat {
         let mut chat = command("chat", AGENT, args);
         let question = json!({"questions": [{"question": "Which?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
         chat.env("HOME", folder.path()).env("TERM", "xterm").env("STREAM", capture("sig_int_stream"));
-        chat.env("REQUEST", request("Bash", json!({"command": "touch x"})))
-            .env("QUESTION", request("AskUserQuestion", question));
+        chat.env("REQUEST", request("Bash", &json!({"command": "touch x"})))
+            .env("QUESTION", request("AskUserQuestion", &question));
         chat.env("HEARD", folder.path().join("heard")).env("PID_FILE", folder.path().join("pid"));
         change(chat.stdin(Stdio::inherit()));
         let bound = u64::try_from(BOUND.as_millis()).unwrap();
@@ -140,12 +140,12 @@ fn a_permission_prompt_shows_what_a_terminal_would_hide() {
         ("ls\n? Read asks for leave", "command: ls⟦LF⟧\r\n      │ ? Read asks for leave"),
     ] {
         let mut chat = Chat::new(&[], |chat| {
-            chat.env("REQUEST", request("Bash", json!({ "command": command })));
+            chat.env("REQUEST", request("Bash", &json!({ "command": command })));
         });
         chat.sees("> ");
         chat.types("please ask");
         chat.sees("? Bash asks for leave\r\n");
-        let asked = chat.sees("and why: ");
+        let asked = sent(&chat.sees("and why: "));
         assert!(asked.contains(shown), "{asked:?}");
         assert!(!asked.contains(['\u{7}', '\u{9c}', '\u{9d}', '\u{202e}']) && !asked.contains("\u{1b}]"), "{asked:?}");
         chat.types("n");
@@ -159,7 +159,7 @@ fn a_permission_prompt_shows_what_a_terminal_would_hide() {
 fn the_end_of_a_long_call_is_counted_in_the_prompt_and_shown_on_demand() {
     let command = format!("{}rm -rf x", "true\n".repeat(40));
     let mut chat = Chat::new(&[], |chat| {
-        chat.env("REQUEST", request("Bash", json!({ "command": command })));
+        chat.env("REQUEST", request("Bash", &json!({ "command": command })));
     });
     chat.sees("> ");
     chat.types("please ask");
@@ -190,7 +190,7 @@ fn a_session_id_drives_no_terminal() {
     chat.sees(LAST);
     chat.sees("> ");
     chat.presses('d');
-    let said = chat.screen.exp_eof().unwrap();
+    let said = sent(&chat.screen.exp_eof().unwrap());
     assert!(said.contains("--resume '⟦ESC⟧]52;c;eA==⟦BEL⟧;x'") && !said.contains("\u{1b}]"), "{said:?}");
 }
 
