@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::exit;
+use crate::printable::Printable;
 use crate::render::write_error;
 
 /// How long the last lines may take to be read once a run was ended at once.
@@ -21,14 +22,14 @@ pub(crate) fn carry_out(command: impl Future<Output = io::Result<u8>>) -> u8 {
     match tokio.and_then(|tokio| tokio.block_on(command)) {
         Ok(code) => code,
         Err(error) => {
-            write_error(&mut anstream::stderr(), &error.to_string(), None);
+            write_error(&mut anstream::stderr(), &Printable::error(&error), None);
             exit::FAILURE
         }
     }
 }
 
 /// Says why nothing was started.
-pub(crate) fn refuse(message: &str, hint: Option<&str>) -> u8 {
+pub(crate) fn refuse(message: &Printable, hint: Option<&'static str>) -> u8 {
     write_error(&mut anstream::stderr(), message, hint);
     exit::USAGE
 }

@@ -17,9 +17,9 @@ use crate::job::Inputs;
 /// Why the file is of no use.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    #[error("cannot read {}: {source}", file.display())]
+    #[error("cannot read {}: {source}", file.to_string_lossy())]
     Unreadable { file: PathBuf, source: io::Error },
-    #[error("{}:{line}: {problem}", file.display())]
+    #[error("{}:{line}: {problem}", file.to_string_lossy())]
     Wrong { file: PathBuf, line: usize, problem: String },
 }
 

@@ -6,17 +6,19 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use teamster::config::{ConfigError, How, Recovery, Restored, Survey};
 
-use crate::doctor::{chain, shown};
+use crate::doctor::path_text;
+use crate::printable::{Printable, chain, printable};
 
 /// Which files have entries of runs.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
-    write!(out, "configuration files: {} changed for live runs", survey.live.len())?;
+    printable!("configuration files: {} changed for live runs", survey.live.len()).write(out)?;
     match survey.leftovers.len() {
-        0 => writeln!(out, ", nothing left by crashes")?,
-        count => writeln!(out, ", {count} left by crashes; `teamster doctor --restore` restores them")?,
+        0 => printable!(", nothing left by crashes"),
+        count => printable!(", {} left by crashes; `teamster doctor --restore` restores them", count),
     }
+    .write_line(out)?;
     for path in &survey.leftovers {
-        writeln!(out, "  left         {}", path.display())?;
+        printable!("  left         {}", path).write_line(out)?;
     }
     write_problems(out, &survey.problems)
 }
@@ -25,12 +27,14 @@ pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<
 pub(crate) fn write_recovery(out: &mut impl Write, recovery: &Recovery) -> io::Result<()> {
     for restored in &recovery.restored {
         let state = if is_whole(restored) { "restored" } else { "left" };
-        writeln!(out, "  {state:<11}  {}: {}", restored.path.display(), told(restored))?;
+        let told = Printable::message(&told(restored));
+        printable!("  {:<11}  {}: {}", state, &restored.path, told).write_line(out)?;
     }
     write_problems(out, &recovery.problems)?;
     let state = if is_clean(recovery) { "nothing is left by crashes" } else { "not everything could be restored" };
     let count = recovery.restored.len();
-    writeln!(out, "configuration files: {} changed for live runs, {count} looked after; {state}", recovery.live)
+    printable!("configuration files: {} changed for live runs, {} looked after; {}", recovery.live, count, state)
+        .write_line(out)
 }
 
 /// Whether nothing is left of any crash.
@@ -46,7 +50,7 @@ fn told(restored: &Restored) -> String {
     let how = match &restored.how {
         How::Exactly => "it is what it was".to_owned(),
         How::EditKept => "the runs' entries are out; what was edited meanwhile stays".to_owned(),
-        How::Left { why, original: Some(original) } => format!("{why}; what stood in it is in {}", original.display()),
+        How::Left { why, original: Some(original) } => format!("{why}; what stood in it is in {}", path_text(original)),
         How::Left { why, .. } => why.to_string(),
         _ => "the crashed runs' entries are out".to_owned(),
     };
@@ -57,11 +61,11 @@ fn told(restored: &Restored) -> String {
 }
 
 fn write_problems(out: &mut impl Write, problems: &[ConfigError]) -> io::Result<()> {
-    problems.iter().try_for_each(|problem| writeln!(out, "  problem      {}", chain(problem)))
+    problems.iter().try_for_each(|problem| printable!("  problem      {}", Printable::error(problem)).write_line(out))
 }
 
 pub(crate) fn survey_document(survey: &Survey) -> Value {
-    let paths = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect::<Vec<_>>();
+    let paths = |paths: &[PathBuf]| paths.iter().map(|path| path_text(path)).collect::<Vec<_>>();
     json!({
         "live": paths(&survey.live),
         "leftovers": paths(&survey.leftovers),
@@ -81,12 +85,12 @@ pub(crate) fn recovery_document(recovery: &Recovery) -> Value {
 /// What is unknown is left out.
 fn restored_document(restored: &Restored) -> Map<String, Value> {
     let original = match &restored.how {
-        How::Left { original: Some(original), .. } => Some(shown(original).into()),
+        How::Left { original: Some(original), .. } => Some(path_text(original).into()),
         _ => None,
     };
     let changed = (!restored.changed.is_empty()).then(|| json!(restored.changed));
     let known = [
-        ("path", Some(shown(&restored.path).into())),
+        ("path", Some(path_text(&restored.path).into())),
         ("restored", Some(is_whole(restored).into())),
         ("told", Some(told(restored).into())),
         ("original", original),

@@ -1,6 +1,5 @@
 //! `teamster doctor`: which agents can be run here, what to do about those that cannot, and what crashes left.
 
-use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,8 @@ use teamster::{Inspection, Journals, Registry, Runtime, VersionStatus};
 use crate::args::values;
 use crate::begin::refuse;
 use crate::job::{Machine, UsageError};
+use crate::printable::{Printable, printable};
+use crate::render;
 use crate::{config, config_files, exit, leftovers};
 
 /// Look which agents can be run here
@@ -55,7 +56,7 @@ pub(crate) fn main(args: &DoctorArgs) -> u8 {
         (_, true) => restore(&Runtime::new(), args),
         _ => match registry(args) {
             Ok(registry) => inspect(&Runtime::with_registry(registry), args),
-            Err(error) => refuse(&error.to_string(), error.hint()),
+            Err(error) => refuse(&Printable::error(&error), error.hint()),
         },
     }
 }
@@ -128,38 +129,39 @@ async fn inspect_all(runtime: &Runtime, args: &DoctorArgs) -> Vec<Inspection> {
 fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry) -> io::Result<()> {
     for inspection in found {
         let state = if inspection.can_run() { "can run" } else { "cannot run" };
-        writeln!(out, "{}: {state}", inspection.agent)?;
+        printable!("{}: {}", &inspection.agent, state).write_line(out)?;
         if let Some(problem) = &inspection.problem {
-            writeln!(out, "  problem      {problem}")?;
+            printable!("  problem      {}", Printable::message(problem)).write_line(out)?;
         }
         if let Some(program) = &inspection.program {
-            writeln!(out, "  program      {}", program.display())?;
+            printable!("  program      {}", program).write_line(out)?;
         }
         if let Some(version) = &inspection.version {
-            writeln!(out, "  version      {version}{}", compared(inspection))?;
+            printable!("  version      {}{}", Printable::message(version), compared(inspection)).write_line(out)?;
         }
         let credentials = match inspection.credentials.as_slice() {
-            [] => "none found; log in with the agent's own command, or set its key".to_owned(),
-            names => names.join(", "),
+            [] => "none found; log in with the agent's own command, or set its key".into(),
+            names => Printable::join(names.iter().map(|name| Printable::exact(name)), ", "),
         };
-        writeln!(out, "  credentials  {credentials}")?;
+        printable!("  credentials  {}", credentials).write_line(out)?;
         for (title, refused) in [("ignores", false), ("refuses", true)] {
             let names = cannot(&inspection.agent, registry, refused);
             if !names.is_empty() {
-                writeln!(out, "  {title:<11}  {}", names.join(", "))?;
+                let names = Printable::join(names.into_iter().map(Printable::from), ", ");
+                printable!("  {:<11}  {}", title, names).write_line(out)?;
             }
         }
     }
     Ok(())
 }
 
-fn compared(inspection: &Inspection) -> String {
+fn compared(inspection: &Inspection) -> Printable {
     let tested = inspection.tested_version.unwrap_or_default();
     match inspection.version_status {
-        Some(VersionStatus::Tested) => " (tested)".to_owned(),
-        Some(VersionStatus::Older) => format!(" (older than {tested}, which is tested: it may lack what is used)"),
-        Some(VersionStatus::Newer) => format!(" (newer than {tested}, which is tested: it may differ)"),
-        None => String::new(),
+        Some(VersionStatus::Tested) => " (tested)".into(),
+        Some(VersionStatus::Older) => printable!(" (older than {}, which is tested: it may lack what is used)", tested),
+        Some(VersionStatus::Newer) => printable!(" (newer than {}, which is tested: it may differ)", tested),
+        None => Printable::default(),
     }
 }
 
@@ -184,8 +186,7 @@ fn cannot(agent: &str, registry: &Registry, refused: bool) -> Vec<&'static str> 
 }
 
 fn write_document(out: &mut impl Write, document: &Value) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, document)?;
-    writeln!(out)
+    render::write_document(&serde_json::to_string_pretty(document)?, out)
 }
 
 fn document(inspection: &Inspection, registry: &Registry) -> Value {
@@ -208,18 +209,7 @@ fn document(inspection: &Inspection, registry: &Registry) -> Value {
     document
 }
 
-/// A path for people and for JSON, which has text alone.
-pub(crate) fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+/// A path for JSON, which has text alone.
+pub(crate) fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -11,6 +11,7 @@ use teamster_testkit::fake::{
 
 use crate::args::values;
 use crate::exit;
+use crate::printable::{Printable, printable};
 use crate::render::write_error;
 use crate::replay;
 
@@ -75,26 +76,36 @@ pub(crate) fn main(args: &FakeArgs) -> u8 {
         // As the system takes it from a process.
         Ok(code) => u8::try_from(code & 0xff).unwrap_or(exit::FAILURE),
         Err(error) => {
-            write_error(&mut anstream::stderr(), &format!("the script cannot be played: {error}"), None);
+            write_error(
+                &mut anstream::stderr(),
+                &printable!("the script cannot be played: {}", Printable::error(&error)),
+                None,
+            );
             u8::try_from(EXIT_BROKEN).unwrap_or(exit::FAILURE)
         }
     }
 }
 
-fn read(args: &FakeArgs) -> Result<Played, String> {
-    let file = args.script.display();
-    let text = std::fs::read_to_string(&args.script).map_err(|error| format!("cannot read {file}: {error}"))?;
+fn read(args: &FakeArgs) -> Result<Played, Printable> {
+    let file = &args.script;
+    let text = std::fs::read_to_string(&args.script)
+        .map_err(|error| printable!("cannot read {}: {}", file, Printable::error(&error)))?;
     let is_timed = args.process.is_some() || args.speed.is_some();
     match Kind::of(&text) {
         Kind::Steps if args.agent.is_some() || is_timed => {
-            Err(format!("{file} is a script of steps: --agent, --process and --speed are for others"))
+            Err(printable!("{} is a script of steps: --agent, --process and --speed are for others", file))
         }
-        Kind::Steps => read_script(&text).map(Played::Steps).map_err(|error| format!("{file}: {error}")),
-        Kind::Story if is_timed => Err(format!("{file} is a story: --process and --speed are for recordings")),
+        Kind::Steps => {
+            read_script(&text).map(Played::Steps).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))
+        }
+        Kind::Story if is_timed => Err(printable!("{} is a story: --process and --speed are for recordings", file)),
         Kind::Story => {
-            let story = Story::read(&text).map_err(|error| format!("{file}: {error}"))?;
-            let Some(agent) = &args.agent else { return Err(format!("{file} is a story: --agent is needed")) };
-            story.told_by(agent, &args.arguments).map(Played::Story).map_err(|error| format!("{file}: {error}"))
+            let story = Story::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
+            let Some(agent) = &args.agent else { return Err(printable!("{} is a story: --agent is needed", file)) };
+            story
+                .told_by(agent, &args.arguments)
+                .map(Played::Story)
+                .map_err(|error| printable!("{}: {}", file, Printable::error(&error)))
         }
         Kind::Recording => recording(args),
     }
@@ -106,19 +117,20 @@ fn recorded_version(entries: &[Entry], arguments: &[OsString]) -> Option<std::io
     answer_version(agent, arguments).transpose()
 }
 
-fn recording(args: &FakeArgs) -> Result<Played, String> {
-    let file = args.script.display();
+fn recording(args: &FakeArgs) -> Result<Played, Printable> {
+    let file = &args.script;
     let entries = replay::read(&args.script)?;
     if let (Some(agent), Some(Entry { happening: Happening::Recording { agent: recorded, .. }, .. })) =
         (&args.agent, entries.first())
         && agent != recorded
     {
-        return Err(format!("{file} is a recording of {recorded}, not of {agent}"));
+        return Err(printable!("{} is a recording of {}, not of {}", file, recorded, agent));
     }
     let pace = args.speed.filter(|speed| *speed > 0.0).map_or(Pace::AtOnce, Pace::Times);
     let process = args.process.unwrap_or(1);
     // What it has not is told before anything is played.
-    Script::of_recording(&entries, process, pace).map_err(|error| format!("{file}: {error}"))?;
+    Script::of_recording(&entries, process, pace)
+        .map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
     Ok(Played::Recording { entries, process, pace })
 }
 

@@ -5,48 +5,51 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 use teamster::ledger::{Cleared, KnownRun, LedgerError, Left, Survey, Sweep};
 
-use crate::doctor::{chain, shown};
+use crate::doctor::path_text;
+use crate::printable::{Printable, chain, printable};
 
 /// What the ledger holds.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
-    write!(out, "runs: {} live", survey.live.len())?;
+    printable!("runs: {} live", survey.live.len()).write(out)?;
     match survey.leftovers.len() {
-        0 => writeln!(out, ", nothing left by crashes")?,
-        count => writeln!(out, ", {count} left by crashes; `teamster doctor --sweep` ends and removes them")?,
+        0 => printable!(", nothing left by crashes"),
+        count => printable!(", {} left by crashes; `teamster doctor --sweep` ends and removes them", count),
     }
+    .write_line(out)?;
     write_rest(out, &survey.left, &survey.problems)
 }
 
 /// What a sweep did.
 pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()> {
     for Cleared { run, ended, .. } in &sweep.cleared {
-        write!(out, "  removed      {}{}", run.path.display(), described(run))?;
+        printable!("  removed      {}{}", &run.path, described(run)).write(out)?;
         for (index, process) in ended.iter().enumerate() {
             let before = if index == 0 { "; ended " } else { ", " };
-            write!(out, "{before}{} ({})", process.pid, process.name)?;
+            printable!("{}{} ({})", before, process.pid, &process.name).write(out)?;
         }
-        writeln!(out)?;
+        printable!("").write_line(out)?;
     }
     write_rest(out, &sweep.left, &sweep.problems)?;
     let state = if sweep.is_clean() { "nothing is left by crashes" } else { "not everything could be swept" };
-    writeln!(out, "runs: {} live, {} swept; {state}", sweep.live, sweep.cleared.len())
+    printable!("runs: {} live, {} swept; {}", sweep.live, sweep.cleared.len(), state).write_line(out)
 }
 
 fn write_rest(out: &mut impl Write, left: &[Left], problems: &[LedgerError]) -> io::Result<()> {
     for left in left {
-        writeln!(out, "  left         {}: {}", left.path.display(), left.reason)?;
+        let reason = Printable::message(&left.reason.to_string());
+        printable!("  left         {}: {}", &left.path, reason).write_line(out)?;
     }
     for problem in problems {
-        writeln!(out, "  problem      {}", chain(problem))?;
+        printable!("  problem      {}", Printable::error(problem)).write_line(out)?;
     }
     Ok(())
 }
 
 /// What runs there, as far as its entry tells.
-fn described(run: &KnownRun) -> String {
+fn described(run: &KnownRun) -> Printable {
     let began = run.began.map(|began| format!("since {}", humantime::format_rfc3339_seconds(began)));
     let told: Vec<String> = run.label.clone().into_iter().chain(began).collect();
-    if told.is_empty() { String::new() } else { format!(" ({})", told.join(" ")) }
+    if told.is_empty() { Printable::default() } else { printable!(" ({})", &told.join(" ")) }
 }
 
 pub(crate) fn survey_document(survey: &Survey) -> Value {
@@ -77,10 +80,10 @@ pub(crate) fn sweep_document(sweep: &Sweep) -> Value {
 /// What is unknown is left out.
 fn run_document(run: &KnownRun) -> Map<String, Value> {
     let began = run.began.map(|began| humantime::format_rfc3339_seconds(began).to_string());
-    let known = [("path", Some(shown(&run.path))), ("agent", run.label.clone()), ("began", began)];
+    let known = [("path", Some(path_text(&run.path))), ("agent", run.label.clone()), ("began", began)];
     known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
 fn left_document(left: &[Left]) -> Value {
-    left.iter().map(|left| json!({ "path": shown(&left.path), "reason": left.reason.to_string() })).collect()
+    left.iter().map(|left| json!({ "path": path_text(&left.path), "reason": left.reason.to_string() })).collect()
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: the command line as typed; [`job`]: what it asks for, checked.
 //! - [`config`]: agents of the user's own.
+//! - [`printable`]: text that may be written to a terminal.
 //! - [`run`]: carries it out, under signals; [`render`]: shows it.
 //! - [`chat`]: a conversation in the terminal.
 //! - [`session`]: a conversation for a program, over standard input and output.
@@ -24,6 +25,7 @@ mod fake;
 mod job;
 mod leftovers;
 mod log;
+mod printable;
 mod render;
 mod replay;
 mod run;
@@ -38,12 +40,11 @@ use args::Command;
 fn main() -> ExitCode {
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(cli) => match log::start(cli.log.as_deref()) {
-            Err(error) => begin::refuse(&error, None),
+            Err(error) => begin::refuse(&printable::Printable::message(&error), None),
             Ok(()) => carry_out(cli.command),
         },
         Err(error) => {
-            // Help that nobody reads is no fault.
-            let _ = error.print();
+            printable::write_clap_error(&error);
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
     };

@@ -8,6 +8,7 @@ use teamster::recording::{self, Entry, Happening};
 
 use crate::args::{Format, values};
 use crate::exit;
+use crate::printable::{Printable, printable};
 use crate::render::{Output, write_error};
 
 /// Show a recording again (teamster run --record FILE)
@@ -69,14 +70,15 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
 }
 
 /// Reads a recording.
-pub(crate) fn read(file: &Path) -> Result<Vec<Entry>, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    let entries = recording::read(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+pub(crate) fn read(file: &Path) -> Result<Vec<Entry>, Printable> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| printable!("cannot read {}: {}", file, Printable::error(&error)))?;
+    let entries = recording::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
     match entries.first().map(|entry| &entry.happening) {
         Some(Happening::Recording { version, .. }) if *version > recording::VERSION => {
-            Err(format!("{}: a recording of version {version}, which this teamster does not know", file.display()))
+            Err(printable!("{}: a recording of version {}, which this teamster does not know", file, *version))
         }
         Some(Happening::Recording { .. }) => Ok(entries),
-        _ => Err(format!("{}: it does not begin like a recording", file.display())),
+        _ => Err(printable!("{}: it does not begin like a recording", file)),
     }
 }

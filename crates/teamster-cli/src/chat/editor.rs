@@ -17,6 +17,7 @@ use rustyline::{Cmd, Config, EventHandler, Helper, KeyCode, KeyEvent, Modifiers}
 use tokio::sync::oneshot;
 
 use super::terminal::forget_typed;
+use crate::printable::Printable;
 
 /// Lines that are kept from one conversation to the next.
 const HISTORY: usize = 1000;
@@ -46,7 +47,7 @@ pub(super) struct Editor(mpsc::Sender<Asked>);
 
 #[derive(Debug)]
 struct Asked {
-    prompt: String,
+    prompt: Printable,
     purpose: Purpose,
     reply: oneshot::Sender<Typed>,
 }
@@ -59,8 +60,8 @@ impl Editor {
         let body = move || {
             for Asked { prompt, purpose, reply } in asked {
                 let typed = match purpose {
-                    Purpose::Words => read(&mut words, &prompt, history.as_deref()),
-                    Purpose::Answer => answer(&prompt),
+                    Purpose::Words => read(&mut words, prompt.as_str(), history.as_deref()),
+                    Purpose::Answer => answer(prompt.as_str()),
                 };
                 // Who asked may have ended.
                 _ = reply.send(typed);
@@ -71,7 +72,7 @@ impl Editor {
     }
 
     /// Reads a line. Dropped, it is read all the same, and lost.
-    pub(super) async fn ask(&self, prompt: String, purpose: Purpose) -> Typed {
+    pub(super) async fn ask(&self, prompt: Printable, purpose: Purpose) -> Typed {
         let (reply, typed) = oneshot::channel();
         _ = self.0.send(Asked { prompt, purpose, reply });
         typed.await.unwrap_or(Typed::Ended)

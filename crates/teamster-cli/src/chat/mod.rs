@@ -33,6 +33,7 @@ use crate::args::ChatArgs;
 use crate::begin::{self, refuse};
 use crate::exit;
 use crate::job::{self, Machine, Talk};
+use crate::printable::{Printable, printable};
 use crate::signals::{Signal, Signals};
 
 const PROMPT: &str = "> ";
@@ -52,12 +53,12 @@ enum End {
 pub(crate) fn main(args: ChatArgs) -> u8 {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         let hint = "teamster session talks to programs; teamster run takes one prompt";
-        return refuse("a chat needs a terminal for input and output", Some(hint));
+        return refuse(&"a chat needs a terminal for input and output".into(), Some(hint));
     }
     // A person answers when they are back.
     match job::check_talk(args.talk, Duration::ZERO, &mut Machine) {
         Ok(talk) => begin::carry_out(hold(talk)),
-        Err(error) => refuse(&error.to_string(), error.hint()),
+        Err(error) => refuse(&Printable::error(&error), error.hint()),
     }
 }
 
@@ -70,7 +71,7 @@ async fn hold(talk: Talk) -> io::Result<u8> {
     let page = page::start()?;
     let session = match runtime.open(&talk.agent, talk.frame.clone()) {
         Ok(session) => session,
-        Err(error) => return Ok(refuse(&error.to_string(), None)),
+        Err(error) => return Ok(refuse(&Printable::error(&error), None)),
     };
     let mut chat = Chat {
         runtime: &runtime,
@@ -86,10 +87,10 @@ async fn hold(talk: Talk) -> io::Result<u8> {
         interrupted: false,
     };
     let end = chat.hold().await;
-    let resumed = chat
-        .session
-        .id()
-        .map(|id| format!("go on with it: teamster chat --agent {} --resume {}", chat.talk.agent, id.escaped()));
+    let resumed = chat.session.id().map(|id| {
+        let (agent, id) = (Printable::shell_word(&chat.talk.agent), Printable::shell_word(id.as_str()));
+        printable!("go on with it: teamster chat --agent {} --resume {}", agent, id)
+    });
     if let (Some(resumed), End::Quit | End::Stopped) = (resumed, end) {
         _ = chat.put(Item::Say(resumed)).await;
         _ = chat.settle().await;
@@ -128,7 +129,7 @@ struct Chat<'a> {
 
 impl Chat<'_> {
     async fn hold(&mut self) -> End {
-        let greeting = format!("{}: /help tells what there is, Ctrl-D ends it", self.talk.agent);
+        let greeting = printable!("{}: /help tells what there is, Ctrl-D ends it", &self.talk.agent);
         if let Err(end) = self.say(greeting).await {
             return end;
         }
@@ -143,7 +144,7 @@ impl Chat<'_> {
     async fn next(&mut self) -> Result<(), End> {
         let line = match self.waiting.pop_front() {
             Some(line) => {
-                self.say(format!("{PROMPT}{}", crate::render::plain::plain(&line))).await?;
+                self.say(printable!("{}{}", PROMPT, Printable::prose(&line))).await?;
                 line
             }
             None => self.prompt().await?,
@@ -151,41 +152,42 @@ impl Chat<'_> {
         match command::read(&line) {
             Line::Nothing => Ok(()),
             Line::Say(text) => self.turn(text).await,
-            Line::Help => self.say(HELP.to_owned()).await,
+            Line::Help => self.say(HELP).await,
             Line::Cost => self.say(self.tally.line()).await,
             Line::Quit => Err(End::Quit),
             Line::Wrong(why) => self.say(why).await,
             Line::New => self.begin(self.talk.agent.clone(), Conversation::New).await,
             Line::Resume(Some(id)) => self.begin(self.talk.agent.clone(), Conversation::Resume(id.into())).await,
             Line::Resume(None) => {
-                let id = self.session.id().map_or_else(|| "no id yet".to_owned(), |id| id.escaped().to_string());
-                self.say(format!("this conversation: {id}; /resume ID goes on with another one")).await
+                let id = self.session.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
+                self.say(printable!("this conversation: {}; /resume ID goes on with another one", id)).await
             }
             Line::Agent(Some(agent)) => self.begin(agent.to_lowercase(), Conversation::New).await,
             Line::Agent(None) => {
-                let names = self.runtime.registry().names().collect::<Vec<_>>().join(", ");
-                self.say(format!("{}; /agent NAME begins a conversation with another one: {names}", self.talk.agent))
-                    .await
+                let names = Printable::join(self.runtime.registry().names().map(Printable::exact), ", ");
+                let agent = &self.talk.agent;
+                self.say(printable!("{}; /agent NAME begins a conversation with another one: {}", agent, names)).await
             }
             Line::Model(Some(model)) => match self.session.set_model(model.clone()) {
                 Ok(()) => {
                     self.talk.frame.model = Some(model);
-                    self.say("it answers from the next turn on".to_owned()).await
+                    self.say("it answers from the next turn on").await
                 }
-                Err(error) => self.say(error.to_string()).await,
+                Err(error) => self.say(Printable::error(&error)).await,
             },
             Line::Model(None) => {
-                let model = self.talk.frame.model.clone().unwrap_or_else(|| "the agent's own choice".to_owned());
+                let model = self.talk.frame.model.as_deref();
+                let model = model.map_or_else(|| "the agent's own choice".into(), Printable::exact);
                 self.say(model).await
             }
             Line::Permission(Some(mode)) => match self.session.set_permission_mode(mode) {
                 Ok(()) => {
                     self.talk.frame.permissions.mode = mode;
-                    self.say(format!("{} from the next turn on", name_of(mode))).await
+                    self.say(printable!("{} from the next turn on", name_of(mode))).await
                 }
-                Err(error) => self.say(error.to_string()).await,
+                Err(error) => self.say(Printable::error(&error)).await,
             },
-            Line::Permission(None) => self.say(name_of(self.talk.frame.permissions.mode).to_owned()).await,
+            Line::Permission(None) => self.say(name_of(self.talk.frame.permissions.mode)).await,
         }
     }
 
@@ -206,9 +208,9 @@ impl Chat<'_> {
                     () = old.close() => {}
                     signal = self.signals.next() => self.signalled(signal)?,
                 }
-                self.say(format!("another conversation with {} begins", self.talk.agent)).await
+                self.say(printable!("another conversation with {} begins", &self.talk.agent)).await
             }
-            Err(error) => self.say(error.to_string()).await,
+            Err(error) => self.say(Printable::error(&error)).await,
         }
     }
 
@@ -217,33 +219,33 @@ impl Chat<'_> {
         self.settle().await?;
         let mut warned = false;
         loop {
-            match self.read(PROMPT.to_owned(), Purpose::Words).await? {
+            match self.read(PROMPT.into(), Purpose::Words).await? {
                 Typed::Line(line) => return Ok(line),
                 Typed::Ended => return Err(End::Quit),
                 Typed::Interrupted if std::mem::replace(&mut warned, true) => return Err(End::Quit),
-                Typed::Interrupted => self.say("Ctrl-C again, or Ctrl-D, ends the conversation".to_owned()).await?,
+                Typed::Interrupted => self.say("Ctrl-C again, or Ctrl-D, ends the conversation").await?,
             }
             self.settle().await?;
         }
     }
 
     /// Reads a line while signals are heard.
-    async fn read(&mut self, prompt: String, purpose: Purpose) -> Result<Typed, End> {
+    async fn read(&mut self, prompt: Printable, purpose: Purpose) -> Result<Typed, End> {
         let mut typed = pin!(self.editor.ask(prompt, purpose));
         tokio::select! {
             typed = &mut typed => Ok(typed),
             // The line is lost with the conversation, and the editor, which still reads it, leaves nothing as it was.
             signal = self.signals.next() => {
                 self.terminal.restore();
-                _ = self.page.try_send(Item::Say(self.terminal.without_pasting().to_owned()));
+                _ = self.page.try_send(Item::Say(self.terminal.without_pasting().into()));
                 // On a terminal without modes Ctrl-C is a signal.
                 Err(if signal == Signal::Interrupt { End::Quit } else { End::Stopped })
             }
         }
     }
 
-    async fn say(&mut self, text: String) -> Result<(), End> {
-        self.put(Item::Say(text)).await
+    async fn say(&mut self, text: impl Into<Printable>) -> Result<(), End> {
+        self.put(Item::Say(text.into())).await
     }
 
     /// Waits until all is written.
@@ -285,8 +287,8 @@ impl Chat<'_> {
                 let waiting = std::mem::take(&mut self.waiting).len();
                 let said = if again { begin::ENDING } else { begin::ASKED_TO_STOP };
                 let said = match waiting {
-                    0 => said.to_owned(),
-                    waiting => format!("{said}; what was typed meanwhile is not sent ({waiting})"),
+                    0 => said.into(),
+                    waiting => printable!("{}; what was typed meanwhile is not sent ({})", said, waiting),
                 };
                 // Where the page is full, it is not the moment for more.
                 _ = self.page.try_send(Item::Say(said));

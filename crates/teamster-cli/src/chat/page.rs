@@ -6,6 +6,7 @@ use std::time::Instant;
 use teamster::Event;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::printable::Printable;
 use crate::render::Output;
 
 /// Items that wait for the writer.
@@ -16,7 +17,7 @@ const WAITING: usize = 16;
 pub(super) enum Item {
     Event(Instant, Box<Event>),
     /// Lines of ours.
-    Say(String),
+    Say(Printable),
     /// Tells when all before it is written.
     Settle(oneshot::Sender<()>),
 }

@@ -3,6 +3,7 @@
 use teamster::RunResult;
 use teamster::event::{Usage, UsageScope};
 
+use crate::printable::{Printable, printable};
 use crate::render::pretty::closing::{count, dollars};
 
 /// Figures of all turns.
@@ -40,19 +41,19 @@ impl Tally {
     }
 
     /// In one line.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn line(&self) -> Printable {
         let usage = self.session.as_ref().unwrap_or(&self.run);
         let cached = usage.cache_read_tokens.unwrap_or(0);
         let written = usage.cache_write_tokens.unwrap_or(0);
         let input = usage.input_tokens.saturating_add(cached).saturating_add(written);
         let turns = if self.turns == 1 { "turn" } else { "turns" };
-        let cached = if cached > 0 { format!(" ({} cached)", count(cached)) } else { String::new() };
+        let cached = if cached > 0 { printable!(" ({} cached)", count(cached)) } else { Printable::default() };
         let cost = match self.dollars {
-            Some(cost) => format!(", {}", dollars(cost)),
-            None => "; the agent tells no cost".to_owned(),
+            Some(cost) => printable!(", {}", dollars(cost)),
+            None => "; the agent tells no cost".into(),
         };
         let (input, output) = (count(input), count(usage.output_tokens));
-        format!("{} {turns}, {input} tokens in, {output} out{cached}{cost}", self.turns)
+        printable!("{} {}, {} tokens in, {} out{}{}", self.turns, turns, input, output, cached, cost)
     }
 }
 
@@ -63,16 +64,16 @@ mod tests {
     #[test]
     fn turns_are_added_up_and_totals_of_a_session_are_not() {
         let mut tally = Tally::default();
-        assert_eq!(tally.line(), "0 turns, 0 tokens in, 0 out; the agent tells no cost");
+        assert_eq!(tally.line().as_str(), "0 turns, 0 tokens in, 0 out; the agent tells no cost");
         let mut usage = Usage::default();
         (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) = (900, 100, Some(100));
         let mut result = RunResult::default();
         (result.usage, result.total_cost_usd) = (Some(usage), Some(0.25));
         tally.add(&result);
         tally.add(&result);
-        assert_eq!(tally.line(), "2 turns, 2.0k tokens in, 200 out (200 cached), $0.5000");
+        assert_eq!(tally.line().as_str(), "2 turns, 2.0k tokens in, 200 out (200 cached), $0.5000");
         result.usage_scope = Some(UsageScope::Session);
         tally.add(&result);
-        assert_eq!(tally.line(), "3 turns, 1.0k tokens in, 100 out (100 cached), $0.7500");
+        assert_eq!(tally.line().as_str(), "3 turns, 1.0k tokens in, 100 out (100 cached), $0.7500");
     }
 }

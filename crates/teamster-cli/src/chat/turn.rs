@@ -11,13 +11,15 @@ use super::editor::{Purpose, Typed};
 use super::page::Item;
 use super::terminal::Listening;
 use super::{Chat, End};
+use crate::printable::{Printable, printable};
+use crate::render::width_of_stdout;
 
 impl Chat<'_> {
     /// Says something to the agent, and shows what comes of it.
     pub(super) async fn turn(&mut self, text: String) -> Result<(), End> {
         let run = match self.session.send(text) {
             Ok(run) => run,
-            Err(error) => return self.say(error.to_string()).await,
+            Err(error) => return self.say(Printable::error(&error)).await,
         };
         (self.control, self.interrupted) = (Some(run.control()), false);
         let end = self.follow(run).await;
@@ -74,7 +76,7 @@ impl Chat<'_> {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let said = format!("(after this turn: {})", crate::render::plain::one_line(&line));
+        let said = printable!("(after this turn: {})", Printable::message(&line));
         self.waiting.push_back(line);
         self.say(said).await
     }
@@ -83,13 +85,14 @@ impl Chat<'_> {
     async fn permission(&mut self, request: &PermissionRequest) -> Result<(), End> {
         let mut whole = false;
         let answer = loop {
-            self.say(ask::shown(request, whole)).await?;
+            let ask::Shown { text, hidden } = ask::shown(request, whole, width_of_stdout());
+            self.say(text).await?;
             self.settle().await?;
-            match self.read(ask::prompt(request), Purpose::Answer).await? {
+            match self.read(ask::prompt(request, hidden.as_ref()), Purpose::Answer).await? {
                 Typed::Line(line) => match ask::answer(request, &line) {
                     Reply::Answer(answer) => break answer,
                     Reply::ShowAll => whole = true,
-                    Reply::Again => self.say("  that is no answer".to_owned()).await?,
+                    Reply::Again => self.say("  that is no answer").await?,
                 },
                 Typed::Interrupted => {
                     self.signalled(crate::signals::Signal::Interrupt)?;
@@ -105,14 +108,14 @@ impl Chat<'_> {
     async fn question(&mut self, question: &Question) -> Result<(), End> {
         let mut choices = Choices::new();
         for item in &question.questions {
-            self.say(ask::question(item)).await?;
+            self.say(ask::question(item, width_of_stdout())).await?;
             self.settle().await?;
             let chosen = loop {
-                match self.read(ask::question_prompt(item).to_owned(), Purpose::Answer).await? {
+                match self.read(ask::question_prompt(item).into(), Purpose::Answer).await? {
                     Typed::Line(line) => match ask::chosen(item, &line) {
                         Ok(chosen) => break chosen,
                         Err(why) => {
-                            self.say(format!("  {why}")).await?;
+                            self.say(printable!("  {}", why)).await?;
                             self.settle().await?;
                         }
                     },
@@ -134,7 +137,7 @@ impl Chat<'_> {
     async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
         match self.session.answer(request.clone(), answer).await {
             Ok(()) => Ok(()),
-            Err(_) => self.say("(the agent does not wait for this answer any more)".to_owned()).await,
+            Err(_) => self.say("(the agent does not wait for this answer any more)").await,
         }
     }
 }

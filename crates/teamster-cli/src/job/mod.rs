@@ -279,7 +279,7 @@ fn prompt(typed: Option<String>, words: &[String], inputs: &mut impl Inputs) -> 
 }
 
 fn read_file(path: &Path, inputs: &mut impl Inputs) -> Result<String, UsageError> {
-    let what = path.display().to_string();
+    let what = path.to_string_lossy().into_owned();
     let bytes = inputs.file(path).map_err(|source| unreadable(&what, source))?;
     as_text(&what, bytes)
 }

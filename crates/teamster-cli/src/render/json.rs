@@ -21,12 +21,13 @@ impl Renderer for Json {
 
 /// Writes JSON text and a line end, at once and flushed.
 ///
-/// JSON demands that control characters below U+0020 are escaped; terminals obey those from U+007F to U+009F as well.
+/// JSON demands that control characters below U+0020 are escaped; terminals obey those from U+007F to U+009F as well, and many
+/// readers of lines divide them at U+0085, U+2028 and U+2029.
 /// They stand in strings alone, so to escape them changes nothing for a reader.
 pub(crate) fn write_document(document: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::with_capacity(document.len() + 1);
     for character in document.chars() {
-        if matches!(character, '\u{7f}'..='\u{9f}') {
+        if matches!(character, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}') {
             let _ = write!(text, "\\u{:04x}", u32::from(character));
         } else {
             text.push(character);

@@ -7,7 +7,6 @@
 mod failure;
 mod json;
 mod ndjson;
-pub(crate) mod plain;
 pub(crate) mod pretty;
 mod text;
 
@@ -18,6 +17,7 @@ use teamster::event::{ErrorCode, Failure};
 use teamster::{Event, StampedEvent};
 
 use crate::args::Format;
+use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
 pub(crate) use json::write_document;
@@ -127,7 +127,7 @@ impl Output {
                 let failure = self.failure.take();
                 // In a conversation it goes without saying how to go on after Ctrl-C.
                 if self.in_chat && failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::Aborted) {
-                    let _ = writeln!(self.to.err, "interrupted");
+                    let _ = Printable::from("interrupted").write_line(&mut self.to.err);
                 } else if let Some(failure) = failure {
                     failure::write_failure(&mut self.to.err, &failure, &done.result);
                 }
@@ -140,9 +140,9 @@ impl Output {
     ///
     /// # Errors
     /// When standard output does not take what is written.
-    pub(crate) fn say(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn say(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
-        writeln!(self.to.out, "{text}")?;
+        text.write_line(&mut self.to.out)?;
         self.to.out.flush()
     }
 
@@ -150,9 +150,9 @@ impl Output {
     ///
     /// # Errors
     /// When standard output does not take what is written.
-    pub(crate) fn notice(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn notice(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
-        let _ = writeln!(self.to.err, "{text}").and_then(|()| self.to.err.flush());
+        let _ = text.write_line(&mut self.to.err).and_then(|()| self.to.err.flush());
         Ok(())
     }
 }
@@ -162,9 +162,14 @@ const PAGE_WIDTH: usize = 120;
 
 impl Screen {
     fn of_stdout() -> Self {
-        let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-        Self { width: width.filter(|width| *width > 0).unwrap_or(PAGE_WIDTH), terminal: io::stdout().is_terminal() }
+        Self { width: width_of_stdout(), terminal: io::stdout().is_terminal() }
     }
+}
+
+/// The columns of standard output as it is now: a terminal may have been resized.
+pub(crate) fn width_of_stdout() -> usize {
+    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    width.filter(|width| *width > 0).unwrap_or(PAGE_WIDTH)
 }
 
 #[cfg(test)]

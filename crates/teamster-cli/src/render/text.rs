@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use teamster::Event;
 
-use super::plain::plain;
 use super::{Renderer, Screen, Streams};
+use crate::printable::Printable;
 
 pub(super) struct Text {
     screen: Screen,
@@ -29,8 +29,12 @@ impl Renderer for Text {
             None => done.result.final_text.clone().into_string(),
         };
         // A file gets what was said to the byte; a terminal must not be driven by it.
-        let answer = if self.screen.terminal { plain(&answer) } else { answer };
-        to.out.write_all(format!("{answer}\n").as_bytes())?;
+        if self.screen.terminal {
+            Printable::prose(&answer).write_line(&mut to.out)?;
+        } else {
+            to.out.write_all(answer.as_bytes())?;
+            to.out.write_all(b"\n")?;
+        }
         to.out.flush()
     }
 }

@@ -32,6 +32,7 @@ use crate::args::SessionArgs;
 use crate::begin::{self, ASKED_TO_STOP, ENDING, LAST_WORDS, refuse};
 use crate::exit;
 use crate::job::{self, Machine, Talk};
+use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
 use crate::signals::{Signal, Signals};
 
@@ -46,7 +47,7 @@ pub(crate) fn main(args: SessionArgs) -> u8 {
             talk.frame.background_tasks = background_tasks;
             begin::carry_out(hold(talk))
         }
-        Err(error) => refuse(&error.to_string(), error.hint()),
+        Err(error) => refuse(&Printable::error(&error), error.hint()),
     }
 }
 
@@ -60,7 +61,7 @@ async fn hold(talk: Talk) -> io::Result<u8> {
     let has_own_turns = talk.frame.background_tasks == BackgroundTasks::On;
     let session = match runtime.open(&talk.agent, talk.frame) {
         Ok(session) => session,
-        Err(error) => return Ok(refuse(&error.to_string(), None)),
+        Err(error) => return Ok(refuse(&Printable::error(&error), None)),
     };
     let mut conversation = Conversation::new(&session, has_own_turns);
     let end = conversation.hold(commands, &lines, reader, &mut signals, patience).await;
@@ -101,7 +102,11 @@ async fn written_whole(written: oneshot::Receiver<io::Result<()>>, signals: &mut
 fn how_it_was_written(end: Result<io::Result<()>, oneshot::error::RecvError>, code: u8) -> u8 {
     match end {
         Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
-            write_error(&mut anstream::stderr(), &format!("cannot write to standard output: {error}"), None);
+            write_error(
+                &mut anstream::stderr(),
+                &printable!("cannot write to standard output: {}", Printable::error(&error)),
+                None,
+            );
             exit::FAILURE
         }
         Ok(Err(_)) => exit::NO_READER,
@@ -204,9 +209,9 @@ impl<'a> Conversation<'a> {
                     }
                     if again && give_up.is_none() {
                         give_up = Some(Instant::now() + patience);
-                        write_notice(ENDING);
+                        write_notice(&ENDING.into());
                     } else if signal == Signal::Interrupt && !self.turns.is_empty() {
-                        write_notice(ASKED_TO_STOP);
+                        write_notice(&ASKED_TO_STOP.into());
                     }
                 }
             }

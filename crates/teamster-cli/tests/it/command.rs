@@ -37,6 +37,11 @@ pub(crate) fn capture(name: &str) -> PathBuf {
     captures.join(name).join("stdout.ndjson")
 }
 
+/// What a terminal was sent, as text: `rexpect` takes each byte for a character.
+pub(crate) fn sent(bytes: &str) -> String {
+    String::from_utf8(bytes.chars().map(|byte| u8::try_from(byte).unwrap()).collect()).unwrap()
+}
+
 /// What came of a command.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,

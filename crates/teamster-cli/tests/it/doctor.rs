@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 
-use crate::command::{Ended, Running, ended};
+use crate::command::{Ended, Running, ended, sent};
 
 /// `teamster doctor` where the agent's CLI is this script.
 fn doctor(script: &str, args: &[&str]) -> Command {
@@ -43,6 +43,15 @@ fn names_of_credentials_are_told_but_never_their_values() {
     assert!(!told.out.contains("ANTHROPIC_AUTH_TOKEN"), "an empty variable is none");
     assert!(!told.out.contains("sk-the-secret"));
     assert!(told.out.contains("newer than 2.1.197"), "{}", told.out);
+}
+
+#[test]
+fn what_a_program_says_of_its_version_drives_no_terminal() {
+    let script = r"printf '9.9.9-\033]52;c;eA==\007\n'";
+    let mut screen = rexpect::session::spawn_command(doctor(script, &[]), Some(20_000)).unwrap();
+    let told = sent(&screen.exp_eof().unwrap());
+    assert!(told.contains("  version      9.9.9-⟦ESC⟧]52;c;eA==⟦BEL⟧"), "{told:?}");
+    assert!(told.chars().all(|c| matches!(c, '\r' | '\n') || !c.is_control()), "{told:?}");
 }
 
 #[test]
@@ -222,7 +231,7 @@ fn what_crashes_left_in_a_configuration_file_is_told_and_taken_out() {
     };
     let told = doctor(&[]);
     assert!(told.out.contains("1 left by crashes; `teamster doctor --restore`"), "{}", told.out);
-    assert!(told.out.contains(&format!("left         {}", path.display())), "{}", told.out);
+    assert!(told.out.contains(&format!("left         {}", path.to_str().unwrap())), "{}", told.out);
     let document: Value = serde_json::from_str(&doctor(&["--json"]).out).unwrap();
     assert_eq!(document["configurationFiles"]["leftovers"], json!([path]));
     assert!(fs::read_to_string(&path).unwrap().contains("ours"));

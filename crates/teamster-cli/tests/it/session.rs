@@ -439,7 +439,7 @@ fn run_example(interpreter: &str, file: &str, script: &str, answers: &str) -> Op
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_teamster"), directory.path().join("teamster")).unwrap();
     let heard = directory.path().join("heard");
     let prepared = asking(script, &heard, "Bash", &json!({"command": "touch x"}));
-    let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}:{}", directory.path().to_str().unwrap(), std::env::var("PATH").unwrap_or_default());
     let mut command = Command::new(interpreter);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file)).args(["one", "two"]);
     command.env_clear().envs(prepared.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("PATH", path);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use teamster::event::ToolUse;
 
-use crate::render::plain::one_line;
+use crate::printable::{Printable, printable};
 
 /// Arguments that tell what a call is about, the most telling first. They are the agents' own names.
 const TELLING: [&str; 11] = [
@@ -23,15 +23,15 @@ const TELLING: [&str; 11] = [
 ];
 
 /// The tool's name; that of an MCP server's tool with its server.
-pub(super) fn label(tool: &ToolUse) -> String {
+pub(super) fn label(tool: &ToolUse) -> Printable {
     match &tool.server {
-        Some(server) => one_line(&format!("{}:{}", server.as_str(), tool.tool_name.as_str())),
-        None => one_line(&tool.tool_name),
+        Some(server) => printable!("{}:{}", server, &tool.tool_name),
+        None => Printable::exact(&tool.tool_name),
     }
 }
 
-/// What it is called with, on one line of any length; paths under `cwd` without it.
-pub(super) fn gist(tool: &ToolUse, cwd: Option<&Path>) -> String {
+/// What it is called with, on one line of any length, with nothing left out; paths under `cwd` without it.
+pub(super) fn gist(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
     let input = tool.input.to_value().unwrap_or_else(|_| Value::String(tool.input.as_str().to_owned()));
     let telling = match &input {
         // Another's tool may mean anything by these names: all of its arguments are shown.
@@ -47,7 +47,7 @@ pub(super) fn gist(tool: &ToolUse, cwd: Option<&Path>) -> String {
         }
         other => argument(other),
     });
-    one_line(strip_directory(&text, cwd))
+    Printable::exact(strip_directory(&text, cwd))
 }
 
 fn argument(value: &Value) -> String {
@@ -90,13 +90,13 @@ mod tests {
     fn a_call_is_told_by_its_most_telling_argument() {
         let cases = [
             (json!({"command": "echo hi", "description": "Greets"}), "Tool echo hi"),
-            (json!({"command": ["bash", "-lc", "ls  -l"]}), "Tool bash -lc ls -l"),
+            (json!({"command": ["bash", "-lc", "ls  -l"]}), "Tool bash -lc ls  -l"),
             (json!({"file_path": "/project/src/lib.rs", "content": "..."}), "Tool src/lib.rs"),
             (json!({"file_path": "/elsewhere/lib.rs"}), "Tool /elsewhere/lib.rs"),
             (json!({"path": "/project"}), "Tool /project"),
             (json!({"pattern": "fn main", "path": "/project/src"}), "Tool fn main"),
-            (json!({"command": "cat <<X\n\tone\nX"}), "Tool cat <<X one X"),
-            (json!({"command": "echo \u{1b}[31m\u{202e}red"}), "Tool echo red"),
+            (json!({"command": "cat <<X\n\tone\nX"}), "Tool cat <<X⟦LF⟧⟦TAB⟧one⟦LF⟧X"),
+            (json!({"command": "echo \u{1b}[31m\u{202e}red"}), "Tool echo ⟦ESC⟧[31m⟦U+202E⟧red"),
             (json!({"name": "Ada", "depth": 2, "deep": {"a": [1]}}), "Tool deep={\"a\":[1]} depth=2 name=Ada"),
             (json!({}), "Tool "),
             (json!("{\"command\": \"unfinished"), "Tool {\"command\": \"unfinished"),

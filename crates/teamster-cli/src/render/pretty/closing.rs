@@ -4,33 +4,33 @@ use std::time::Duration;
 
 use teamster::event::{RunResult, Usage, UsageScope};
 
-use crate::render::plain::{columns, one_line};
+use crate::printable::{Printable, printable};
 
 /// The closing lines: one, or two where the session's name does not fit; none where nothing is known.
-pub(super) fn lines(result: &RunResult, width: usize) -> Vec<String> {
+pub(super) fn lines(result: &RunResult, width: usize) -> Vec<Printable> {
     let turns = result.num_turns.filter(|turns| *turns > 0);
-    let turns = turns.map(|turns| format!("{turns} {}", if turns == 1 { "turn" } else { "turns" }));
+    let turns = turns.map(|turns| printable!("{} {}", turns, if turns == 1 { "turn" } else { "turns" }));
     let cost = result.total_cost_usd.filter(|cost| *cost > 0.0).map(dollars);
-    let known = [result.model.as_deref().map(one_line), turns, tokens(result), cost];
-    let known: Vec<String> = known.into_iter().flatten().collect();
-    let session = result.session_id.as_ref().map(|id| format!("session {}", one_line(id.as_str())));
+    let known = [result.model.as_deref().map(Printable::exact), turns, tokens(result), cost];
+    let known: Vec<Printable> = known.into_iter().flatten().collect();
+    let session = result.session_id.as_ref().map(|id| printable!("session {}", Printable::exact(id.as_str())));
     if known.is_empty() && session.is_none() {
         return Vec::new();
     }
     let took = duration(Duration::from_millis(result.duration_ms));
-    let line = known.into_iter().chain([took]).collect::<Vec<_>>().join(" · ");
+    let line = Printable::join(known.into_iter().chain([took]), " · ");
     match session {
-        Some(session) if columns(&line) + columns(&session) + 3 > width => vec![line, session],
-        Some(session) => vec![format!("{line} · {session}")],
+        Some(session) if line.columns() + session.columns() + 3 > width => vec![line, session],
+        Some(session) => vec![printable!("{} · {}", line, session)],
         None => vec![line],
     }
 }
 
 /// Which calls the permissions refused, and what would allow them.
-pub(super) fn denials(result: &RunResult) -> Option<String> {
-    let mut names: Vec<String> = Vec::new();
+pub(super) fn denials(result: &RunResult) -> Option<Printable> {
+    let mut names: Vec<Printable> = Vec::new();
     for denial in &result.permission_denials {
-        let name = one_line(&denial.tool_name);
+        let name = Printable::exact(&denial.tool_name);
         if !names.contains(&name) {
             names.push(name);
         }
@@ -38,41 +38,47 @@ pub(super) fn denials(result: &RunResult) -> Option<String> {
     if names.is_empty() {
         return None;
     }
-    let names = names.join(", ");
-    Some(format!("denied by the permissions: {names} (see --permission and --allow-tool)"))
+    let names = Printable::join(names, ", ");
+    Some(printable!("denied by the permissions: {} (see --permission and --allow-tool)", names))
 }
 
 /// A duration as people say it.
-pub(super) fn duration(duration: Duration) -> String {
+pub(super) fn duration(duration: Duration) -> Printable {
     let seconds = duration.as_secs();
     match seconds {
-        0..60 => format!("{:.1}s", (duration.as_secs_f64() * 10.0).floor() / 10.0),
-        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h {:02}m", seconds / 3600, seconds / 60 % 60),
+        0..60 => printable!("{}.{}s", seconds, duration.subsec_millis() / 100),
+        60..3600 => printable!("{}m {}s", seconds / 60, two(seconds % 60)),
+        _ => printable!("{}h {}m", seconds / 3600, two(seconds / 60 % 60)),
     }
 }
 
-fn tokens(result: &RunResult) -> Option<String> {
+/// A number of two digits.
+fn two(number: u64) -> Printable {
+    printable!("{}{}", number / 10, number % 10)
+}
+
+fn tokens(result: &RunResult) -> Option<Printable> {
     let usage = result.usage.as_ref().filter(|usage| !usage.is_zero())?;
     let Usage { input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, .. } = usage;
     let cached = cache_read_tokens.unwrap_or(0);
     let input = [*input_tokens, cached, cache_write_tokens.unwrap_or(0)].into_iter().fold(0, u64::saturating_add);
-    let cached = if cached > 0 { format!(" ({} cached)", count(cached)) } else { String::new() };
+    let cached = if cached > 0 { printable!(" ({} cached)", count(cached)) } else { Printable::default() };
     let scope = if result.usage_scope == Some(UsageScope::Session) { " in the whole session" } else { "" };
-    Some(format!("{} in / {} out{cached}{scope}", count(input), count(*output_tokens)))
+    Some(printable!("{} in / {} out{}{}", count(input), count(*output_tokens), cached, scope))
 }
 
-pub(crate) fn count(tokens: u64) -> String {
-    let in_units = |unit: u64| format!("{}.{}", tokens / unit, tokens % unit / (unit / 10));
+pub(crate) fn count(tokens: u64) -> Printable {
+    let in_units =
+        |unit: u64, name: &'static str| printable!("{}.{}{}", tokens / unit, tokens % unit / (unit / 10), name);
     match tokens {
-        0..1_000 => tokens.to_string(),
-        1_000..1_000_000 => in_units(1_000) + "k",
-        _ => in_units(1_000_000) + "M",
+        0..1_000 => printable!("{}", tokens),
+        1_000..1_000_000 => in_units(1_000, "k"),
+        _ => in_units(1_000_000, "M"),
     }
 }
 
-pub(crate) fn dollars(amount: f64) -> String {
-    if amount < 1.0 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+pub(crate) fn dollars(amount: f64) -> Printable {
+    Printable::exact(&if amount < 1.0 { format!("${amount:.4}") } else { format!("${amount:.2}") })
 }
 
 #[cfg(test)]
@@ -81,10 +87,14 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        assert_eq!([999, 1_000, 12_345, 999_999, 1_250_000].map(count), ["999", "1.0k", "12.3k", "999.9k", "1.2M"]);
-        assert_eq!([0.001_775, 0.5, 12.0].map(dollars), ["$0.0018", "$0.5000", "$12.00"]);
+        assert_eq!(
+            [999, 1_000, 12_345, 999_999, 1_250_000].map(count),
+            ["999", "1.0k", "12.3k", "999.9k", "1.2M"].map(Printable::from)
+        );
+        assert_eq!([0.001_775, 0.5, 12.0].map(dollars), ["$0.0018", "$0.5000", "$12.00"].map(Printable::from));
         let times = [40, 400, 59_990, 60_000, 3_599_000, 3_660_000].map(Duration::from_millis);
-        assert_eq!(times.map(duration), ["0.0s", "0.4s", "59.9s", "1m 00s", "59m 59s", "1h 01m"]);
+        let shown = ["0.0s", "0.4s", "59.9s", "1m 00s", "59m 59s", "1h 01m"].map(Printable::from);
+        assert_eq!(times.map(duration), shown);
     }
 
     #[test]
@@ -94,8 +104,8 @@ mod tests {
         result.session_id = Some("67c9c3e6-c7de-48a2-bc6b-8c0c662932f4".into());
         result.duration_ms = 4_200;
         let id = "session 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4";
-        assert_eq!(lines(&result, 80), [format!("claude-opus · 4.2s · {id}")]);
-        assert_eq!(lines(&result, 60), ["claude-opus · 4.2s".to_owned(), id.to_owned()]);
-        assert_eq!(lines(&RunResult::default(), 80), Vec::<String>::new());
+        assert_eq!(lines(&result, 80), [printable!("claude-opus · 4.2s · {}", id)]);
+        assert_eq!(lines(&result, 60), [Printable::from("claude-opus · 4.2s"), id.into()]);
+        assert_eq!(lines(&RunResult::default(), 80), Vec::<Printable>::new());
     }
 }

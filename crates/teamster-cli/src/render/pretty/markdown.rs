@@ -6,6 +6,7 @@
 use anstyle::{AnsiColor, Style};
 
 use super::{BOLD, DIM, NORMAL};
+use crate::printable::Printable;
 
 const CODE: Style = AnsiColor::Cyan.on_default();
 
@@ -31,7 +32,7 @@ enum Place {
 }
 
 /// A piece of a page.
-pub(super) type Piece = (String, Style);
+pub(super) type Piece = (Printable, Style);
 
 impl Default for Markdown {
     fn default() -> Self {
@@ -50,9 +51,9 @@ enum Beginning {
 
 impl Markdown {
     /// The pieces that follow from more of the text.
-    pub(super) fn feed(&mut self, text: &str) -> Vec<Piece> {
+    pub(super) fn feed(&mut self, text: &Printable) -> Vec<Piece> {
         let mut pieces = Vec::new();
-        for character in text.chars() {
+        for character in text.as_str().chars() {
             self.take(character, &mut pieces);
         }
         pieces
@@ -165,8 +166,12 @@ impl Markdown {
         };
         match pieces.last_mut() {
             _ if text.is_empty() => {}
-            Some((last, same)) if *same == style => last.push_str(text),
-            _ => pieces.push((text.to_owned(), style)),
+            Some((last, same)) if *same == style => last.push_of_escaped(text),
+            _ => {
+                let mut piece = Printable::default();
+                piece.push_of_escaped(text);
+                pieces.push((piece, style));
+            }
         }
     }
 }
@@ -193,7 +198,7 @@ mod tests {
 
     fn pieces(parts: &[&str]) -> String {
         let mut markdown = Markdown::default();
-        let mut pieces: Vec<Piece> = parts.iter().flat_map(|part| markdown.feed(part)).collect();
+        let mut pieces: Vec<Piece> = parts.iter().flat_map(|part| markdown.feed(&Printable::prose(part))).collect();
         pieces.extend(markdown.finish());
         let mut shown = String::new();
         let mut last = NORMAL;
@@ -206,7 +211,7 @@ mod tests {
                     _ => "<>",
                 });
             }
-            shown.push_str(&text);
+            shown.push_str(text.as_str());
             last = style;
         }
         shown
@@ -249,8 +254,10 @@ mod tests {
         fn no_word_is_lost(text in "[abc*`#> \n-]{0,60}") {
             let words = |text: &str| text.chars().filter(char::is_ascii_alphabetic).collect::<String>();
             let mut markdown = Markdown::default();
-            let mut shown: String = markdown.feed(&text).into_iter().map(|(text, _)| text).collect();
-            shown.extend(markdown.finish().into_iter().map(|(text, _)| text));
+            let mut shown: String = String::new();
+            for (piece, _) in markdown.feed(&Printable::prose(&text)).into_iter().chain(markdown.finish()) {
+                shown.push_str(piece.as_str());
+            }
             prop_assert_eq!(words(&shown), words(&text));
             prop_assert_eq!(shown.matches('\n').count(), text.matches('\n').count());
         }

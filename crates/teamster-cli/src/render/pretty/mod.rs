@@ -2,7 +2,7 @@
 //!
 //! Invariant: the page only grows. A tool's outcome is added to its line while nothing came after it, and stands on a
 //! line of its own that names the tool otherwise; so the page reads the same on a terminal, in a pager and in a file,
-//! and no cursor is ever moved. Everything an agent said passes through [`super::plain`] first.
+//! and no cursor is ever moved. Everything is [`Printable`]: what an agent said was escaped.
 
 pub(crate) mod call;
 pub(crate) mod closing;
@@ -25,8 +25,8 @@ use self::markdown::{Markdown, Piece};
 use self::page::{Kind, Page};
 use self::speech::{Speaker, Voice};
 use self::tools::Call;
-use super::plain::{Plain, cut, one_line};
 use super::{Renderer, Screen, Streams};
+use crate::printable::{Printable, printable};
 
 const NORMAL: Style = Style::new();
 const BOLD: Style = Style::new().bold();
@@ -44,8 +44,8 @@ pub(super) struct Pretty {
     screen: Screen,
     page: Page,
     open: Open,
-    /// Who spoke last, with what is held back of an escape sequence.
-    speaker: Option<(Speaker, Plain)>,
+    /// Who spoke last.
+    speaker: Option<Speaker>,
     /// Calls without a result yet, and how deep each stands.
     calls: HashMap<ToolId, Call>,
     /// The calls that the next line is read as a part of, by where it stands: the outermost first.
@@ -60,7 +60,7 @@ pub(super) struct Pretty {
 #[derive(Debug)]
 struct Chat {
     /// Who works, as it was told last.
-    heading: String,
+    heading: Printable,
     /// Where what is said is shown with styles in the place of its marks.
     markdown: Option<Markdown>,
 }
@@ -94,7 +94,7 @@ impl Renderer for Pretty {
             // Once for all messages of an attempt that is given up.
             Event::Retract(_) if self.void => {}
             Event::Retract(_) => {
-                self.caution("↺", "what was said last is void: the answer begins again", out)?;
+                self.caution("↺", &"what was said last is void: the answer begins again".into(), out)?;
             }
             Event::ToolUse(tool) => self.call(tool, now, out)?,
             Event::ToolResult(result) => self.outcome(result, now, out)?,
@@ -137,19 +137,18 @@ impl Pretty {
 
     /// For a conversation of many turns; with styles in the place of marks where styles are shown.
     pub(super) fn of_chat(screen: Screen, styles: bool) -> Self {
-        let chat = Chat { heading: String::new(), markdown: styles.then(Markdown::default) };
+        let chat = Chat { heading: Printable::default(), markdown: styles.then(Markdown::default) };
         Self { chat: Some(chat), ..Self::new(screen) }
     }
 
     fn heading(&mut self, init: &Init, out: &mut dyn Write) -> io::Result<()> {
         self.cwd.clone_from(&init.cwd);
         let agent = match &init.agent_version {
-            Some(version) => format!("{} {version:?}", init.agent),
-            None => init.agent.clone(),
+            Some(version) => printable!("{} {}", &init.agent, version),
+            None => Printable::exact(&init.agent),
         };
-        let parts: Vec<_> =
-            std::iter::once(agent).chain(init.model.clone().map(String::from)).map(|part| one_line(&part)).collect();
-        let heading = parts.join(" · ");
+        let model = init.model.as_deref().map(Printable::exact);
+        let heading = Printable::join(std::iter::once(agent).chain(model), " · ");
         if let Some(chat) = &mut self.chat {
             if chat.heading == heading {
                 return Ok(());
@@ -160,45 +159,44 @@ impl Pretty {
     }
 
     fn plan(&mut self, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
-        self.line(Kind::Work, 0, &[("● ", BULLET), ("Plan", BOLD)], out)?;
+        self.line(Kind::Work, 0, &[(&"● ".into(), BULLET), (&"Plan".into(), BOLD)], out)?;
         for entry in &plan.entries {
             let (mark, style) = match entry.status {
                 PlanStatus::Completed => ("☑ ", DIM),
                 PlanStatus::InProgress => ("▸ ", BOLD),
                 _ => ("☐ ", NORMAL),
             };
-            let content = cut(&one_line(&entry.content), self.screen.width.saturating_sub(5));
-            self.line(Kind::Work, 1, &[(mark, style), (&content, style)], out)?;
+            let content = Printable::message(&entry.content).cut(self.screen.width.saturating_sub(5));
+            self.line(Kind::Work, 1, &[(&mark.into(), style), (&content, style)], out)?;
         }
         Ok(())
     }
 
     fn rate_limit(&mut self, limit: &RateLimit, out: &mut dyn Write) -> io::Result<()> {
         let words = match &limit.status {
-            RateLimitStatus::Warning => "near the vendor's limit",
-            RateLimitStatus::Rejected => "over the vendor's limit",
-            RateLimitStatus::Other(words) => words,
+            RateLimitStatus::Warning => "near the vendor's limit".into(),
+            RateLimitStatus::Rejected => "over the vendor's limit".into(),
+            RateLimitStatus::Other(words) => Printable::message(words),
             _ => return Ok(()),
         };
-        let kind = limit.kind.as_ref().map(|kind| format!(" ({kind:?})")).unwrap_or_default();
-        let reset =
-            limit.resets_at.as_ref().map(|time| format!(", which resets at {}", time.escaped())).unwrap_or_default();
-        self.caution("!", &format!("{words}{kind}{reset}"), out)
+        let kind = limit.kind.as_ref().map(|kind| printable!(" ({})", kind)).unwrap_or_default();
+        let reset = limit.resets_at.as_ref().map(|time| printable!(", which resets at {}", time)).unwrap_or_default();
+        self.caution("!", &printable!("{}{}{}", words, kind, reset), out)
     }
 
     fn warning(&mut self, warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
         if warning.code != WarningCode::Retrying {
-            return self.caution("!", &warning.message, out);
+            return self.caution("!", &Printable::message(&warning.message), out);
         }
         let figure = |name: &str| warning.data.as_ref()?.get(name)?.as_u64();
         let attempt = match (figure("attempt"), figure("max")) {
-            (Some(attempt), Some(max)) => format!(" ({attempt} of {max})"),
-            (Some(attempt), None) => format!(" ({attempt})"),
-            _ => String::new(),
+            (Some(attempt), Some(max)) => printable!(" ({} of {})", attempt, max),
+            (Some(attempt), None) => printable!(" ({})", attempt),
+            _ => Printable::default(),
         };
         let delay = figure("delayMs").map(Duration::from_millis).filter(|delay| *delay >= NOTICEABLE);
-        let delay = delay.map(|delay| format!(" in {}", closing::duration(delay))).unwrap_or_default();
-        self.caution("↻", &format!("{}{delay}{attempt}", warning.message.escaped()), out)
+        let delay = delay.map(|delay| printable!(" in {}", closing::duration(delay))).unwrap_or_default();
+        self.caution("↻", &printable!("{}{}{}", Printable::message(&warning.message), delay, attempt), out)
     }
 
     /// What was asked for by a schema, unless the agent said it in words already.
@@ -207,7 +205,7 @@ impl Pretty {
         if serde_json::from_str(&result.final_text).ok().as_ref() == Some(document) {
             return Ok(());
         }
-        let text = super::plain::plain(&serde_json::to_string_pretty(document)?);
+        let text = Printable::prose(&serde_json::to_string_pretty(document)?);
         self.page.begin(Kind::Speech, out)?;
         self.page.write(&text, NORMAL, out)
     }
@@ -223,35 +221,35 @@ impl Pretty {
         let denials = closing::denials(result);
         // What follows on the same terminal stands apart from the answer.
         if self.screen.terminal && !(lines.is_empty() && denials.is_none()) {
-            let _ = writeln!(err);
+            let _ = err.write_all(b"\n");
         }
         if let Some(denials) = denials {
-            let _ = writeln!(err, "{CAUTION}! {denials}{CAUTION:#}");
+            let _ = printable!("! {}", denials).styled(CAUTION).write_line(err);
         }
         for line in lines {
-            let _ = writeln!(err, "{DIM}{line}{DIM:#}");
+            let _ = line.styled(DIM).write_line(err);
         }
         let _ = err.flush();
     }
 
-    fn caution(&mut self, mark: &str, words: &str, out: &mut dyn Write) -> io::Result<()> {
-        self.line(Kind::Work, 0, &[(mark, CAUTION), (" ", NORMAL), (&one_line(words), CAUTION)], out)
+    fn caution(&mut self, mark: &'static str, words: &Printable, out: &mut dyn Write) -> io::Result<()> {
+        self.line(Kind::Work, 0, &[(&mark.into(), CAUTION), (&" ".into(), NORMAL), (words, CAUTION)], out)
     }
 
     /// A whole line of its own.
-    fn line(&mut self, kind: Kind, depth: usize, parts: &[(&str, Style)], out: &mut dyn Write) -> io::Result<()> {
+    fn line(&mut self, kind: Kind, depth: usize, parts: &[(&Printable, Style)], out: &mut dyn Write) -> io::Result<()> {
         self.open = Open::Nothing;
         self.page.begin(kind, out)?;
         self.write(depth, parts, out)?;
         self.page.end_line(out)
     }
 
-    fn write(&mut self, depth: usize, parts: &[(&str, Style)], out: &mut dyn Write) -> io::Result<()> {
+    fn write(&mut self, depth: usize, parts: &[(&Printable, Style)], out: &mut dyn Write) -> io::Result<()> {
         self.page.write(&indent(depth), NORMAL, out)?;
         parts.iter().try_for_each(|(text, style)| self.page.write(text, *style, out))
     }
 }
 
-fn indent(depth: usize) -> String {
-    "  ".repeat(depth)
+fn indent(depth: usize) -> Printable {
+    Printable::join(std::iter::repeat_n("  ".into(), depth), "")
 }

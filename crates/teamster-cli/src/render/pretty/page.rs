@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
+use crate::printable::Printable;
+
 /// What a block of lines is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -32,7 +34,7 @@ impl Page {
             Some(_) => 2,
         };
         while self.line_ends < needed {
-            self.write("\n", Style::new(), out)?;
+            self.write(&"\n".into(), Style::new(), out)?;
         }
         self.last = Some(kind);
         Ok(())
@@ -41,7 +43,7 @@ impl Page {
     /// Ends the line, if it holds something.
     pub(super) fn end_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.last.is_some() && self.line_ends == 0 {
-            self.write("\n", Style::new(), out)?;
+            self.write(&"\n".into(), Style::new(), out)?;
         }
         Ok(())
     }
@@ -51,13 +53,14 @@ impl Page {
         self.last.is_none() || self.line_ends > 0
     }
 
-    /// Writes plain text.
-    pub(super) fn write(&mut self, text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes text.
+    pub(super) fn write(&mut self, text: &Printable, style: Style, out: &mut dyn Write) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        let ends = text.len() - text.trim_end_matches('\n').len();
-        self.line_ends = if ends == text.len() { self.line_ends + ends } else { ends };
-        write!(out, "{style}{text}{style:#}")
+        let plain = text.as_str();
+        let ends = plain.len() - plain.trim_end_matches('\n').len();
+        self.line_ends = if ends == plain.len() { self.line_ends + ends } else { ends };
+        text.styled(style).write(out)
     }
 }

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::page::Kind;
 use super::{DIM, NORMAL, Open, Piece, Pretty, THOUGHT, indent};
-use crate::render::plain::Plain;
+use crate::printable::{Printable, printable};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Speaker {
@@ -25,26 +25,23 @@ pub(super) enum Voice {
 impl Pretty {
     pub(super) fn speak(&mut self, voice: Voice, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
         let speaker = Speaker { voice, message: delta.message_id.clone(), parent: delta.parent_tool_id.clone() };
-        let text = match &mut self.speaker {
-            Some((same, plain)) if *same == speaker => plain.strip(&delta.text),
-            other => {
-                self.open = Open::Nothing;
-                let text = other.insert((speaker, Plain::default())).1.strip(&delta.text);
-                self.finish_speech(out)?;
-                text
-            }
-        };
+        if self.speaker.as_ref() != Some(&speaker) {
+            self.open = Open::Nothing;
+            self.speaker = Some(speaker);
+            self.finish_speech(out)?;
+        }
+        let text = Printable::prose(&delta.text);
         match voice {
             Voice::Text => self.say(&text, delta.parent_tool_id.as_ref(), out),
             Voice::Thinking => self.think(&text, delta.parent_tool_id.as_ref(), out),
         }
     }
 
-    fn say(&mut self, text: &str, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
-        let mut text = text;
+    fn say(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
+        let mut text = text.clone();
         let depth = self.depth(parent);
         if self.open != Open::Speech {
-            text = text.trim_start_matches('\n');
+            text = text.without_leading_line_ends();
             if text.is_empty() {
                 return Ok(());
             }
@@ -56,17 +53,17 @@ impl Pretty {
         if depth == 0 {
             return match self.chat.as_mut().and_then(|chat| chat.markdown.as_mut()) {
                 Some(markdown) => {
-                    let pieces = markdown.feed(text);
+                    let pieces = markdown.feed(&text);
                     self.write_pieces(&pieces, out)
                 }
-                None => self.page.write(text, NORMAL, out),
+                None => self.page.write(&text, NORMAL, out),
             };
         }
-        for line in text.split_inclusive('\n') {
-            if self.page.at_line_start() && line != "\n" {
+        for line in text.lines() {
+            if self.page.at_line_start() && line.as_str() != "\n" {
                 self.page.write(&indent(depth), NORMAL, out)?;
             }
-            self.page.write(line, DIM, out)?;
+            self.page.write(&line, DIM, out)?;
         }
         Ok(())
     }
@@ -87,21 +84,21 @@ impl Pretty {
     }
 
     /// Thinking is told by its beginning, as far as a line takes it.
-    fn think(&mut self, text: &str, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
+    fn think(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
         let (mut room, mut space) = match self.open {
             Open::Thought { room, space } => (room, space),
-            _ if text.trim_start().is_empty() => return Ok(()),
+            _ if text.as_str().trim_start().is_empty() => return Ok(()),
             _ => {
                 let depth = self.depth(parent);
                 self.place_under(parent, out)?;
                 self.page.begin(Kind::Work, out)?;
-                self.page.write(&format!("{}✻ ", indent(depth)), THOUGHT, out)?;
+                self.page.write(&printable!("{}✻ ", indent(depth)), THOUGHT, out)?;
                 (self.screen.width.saturating_sub(2 * depth + 2), false)
             }
         };
         let begins = !matches!(self.open, Open::Thought { .. });
-        let mut shown = String::new();
-        for character in text.chars() {
+        let mut shown = Printable::default();
+        for character in text.as_str().chars() {
             if character.is_whitespace() {
                 space = !(begins && shown.is_empty());
                 continue;
@@ -110,14 +107,14 @@ impl Pretty {
             // One column is kept for the mark of cutting.
             if needed >= room {
                 if std::mem::take(&mut room) > 0 {
-                    shown.push('…');
+                    shown.push(&"…".into());
                 }
                 break;
             }
             if std::mem::take(&mut space) {
-                shown.push(' ');
+                shown.push(&" ".into());
             }
-            shown.push(character);
+            shown.push_of_escaped(character.encode_utf8(&mut [0; 4]));
             room -= needed;
         }
         self.open = Open::Thought { room, space };

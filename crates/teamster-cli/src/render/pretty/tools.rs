@@ -7,7 +7,7 @@ use teamster::event::{ToolId, ToolResult, ToolUse};
 
 use super::page::Kind;
 use super::{BAD, BOLD, BULLET, DIM, GOOD, NORMAL, NOTICEABLE, Open, Pretty, call, closing};
-use crate::render::plain::{columns, cut, one_line};
+use crate::printable::{Printable, printable};
 
 /// Columns that a call leaves free on its line, for its outcome.
 const OUTCOME_COLUMNS: usize = 14;
@@ -17,8 +17,8 @@ const ERROR_COLUMNS: usize = 30;
 /// A call without a result yet.
 #[derive(Debug)]
 pub(super) struct Call {
-    label: String,
-    gist: String,
+    label: Printable,
+    gist: Printable,
     since: Instant,
     depth: usize,
     parent: Option<ToolId>,
@@ -29,16 +29,16 @@ impl Pretty {
         let parent = tool.parent_tool_id.clone();
         let depth = self.depth(parent.as_ref());
         let label = call::label(tool);
-        let before = 2 * depth + columns("● ") + columns(&label);
+        let before = 2 * depth + 2 + label.columns();
         let room = self.screen.width.saturating_sub(before + OUTCOME_COLUMNS);
         let gist = match call::gist(tool, self.cwd.as_deref()) {
             gist if gist.is_empty() => gist,
-            gist => cut(&format!(" {gist}"), room),
+            gist => printable!(" {}", gist).cut(room),
         };
         self.place_under(parent.as_ref(), out)?;
         self.page.begin(Kind::Work, out)?;
-        self.write(depth, &[("● ", BULLET), (&label, BOLD), (&gist, NORMAL)], out)?;
-        self.open = Open::Call { tool: tool.tool_id.clone(), columns: before + columns(&gist) };
+        self.write(depth, &[(&"● ".into(), BULLET), (&label, BOLD), (&gist, NORMAL)], out)?;
+        self.open = Open::Call { tool: tool.tool_id.clone(), columns: before + gist.columns() };
         self.calls.insert(tool.tool_id.clone(), Call { label, gist, since: now, depth, parent });
         self.trail.push(tool.tool_id.clone());
         Ok(())
@@ -58,28 +58,29 @@ impl Pretty {
         let width = self.screen.width;
         match (open, error) {
             (Some(_), None) => {
-                let took = took.map(|took| format!(" {took}")).unwrap_or_default();
-                self.write(0, &[("  ✓", GOOD), (&took, DIM), ("\n", NORMAL)], out)
+                let took = took.map(|took| printable!(" {}", took)).unwrap_or_default();
+                self.write(0, &[(&"  ✓".into(), GOOD), (&took, DIM), (&"\n".into(), NORMAL)], out)
             }
-            (Some(used), Some(error)) if width >= used + ERROR_COLUMNS.min(columns(&error) + 5) => {
-                let error = cut(&error, width.saturating_sub(used + 5));
-                self.write(0, &[("  ✗ ", BAD), (&error, BAD), ("\n", NORMAL)], out)
+            (Some(used), Some(error)) if width >= used + ERROR_COLUMNS.min(error.columns() + 5) => {
+                let error = error.cut(width.saturating_sub(used + 5));
+                self.write(0, &[(&"  ✗ ".into(), BAD), (&error, BAD), (&"\n".into(), NORMAL)], out)
             }
             (Some(_), Some(error)) => {
                 let depth = call.depth + 1;
-                let error = cut(&error, width.saturating_sub(2 * depth + 3));
-                self.line(Kind::Work, depth, &[("✗ ", BAD), (&error, BAD)], out)
+                let error = error.cut(width.saturating_sub(2 * depth + 3));
+                self.line(Kind::Work, depth, &[(&"✗ ".into(), BAD), (&error, BAD)], out)
             }
             (None, None) => {
-                let took = took.map(|took| format!(" ({took})")).unwrap_or_default();
-                let parts = [("✓ ", GOOD), (&call.label, BOLD), (&call.gist, NORMAL), (&took, DIM)];
+                let took = took.map(|took| printable!(" ({})", took)).unwrap_or_default();
+                let parts = [(&"✓ ".into(), GOOD), (&call.label, BOLD), (&call.gist, NORMAL), (&took, DIM)];
                 self.line(Kind::Work, call.depth, &parts, out)
             }
             (None, Some(error)) => {
-                let gist = cut(&call.gist, width / 3);
-                let used = 2 * call.depth + 2 + columns(&call.label) + columns(&gist) + 2;
-                let error = cut(&error, width.saturating_sub(used + 1));
-                let parts = [("✗ ", BAD), (&call.label, BOLD), (&gist, NORMAL), (": ", NORMAL), (&error, BAD)];
+                let gist = call.gist.cut(width / 3);
+                let used = 2 * call.depth + 2 + call.label.columns() + gist.columns() + 2;
+                let error = error.cut(width.saturating_sub(used + 1));
+                let parts =
+                    [(&"✗ ".into(), BAD), (&call.label, BOLD), (&gist, NORMAL), (&": ".into(), NORMAL), (&error, BAD)];
                 self.line(Kind::Work, call.depth, &parts, out)
             }
         }
@@ -103,11 +104,11 @@ impl Pretty {
         }
         self.trail = vec![parent.clone()];
         let Some(call) = self.calls.get(parent) else { return Ok(()) };
-        let (depth, name) = (call.depth, format!("┄ {}{}", call.label, call.gist));
+        let (depth, name) = (call.depth, printable!("┄ {}{}", &call.label, &call.gist));
         self.line(Kind::Work, depth, &[(&name, DIM)], out)
     }
 }
 
-fn first_line(output: &str) -> String {
-    output.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_else(|| "failed".to_owned())
+fn first_line(output: &str) -> Printable {
+    output.lines().map(Printable::message).find(|line| !line.is_empty()).unwrap_or_else(|| "failed".into())
 }

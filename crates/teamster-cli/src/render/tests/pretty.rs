@@ -110,7 +110,7 @@ fn what_does_not_fit_is_cut() {
         result("d", None),
     ];
     let page = pretty(&events);
-    assert!(page.lines().all(|line| plain::columns(line) <= PAGE.width), "{page}");
+    assert!(page.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= PAGE.width), "{page}");
     assert_snapshot!(page, @r"
     ✻ a thought a thought a thought a thought a thought a thought a thought…
     ● Bash echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
@@ -227,7 +227,7 @@ fn a_notice_stands_on_a_line_of_its_own() {
     let to = Streams { out: Box::new(paper.clone()), err: Box::new(paper.clone()) };
     let mut output = Output::over(to, Format::Pretty, PAGE);
     output.event(&tool("a", "Bash", json!({"command": "sleep"})), Instant::now()).unwrap();
-    output.notice("asked to stop").unwrap();
+    output.notice(&"asked to stop".into()).unwrap();
     output.event(&result("a", Some("interrupted")), Instant::now()).unwrap();
     let page = anstream::adapter::strip_str(&paper.text()).to_string();
     assert_eq!(page, "● Bash sleep\nasked to stop\n✗ Bash sleep: interrupted\n");
