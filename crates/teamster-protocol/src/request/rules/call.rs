@@ -93,8 +93,8 @@ const NOTES: [(&[&str], &[&str]); 5] = [
     (&["WebFetch", "webfetch", "web_fetch"], &["prompt", "format", "timeout"]),
 ];
 
-/// Fields that hold text, and no command or path.
-const TEXTS: [&str; 14] = [
+/// Fields that hold text, and no command or path. (The `title` of an ACP call may be its command.)
+const TEXTS: [&str; 13] = [
     "content",
     "description",
     "instruction",
@@ -105,7 +105,6 @@ const TEXTS: [&str; 14] = [
     "old_string",
     "prompt",
     "reason",
-    "title",
     "todos",
     "diff",
     "plan",
