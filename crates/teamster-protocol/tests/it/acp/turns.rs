@@ -1,6 +1,7 @@
 //! What is told of a turn, and what is answered in it.
 
 use serde_json::{Value, json};
+use teamster_protocol::agent::acp::Acp;
 use teamster_protocol::agent::gemini::Gemini;
 use teamster_protocol::event::{Event, StopReason};
 use teamster_protocol::protocol::{Command, Input};
@@ -132,7 +133,7 @@ fn what_a_deny_rule_may_mean_is_allowed_by_no_mode() {
         let mut frame = frame();
         frame.permissions.mode = PermissionMode::Full;
         frame.permissions.deny = vec!["execute(rm:*)".to_owned()];
-        let mut played = Played::of(&Gemini, &frame);
+        let mut played = Played::of(&Acp::any(), &frame);
         played.welcome(&json!({}));
         played.answer(&json!({"sessionId": "s"}));
         played.send("Go.");

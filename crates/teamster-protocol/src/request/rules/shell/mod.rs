@@ -27,6 +27,9 @@ const LONGEST: usize = 64 * 1024;
 /// a debug build, whatever the text.
 const DEEPEST: usize = 32;
 
+/// How many separators of commands a text may hold. The parser recurses for each command of a list, too.
+const MOST_SEPARATORS: usize = 500;
+
 /// Words that begin a construct.
 const NESTING: [&str; 12] =
     ["if", "while", "until", "for", "case", "select", "time", "coproc", "function", "then", "elif", "do"];
@@ -38,7 +41,8 @@ fn parse(text: &str) -> Option<Vec<Node>> {
     }
     let signs = text.chars().filter(|c| matches!(c, '(' | '{' | '`' | '[' | '!')).count();
     let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| NESTING.contains(word)).count();
-    if signs + words > DEEPEST {
+    let separators = text.chars().filter(|c| matches!(c, ';' | '&' | '|' | '\n')).count();
+    if signs + words > DEEPEST || separators > MOST_SEPARATORS {
         return None;
     }
     rable::parse(text, false).ok()
