@@ -2,6 +2,8 @@
 //! And what documents are: any text, and it comes back as it was.
 
 mod server;
+#[path = "../../crates/teamster-protocol/tests/it/rules_shell/stub_shell.rs"]
+mod stub_shell;
 
 pub use server::server;
 
@@ -18,6 +20,23 @@ use teamster_testkit::check::check;
 
 /// Longer lines are skipped, as the driver skips those that are longer than its limit.
 const MAX_LINE: usize = 8 << 10;
+
+thread_local! {
+    static SHELL: stub_shell::StubShell = stub_shell::StubShell::new().expect("a directory with stubs");
+}
+
+/// Runs what a rule for `git diff` allows among stubs. Most random texts are no command, so each is also tried as its arguments.
+pub fn rules(text: &str) {
+    SHELL.with(|shell| {
+        for command in [text.to_owned(), format!("git diff {text}"), format!("bash -c 'git diff {text}'")] {
+            if shell.allows(&command)
+                && let Err(problem) = shell.check(&command)
+            {
+                panic!("{problem}");
+            }
+        }
+    });
+}
 
 /// Feeds the bytes to the agent's protocol, as the driver does. The first byte chooses the mode, where an interrupt falls,
 /// and how large the pieces are that are read.

@@ -6,7 +6,7 @@
 
 use crate::agent::FailureRow;
 use crate::event::{Event, Failure, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage, UsageScope};
-use crate::request::{Answer, PermissionMode, Prompt};
+use crate::request::{Answer, PathResolver, PermissionMode, Prompt};
 use serde_json::Value;
 
 /// What happened.
@@ -250,6 +250,11 @@ pub trait Protocol: Send {
     /// Whether another process can resume the conversation, as far as that is known by now.
     fn resumes(&self) -> bool {
         true
+    }
+
+    /// Gives the protocol a resolver for paths in rules for tools, where it applies such rules itself. Called before the first input.
+    fn resolve_paths_with(&mut self, files: Box<dyn PathResolver + Send>) {
+        let _ = files;
     }
 
     /// What of the diagnostics callers get to see, and [`Input::Exited`] has; all if `None`. A CLI may be made to say things

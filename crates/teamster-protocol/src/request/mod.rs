@@ -23,7 +23,7 @@ pub use environment::{BASE_VARIABLES, Inherit, is_named};
 pub use limits::Limits;
 pub use mcp::{McpEndpoint, McpServer, McpTransport};
 pub use retries::{EvenAfter, Retries};
-pub use rules::{ToolRules, Verdict};
+pub use rules::{PathResolver, TextOnly, ToolCall, ToolRules, Verdict};
 pub use session::{Answer, Prompt};
 pub use validate::{RequestError, check_word};
 

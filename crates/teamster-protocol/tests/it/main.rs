@@ -40,6 +40,8 @@ mod replay;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+mod rules_shell;
+#[cfg(test)]
 #[cfg(feature = "schema")]
 mod schema;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster::event::Event;
 use teamster::request::{Answer, PermissionMode};
 use teamster::{Opening, RunError, RunRequest};
@@ -13,10 +13,15 @@ use crate::lab::{LONG, Lab, Told, bounded, rest_of};
 
 /// Asks for leave to run this, and goes on when it hears such an answer.
 fn asks(id: &str, command: &str, hears: &str) -> Script {
+    calls(id, "Bash", &json!({ "command": command }), hears)
+}
+
+/// The same with any tool.
+fn calls(id: &str, tool: &str, input: &Value, hears: &str) -> Script {
     Script::new()
         .line(json!({
             "type": "control_request", "request_id": id,
-            "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": command}, "tool_use_id": id},
+            "request": {"subtype": "can_use_tool", "tool_name": tool, "input": input, "tool_use_id": id},
         }))
         .await_line(hears)
 }
@@ -77,6 +82,39 @@ async fn requests_that_come_at_once_are_each_answered_by_their_rule() {
     let (told, calls) = told(lines, |_| {}).await;
     told.is_good("1");
     assert_eq!((requests(&told), calls), (0, 0));
+}
+
+#[tokio::test]
+async fn what_a_deny_rule_may_mean_is_asked_even_where_all_is_allowed() {
+    let (told, calls) = told(asks("r1", "a=x; $a push", r#""message":"No.""#), |frame| {
+        frame.permissions.mode = PermissionMode::Full;
+        frame.permissions.allow = vec!["Bash".into()];
+    })
+    .await;
+    told.is_good("1");
+    assert_eq!((requests(&told), calls), (1, 1));
+}
+
+#[tokio::test]
+async fn a_path_is_compared_as_it_resolves_when_the_agent_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("src")).unwrap();
+    std::fs::create_dir_all(dir.path().join("secrets")).unwrap();
+    std::os::unix::fs::symlink("/etc", dir.path().join("src/link")).unwrap();
+    std::os::unix::fs::symlink("../secrets", dir.path().join("src/alias")).unwrap();
+    let write = |id, path: &str, hears| calls(id, "Write", &json!({"file_path": path, "content": "x"}), hears);
+    let asking = write("r1", "src/new/file", r#""behavior":"allow""#)
+        .then(write("r2", "src/link/passwd", r#""message":"No.""#))
+        .then(write("r3", "src/alias/key", "It is denied by the rule Write(secrets/**)."))
+        .then(write("r4", "./src/../secrets/key", "It is denied by the rule Write(secrets/**)."));
+    let (told, calls) = told(asking, |frame| {
+        frame.cwd = Some(dir.path().to_owned());
+        frame.permissions.allow = vec!["Write(src/**)".into()];
+        frame.permissions.deny = vec!["Write(secrets/**)".into()];
+    })
+    .await;
+    told.is_good("1");
+    assert_eq!((requests(&told), calls), (1, 1));
 }
 
 #[tokio::test]

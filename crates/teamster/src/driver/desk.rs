@@ -16,6 +16,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::files::Disk;
 use super::server::{Heard, Link};
 use crate::gate::Ticket;
 use crate::run::Run;
@@ -297,8 +298,10 @@ impl Desk {
         }
         let Event::PermissionRequest(request) = event else { return None };
         let mode = self.frame.permissions.mode;
-        let verdict = self.rules.verdict_on(mode, &request.tool_name, &request.input)?;
-        Some((request.request_id.clone(), verdict.answer()))
+        let (tool, server, input) = (&request.tool_name, request.server.as_deref(), &request.input);
+        // What must be asked is asked.
+        let answer = self.rules.verdict_on(mode, tool, server, input, &Disk)?.answer()?;
+        Some((request.request_id.clone(), answer))
     }
 
     /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.

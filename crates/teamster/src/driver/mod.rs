@@ -14,6 +14,7 @@ mod config_files;
 pub(crate) mod desk;
 pub(crate) mod environment;
 mod fence;
+mod files;
 mod live;
 mod log;
 pub(crate) mod outbox;
@@ -183,11 +184,18 @@ struct Story {
     started: Instant,
 }
 
+/// Gives the protocol our resolver for the paths in rules.
+fn with_files(mut protocol: Box<dyn Protocol>) -> Box<dyn Protocol> {
+    protocol.resolve_paths_with(Box::new(files::Disk));
+    protocol
+}
+
 impl Story {
     fn new(protocol: Box<dyn Protocol>, redactor: Arc<Redactor>, outbox: Outbox, recording: Option<Recording>) -> Self {
         let (transcript, actions, events) = (Transcript::new(), Vec::new(), Vec::new());
         let (panicked, heard, started) = (false, false, Instant::now());
         let (callers, budget, over_budget) = (Callers::default(), Budget::default(), None);
+        let protocol = with_files(protocol);
         Self {
             protocol,
             transcript,
@@ -300,7 +308,7 @@ impl Story {
 
     /// Another attempt begins, with a protocol that knows nothing of the last one.
     fn listen_to(&mut self, protocol: Box<dyn Protocol>) {
-        self.protocol = protocol;
+        self.protocol = with_files(protocol);
         self.actions.clear();
         (self.panicked, self.heard) = (false, false);
     }

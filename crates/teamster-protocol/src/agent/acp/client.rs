@@ -27,7 +27,8 @@ use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::event::{ErrorCode, Event, Failure, SessionId, Warning, WarningCode};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, Protocol};
 use crate::request::{
-    Conversation, McpServer, OutputMode, PermissionMode, Prompt, RequestError, RunRequest, ToolRules,
+    Conversation, McpServer, OutputMode, PathResolver, PermissionMode, Prompt, RequestError, RunRequest, TextOnly,
+    ToolRules,
 };
 
 type Actions = Vec<Action>;
@@ -54,6 +55,8 @@ pub(in crate::agent) struct Client {
     dialog: Dialog,
     /// What they deny is denied in every mode.
     rules: ToolRules,
+    /// How the rules resolve paths.
+    files: Box<dyn PathResolver + Send>,
     /// US dollars so far, as the agent tells.
     cost: Option<f64>,
     /// US dollars before the first turn.
@@ -167,6 +170,7 @@ impl Client {
             calls: Calls::default(),
             dialog: Dialog::default(),
             rules,
+            files: Box::new(TextOnly),
             cost: None,
             cost_before: cost,
         })
@@ -298,6 +302,10 @@ impl Client {
 impl Protocol for Client {
     fn resumes(&self) -> bool {
         self.resumes
+    }
+
+    fn resolve_paths_with(&mut self, files: Box<dyn PathResolver + Send>) {
+        self.files = files;
     }
 
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use super::wire::ControlRequest;
-use crate::request::{PermissionMode, RunRequest, ToolRules, Verdict};
+use crate::request::{PermissionMode, RunRequest, TextOnly, ToolCall, ToolRules, Verdict};
 
 /// Names that an edit may hold nowhere in its path: their files decide what is run or allowed later.
 const GUARDED: &[&str] =
@@ -69,7 +69,9 @@ impl Edits {
 
     fn is_not_denied(&self, tool: &str, input: &Value) -> bool {
         let Some(rules) = &self.rules else { return false };
-        matches!(rules.verdict(PermissionMode::Edit, tool, input), None | Some(Verdict::Allow))
+        // The CLI has resolved links already (see `allow`).
+        let verdict = rules.verdict(PermissionMode::Edit, &ToolCall::new(tool, input), &TextOnly);
+        matches!(verdict, None | Some(Verdict::Allow))
     }
 }
 

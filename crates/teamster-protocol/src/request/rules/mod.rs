@@ -4,18 +4,23 @@
 //! them here, in one language: `TOOL`, `TOOL(PREFIX:*)`, `TOOL(PATTERN)`, `mcp__SERVER` and `mcp__SERVER__TOOL`, with the
 //! agent's own names of tools.
 //!
-//! Invariant: in doubt nothing is allowed. An allow rule is read narrowly, so that it means no call that its author did not
-//! think of; a deny rule is read widely; and a deny rule wins.
+//! Invariants: an allow rule matches only what it certainly means. A deny rule matches whatever it may mean, and wins. A call of
+//! which neither is certain is asked.
 
+mod call;
+mod path;
 mod pattern;
-mod subject;
+mod rule;
+mod shell;
+mod url;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
-use self::pattern::{Glob, Star};
-use self::subject::Subject;
+use self::call::Subject;
+pub use self::call::ToolCall;
+pub use self::path::{PathResolver, TextOnly};
+use self::rule::Rule;
+use self::shell::{Match, plain};
 use super::{Answer, PermissionMode, Permissions, RequestError};
 use crate::json::RawJson;
 
@@ -23,18 +28,22 @@ use crate::json::RawJson;
 ///
 /// ```
 /// use serde_json::json;
-/// use teamster_protocol::request::{Permissions, ToolRules, Verdict};
+/// use teamster_protocol::request::{Permissions, TextOnly, ToolCall, ToolRules, Verdict};
 ///
 /// let mut permissions = Permissions::default();
 /// permissions.allow = vec!["Bash(git diff:*)".into()];
 /// permissions.deny = vec!["Bash(git push:*)".into()];
 /// let rules = ToolRules::read(&permissions, None)?;
 ///
-/// let mode = permissions.mode;
-/// assert_eq!(rules.verdict(mode, "Bash", &json!({"command": "git diff HEAD"})), Some(Verdict::Allow));
-/// assert_eq!(rules.verdict(mode, "Bash", &json!({"command": "git diff; rm -r ."})), None);
-/// let pushed = rules.verdict(mode, "Bash", &json!({"command": "cd x && git push"}));
+/// let verdict = |command| {
+///     let input = json!({ "command": command });
+///     rules.verdict(permissions.mode, &ToolCall::new("Bash", &input), &TextOnly)
+/// };
+/// assert_eq!(verdict("git diff HEAD"), Some(Verdict::Allow));
+/// assert_eq!(verdict("git diff > file"), None);
+/// let pushed = verdict("cd x && git -C . push");
 /// assert!(matches!(pushed, Some(Verdict::Deny { rule }) if rule == "Bash(git push:*)"));
+/// assert!(matches!(verdict("$program"), Some(Verdict::Ask { .. })));
 /// # Ok::<(), teamster_protocol::request::RequestError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -44,7 +53,7 @@ pub struct ToolRules {
     cwd: Option<PathBuf>,
 }
 
-/// What the rules say of a call. What they say nothing of is asked for.
+/// What the rules say of a call. What they say nothing of is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -57,40 +66,28 @@ pub enum Verdict {
     },
     /// Its input cannot be read, so that no rule can be applied to it. It is to be denied.
     Unreadable,
+    /// A person must decide, in every permission mode. Where nobody can be asked, it is to be denied.
+    Ask {
+        /// Why the rules cannot decide, as a sentence.
+        why: String,
+    },
 }
 
 impl Verdict {
-    /// Returns the answer that the verdict gives.
-    pub fn answer(self) -> Answer {
+    /// Returns the answer that the verdict gives; `None` if a person must give it.
+    pub fn answer(self) -> Option<Answer> {
         let message = match self {
-            Self::Allow => return Answer::Allow { input: None },
+            Self::Allow => return Some(Answer::Allow { input: None }),
+            Self::Ask { .. } => return None,
             Self::Deny { rule } => format!("It is denied by the rule {rule}."),
             Self::Unreadable => "Its input cannot be read.".to_owned(),
         };
-        Answer::Deny { message: Some(message) }
+        Some(Answer::Deny { message: Some(message) })
     }
 }
 
 /// Keys by which an agent asks for more than the call that it names.
 const MORE: [&str; 4] = ["additionalPermissions", "grantRoot", "network", "permissions"];
-
-#[derive(Clone, Debug)]
-struct Rule {
-    text: String,
-    tool: String,
-    what: What,
-}
-
-/// Which calls of the tool are meant.
-#[derive(Clone, Debug)]
-enum What {
-    All,
-    /// Commands that begin with these words.
-    Prefix(String),
-    /// `domain:HOST`.
-    Host(Glob),
-    Pattern(Glob),
-}
 
 impl ToolRules {
     /// Reads the rules. Relative paths in them count from `cwd`, where the agent works.
@@ -102,138 +99,65 @@ impl ToolRules {
         Ok(Self { allow: read(&permissions.allow)?, deny: read(&permissions.deny)?, cwd: cwd.map(Path::to_owned) })
     }
 
-    /// Returns what the rules say of a call with this input, in this mode; `None` if they say nothing.
-    pub fn verdict_on(&self, mode: PermissionMode, tool: &str, input: &RawJson) -> Option<Verdict> {
+    /// Decides a call whose arguments are as the agent wrote them, in this mode; `None` if no rule is about it.
+    ///
+    /// `server` is the MCP server of the tool, where it is known. `files` resolves paths at this moment: a verdict is for the call
+    /// that waits, and not for a later one.
+    pub fn verdict_on(
+        &self,
+        mode: PermissionMode,
+        tool: &str,
+        server: Option<&str>,
+        input: &RawJson,
+        files: &dyn PathResolver,
+    ) -> Option<Verdict> {
         match input.to_value() {
-            Ok(input) => self.verdict(mode, tool, &input),
+            Ok(input) => self.verdict(mode, &ToolCall::new(tool, &input).of_server(server), files),
             Err(_) => Some(Verdict::Unreadable),
         }
     }
 
-    /// What they say of a call that the agent asks leave for, in this mode; `None` where nothing.
-    pub fn verdict(&self, mode: PermissionMode, tool: &str, input: &Value) -> Option<Verdict> {
-        let subject = Subject::of(input);
-        let strings = subject::strings(input);
-        if let Some(rule) = self.deny.iter().find(|rule| rule.denies(tool, &strings, self.cwd.as_deref())) {
-            return Some(Verdict::Deny { rule: rule.text.clone() });
+    /// Like [`Self::verdict_on`], for arguments that have been read.
+    pub fn verdict(&self, mode: PermissionMode, call: &ToolCall<'_>, files: &dyn PathResolver) -> Option<Verdict> {
+        let texts = call::texts(call.input());
+        let mut undecided = None;
+        for rule in &self.deny {
+            match rule.denies(call, &texts, self.cwd.as_deref(), files) {
+                Match::Yes => return Some(Verdict::Deny { rule: rule.text.clone() }),
+                Match::Maybe => undecided = undecided.or(Some(rule)),
+                Match::No => {}
+            }
+        }
+        if let Some(rule) = undecided {
+            let why = format!("It cannot be decided whether the rule {} denies it.", rule.text);
+            return Some(Verdict::Ask { why });
         }
         // Nothing that is allowed by name changes what may only be read.
-        let asks_more = !tool.starts_with("mcp__") && MORE.iter().any(|key| input.get(key).is_some());
+        let asks_more = !call.name().starts_with("mcp__") && MORE.iter().any(|key| call.input().get(key).is_some());
         if mode == PermissionMode::ReadOnly || asks_more {
             return None;
         }
-        let allows = |rule: &Rule| rule.allows(tool, subject.as_ref(), self.cwd.as_deref());
-        self.allow.iter().any(allows).then_some(Verdict::Allow)
+        self.allows(call, files).then_some(Verdict::Allow)
     }
-}
 
-impl Rule {
-    fn read(text: &str) -> Result<Self, RequestError> {
-        let wrong = |why| RequestError::Rule { rule: text.to_owned(), why };
-        let rule = text.trim();
-        let (tool, what) = match rule.split_once('(') {
-            None => (rule, What::All),
-            Some((tool, rest)) => {
-                let inner = rest.strip_suffix(')').ok_or_else(|| wrong("its bracket does not close"))?;
-                let what = match inner.strip_suffix(":*") {
-                    _ if inner.trim().is_empty() => return Err(wrong("nothing stands in its brackets")),
-                    Some(prefix) if prefix.trim().is_empty() => return Err(wrong("no words stand before :*")),
-                    Some(prefix) => What::Prefix(prefix.trim().to_owned()),
-                    None if inner == "*" => What::All,
-                    None => match inner.strip_prefix("domain:") {
-                        Some(host) => What::Host(Glob::new(&host.to_ascii_lowercase())),
-                        None => What::Pattern(Glob::new(inner)),
-                    },
-                };
-                (tool.trim(), what)
-            }
+    /// Whether allow rules mean this call for certain.
+    fn allows(&self, call: &ToolCall<'_>, files: &dyn PathResolver) -> bool {
+        if self.allow.iter().any(|rule| rule.allows_all(call)) {
+            return true;
+        }
+        let cwd = self.cwd.as_deref();
+        let Some(subject) = Subject::of(call, cwd, files) else { return false };
+        if self.allow.iter().any(|rule| rule.allows(call, &subject, cwd, files)) {
+            return true;
+        }
+        let commands = match &subject {
+            Subject::Command(text) => plain::commands(text),
+            Subject::Words(words) => plain::commands_of_words(words),
+            Subject::Path(_) | Subject::Url(_) => None,
         };
-        if tool.is_empty() {
-            return Err(wrong("it names no tool"));
-        }
-        Ok(Self { text: rule.to_owned(), tool: tool.to_owned(), what })
+        let Some(commands) = commands.filter(|commands| !commands.is_empty()) else { return false };
+        commands.iter().all(|command| self.allow.iter().any(|rule| rule.allows_command(call, command)))
     }
-
-    /// Whether it allows this call: certainly, or not at all.
-    fn allows(&self, tool: &str, subject: Option<&Subject>, cwd: Option<&Path>) -> bool {
-        if !self.names(tool) {
-            return false;
-        }
-        match (&self.what, subject) {
-            (What::All, _) => true,
-            (What::Prefix(prefix), Some(Subject::Command(command))) => {
-                command.is_simple() && begins_with(command.text(), prefix)
-            }
-            (What::Pattern(glob), Some(Subject::Command(command))) => {
-                // What is written out without a wildcard is meant as it is.
-                glob.is_exactly(command.text()) || command.is_simple() && glob.matches(command.text(), Star::Everything)
-            }
-            (What::Pattern(glob), Some(Subject::Path(path))) => {
-                subject::is_plain_path(path)
-                    && (glob.matches(path, Star::WithinName)
-                        || relative(path, cwd).is_some_and(|path| glob.matches(path, Star::WithinName)))
-            }
-            (What::Pattern(glob), Some(Subject::Url(url))) => {
-                subject::host(url).is_some() && glob.matches(url, Star::WithinName)
-            }
-            (What::Host(glob), Some(Subject::Url(url))) => {
-                subject::host(url).is_some_and(|host| glob.matches(&host, Star::Everything))
-            }
-            (What::Prefix(_) | What::Host(_), Some(_)) | (_, None) => false,
-        }
-    }
-
-    /// Whether it may mean this call, whatever its texts are for.
-    fn denies(&self, tool: &str, strings: &[String], cwd: Option<&Path>) -> bool {
-        if !self.names(tool) && !self.names(&tool.to_lowercase()) && !self.lower().names(&tool.to_lowercase()) {
-            return false;
-        }
-        let glob = match &self.what {
-            What::All => return true,
-            What::Prefix(prefix) => {
-                return strings.iter().any(|text| {
-                    begins_with(text.trim_start(), prefix)
-                        || subject::commands(text).iter().any(|command| begins_with(command, prefix))
-                });
-            }
-            What::Host(glob) => {
-                return strings
-                    .iter()
-                    .any(|text| subject::hosts(text).iter().any(|host| glob.matches(host, Star::Everything)));
-            }
-            What::Pattern(glob) => glob,
-        };
-        let matches = |text: &str| glob.matches(text, Star::Everything);
-        strings.iter().any(|text| {
-            matches(text)
-                || matches(text.rsplit('/').next().unwrap_or_default())
-                || relative(text, cwd).is_some_and(matches)
-                || subject::commands(text).iter().any(|command| matches(command))
-        })
-    }
-
-    /// Whether it is for this tool, or for the server that the tool belongs to.
-    fn names(&self, tool: &str) -> bool {
-        let of_server = || {
-            let rest = self.tool.strip_prefix("mcp__").and(tool.strip_prefix(self.tool.as_str()));
-            rest.is_some_and(|rest| rest.starts_with("__"))
-        };
-        Glob::new(&self.tool).matches(tool, Star::Everything) || of_server()
-    }
-
-    fn lower(&self) -> Self {
-        Self { tool: self.tool.to_lowercase(), ..self.clone() }
-    }
-}
-
-/// Whether a command begins with these words.
-fn begins_with(command: &str, words: &str) -> bool {
-    command.strip_prefix(words).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
-}
-
-/// A path as it is seen from the directory, where it lies in it.
-fn relative<'a>(path: &'a str, cwd: Option<&Path>) -> Option<&'a str> {
-    Path::new(path).strip_prefix(cwd?).ok()?.to_str().filter(|path| !path.is_empty())
 }
 
 #[cfg(test)]

@@ -45,6 +45,57 @@ impl Glob {
         Self { text: text.to_owned(), parts }
     }
 
+    /// Reads a pattern in which letters match in either case.
+    pub(super) fn lowercase(text: &str) -> Self {
+        Self::new(&text.to_lowercase())
+    }
+
+    /// Reads a word in which a shell or a tool expands `*`, `?`, `[...]` and `{...}`; brackets and braces may mean any text.
+    pub(super) fn of_input(text: &str) -> Self {
+        let mut plain = String::new();
+        let mut until = None;
+        for character in text.chars() {
+            match (until, character) {
+                (Some(end), _) if character == end => until = None,
+                (Some(_), _) => {}
+                (None, '[') => (until, plain) = (Some(']'), plain + "**"),
+                (None, '{') => (until, plain) = (Some('}'), plain + "**"),
+                (None, _) => plain.push(character),
+            }
+        }
+        Self::new(&plain)
+    }
+
+    /// Whether some text matches both patterns. Takes time and memory in proportion to the product of the two lengths.
+    pub(super) fn intersects(&self, other: &Self) -> bool {
+        let many = |part: &Part| matches!(part, Part::Many | Part::Any);
+        // Row `i`, column `j`: whether what follows part `i` here and part `j` there can be the same text.
+        let mut below: Vec<bool> = Vec::new();
+        for at in (0..=self.parts.len()).rev() {
+            let here = self.parts.get(at);
+            let mut row = vec![false; other.parts.len() + 1];
+            for to in (0..=other.parts.len()).rev() {
+                let there = other.parts.get(to);
+                let pass_own = || below.get(to).copied().unwrap_or(false);
+                let pass_other = || row.get(to + 1).copied().unwrap_or(false);
+                let both = || below.get(to + 1).copied().unwrap_or(false);
+                let meets = match (here, there) {
+                    (None, None) => true,
+                    (Some(here), Some(there)) if many(here) || many(there) => pass_own() || pass_other(),
+                    (Some(here), None) => many(here) && pass_own(),
+                    (None, Some(there)) => many(there) && pass_other(),
+                    (Some(Part::Character(here)), Some(Part::Character(there))) => here == there && both(),
+                    (Some(_), Some(_)) => both(),
+                };
+                if let Some(cell) = row.get_mut(to) {
+                    *cell = meets;
+                }
+            }
+            below = row;
+        }
+        below.first() == Some(&true)
+    }
+
     /// Whether it has no wildcard and is this text.
     pub(super) fn is_exactly(&self, text: &str) -> bool {
         self.text == text && self.parts.iter().all(|part| matches!(part, Part::Character(_)))
@@ -83,6 +134,25 @@ impl Glob {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_patterns_intersect_where_one_text_matches_both() {
+        for (one, other, wanted) in [
+            ("secrets/**", "s*/key", true),
+            ("secrets/**", "sec?ets/key", true),
+            ("secrets/**", "src/*", false),
+            ("secrets/**", "[s]ecrets/key", true),
+            ("secrets/**", "{src,secrets}/key", true),
+            ("a", "a", true),
+            ("a", "b", false),
+            ("", "*", true),
+            ("a*", "*b", true),
+            ("a*c", "b*c", false),
+        ] {
+            assert_eq!(Glob::new(one).intersects(&Glob::of_input(other)), wanted, "{one} {other}");
+            assert_eq!(Glob::of_input(other).intersects(&Glob::new(one)), wanted, "{other} {one}");
+        }
+    }
 
     #[test]
     fn a_star_stays_within_a_name_unless_it_is_doubled() {

@@ -1,6 +1,7 @@
 //! What is told of a turn, and what is answered in it.
 
 use serde_json::{Value, json};
+use teamster_protocol::agent::acp::Acp;
 use teamster_protocol::agent::gemini::Gemini;
 use teamster_protocol::event::{Event, StopReason};
 use teamster_protocol::protocol::{Command, Input};
@@ -121,6 +122,29 @@ fn a_deny_rule_wins_over_what_the_mode_allows() {
             let told = |event: &Event| matches!(event, Event::ToolResult(result) if result.output.contains(&format!("rule {rule}")));
             assert_eq!(played.events.iter().any(told), denies, "{mode:?} {rule}");
         }
+    }
+}
+
+#[test]
+fn what_a_deny_rule_may_mean_is_allowed_by_no_mode() {
+    for (command, denied, asked) in
+        [("timeout 5 rm x", true, false), ("$program x", false, true), ("ls 'x", false, true), ("ls x", false, false)]
+    {
+        let mut frame = frame();
+        frame.permissions.mode = PermissionMode::Full;
+        frame.permissions.deny = vec!["execute(rm:*)".to_owned()];
+        let mut played = Played::of(&Acp::any(), &frame);
+        played.welcome(&json!({}));
+        played.answer(&json!({"sessionId": "s"}));
+        played.send("Go.");
+        played
+            .update(&json!({"sessionUpdate": "tool_call", "toolCallId": "call-3", "title": "do it", "kind": "execute",
+            "status": "pending", "rawInput": {"command": command}}));
+        played.ask(3, "execute");
+        assert_eq!(played.requests().len(), usize::from(asked), "{command}");
+        let replies: Vec<_> = played.reply(3).iter().map(|reply| reply["result"].clone()).collect();
+        let expected = if asked { vec![] } else { vec![selected(if denied { "no" } else { "yes" })] };
+        assert_eq!(replies, expected, "{command}");
     }
 }
 

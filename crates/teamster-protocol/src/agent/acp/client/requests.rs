@@ -32,12 +32,21 @@ impl Client {
         let tool = self.calls.ask(tool_call, &*self.dialect, &mut events);
         emit(events, actions);
         let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
-        let verdict = self.rules.verdict_on(mode, &tool.rule_name(), &tool.input);
-        if let Some(verdict) = verdict.filter(|verdict| *verdict != Verdict::Allow) {
-            return self.reply_with(&asked, &verdict.answer(), actions);
-        }
+        let server = tool.server.as_deref();
+        let verdict = self.rules.verdict_on(mode, &tool.rule_name(), server, &tool.input, &*self.files);
+        let undecided = match verdict {
+            Some(Verdict::Ask { why }) => Some(why),
+            Some(verdict) if verdict != Verdict::Allow => {
+                let answer = verdict.answer().unwrap_or(Answer::Deny { message: None });
+                return self.reply_with(&asked, &answer, actions);
+            }
+            _ => None,
+        };
         let kind = kind.unwrap_or_default();
-        match dialog::by_mode(mode, &kind) {
+        // A mode cannot allow what the rules may deny.
+        let by_mode = dialog::by_mode(mode, &kind)
+            .filter(|answer| undecided.is_none() || !matches!(answer, Answer::Allow { .. } | Answer::AllowAlways));
+        match by_mode {
             // Everything is allowed: more than this once, too, where there is no other way.
             Some(answer @ Answer::Allow { .. })
                 if mode == PermissionMode::Full && !self.reply_to(&asked, &answer).allows =>
@@ -46,8 +55,9 @@ impl Client {
             }
             Some(answer) => self.reply_with(&asked, &answer, actions),
             None if !self.is_session => {
-                let why = Some("This run cannot ask for permission.".to_owned());
-                self.reply_with(&asked, &Answer::Deny { message: why }, actions);
+                let why = undecided.into_iter().chain(["This run cannot ask for permission.".to_owned()]);
+                let message = Some(why.collect::<Vec<_>>().join(" "));
+                self.reply_with(&asked, &Answer::Deny { message }, actions);
             }
             None => {
                 let options = asked.options();

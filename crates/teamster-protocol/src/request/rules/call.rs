@@ -1,0 +1,205 @@
+//! A tool call, and what it is about: a command, a path or a URL.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::path::{PathResolver, is_directory};
+
+/// A tool call that the agent asks permission for.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCall<'a> {
+    tool: &'a str,
+    server: Option<&'a str>,
+    input: &'a Value,
+}
+
+impl<'a> ToolCall<'a> {
+    /// A call of this tool, by the agent's name for it, with these arguments.
+    pub fn new(tool: &'a str, input: &'a Value) -> Self {
+        Self { tool, server: None, input }
+    }
+
+    /// Names the MCP server that the tool belongs to. Allow rules then match `mcp__SERVER__TOOL` only; deny rules match the bare
+    /// name as well.
+    pub fn of_server(self, server: Option<&'a str>) -> Self {
+        Self { server, ..self }
+    }
+
+    /// The full name of the tool.
+    pub(super) fn name(&self) -> String {
+        match self.server {
+            Some(server) if !self.tool.starts_with("mcp__") => format!("mcp__{server}__{}", self.tool),
+            _ => self.tool.to_owned(),
+        }
+    }
+
+    /// The name of the tool without its server.
+    pub(super) fn bare_name(&self) -> &'a str {
+        let rest = self.server.and_then(|server| self.tool.strip_prefix("mcp__")?.strip_prefix(server)?.strip_prefix("__"));
+        rest.unwrap_or(self.tool)
+    }
+
+    pub(super) fn input(&self) -> &'a Value {
+        self.input
+    }
+}
+
+/// What the pattern of an allow rule is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Subject<'a> {
+    /// A text for a shell.
+    Command(&'a str),
+    /// A program and its arguments.
+    Words(Vec<&'a str>),
+    Path(&'a str),
+    Url(&'a str),
+}
+
+/// The agents' names for a shell command.
+const COMMANDS: [&str; 2] = ["command", "cmd"];
+
+/// The agents' names for the file that a tool reads or writes.
+const PATHS: [&str; 7] = ["file_path", "filePath", "absolute_path", "notebook_path", "path", "dir_path", "filepath"];
+
+/// The agents' names for the directory in which a command runs.
+const DIRECTORIES: [&str; 6] = ["cwd", "workdir", "dir_path", "directory", "working_directory", "workingDirectory"];
+
+/// Fields that change neither what runs nor where. `timeout` and `description` are those of Claude Code, Gemini CLI and OpenCode;
+/// `reason` is Codex's.
+const COMMAND_NOTES: [&str; 5] = ["description", "reason", "timeout", "timeout_ms", "title"];
+
+/// Fields that are harmless while they are `false`.
+const SWITCHES: [&str; 3] = ["run_in_background", "is_background", "dangerouslyDisableSandbox"];
+
+/// Further fields of tools that have one path or one URL: what is read of the file, or written to it.
+const NOTES: [(&[&str], &[&str]); 5] = [
+    (&["Read", "read", "read_file"], &["offset", "limit", "pages", "start_line", "end_line"]),
+    (&["Write", "write", "write_file"], &["content"]),
+    (
+        &["Edit", "edit", "replace"],
+        &[
+            "old_string",
+            "new_string",
+            "replace_all",
+            "oldString",
+            "newString",
+            "replaceAll",
+            "instruction",
+            "expected_replacements",
+            "allow_multiple",
+        ],
+    ),
+    (&["NotebookEdit"], &["new_source", "cell_id", "cell_type", "edit_mode"]),
+    (&["WebFetch", "webfetch", "web_fetch"], &["prompt", "format", "timeout"]),
+];
+
+/// Fields that hold text, and no command or path. (The `title` of an ACP call may be its command.)
+const TEXTS: [&str; 13] = [
+    "content",
+    "description",
+    "instruction",
+    "newString",
+    "new_source",
+    "new_string",
+    "oldString",
+    "old_string",
+    "prompt",
+    "reason",
+    "todos",
+    "diff",
+    "plan",
+];
+
+impl<'a> Subject<'a> {
+    /// What a call is about; `None` unless it has exactly one subject and no field beside it that could change its meaning.
+    pub(super) fn of(call: &ToolCall<'a>, cwd: Option<&Path>, files: &dyn PathResolver) -> Option<Self> {
+        let fields = call.input.as_object()?;
+        let mut fields = fields.iter().filter(|(_, value)| !value.is_null());
+        let is_command = fields.clone().any(|(name, _)| COMMANDS.contains(&name.as_str()));
+        let notes = NOTES.iter().find(|(tools, _)| tools.contains(&call.tool)).map_or(&[][..], |(_, notes)| notes);
+        let mut subject = None;
+        let certain = fields.all(|(name, value)| {
+            let name = name.as_str();
+            let found = match name {
+                _ if COMMANDS.contains(&name) => Self::command(value),
+                _ if is_command => return is_harmless(name, value, cwd, files),
+                "url" => value.as_str().map(Self::Url),
+                _ if PATHS.contains(&name) => value.as_str().map(Self::Path),
+                _ => return notes.contains(&name),
+            };
+            found.is_some() && subject.replace(found).is_none()
+        });
+        subject.flatten().filter(|_| certain)
+    }
+
+    fn command(value: &'a Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Some(Self::Command(text)),
+            Value::Array(words) => words.iter().map(Value::as_str).collect::<Option<_>>().map(Self::Words),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a field beside a command leaves what it does as it is.
+fn is_harmless(name: &str, value: &Value, cwd: Option<&Path>, files: &dyn PathResolver) -> bool {
+    COMMAND_NOTES.contains(&name)
+        || SWITCHES.contains(&name) && *value == Value::Bool(false)
+        || DIRECTORIES.contains(&name) && value.as_str().is_some_and(|path| is_directory(path, cwd, files))
+}
+
+/// A text of a call's arguments, at any depth.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    /// The field at the top that it is in.
+    field: Option<String>,
+    pub(super) text: String,
+}
+
+impl Text {
+    /// Whether the field holds a command, by its name.
+    pub(super) fn is_command(&self) -> bool {
+        self.field.as_deref().is_some_and(|field| COMMANDS.contains(&field) || ["script", "commands"].contains(&field))
+    }
+
+    /// Whether the field holds words or file contents, by its name: no place and no command.
+    pub(super) fn is_prose(&self) -> bool {
+        self.field.as_deref().is_some_and(|field| TEXTS.contains(&field))
+    }
+
+    /// Whether the field may name a directory to which other fields are relative.
+    pub(super) fn is_directory(&self) -> bool {
+        self.field.as_deref().is_some_and(|field| {
+            DIRECTORIES.contains(&field) || PATHS.contains(&field) || ["root", "base", "folder", "dir"].contains(&field)
+        })
+    }
+}
+
+/// Every text of the arguments, at any depth; a list of words also as one text.
+pub(super) fn texts(input: &Value) -> Vec<Text> {
+    let empty = Map::new();
+    let fields = input.as_object().unwrap_or(&empty).iter().map(|(name, value)| (Some(name.as_str()), value));
+    let top = (!input.is_object()).then_some((None, input));
+    let (mut found, mut waiting): (Vec<Text>, Vec<_>) = (Vec::new(), fields.chain(top).collect());
+    while let Some((field, value)) = waiting.pop() {
+        let mut add = |text: String| found.push(Text { field: field.map(str::to_owned), text });
+        match value {
+            Value::String(text) => add(text.clone()),
+            Value::Array(values) => {
+                let words: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
+                if let Some(words) = words.filter(|words| !words.is_empty()) {
+                    add(words.join(" "));
+                }
+                waiting.extend(values.iter().map(|value| (field, value)));
+            }
+            Value::Object(fields) => {
+                // Nested fields may have any meaning: only a command keeps the name of the field at the top.
+                let field = field.filter(|field| COMMANDS.contains(field));
+                waiting.extend(fields.values().map(|value| (field, value)));
+            }
+            _ => {}
+        }
+    }
+    found
+}

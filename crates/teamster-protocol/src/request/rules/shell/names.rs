@@ -1,0 +1,207 @@
+//! Names of programs that run others, or change what the next command means.
+
+/// Shells, which run their argument or their input.
+pub(super) const SHELLS: [&str; 12] =
+    ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash"];
+
+/// Shells in which an allow rule looks for the command, as Codex and others wrap it, and directories where only the system's
+/// owner puts programs.
+pub(super) const WRAPPING_SHELLS: [&str; 3] = ["bash", "sh", "zsh"];
+pub(super) const SYSTEM_DIRECTORIES: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
+
+/// Builtins that run their arguments as a command line.
+pub(super) const EVALUATORS: [&str; 3] = ["eval", "trap", "alias"];
+
+/// Builtins that run a file in the shell itself, where it can change what later words mean.
+pub(super) const SOURCES: [&str; 2] = [".", "source"];
+
+/// Programs that take their program's arguments, or the program, from their input.
+pub(super) const FROM_INPUT: [&str; 2] = ["xargs", "parallel"];
+
+/// Options of `find` after which a program stands.
+pub(super) const FIND_RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+
+/// Programs that run the program which their arguments name. Any word after one of them may be that program.
+const WRAPPERS: [&str; 61] = [
+    "arch",
+    "bundle",
+    "busybox",
+    "caffeinate",
+    "chroot",
+    "chrt",
+    "command",
+    "builtin",
+    "cpulimit",
+    "dbus-run-session",
+    "direnv",
+    "doas",
+    "env",
+    "exec",
+    "fakeroot",
+    "faketime",
+    "firejail",
+    "flock",
+    "gosu",
+    "ionice",
+    "linux32",
+    "linux64",
+    "ltrace",
+    "mise",
+    "nice",
+    "nocorrect",
+    "noglob",
+    "nohup",
+    "npx",
+    "nsenter",
+    "parallel",
+    "perf",
+    "pipenv",
+    "pkexec",
+    "poetry",
+    "prlimit",
+    "proot",
+    "repeat",
+    "runuser",
+    "script",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "start-stop-daemon",
+    "stdbuf",
+    "strace",
+    "su",
+    "su-exec",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "time",
+    "timeout",
+    "toybox",
+    "unbuffer",
+    "unshare",
+    "uv",
+    "valgrind",
+    "watch",
+    "xargs",
+    "bwrap",
+];
+
+/// Builtins of bash and zsh that leave the shell as it was, whatever their arguments.
+const STATELESS: [&str; 8] = ["echo", "true", "false", "pwd", ":", "times", "type", "jobs"];
+
+/// Builtins of bash and zsh.
+const BUILTINS: [&str; 103] = [
+    ".",
+    ":",
+    "[",
+    "alias",
+    "autoload",
+    "bg",
+    "bind",
+    "bindkey",
+    "break",
+    "builtin",
+    "bye",
+    "caller",
+    "cap",
+    "cd",
+    "chdir",
+    "clone",
+    "command",
+    "comparguments",
+    "compcall",
+    "compctl",
+    "compdescribe",
+    "compfiles",
+    "compgen",
+    "compgroups",
+    "complete",
+    "compopt",
+    "compquote",
+    "comptags",
+    "comptry",
+    "compvalues",
+    "continue",
+    "declare",
+    "dirs",
+    "disable",
+    "disown",
+    "echo",
+    "echotc",
+    "echoti",
+    "emulate",
+    "enable",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "false",
+    "fc",
+    "fg",
+    "float",
+    "functions",
+    "getcap",
+    "getln",
+    "getopts",
+    "hash",
+    "help",
+    "history",
+    "integer",
+    "jobs",
+    "kill",
+    "let",
+    "limit",
+    "local",
+    "log",
+    "logout",
+    "mapfile",
+    "noglob",
+    "popd",
+    "print",
+    "printf",
+    "private",
+    "pushd",
+    "pushln",
+    "pwd",
+    "r",
+    "read",
+    "readarray",
+    "readonly",
+    "rehash",
+    "return",
+    "sched",
+    "set",
+    "setcap",
+    "setopt",
+    "shift",
+    "shopt",
+    "source",
+    "suspend",
+    "test",
+    "times",
+    "trap",
+    "true",
+    "ttyctl",
+    "type",
+    "typeset",
+    "ulimit",
+    "umask",
+    "unalias",
+    "unfunction",
+    "unhash",
+    "unlimit",
+    "unset",
+    "unsetopt",
+    "vared",
+    "wait",
+];
+
+pub(super) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.contains(&name) || name.starts_with("ld-linux") || name.starts_with("ld-musl") || name.starts_with("ld.so")
+}
+
+/// Whether a command after this one in the same shell may mean something else than it says.
+pub(super) fn changes_shell(name: &str) -> bool {
+    BUILTINS.contains(&name) && !STATELESS.contains(&name)
+        || matches!(name, "zle" | "zmodload" | "zstyle" | "zparseopts")
+}

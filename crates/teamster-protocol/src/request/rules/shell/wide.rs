@@ -1,0 +1,283 @@
+//! Whether a command may run a program that a deny rule names.
+
+use super::super::pattern::{Glob, Star};
+use super::Match;
+use super::names::{EVALUATORS, FIND_RUNS, FROM_INPUT, SHELLS, SOURCES, is_wrapper};
+use super::tree::Commands;
+use super::words::Word;
+use super::{base_name, parse};
+
+/// How deeply commands in arguments of commands are read, and how many of them.
+const DEEPEST: usize = 4;
+const MOST: usize = 200;
+
+/// How many words are tried as the program that a wrapper runs. The rest of a longer command cannot be decided.
+const STEPS: usize = 1000;
+
+/// Characters that separate commands, for a text that is no valid command as a whole.
+const SEPARATORS: [char; 12] = [';', '&', '|', '`', '\n', '\r', '<', '>', '(', ')', '{', '}'];
+
+/// Words that may stand before a command.
+const KEYWORDS: [&str; 12] =
+    ["!", "coproc", "do", "elif", "else", "if", "then", "time", "until", "while", "function", "noglob"];
+
+/// The beginning of a command that a deny rule names, word by word.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Wanted {
+    words: Vec<(String, Glob)>,
+    /// Whether the first word is a path with a wildcard, which the whole path of a program must match.
+    by_path: bool,
+}
+
+impl Wanted {
+    /// Reads the words of a rule. A last word `*` stands for any arguments, none included.
+    pub(in super::super) fn new(rule: &str) -> Self {
+        let mut words: Vec<&str> = rule.split_whitespace().collect();
+        while words.len() > 1 && words.last() == Some(&"*") {
+            words.pop();
+        }
+        let by_path = words.first().is_some_and(|word| word.contains('/') && base_name(word).contains('*'));
+        let read = |(place, word): (usize, &str)| {
+            let word = if place == 0 && !by_path { base_name(word) } else { word.to_owned() };
+            let glob = Glob::new(&word);
+            (word, glob)
+        };
+        Self { words: words.into_iter().enumerate().map(read).collect(), by_path }
+    }
+
+    /// Whether a shell that gets this text may run the command.
+    pub(in super::super) fn is_run_by(&self, text: &str) -> Match {
+        Search { wanted: self, left: MOST, steps: STEPS }.script(text, DEEPEST)
+    }
+
+    /// Whether a command begins with the words, whatever options stand between them. More words may follow if it is `open`.
+    fn begins(&self, words: &[Word], open: bool) -> Match {
+        let mut wanted = self.words.iter();
+        let (Some((_, program)), Some(first)) = (wanted.next(), words.first()) else { return Match::No };
+        if !first.fixed {
+            return Match::Maybe;
+        }
+        let name = if self.by_path { first.text.clone() } else { base_name(&first.text) };
+        if !program.matches(&name, Star::Everything) {
+            return Match::No;
+        }
+        let mut rest = words.iter().skip(1);
+        for (word, glob) in wanted {
+            let found = match word.chars().next() {
+                Some('-' | '*') => has_word(words, word, glob),
+                _ => next(&mut rest, glob),
+            };
+            match found {
+                Match::Yes => {}
+                Match::No if open => return Match::Maybe,
+                other => return other,
+            }
+        }
+        Match::Yes
+    }
+}
+
+/// Whether the next word that is neither an option nor its value matches.
+fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>, wanted: &Glob) -> Match {
+    let mut after_option = false;
+    for word in rest {
+        if !word.fixed {
+            return Match::Maybe;
+        }
+        if wanted.matches(&word.text, Star::Everything) {
+            return Match::Yes;
+        }
+        let is_option = word.text.starts_with(['-', '+']);
+        if !is_option && !after_option {
+            return Match::No;
+        }
+        after_option = is_option;
+    }
+    Match::No
+}
+
+/// Whether a command has a word anywhere; an option may also be one letter of several (`-rf`).
+fn has_word(words: &[Word], wanted: &str, glob: &Glob) -> Match {
+    let letters = |text: &str| text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).map(str::to_owned);
+    if words.iter().any(|word| word.fixed && glob.matches(&word.text, Star::Everything)) {
+        return Match::Yes;
+    }
+    let there: String = words.iter().filter(|word| word.fixed).filter_map(|word| letters(&word.text)).collect();
+    match letters(wanted) {
+        Some(wanted) if !wanted.is_empty() && wanted.chars().all(|letter| there.contains(letter)) => Match::Yes,
+        _ if words.iter().any(|word| !word.fixed) => Match::Maybe,
+        _ => Match::No,
+    }
+}
+
+struct Search<'a> {
+    wanted: &'a Wanted,
+    /// How many texts may still be read.
+    left: usize,
+    /// How many words may still be tried.
+    steps: usize,
+}
+
+impl Search<'_> {
+    fn script(&mut self, text: &str, depth: usize) -> Match {
+        if self.left == 0 || depth == 0 {
+            return Match::Maybe;
+        }
+        self.left -= 1;
+        let text = normalized(text);
+        let found = self.text(&text);
+        if found == Match::Yes {
+            return found;
+        }
+        let Some(nodes) = parse(&text) else { return Match::Maybe };
+        let Commands { commands, values, hidden } = Commands::of(&nodes);
+        let mut found = if hidden { Match::Maybe } else { Match::No };
+        for words in &commands {
+            found = found.max(self.command(words, depth));
+        }
+        // `a=rm; $a`
+        if found == Match::Maybe {
+            let runs = |value: &String| self.wanted.begins(&fixed(value), false) == Match::Yes;
+            found = if values.iter().any(runs) { Match::Yes } else { found };
+        }
+        found
+    }
+
+    /// Reads a text without its syntax: every piece may be a command. Finds nothing but certain matches.
+    fn text(&self, text: &str) -> Match {
+        let plain = text.replace("$'", "").replace(['\'', '"', '\\'], "");
+        for piece in plain.split(SEPARATORS).chain(plain.split(" -c ").skip(1)).chain(plain.split(" -lc ").skip(1)) {
+            let words = fixed(piece);
+            let leads = |word: &&Word| {
+                KEYWORDS.contains(&word.text.as_str()) || is_assignment(&word.text) || word.text.starts_with('$')
+            };
+            let begin = words.iter().take_while(leads).count();
+            let words = words.get(begin..).unwrap_or_default();
+            let mut found = self.wanted.begins(words, false);
+            if words.first().is_some_and(|word| is_wrapper(&base_name(&word.text)) || word.text.starts_with('-')) {
+                found = (1..words.len().min(STEPS))
+                    .filter_map(|at| words.get(at..))
+                    .fold(found, |found, words| found.max(self.wanted.begins(words, false)));
+            }
+            if found == Match::Yes {
+                return found;
+            }
+        }
+        Match::No
+    }
+
+    /// A command, and what it runs by its arguments.
+    fn command(&mut self, words: &[Word], depth: usize) -> Match {
+        let Some(first) = words.first() else { return Match::No };
+        let mut found = self.direct(words, false, depth);
+        let name = base_name(&first.text);
+        let open = FROM_INPUT.contains(&name.as_str());
+        if name == "find" {
+            for (at, word) in words.iter().enumerate() {
+                if FIND_RUNS.contains(&word.text.as_str()) {
+                    found = found.max(self.suffixes(words.get(at + 1..).unwrap_or_default(), open, depth));
+                }
+            }
+        } else if is_wrapper(&name) || !first.fixed || is_assignment(&first.text) {
+            let rest = words.get(1..).unwrap_or_default();
+            found = found.max(self.suffixes(rest, open, depth));
+            // `env -S 'rm x'`, `su -c 'rm x'`, `watch 'rm x'`
+            for word in rest.iter().filter(|word| word.text.contains(char::is_whitespace)) {
+                found = found.max(self.script(&word.text, depth - 1));
+            }
+        }
+        found
+    }
+
+    /// Any word may be the program that is run.
+    fn suffixes(&mut self, words: &[Word], mut open: bool, depth: usize) -> Match {
+        let mut found = Match::No;
+        // Whether the word can be the program, if wrappers have one program only.
+        let (mut can_be, mut after_option) = (true, false);
+        for (at, word) in words.iter().enumerate() {
+            if self.steps == 0 || self.left == 0 {
+                return found.max(Match::Maybe);
+            }
+            self.steps -= 1;
+            let name = base_name(&word.text);
+            open |= FROM_INPUT.contains(&name.as_str());
+            let here = self.direct(words.get(at..).unwrap_or_default(), open, depth);
+            found = found.max(if can_be || here == Match::Yes { here } else { Match::No });
+            let replaced = open && (word.text.contains('{') || word.text.contains('%'));
+            if can_be && replaced {
+                found = found.max(Match::Maybe);
+            }
+            let is_option = word.text.starts_with('-');
+            let is_lead = is_option
+                || is_wrapper(&name)
+                || is_assignment(&word.text)
+                || word.text.starts_with(|c: char| c.is_ascii_digit());
+            can_be &= is_lead || after_option || !word.fixed;
+            after_option = is_option;
+        }
+        // `echo rm | xargs env`
+        if open && can_be && !words.is_empty() { found.max(Match::Maybe) } else { found }
+    }
+
+    /// A command by its first word.
+    fn direct(&mut self, words: &[Word], open: bool, depth: usize) -> Match {
+        let (Some(first), rest) = (words.first(), words.get(1..).unwrap_or_default()) else { return Match::No };
+        let found = self.wanted.begins(words, open);
+        if found == Match::Yes || !first.fixed {
+            return found;
+        }
+        let name = base_name(&first.text);
+        if SHELLS.contains(&name.as_str()) {
+            return found.max(self.shell(rest, depth));
+        }
+        if SOURCES.contains(&name.as_str()) {
+            return Match::Maybe;
+        }
+        if EVALUATORS.contains(&name.as_str()) {
+            if rest.iter().any(|word| !word.fixed) {
+                return Match::Maybe;
+            }
+            let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+            let mut found = found.max(self.script(&texts.join(" "), depth - 1));
+            for text in texts {
+                let value = text.split_once('=').map_or(text, |(_, value)| value);
+                found = found.max(self.script(value, depth - 1));
+            }
+            return found;
+        }
+        found
+    }
+
+    /// The arguments of a shell: a script after `-c`, a file, or nothing where it reads its input.
+    fn shell(&mut self, words: &[Word], depth: usize) -> Match {
+        let is_option = |word: &Word| word.text.starts_with(['-', '+']);
+        let has_script = words.iter().any(|word| is_option(word) && word.text.contains('c'));
+        if !has_script {
+            let file = words.iter().find(|word| !is_option(word));
+            let is_file = file.is_some_and(|word| word.fixed && !word.text.starts_with("/dev/"));
+            let from_input = words.iter().any(|word| word.text == "-s" || word.text == "-");
+            return if is_file && !from_input { Match::No } else { Match::Maybe };
+        }
+        let mut found = Match::No;
+        for word in words.iter().filter(|word| !is_option(word) || !word.fixed) {
+            found = found.max(if word.fixed { self.script(&word.text, depth - 1) } else { Match::Maybe });
+        }
+        found
+    }
+}
+
+/// The text with joined lines, without carriage returns and other control characters.
+fn normalized(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n").replace("\\\n", "");
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+fn fixed(text: &str) -> Vec<Word> {
+    text.split_whitespace().map(Word::fixed).collect()
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '+' | '[' | ']'))
+    })
+}
