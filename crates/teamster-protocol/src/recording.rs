@@ -125,13 +125,12 @@ fn read_entry(line: &str) -> serde_json::Result<Entry> {
     }
     let Head { at_ms, kind } = serde_json::from_str(line)?;
     // An event is read as it was written: nothing that buffers it may come between.
-    let happening = match kind.as_str() {
-        "event" => Happening::Event { event: serde_json::from_str::<Told>(line)?.event },
-        _ => {
-            let mut members: Map<String, Value> = serde_json::from_str(line)?;
-            members.remove("atMs");
-            serde_json::from_value(Value::Object(members))?
-        }
+    let happening = if kind.as_str() == "event" {
+        Happening::Event { event: serde_json::from_str::<Told>(line)?.event }
+    } else {
+        let mut members: Map<String, Value> = serde_json::from_str(line)?;
+        members.remove("atMs");
+        serde_json::from_value(Value::Object(members))?
     };
     Ok(Entry { at_ms, happening })
 }

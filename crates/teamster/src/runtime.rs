@@ -330,7 +330,7 @@ impl Runtime {
         };
         let end = ended.clone().drop_guard();
         let driven = async move {
-            driver::session::drive(job).await;
+            Box::pin(driver::session::drive(job)).await;
             drop(end);
         };
         self.drivers.spawn(driven.instrument(span));

@@ -34,13 +34,14 @@ fn without_stamps(ndjson: &str) -> Vec<String> {
 
 /// Without what differs from run to run.
 fn comparable(ndjson: &str) -> String {
-    let comparable = |line: String| match line.contains("\"type\":\"done\"") {
-        true => {
+    let comparable = |line: String| {
+        if line.contains("\"type\":\"done\"") {
             let mut done: serde_json::Value = serde_json::from_str(&line).unwrap();
             done["result"]["durationMs"] = 0.into();
             done.to_string()
+        } else {
+            line
         }
-        false => line,
     };
     let lines: Vec<String> = without_stamps(ndjson).into_iter().map(comparable).collect();
     lines.join("\n")

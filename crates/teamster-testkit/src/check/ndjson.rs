@@ -48,7 +48,7 @@ fn read(line: &str, found: &mut Found) -> Option<Event> {
     // From the text, not the value: inputs of tools are compared as they were written.
     let event = match serde_json::from_str::<Event>(line) {
         Ok(event @ Event::Unknown(_)) => {
-            found.push((Rule::KnownType, "", format!("unknown type {}", value["type"])));
+            found.push((Rule::KnownType, "", format!("unknown type in {}", excerpt(line))));
             fields(&value, "", "", found);
             return Some(event);
         }

@@ -201,9 +201,9 @@ async fn keep(
             };
             // Unless another session wants its place, nobody closes it for that.
             if claim.is_none() {
-                idle.accept()
+                idle.accept();
             } else {
-                drop(idle)
+                drop(idle);
             }
             warm.permit = Some(permit);
             match claim {

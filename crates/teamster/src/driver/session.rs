@@ -90,7 +90,7 @@ pub(crate) async fn drive(mut job: SessionJob) {
         match turn {
             Next::Turn(turn) => {
                 let span = turn_span(turn.0.prompt.id.as_deref().unwrap_or_default());
-                job.turn(turn, &mut warm, &mut lost).instrument(span).await;
+                Box::pin(job.turn(turn, &mut warm, &mut lost)).instrument(span).await;
             }
             Next::Unasked => {
                 // It runs already, so that it cannot be refused.

@@ -190,8 +190,10 @@ proptest::proptest! {
             let length = tickets.len().max(1);
             match (step, tickets.get_mut(at % length)) {
                 (0, _) => tickets.push((gate.queue(Some(&at.to_string()), "agent", at % 2 == 0).unwrap(), None)),
-                (1, Some((ticket, process))) => if is_granted(ticket) && process.is_none() { *process = ticket.take_process(); },
-                (2, Some((ticket, _))) => if is_granted(ticket) { ticket.release(); },
+                (1, Some((ticket, process))) if is_granted(ticket) && process.is_none() => {
+                    *process = ticket.take_process();
+                }
+                (2, Some((ticket, _))) if is_granted(ticket) => ticket.release(),
                 (3, Some((ticket, _))) => ticket.queue_again(),
                 (4, Some(_)) => drop(tickets.swap_remove(at % length)),
                 _ => {}

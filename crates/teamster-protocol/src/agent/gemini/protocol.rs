@@ -3,7 +3,6 @@
 //! Invariants: text is told once; a success without an answer is none; a line that we do not know is nothing, one that we
 //! cannot read is a warning.
 
-
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 

@@ -36,7 +36,8 @@ impl<'a> ToolCall<'a> {
 
     /// The name of the tool without its server.
     pub(super) fn bare_name(&self) -> &'a str {
-        let rest = self.server.and_then(|server| self.tool.strip_prefix("mcp__")?.strip_prefix(server)?.strip_prefix("__"));
+        let rest =
+            self.server.and_then(|server| self.tool.strip_prefix("mcp__")?.strip_prefix(server)?.strip_prefix("__"));
         rest.unwrap_or(self.tool)
     }
 

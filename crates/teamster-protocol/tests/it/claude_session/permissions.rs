@@ -88,7 +88,10 @@ fn a_request_names_the_server_the_kind_and_the_path_that_it_is_about() {
     assert_eq!(request.tool_name, "mcp__my.files__Write");
     assert_eq!(request.server.as_deref(), Some("my.files"));
     assert_eq!(request.kind, Some(ToolKind::Mcp));
-    assert_eq!(request.targets.iter().map(|target| target.as_str()).collect::<Vec<_>>(), ["/etc/passwd"]);
+    assert_eq!(
+        request.targets.iter().map(teamster_protocol::text::UntrustedText::as_str).collect::<Vec<_>>(),
+        ["/etc/passwd"]
+    );
 }
 
 fn editing() -> RunRequest {
