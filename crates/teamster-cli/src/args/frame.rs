@@ -162,7 +162,9 @@ pub(crate) struct FrameArgs {
     #[arg(hide_short_help = true)]
     pub(crate) max_session_budget: Option<f64>,
 
-    /// How much the run may cost, in US dollars (each turn of a session)
+    /// How much the run may cost, in US dollars
+    ///
+    /// In a session it holds for each turn.
     #[arg(long, value_name = "USD", help_heading = LIMITS, value_parser = values::dollars, allow_negative_numbers = true)]
     pub(crate) max_budget: Option<f64>,
 
