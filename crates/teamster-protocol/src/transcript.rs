@@ -7,7 +7,7 @@
 //! A run may take several attempts ([`Transcript::begin_again`]). They are one stream: what a failed attempt said is taken
 //! back, what it used is added up, and no id of it comes again.
 //!
-//! What it keeps is bounded, whatever an agent does: the last 8 MiB of the text; 10,000 open calls, past which the oldest one
+//! What it keeps is bounded, whatever an agent does: the last 16 MiB of the text; 10,000 open calls, past which the oldest one
 //! is closed with an error; the last 20,000 ids of closed calls and of messages; 100 warnings of each code, past which they are
 //! counted; 1,000 denials.
 //!

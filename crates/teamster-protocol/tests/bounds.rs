@@ -69,9 +69,9 @@ fn text_of_any_length_is_passed_on_whole_and_kept_to_a_bound_that_the_result_nam
         );
     }
     let (done, _) = done(&mut transcript);
-    assert_grew_less_than(before, 80 * MIB);
+    assert_grew_less_than(before, 120 * MIB);
     assert_eq!(passed, 5000 * piece.len());
-    assert!(done.result.text_truncated && done.result.text.len() <= 8 * MIB);
+    assert!(done.result.text_truncated && done.result.text.len() <= 16 * MIB);
     assert_eq!(done.result.text.len() as u64 + done.result.text_missing_bytes, passed as u64);
     assert!(done.result.text.ends_with(done.result.final_text.as_str()) && !done.result.final_text.is_empty());
 }

@@ -89,7 +89,7 @@ pub struct PermissionDenial {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunResult {
-    /// Every text delta of the main thread that was not retracted, concatenated: its last 8 MiB, if it is longer.
+    /// Every text delta of the main thread that was not retracted, concatenated: its last 16 MiB, if it is longer.
     pub text: UntrustedText,
     /// The last message alone: what a chat shows. It is an end of `text`.
     pub final_text: UntrustedText,

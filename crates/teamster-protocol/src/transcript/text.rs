@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::event::MessageId;
 
 /// How many bytes of text a result holds: the last ones.
-pub(super) const MAX_TEXT: usize = 8 << 20;
+pub(super) const MAX_TEXT: usize = 16 << 20;
 
 /// How many messages can be taken back.
 const MAX_MESSAGES: usize = 10_000;
@@ -106,13 +106,13 @@ mod tests {
     fn the_last_bytes_are_kept_and_the_others_are_counted() {
         let mut text = Text::default();
         let piece = "ä".repeat(500);
-        for number in 0..30_000 {
+        for number in 0..60_000 {
             text.append(&format!("m{}", number / 3).as_str().into(), &piece);
             assert!(text.bytes <= 2 * MAX_TEXT);
         }
         let whole = text.take();
         assert!(whole.text.len() <= MAX_TEXT && whole.text.len() > MAX_TEXT - 4);
-        assert_eq!(whole.text.len() as u64 + whole.missing, 30_000 * 1000);
+        assert_eq!(whole.text.len() as u64 + whole.missing, 60_000 * 1000);
         assert_eq!(whole.final_text.len(), 3000);
     }
 

@@ -260,11 +260,7 @@ impl Story {
     fn last_word(&mut self, ended: &mut Ended) {
         self.show_less(&mut ended.stderr);
         // Before anybody takes a piece of it.
-        let bound = ended.stderr.len();
         ended.stderr = self.redactor.text(&ended.stderr).into_owned();
-        // The names of secrets may be longer than they are.
-        let excess = ended.stderr.len().saturating_sub(bound);
-        ended.stderr.drain(..ended.stderr.ceil_char_boundary(excess));
         let signal = ended.signal();
         if let Some(report) = ended.report(signal.as_deref()) {
             self.tell(Input::Exited(report));
