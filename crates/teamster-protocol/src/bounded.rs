@@ -243,7 +243,9 @@ mod tests {
         #[test]
         fn a_told_text_knows_the_rest_however_it_was_told(told: Vec<String>, rest: String) {
             let mut text = ToldText::default();
-            told.iter().for_each(|piece| text.push(piece));
+            for piece in &told {
+                text.push(piece);
+            }
             let whole = told.concat() + &rest;
             proptest::prop_assert_eq!(text.rest(&whole), rest);
         }

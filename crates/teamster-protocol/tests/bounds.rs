@@ -1,10 +1,10 @@
 //! What an agent can make grow, and what of it is kept. These tests have processes of their own, whose memory is measured.
 
 #![expect(
-    clippy::indexing_slicing,
+    clippy::disallowed_methods,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "the lints take helpers of tests for library code"
+    reason = "the lints take helpers of tests for library code; the memory of the process is read from /proc"
 )]
 
 use serde_json::json;
