@@ -125,11 +125,7 @@ fn read_entry(line: &str) -> serde_json::Result<Entry> {
     }
     let Head { at_ms, kind } = serde_json::from_str(line)?;
     // An event is read as it was written: nothing that buffers it may come between.
-<<<<<<< HEAD
-    let happening = if kind.as_str() == "event" {
-=======
     let happening = if kind == "event" {
->>>>>>> 1bae7f1 (Clippy)
         Happening::Event { event: serde_json::from_str::<Told>(line)?.event }
     } else {
         let mut members: Map<String, Value> = serde_json::from_str(line)?;
