@@ -5,7 +5,7 @@ mod strict;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -56,6 +56,11 @@ impl RawJson {
     /// The value has another form, or is nested too deeply.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.as_str())
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        self.as_str() == "null"
     }
 
     /// Keeps a value, without its insignificant white space.
@@ -113,11 +118,38 @@ impl Serialize for RawJson {
 }
 
 impl<'de> Deserialize<'de> for RawJson {
-    /// Needs a deserializer of `serde_json`, and none that buffers (an internally tagged or flattened type).
+    /// Keeps the text where the deserializer is `serde_json`'s. One that buffers (an internally tagged or flattened type), or
+    /// of another format, gives a value of the same meaning, within the limits of [`Value`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)
-            .map_err(|error| D::Error::custom(format_args!("raw JSON: {error}")))?;
-        Ok(Self::from_raw(&raw))
+        deserializer.deserialize_newtype_struct(RAW_VALUE, RawVisitor)
+    }
+}
+
+/// By this name `serde_json` knows that the text itself is asked for.
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = RawJson;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut text: A) -> Result<RawJson, A::Error> {
+        match text.next_key::<String>()? {
+            Some(name) if name == RAW_VALUE => {
+                let text: String = text.next_value()?;
+                let raw = RawValue::from_string(text).map_err(A::Error::custom)?;
+                Ok(RawJson::from_raw(&raw))
+            }
+            _ => Err(A::Error::custom("not the text of a JSON value")),
+        }
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<RawJson, D::Error> {
+        Value::deserialize(deserializer).map(RawJson::from)
     }
 }
 
@@ -174,6 +206,17 @@ mod tests {
         }
         let text = r#"{"a":{"a":[null,true,-1,1.5,"x"]}}"#;
         assert_eq!(parse(text).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+    }
+
+    #[test]
+    fn a_value_within_a_tagged_or_flattened_type_is_read() {
+        #[derive(Deserialize)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        enum Tagged {
+            Call { input: RawJson },
+        }
+        let Tagged::Call { input } = serde_json::from_str(r#"{"kind":"call","input":{"a":[1]}}"#).unwrap();
+        assert_eq!(input.as_str(), r#"{"a":[1]}"#);
     }
 
     #[test]

@@ -18,7 +18,7 @@ fn request() -> RunRequest {
 fn refusals() -> Vec<TokioError> {
     let runtime = Runtime::new();
     let mut one = request();
-    one.prompt = "hi".to_owned();
+    "hi".clone_into(&mut one.prompt);
     let run = runtime.run("claude", one).map(drop).unwrap_err();
     let session = runtime.open("claude", request()).map(drop).unwrap_err();
     let reason = |error| match error {
@@ -60,7 +60,7 @@ async fn a_paused_clock_is_refused_and_one_that_runs_again_is_not() {
     assert_eq!(refusals(), [TokioError::PausedTime; 2]);
     tokio::time::resume();
     let mut one = request();
-    one.prompt = "hi".to_owned();
+    "hi".clone_into(&mut one.prompt);
     let result: RunResult = Runtime::new().run("claude", one).unwrap().result().await;
     assert_eq!(result.exit_code, Some(3));
 }

@@ -144,7 +144,7 @@ impl Turns {
     async fn next(&mut self) -> Heard {
         poll_fn(|context| match self.poll_cancelled(context) {
             Poll::Pending => self.poll(context).map(Heard::Event),
-            cancelled => cancelled,
+            cancelled @ Poll::Ready(_) => cancelled,
         })
         .await
     }

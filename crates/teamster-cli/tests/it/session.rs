@@ -323,7 +323,7 @@ fn another_model_and_another_mode_hold_for_what_comes() {
     }
     let starts = std::fs::read_to_string(&starts).unwrap();
     let second = starts.lines().nth(1).unwrap_or_else(|| panic!("another process is needed: {starts}"));
-    assert!(second.contains("acceptEdits") && second.contains("another-model"), "{second}");
+    assert!(second.contains("--permission-mode=default") && second.contains("another-model"), "{second}");
 }
 
 #[test]

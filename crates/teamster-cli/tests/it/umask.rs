@@ -14,7 +14,7 @@ use crate::command::{ANSWER, capture, ended};
 fn below(directory: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
-        found.push(entry.path().display().to_string());
+        found.push(entry.path().to_string_lossy().into_owned());
         if entry.file_type().unwrap().is_dir() {
             found.extend(below(&entry.path()));
         }

@@ -190,10 +190,14 @@ proptest::proptest! {
             let length = tickets.len().max(1);
             match (step, tickets.get_mut(at % length)) {
                 (0, _) => tickets.push((gate.queue(Some(&at.to_string()), "agent", at % 2 == 0).unwrap(), None)),
-                (1, Some((ticket, process))) if is_granted(ticket) && process.is_none() => {
-                    *process = ticket.take_process();
+                (1, Some((ticket, process))) => {
+                    let takes = is_granted(ticket) && process.is_none();
+                    *process = if takes { ticket.take_process() } else { process.take() };
                 }
-                (2, Some((ticket, _))) if is_granted(ticket) => ticket.release(),
+                (2, Some((ticket, _))) => {
+                    let granted = is_granted(ticket);
+                    granted.then(|| ticket.release()).unwrap_or_default();
+                }
                 (3, Some((ticket, _))) => ticket.queue_again(),
                 (4, Some(_)) => drop(tickets.swap_remove(at % length)),
                 _ => {}

@@ -91,8 +91,8 @@ pub(super) enum Response {
     #[serde(rename_all = "camelCase")]
     Allow {
         updated_input: RawJson,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        updated_permissions: Vec<Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updated_permissions: Option<Vec<Value>>,
     },
     Deny {
         message: String,
@@ -102,7 +102,7 @@ pub(super) enum Response {
 impl Response {
     /// Allows a call with this input, this once.
     pub(super) fn allow(input: RawJson) -> Self {
-        Self::Allow { updated_input: input, updated_permissions: Vec::new() }
+        Self::Allow { updated_input: input, updated_permissions: None }
     }
 }
 
@@ -117,7 +117,7 @@ fn response(asked: Asked, answer: &Answer) -> Response {
         Answer::Choose(_) => deny("That is no answer to a permission request."),
         Answer::Allow { .. } | Answer::AllowAlways if is_question => deny("The user did not choose."),
         Answer::Allow { input: other } => allow(other.as_ref().map_or(input, RawJson::from)),
-        Answer::AllowAlways => Response::Allow { updated_input: input, updated_permissions: rules },
+        Answer::AllowAlways => Response::Allow { updated_input: input, updated_permissions: Some(rules) },
         Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
     }
 }
@@ -202,6 +202,6 @@ mod tests {
         assert_eq!(request.input.as_str(), input);
         let Some(Action::Write(bytes)) = dialog.answer(&"r".into(), &Answer::Allow { input: None }) else { panic!() };
         let written = String::from_utf8(bytes).unwrap();
-        assert!(written.contains(&format!(r#""updatedInput":{input}"#)), "{}", &written[..200]);
+        assert!(written.contains(&format!(r#""updatedInput":{input}"#)), "{written}");
     }
 }

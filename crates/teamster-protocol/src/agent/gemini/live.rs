@@ -163,7 +163,7 @@ mod tests {
             ("write_file__write_file_1795308238187_0", "write_file"),
             ("mcp_x_write_file__mcp_x_write_file_1795308238187_0", "mcp__x__write_file"),
             ("mcp_x_mcp__x__y__mcp_x_mcp__x__y_1795308238187_0", "mcp__x__mcp__x__y"),
-            ("mcp_theirs_write_file__mcp_theirs_write_file_1_0", "mcp_theirs_write_file"),
+            ("mcp_theirs_write_file__mcp_theirs_write_file_1_0", "mcp__theirs__write_file"),
         ] {
             let mut call = Call::default();
             call.id = id.to_owned();

@@ -194,7 +194,7 @@ impl Headless {
             let denial = PermissionDenial {
                 tool_name: self.servers.names.rule(name).into(),
                 tool_id: Some((&*id).into()),
-                input: Some(input.clone()),
+                input: Some(input.clone()).filter(|input| !input.is_null()),
             };
             bounded::push(&mut self.denials, [denial], MAX_DENIALS);
         }

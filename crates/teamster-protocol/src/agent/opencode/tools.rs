@@ -66,7 +66,7 @@ pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let denial = denied.then(|| PermissionDenial {
         tool_name: servers.rule(&name).into(),
         tool_id: Some(id.clone()),
-        input: Some(state.input.clone()),
+        input: Some(state.input.clone()).filter(|input| !input.is_null()),
     });
     let plan = (tool_name == "todowrite").then(|| plan(&state)).flatten();
     Call {

@@ -175,7 +175,7 @@ fn gemini_runs_no_command_of_a_literal_prompt() {
 }
 
 #[test]
-fn a_request_for_a_call_whose_input_is_nested_deeply_is_put_to_the_caller_with_all_of_it() {
+fn a_call_whose_input_cannot_be_read_is_denied_and_told_with_all_of_its_input() {
     let mut played = Played::open(&frame(), &json!({}));
     played.send("Go.");
     let input = format!(r#"{{"id":18446744073709551617,"deep":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
@@ -183,9 +183,10 @@ fn a_request_for_a_call_whose_input_is_nested_deeply_is_put_to_the_caller_with_a
         r#"{{"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{{"sessionId":"s","toolCall":{{"toolCallId":"c","kind":"execute","rawInput":{input}}},"options":[{{"optionId":"yes","name":"Yes","kind":"allow_once"}}]}}}}"#
     );
     played.tell(Input::Line(line.as_bytes()));
-    let asked = played.events.iter().find_map(|event| match event {
-        Event::PermissionRequest(request) => Some(request.input.as_str()),
+    let told = played.events.iter().find_map(|event| match event {
+        Event::ToolUse(tool) => Some(tool.input.as_str()),
         _ => None,
     });
-    assert_eq!(asked, Some(input.as_str()));
+    assert_eq!(told, Some(input.as_str()));
+    assert_ne!(played.reply(3)[0]["result"], selected("yes"));
 }
