@@ -32,7 +32,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Log to stderr; directives as in `RUST_LOG`: teamster=debug
+    /// Log to stderr what a filter selects: teamster=debug
     #[arg(long, global = true, value_name = "FILTER", help_heading = frame::OUTPUT, hide_short_help = true)]
     pub(crate) log: Option<String>,
 }

@@ -84,7 +84,7 @@ fn the_command_lists_its_subcommands() {
 
     Output:
           --log <FILTER>
-              Log to stderr; directives as in RUST_LOG: teamster=debug
+              Log to stderr what a filter selects: teamster=debug
     ");
 }
 
