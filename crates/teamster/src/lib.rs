@@ -9,7 +9,8 @@
 //! let mut run = runtime.run("claude", RunRequest::new("Say hello"))?;
 //! while let Some(event) = run.next().await {
 //!     match event {
-//!         Event::Text(delta) => print!("{}", delta.text),
+//!         // The model's text as it is; `escaped()` is for a terminal, where it could move the cursor.
+//!         Event::Text(delta) => print!("{}", delta.text.as_str()),
 //!         Event::Done(done) => println!("\nsession {:?}", done.result.session_id),
 //!         _ => {}
 //!     }
