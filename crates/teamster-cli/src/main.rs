@@ -28,12 +28,19 @@ mod run;
 mod session;
 mod signals;
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use args::Command;
+use teamster::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
+    startup::prepare_command();
+    if StandardStream::Output.was_closed() {
+        return ExitCode::from(begin::fail(&io::Error::other(
+            "standard output is closed: nobody could read what comes of this",
+        )));
+    }
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(cli) => match cli.command {
             Command::Run(args) => run::main(*args),
@@ -56,7 +63,7 @@ fn main() -> ExitCode {
 fn completions(shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::command(|_| None), "teamster", &mut script);
-    match std::io::stdout().write_all(&script) {
+    match io::stdout().write_all(&script) {
         Ok(()) => exit::SUCCESS,
         Err(_) => exit::NO_READER,
     }

@@ -53,6 +53,7 @@
 pub mod document;
 
 mod error;
+mod file_size;
 mod merge;
 mod settle;
 mod state;

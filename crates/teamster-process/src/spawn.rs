@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 pub use crate::pipes::{PIPE_BYTES, Pipes};
 use crate::{
+    limits,
     mark::Mark,
     supervise::{SupervisorError, wire::Start},
 };
@@ -117,7 +118,7 @@ pub enum SpawnError {
         program: PathBuf,
     },
     /// The system is out of processes, descriptors or memory.
-    #[error("the system has no room for another process: its limit of processes, descriptors or memory is reached")]
+    #[error("the system has no room for another process: {}", limits::reason(source))]
     Exhausted {
         /// What the system said.
         source: io::Error,

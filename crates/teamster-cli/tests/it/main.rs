@@ -21,3 +21,4 @@ mod merge_restore;
 mod recordings;
 mod session;
 mod signals;
+mod surroundings;

@@ -118,6 +118,7 @@ fn write_synced(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Config
     let path = directory.join(name);
     let write = || -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?; // mode 0600
+        crate::file_size::check(bytes)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(&path)?;

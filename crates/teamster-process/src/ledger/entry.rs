@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     mark::{self, Mark},
     process, sys,
+    write_signals::without_write_signals,
 };
 
 const FILE: &str = "entry.json";
@@ -112,7 +113,8 @@ impl Entry {
     /// Writes it whole, in place of an earlier one.
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
+        let bytes = serde_json::to_vec(self)?;
+        without_write_signals(|| file.write_all(&bytes))?;
         file.persist(directory.join(FILE))?;
         Ok(())
     }

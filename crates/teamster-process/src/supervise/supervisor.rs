@@ -51,6 +51,7 @@ struct Host {
 
 /// Supervises until the program at the other end of `control` is gone, and all keepers are.
 pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
+    sys::hold_proc();
     turn_deaf()?;
     setsid()?;
     sys::adopt_orphans()?;
@@ -143,7 +144,7 @@ impl Supervisor {
     /// not become children, those who are still in the session of their keeper.
     fn orphans(&mut self, keeper: i32) -> Vec<Stat> {
         let own = getpid().as_raw_nonzero().get();
-        let Ok(snapshot) = sys::snapshot() else { return Vec::new() };
+        let snapshot = sys::snapshot().unwrap_or_else(|_| sys::own_children());
         // After the snapshot: another keeper may end meanwhile, and has told before whom it leaves.
         self.note_left();
         let is_orphan = |stat: &Stat| {

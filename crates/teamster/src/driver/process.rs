@@ -13,8 +13,9 @@ use super::desk::Kept;
 use super::fence::Fence;
 use super::live::{Opening, attend};
 use super::outbox::Outbox;
-use super::prepare::{Belongings, Live, blocking};
+use super::prepare::{Belongings, Live};
 use super::server::{Heard, Link, heard};
+use super::threads::blocking;
 use crate::run::Outlet;
 
 /// How a process ended, as the driver saw it.

@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use super::redact::Redactor;
 use super::server::Heard;
+use super::threads::{explain, track};
 
 /// Entries that wait for the disk.
 const WAITING: usize = 8192;
@@ -58,13 +59,14 @@ impl Recording {
         let (items, written) = mpsc::channel(WAITING);
         let recording = Self { began: Instant::now(), items, lost: Arc::default(), problem: Arc::default() };
         let (problem, path) = (Arc::clone(&recording.problem), path.to_owned());
-        writers.spawn_blocking(move || {
+        track(writers, move || {
             // Dropped last, so that whoever waits for it finds the problem.
             let mut written = written;
             if let Err(error) = write(file, &mut written) {
                 _ = problem.set(format!("the recording {} is not whole: {error}", path.display()));
             }
-        });
+        })
+        .map_err(|error| io::Error::new(error.kind(), explain(&error)))?;
         recording.note(Happening::Recording { version: VERSION, agent: agent.to_owned() });
         Ok(recording)
     }
