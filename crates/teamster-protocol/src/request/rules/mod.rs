@@ -150,6 +150,12 @@ impl ToolRules {
         if self.allow.iter().any(|rule| rule.allows(call, &subject, cwd, files)) {
             return true;
         }
+        if let Subject::Command(text) = &subject
+            && let Some(script) = plain::script_of(text)
+            && self.allow.iter().any(|rule| rule.allows(call, &Subject::Command(&script), cwd, files))
+        {
+            return true;
+        }
         let commands = match &subject {
             Subject::Command(text) => plain::commands(text),
             Subject::Words(words) => plain::commands_of_words(words),

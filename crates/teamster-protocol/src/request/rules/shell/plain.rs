@@ -53,6 +53,21 @@ pub(in super::super) fn commands_of_words(words: &[&str]) -> Option<Vec<Plain>> 
     }
 }
 
+/// The script of a text that does nothing but have a shell run one (`bash -lc '...'`, as Codex writes commands).
+pub(in super::super) fn script_of(text: &str) -> Option<String> {
+    if !is_plain(text) {
+        return None;
+    }
+    let nodes = parse(text)?;
+    let [Node { kind: NodeKind::Command { assignments, words, redirects }, .. }] = nodes.as_slice() else {
+        return None;
+    };
+    let words: Vec<String> = words.iter().map(fixed).collect::<Option<_>>()?;
+    let [shell, flag, script] = words.as_slice() else { return None };
+    let runs = assignments.is_empty() && redirects.is_empty() && is_shell(shell) && is_script_flag(flag);
+    runs.then(|| script.clone())
+}
+
 fn collect(text: &str, depth: usize, found: &mut Vec<Plain>) -> Option<()> {
     if depth == 0 || !is_plain(text) {
         return None;
