@@ -129,7 +129,7 @@ impl PrivateDir {
         }
     }
 
-    /// Removes the directory with everything in it, and tells if that failed, as dropping it does not.
+    /// Removes the directory with everything in it. Unlike a drop, it reports an error.
     pub fn remove(self) -> Result<(), PrivateError> {
         let path = self.path().to_owned();
         self.directory.close().map_err(|source| PrivateError::Remove { path, source })

@@ -75,7 +75,7 @@ fn fields(input: &str, width: usize) -> Vec<Printable> {
 /// Stands before what is shown as JSON text. No text can imitate it.
 const JSON: &str = "⟦JSON⟧";
 
-/// A field's name; one that could be read as a name with a value stands in quotes.
+/// Returns a field's name. A name that could be read as a name with its value is quoted.
 fn key(name: &str) -> Printable {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if !name.is_empty() && name.chars().all(is_plain) {

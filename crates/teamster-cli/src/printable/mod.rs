@@ -179,7 +179,7 @@ impl From<&'static str> for Printable {
 /// Writes help, or what is wrong with the arguments. Values in it are escaped where they hold something to escape.
 pub(crate) fn write_clap_error(error: &clap::Error) {
     let text = error.render().to_string();
-    // Help that nobody reads is no fault.
+    // A closed output is no error: the reader did not want the help text.
     let _ = match Printable::prose(&text) {
         escaped if escaped.0 == text => error.print(),
         escaped if error.use_stderr() => escaped.write(&mut anstream::stderr()),
@@ -193,7 +193,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     let mut source = error.source();
     while let Some(cause) = source {
         let told = cause.to_string();
-        // Some errors tell their cause themselves.
+        // The message of some errors already contains the cause.
         if !text.ends_with(&told) {
             text = format!("{text}: {told}");
         }

@@ -301,7 +301,7 @@ fn claudes_one_shot_forms_answer_as_text_as_one_document_and_line_by_line() {
     let end = played(&stage, "claude", &["-p", "--output-format", "json"], "hi");
     let document: Value = serde_json::from_str(&end.out).unwrap();
     assert_eq!((&document["type"], &document["result"]), (&"result".into(), &"You said: hi".into()));
-    // Nobody can be asked.
+    // The one-shot form cannot ask for permission.
     assert_eq!(document["permission_denials"][0]["tool_name"], "Bash");
     let end = played(&stage, "claude", &["-p", "--output-format", "json", "--verbose"], "hi");
     let document: Vec<Value> = serde_json::from_str(&end.out).unwrap();

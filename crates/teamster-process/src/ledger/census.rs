@@ -16,7 +16,7 @@ const LOOKS: usize = 25;
 #[derive(Debug, Default)]
 pub(super) struct Census {
     known: HashMap<i32, Known>,
-    /// Whether nobody vanished unseen at the last look.
+    /// Whether the last scan read every process that it listed.
     pub(super) is_complete: bool,
 }
 

@@ -92,8 +92,8 @@ impl RunDir {
         self.registration.change(|entry| (entry.leader, entry.keeper) = (leader, keeper))
     }
 
-    /// Removes the directory with everything in it, and tells if that failed, as dropping it does not. If its tree is not
-    /// known to be gone, the rest of it is removed when it is.
+    /// Removes the directory with everything in it. Unlike a drop, it reports an error. While processes of the run may be
+    /// alive, its ledger entry stays and a later sweep removes it.
     pub fn remove(self) -> Result<(), LedgerError> {
         let registration = self.registration.clone();
         drop(self);

@@ -101,7 +101,7 @@ pub(crate) fn find(wanted: &Wanted<'_>) -> Result<Vec<Survivor>, LeftReason> {
     Ok(told(wanted, alive))
 }
 
-/// Kills everybody who is left of a run, and its keeper, until a look finds nobody or the deadline is over.
+/// Kills the remaining processes of a run and its keeper, until a scan finds none or the deadline passes.
 pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
     let mut hunt = Hunt::new(wanted);
     let own = getpid().as_raw_nonzero().get();
