@@ -14,7 +14,7 @@ use std::sync::PoisonError;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The command line of a host's supervisor, which starts with the first run and lives as long as its host, and of the keeper
-/// of a tree, which ends when it has told that nobody of the tree is left.
+/// of a tree. The keeper exits after it has reported that no process of the tree is left.
 const TITLE: &str = "tree-reaper";
 
 /// The names of both, as the kernel keeps them: 15 bytes, and still there when a process that is ending has no arguments any more.
