@@ -103,8 +103,7 @@ async fn a_spare_that_has_died_is_passed_over() {
     let first = open(&lab, &script, "a");
     let spare = beside(&answers(&first).await);
     let pid = i32::try_from(lab.pid(spare).await).unwrap();
-    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL)
-        .unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL).unwrap();
     dies(&lab, spare).await;
     let second = open(&lab, &script, "a");
     assert!(["3", "4"].contains(&answers(&second).await.as_str()));
