@@ -128,6 +128,9 @@ pub enum SpawnError {
     /// There is nobody to look after the process.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
+    /// The caller has stopped the start.
+    #[error("the start was stopped")]
+    Stopped,
     /// Anything else.
     #[error("cannot start {program:?}")]
     Other {

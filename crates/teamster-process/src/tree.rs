@@ -8,8 +8,8 @@ mod connection;
 mod helpers;
 
 use std::{
-    io::ErrorKind,
-    os::fd::AsFd,
+    io::{self, ErrorKind},
+    os::fd::{AsFd, BorrowedFd},
     pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -88,21 +88,54 @@ impl ProcessTree {
         spawn: &Spawn,
         run: Option<&RunDir>,
     ) -> Result<(Self, Pipes), SpawnError> {
+        Self::spawn_until(supervisor, spawn, run, std::future::pending()).await
+    }
+
+    /// Like [`spawn`](Self::spawn), but gives up when `stop` is ready, with [`SpawnError::Stopped`]. Unlike dropping the
+    /// future, this returns only when nothing of the tree is alive, or a few seconds have passed.
+    pub async fn spawn_until(
+        supervisor: &Supervisor,
+        spawn: &Spawn,
+        run: Option<&RunDir>,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(Self, Pipes), SpawnError> {
         let failed = |source| spawn::explain(spawn, source);
-        let (connection, keeper) = connect(supervisor, spawn).await?;
+        let mut stop = pin!(stop);
+        let (connection, keeper) = tokio::select! {
+            connected = connect(supervisor, spawn) => connected?,
+            () = &mut stop => return Err(SpawnError::Stopped),
+        };
         let Made { ours: pipes, theirs, share } = pipes::make(spawn).map_err(failed)?;
         let mark = run.map_or_else(Mark::unique, |run| run.mark().clone());
         let start = spawn::start(spawn, mark.name(), run.map(RunDir::path))?;
-        let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
         let order = wire::encode(&Order::Start(Box::new(start)));
-        let leader = Process { pid: 0, start: 0 };
-        let mut traces = Traces { keeper, leader, mark: mark.name().to_owned() };
-        let started =
-            answered(pin!(connection.start(&order, &descriptors)), START_LIMIT, CHECK, || traces.wake()).await;
-        drop(theirs);
-        traces.leader = started.unwrap_or_else(|| Err(ErrorKind::TimedOut.into())).map_err(failed)?;
+        let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
+        let traces = Traces { keeper, leader: Process { pid: 0, start: 0 }, mark: mark.name().to_owned() };
         let registration = Mutex::new(run.map(RunDir::registration));
-        Ok((Self { traces, connection, registration, _share: share }, pipes))
+        // From here on the leader may run, whether or not the keeper reports it: dropping this kills it.
+        let mut tree = Self { traces, connection, registration, _share: share };
+        let started = tokio::select! {
+            started = tree.start(&order, &descriptors) => started.map_err(failed),
+            () = stop => Err(SpawnError::Stopped),
+        };
+        drop(theirs);
+        match started {
+            Ok(leader) => {
+                tree.traces.leader = leader;
+                Ok((tree, pipes))
+            }
+            Err(error) => {
+                tree.terminate(Duration::ZERO).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Has the keeper start the leader.
+    async fn start(&self, order: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Process> {
+        let started = pin!(self.connection.start(order, descriptors));
+        let started = answered(started, START_LIMIT, CHECK, || self.traces.wake()).await;
+        started.unwrap_or_else(|| Err(ErrorKind::TimedOut.into()))
     }
 
     /// The leader's process number.

@@ -22,6 +22,9 @@ const PART: &str = "STORM";
 /// The longest that an end may take beyond its grace period, also on a busy machine.
 const SOON: Duration = Duration::from_secs(8);
 
+/// When a storm ends by itself.
+const LIFETIME: Duration = Duration::from_secs(30);
+
 /// Steps before a storm says that it blows.
 const FIRST_STEPS: u32 = 50;
 
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         trial("a_storm_that_ignores_sigterm_dies_after_the_grace_period", dies_after_the_grace_period),
         trial("three_storms_at_once_die_with_a_dropped_tree", die_with_a_dropped_tree),
         trial("a_storm_whose_keeper_is_killed_dies", dies_without_its_keeper),
+        trial("a_storm_without_helpers_is_given_up_or_dies_in_time", is_given_up_without_helpers),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
@@ -58,7 +62,11 @@ fn blow(part: &str) -> ! {
             break;
         }
     }
+    let began = Instant::now();
     for step in 0_u32.. {
+        if began.elapsed() > LIFETIME {
+            std::process::exit(0);
+        }
         match fork() {
             // At the limit of processes.
             -1 => std::thread::yield_now(),
@@ -149,5 +157,24 @@ fn dies_without_its_keeper() {
         kill_process(keeper, Signal::KILL).unwrap();
         tokio::time::timeout(SOON, storm.tree.exited()).await.unwrap();
         ends(storm, Duration::ZERO).await;
+    });
+}
+
+/// Nobody adopts its processes any more, so that few of them are ever seen alive.
+fn is_given_up_without_helpers() {
+    run(async {
+        let storm = storm(3, true).await;
+        let keeper = storm.tree.keeper();
+        let stat = std::fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap();
+        let supervisor = stat.rsplit(')').next().unwrap().split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
+        // Stopped first, so that it does nothing about the death of the keeper.
+        for (pid, signal) in
+            [(supervisor, Signal::STOP), (keeper.cast_signed(), Signal::KILL), (supervisor, Signal::KILL)]
+        {
+            kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        }
+        let began = Instant::now();
+        storm.tree.terminate(Duration::ZERO).await;
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     });
 }

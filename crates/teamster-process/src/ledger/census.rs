@@ -5,7 +5,7 @@
 //! every look. So it is looked again until nobody vanished unseen. That is quick: whom a process comes from is asked
 //! once.
 
-use std::{collections::HashMap, io};
+use std::{collections::HashMap, io, time::Instant};
 
 use crate::{mark, process::Stat, sys};
 
@@ -28,13 +28,14 @@ struct Known {
 }
 
 impl Census {
-    /// Who is alive. Each is shown, at the moment when it is looked at, with the marks that it bears.
-    pub(super) fn take(&mut self, mut met: impl FnMut(&Stat, &[String])) -> io::Result<Vec<Stat>> {
+    /// Who is alive. Each is shown, at the moment when it is looked at, with the marks that it bears. No new scan begins after
+    /// the deadline.
+    pub(super) fn take(&mut self, deadline: Instant, mut met: impl FnMut(&Stat, &[String])) -> io::Result<Vec<Stat>> {
         let mut looks = 1;
         loop {
             let (alive, is_complete) = self.look(&mut met)?;
             self.is_complete = is_complete;
-            if is_complete || looks == LOOKS {
+            if is_complete || looks == LOOKS || Instant::now() >= deadline {
                 return Ok(alive);
             }
             looks += 1;
@@ -91,12 +92,16 @@ fn lives(stat: &Stat) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::{process::Command, time::Duration};
 
     use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
     use super::*;
     use crate::mark::Mark;
+
+    fn far() -> Instant {
+        Instant::now() + Duration::from_mins(1)
+    }
 
     #[test]
     fn each_living_process_is_shown_with_its_marks_and_asked_once() {
@@ -107,7 +112,8 @@ mod tests {
         let mut census = Census::default();
         for _ in 0..2 {
             let mut shown = 0;
-            let alive = census.take(|stat, marks| shown += usize::from(stat.pid == pid && marks == [name])).unwrap();
+            let alive =
+                census.take(far(), |stat, marks| shown += usize::from(stat.pid == pid && marks == [name])).unwrap();
             assert!(shown > 0);
             let stat = alive.iter().find(|stat| stat.pid == pid).unwrap();
             assert!(census.bears(stat, name) && !census.bears(stat, "TEAMSTER_TREE_other"));
@@ -117,7 +123,7 @@ mod tests {
         // Dead, and not reaped: a zombie.
         let dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(Pid::from_raw(pid).unwrap()), dead).unwrap();
-        assert!(!census.take(|_, _| ()).unwrap().iter().any(|stat| stat.pid == pid && stat.is_alive()));
+        assert!(!census.take(far(), |_, _| ()).unwrap().iter().any(|stat| stat.pid == pid && stat.is_alive()));
         child.wait().unwrap();
     }
 }

@@ -29,6 +29,9 @@ const RESCAN: Duration = Duration::from_millis(2);
 /// How long those who move on to new processes all the time are looked for after the last of them was found.
 const TRAIL: Duration = Duration::from_millis(500);
 
+/// How long looking for processes may take where nothing is done about them.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
+
 /// Whom to find.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
@@ -62,7 +65,7 @@ impl Look {
         if wanted.next().is_none() {
             return Ok(look);
         }
-        Census::default().take(|stat, marks| {
+        Census::default().take(Instant::now() + LOOK_LIMIT, |stat, marks| {
             look.processes.insert(identity(stat));
             look.marks.extend(marks.iter().cloned());
         })?;
@@ -96,14 +99,14 @@ impl Wanted<'_> {
 
 /// The members of a run that are alive, without its keeper.
 pub(crate) fn find(wanted: &Wanted<'_>) -> Result<Vec<Survivor>, LeftReason> {
-    let mut hunt = Hunt::new(wanted);
+    let mut hunt = Hunt::new(wanted, Instant::now() + LOOK_LIMIT);
     let alive = hunt.look(|_| ())?;
     Ok(told(wanted, alive))
 }
 
 /// Kills the remaining processes of a run and its keeper, until a scan finds none or the deadline passes.
 pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
-    let mut hunt = Hunt::new(wanted);
+    let mut hunt = Hunt::new(wanted, deadline);
     let own = getpid().as_raw_nonzero().get();
     if hunt.look(|_| ())?.iter().any(|stat| stat.pid == own) {
         return Err(LeftReason::OwnTree);
@@ -131,6 +134,8 @@ pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, Lef
 /// Who was found so far.
 struct Hunt<'a> {
     wanted: Wanted<'a>,
+    /// No new scan begins after it: processes that fork and exit all the time could have it go on for ever.
+    deadline: Instant,
     census: Census,
     /// They stay the run's when their parents are gone.
     seen: HashMap<(i32, u64), Stat>,
@@ -139,15 +144,15 @@ struct Hunt<'a> {
 }
 
 impl<'a> Hunt<'a> {
-    fn new(wanted: &Wanted<'a>) -> Self {
-        Self { wanted: *wanted, census: Census::default(), seen: HashMap::new(), found_at: None }
+    fn new(wanted: &Wanted<'a>, deadline: Instant) -> Self {
+        Self { wanted: *wanted, deadline, census: Census::default(), seen: HashMap::new(), found_at: None }
     }
 
     /// Who is alive. Who bears the mark is shown at once.
     fn look(&mut self, mut met: impl FnMut(&Stat)) -> io::Result<Vec<Stat>> {
         let wanted = self.wanted;
         let Wanted { mark, not_before, .. } = wanted;
-        let everybody = self.census.take(|stat, marks| {
+        let everybody = self.census.take(self.deadline, |stat, marks| {
             if stat.start >= not_before && marks.iter().any(|one| one == mark) {
                 met(stat);
             }
@@ -180,7 +185,9 @@ impl<'a> Hunt<'a> {
             // Those who do not live long are stopped as soon as they are seen.
             alive = self.look(&mut stop)?;
             alive.iter().for_each(stop);
-            if told.len() == before && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat))) {
+            let is_still =
+                told.len() == before && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat)));
+            if is_still || Instant::now() >= self.deadline {
                 break;
             }
         }

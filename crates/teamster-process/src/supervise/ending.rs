@@ -28,6 +28,9 @@ const SWEEPS: usize = 16;
 /// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
 const FREEZE_LOOKS: usize = 8;
 
+/// How long one attempt to stop or to kill everybody goes on, on a machine with so many processes that each scan is slow.
+const ROUND: Duration = Duration::from_secs(1);
+
 /// How often the children alone are looked at until no new one is among them.
 const CHILD_LOOKS: usize = 64;
 
@@ -139,7 +142,7 @@ impl Ending {
 /// Sends SIGTERM to everybody, and tells who that was. Who is born of a process that had no turn to come to a halt, in the
 /// middle of a fork with its signals blocked, is missed; see [`Ending::ask_left_behind`].
 fn ask(members: &mut impl Members) -> HashSet<Identity> {
-    let members = freeze(&HashSet::new(), members);
+    let members = freeze(&HashSet::new(), members, Instant::now() + ROUND);
     deliver(Signal::Terminate, &members);
     // Also for those whom somebody else has stopped: they act on SIGTERM only when they go on.
     deliver(Signal::Continue, &members);
@@ -159,21 +162,25 @@ pub(crate) struct Killed {
 pub(crate) fn kill(members: &mut impl Members) -> Killed {
     let mut killed = HashSet::new();
     let mut alive = Vec::new();
+    let until = Instant::now() + ROUND;
     for _ in 0..SWEEPS {
-        alive = freeze(&killed, members);
+        alive = freeze(&killed, members, until);
         let fresh = without(&alive, &killed);
         if fresh.is_empty() {
             return Killed { alive, grew: false };
         }
         deliver(Signal::Kill, &fresh);
         killed.extend(fresh.iter().map(identity));
+        if Instant::now() >= until {
+            break;
+        }
     }
     Killed { alive, grew: true }
 }
 
 /// Stops everybody but the `dying`, and returns all that are alive. Between a look and a signal, one that runs could start
 /// others that the signal misses.
-fn freeze(dying: &HashSet<Identity>, members: &mut impl Members) -> Vec<Stat> {
+fn freeze(dying: &HashSet<Identity>, members: &mut impl Members, until: Instant) -> Vec<Stat> {
     let mut told = dying.clone();
     let mut alive = Vec::new();
     for _ in 0..FREEZE_LOOKS {
@@ -185,6 +192,9 @@ fn freeze(dying: &HashSet<Identity>, members: &mut impl Members) -> Vec<Stat> {
         }
         deliver(Signal::Stop, &fresh);
         told.extend(fresh.iter().map(identity));
+        if Instant::now() >= until {
+            break;
+        }
     }
     alive
 }

@@ -146,6 +146,94 @@ async fn a_tree_starts_and_ends_soon_though_the_supervisor_is_stopped() {
     scene.ends_soon().await;
 }
 
+/// A supervisor that is stopped again and again, and every keeper with it, from the keeper's first moment.
+struct Stopper {
+    over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Stopper {
+    fn of(supervisor: u32) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let stop = |pid: u32| _ = kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::STOP);
+        let stops = {
+            let over = Arc::clone(&over);
+            move || {
+                while !over.load(Ordering::Relaxed) {
+                    let children = std::fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children"));
+                    let children = children.unwrap_or_default();
+                    children.split_ascii_whitespace().for_each(|pid| stop(pid.parse().unwrap()));
+                    if !children.is_empty() {
+                        stop(supervisor);
+                    }
+                }
+            }
+        };
+        Self { over, thread: Some(std::thread::spawn(stops)) }
+    }
+}
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+/// A supervisor without a tree, and a program that says who it is in a file.
+async fn before_a_start(file: &std::path::Path) -> (Supervisor, u32, teamster_process::Spawn) {
+    let supervisor = Supervisor::new();
+    let (first, _pipes) = ProcessTree::spawn(&supervisor, &sh("sleep 300"), None).await.unwrap();
+    let pid = parent(first.keeper());
+    first.terminate(Duration::ZERO).await;
+    (supervisor, pid, sh(&format!("echo $$ >> {}; exec sleep 300", file.display())))
+}
+
+fn started(file: &std::path::Path) -> Vec<u32> {
+    std::fs::read_to_string(file).unwrap_or_default().lines().map(|line| line.parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_start_that_is_stopped_leaves_nothing_though_the_helpers_cannot_report_it() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("pids");
+    let (supervisor, pid, program) = before_a_start(&file).await;
+    let _stopper = Stopper::of(pid);
+    let stop = tokio::time::sleep(Duration::from_millis(500));
+    let spawned =
+        tokio::time::timeout(SOON, ProcessTree::spawn_until(&supervisor, &program, None, stop)).await.unwrap();
+    if let Ok((tree, _pipes)) = spawned {
+        assert_eq!(tree.terminate(Duration::ZERO).await, []);
+    }
+    assert!(!started(&file).into_iter().any(is_alive), "its end was reported while it lived");
+}
+
+#[tokio::test]
+async fn a_start_that_is_dropped_leaves_nothing_though_the_helpers_cannot_report_it() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("pids");
+    let (supervisor, pid, program) = before_a_start(&file).await;
+    let _stopper = Stopper::of(pid);
+    _ = tokio::time::timeout(Duration::from_millis(500), ProcessTree::spawn(&supervisor, &program, None)).await;
+    all_die(&started(&file)).await;
+}
+
+#[tokio::test]
+async fn a_leader_whose_keeper_is_killed_before_it_reports_the_start_is_ended() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("pids");
+    let (supervisor, pid, _) = before_a_start(&file).await;
+    // It outlives the supervisor and the keeper, whether or not that one came to report it.
+    let script = format!("echo $$ >> {}; kill -STOP {pid}; kill -KILL $PPID {pid}; exec sleep 300", file.display());
+    let spawned = tokio::time::timeout(SOON, ProcessTree::spawn(&supervisor, &sh(&script), None)).await.unwrap();
+    if let Ok((tree, _pipes)) = spawned {
+        eventually("the leader runs", || !started(&file).is_empty()).await;
+        all_die(&[tree.keeper()]).await;
+        assert_eq!(tree.terminate(Duration::ZERO).await, []);
+    }
+    assert!(!started(&file).into_iter().any(is_alive), "its end was reported while it lived");
+}
+
 #[tokio::test]
 async fn a_tree_whose_keeper_and_supervisor_are_killed_is_ended_by_this_program() {
     let scene = Scene::new(None).await;

@@ -237,3 +237,21 @@ async fn a_host_can_read_what_lives_runs_and_waits_by_agent() {
     bounded("shutdown", lab.runtime.shutdown()).await;
     assert!(lab.runtime.stats().agents.is_empty(), "{:?}", lab.runtime.stats());
 }
+
+#[tokio::test]
+async fn what_is_ordered_while_a_turn_waits_for_its_place_holds_for_that_turn() {
+    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let go = lab.path("go");
+    let mut busy = lab.start(lab.request(&any_agent(&lab).await_file(&go).claude_result("busy").read_to_end()));
+    let begun = read_until(&mut busy, is_init).await;
+    // Were the prompt first, it would be passed over here, and the agent would wait for ever.
+    let turn =
+        Script::new().await_line("another-model").await_line("go").claude_init().claude_text("1").claude_result("1");
+    let session = open(&lab, &turn.read_to_end());
+    let mut one = session.send("go").unwrap();
+    let queued = read_until(&mut one, |event| matches!(event, Event::Queued(_))).await;
+    session.set_model("another-model").unwrap();
+    std::fs::write(&go, "").unwrap();
+    rest_after(begun, &mut busy).await.is_good("busy");
+    rest_after(queued, &mut one).await.is_good("1");
+}

@@ -513,3 +513,19 @@ async fn what_an_agent_has_not_heard_when_it_dies_is_said_to_the_next_one() {
     rest_of(&mut second).await.is_good("2");
     close(&lab, session).await;
 }
+
+#[tokio::test]
+async fn an_agent_that_writes_without_end_between_turns_keeps_no_turn_and_no_end_from_coming() {
+    let lab = Lab::new();
+    let one = Script::new().await_line("one").write_pid(&lab.pid_file(), "agent").claude_init().claude_result("1");
+    let session = open(&lab, &one.claude_burst(u64::MAX));
+    rest_of(&mut session.send("one").unwrap()).await.is_good("1");
+    // The driver is between turns, and reads.
+    tokio::time::sleep(SHORT).await;
+    let mut two = session.send("two").unwrap();
+    read_until(&mut two, is_text).await;
+    two.control().abort();
+    while bounded("the next event", two.next()).await.is_some() {}
+    bounded("the end", session.close()).await;
+    lab.assert_all_dead();
+}

@@ -286,3 +286,22 @@ async fn a_result_that_came_in_time_while_the_host_was_halted_stands_against_the
     halt(SHORT * 12);
     rest_after(begun, &mut run).await.is_good("Hello world");
 }
+
+/// Somebody who halts the host again and again, with an agent that works between the halts.
+#[tokio::test]
+async fn silence_counts_anew_however_often_the_host_was_halted() {
+    const HALTS: usize = 4;
+    let lab = Lab::new();
+    let part = |script: Script, _| script.claude_text("x").sleep(SHORT * 9);
+    let script = (0..HALTS).fold(agent(&lab), part).then(good_end("."));
+    let mut request = lab.request(&script);
+    request.limits = far();
+    request.limits.silence = SHORT * 2;
+    let mut run = lab.start(request);
+    let mut events = Vec::new();
+    for _ in 0..HALTS {
+        events.extend(read_until(&mut run, is_text).await);
+        halt(SHORT * 8);
+    }
+    assert!(!rest_after(events, &mut run).await.result().is_error);
+}

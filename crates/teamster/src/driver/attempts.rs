@@ -14,6 +14,7 @@ use teamster_protocol::launch::Launch;
 use teamster_protocol::request::{Limits, RunRequest};
 use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::process::{self, Ended};
 use super::retry::{self, Case, Next};
@@ -170,7 +171,8 @@ impl Attempts<'_> {
 pub(super) async fn attempt(launch: Launch, host: Host, limits: &Limits, story: &mut Story, outlet: &Outlet) -> Ended {
     let started = Instant::now();
     let recorder = host.recorder(&story.redactor);
-    let mut ended = match start(prepare::start(launch, host, recorder, limits), limits, outlet).await {
+    let starting = async |stop: &CancellationToken| prepare::start(launch, host, recorder, limits, stop).await;
+    let mut ended = match start(starting, limits, outlet).await {
         Ok(mut live) => {
             if let Some(warning) = live.warning.take() {
                 story.say(warning.into());

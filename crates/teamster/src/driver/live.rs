@@ -51,7 +51,7 @@ struct Reins<'a> {
     watchdog: Watchdog,
     /// When the limits are judged: what was said before they were reached is read until then.
     judged_at: Option<Instant>,
-    /// Alarms in a row that came late.
+    /// Alarms that came late since the agent last did something.
     halts: u8,
     /// What was logged last of what is waited for.
     logged: Option<Wait>,
@@ -250,6 +250,7 @@ impl Reins<'_> {
                 match &event {
                     Event::Init(_) | Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) => {
                         self.watchdog.activity(Instant::now());
+                        self.halts = 0;
                     }
                     // Noise, maybe of others who hold the agent's stdout, says nothing about the agent's work.
                     Event::Warning(warning) if warning.code == WarningCode::MalformedLine => {}

@@ -44,6 +44,7 @@ use teamster_protocol::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::{Cause, End, Transcript};
 use tokio::time::{Duration, Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::callers::Callers;
 use crate::gate::Ticket;
@@ -59,6 +60,10 @@ use server::Password;
 
 /// How often the position in the queue is looked at.
 const POSITION_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a start that is given up may take to end what it has started. It takes that long only where every helper process is
+/// stopped or killed.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// What the host gives to a run.
 #[derive(Clone)]
@@ -142,20 +147,27 @@ async fn wait_in_queue(ticket: &mut Ticket, story: &mut Story, outlet: &Outlet) 
     }
 }
 
-/// Waits for the start. An abort does not cut it short at once: what was started is ended where its end can be told.
+/// Waits for the start. An abort does not cut it short at once: what was started is ended where its end can be told. A start
+/// that is cut short has to end what it may have started.
 async fn start<T>(
-    start: impl Future<Output = Result<T, Failure>>,
+    start: impl AsyncFnOnce(&CancellationToken) -> Result<T, Failure>,
     limits: &Limits,
     outlet: &Outlet,
 ) -> Result<T, Cause> {
-    let mut start = std::pin::pin!(start);
-    let started = tokio::select! {
+    let stop = CancellationToken::new();
+    let mut start = std::pin::pin!(start(&stop));
+    let cause = tokio::select! {
         biased;
-        started = &mut start => started,
-        () = outlet.aborted.cancelled() => timeout(limits.grace, start).await.map_err(|_| Cause::Aborted)?,
-        () = sleep(limits.deadline), if !limits.deadline.is_zero() => return Err(Cause::Failed(too_late(limits))),
+        started = &mut start => return started.map_err(Cause::Failed),
+        () = outlet.aborted.cancelled() => match timeout(limits.grace, &mut start).await {
+            Ok(started) => return started.map_err(Cause::Failed),
+            Err(_) => Cause::Aborted,
+        },
+        () = sleep(limits.deadline), if !limits.deadline.is_zero() => Cause::Failed(too_late(limits)),
     };
-    started.map_err(Cause::Failed)
+    stop.cancel();
+    // One that was ready at the last moment is ended like any other.
+    timeout(STOP_LIMIT, start).await.ok().and_then(Result::ok).ok_or(cause)
 }
 
 /// The failure of a run or turn that was longer than its deadline.

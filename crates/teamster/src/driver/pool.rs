@@ -13,6 +13,7 @@ use teamster_protocol::agent::Agent;
 use teamster_protocol::request::{Conversation, McpDelivery, RunRequest};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::Host;
@@ -181,7 +182,7 @@ async fn keep(
         }
         return;
     };
-    let left = match Warm::start(&*agent, host, &frame).await {
+    let left = match Warm::start(&*agent, host, &frame, &CancellationToken::new()).await {
         Ok(Some(mut warm)) => {
             let idle = permit.idle();
             let claim = loop {

@@ -20,6 +20,7 @@ use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin}
 use teamster_protocol::request::{Background, Limits};
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
 
 use super::fence::Fence;
 use super::record::Recorder;
@@ -88,23 +89,37 @@ impl Belongings {
     }
 }
 
-/// Writes the private files, finds the program and starts it.
-pub(super) async fn start(launch: Launch, host: Host, recorder: Recorder, limits: &Limits) -> Result<Live, Failure> {
+/// Writes the private files, finds the program and starts it. When `stop` is cancelled, it fails as soon as no process of
+/// the start is left; it does not wait for a disk then.
+pub(super) async fn start(
+    launch: Launch,
+    host: Host,
+    recorder: Recorder,
+    limits: &Limits,
+    stop: &CancellationToken,
+) -> Result<Live, Failure> {
     let (supervisor, background) = (Arc::clone(&host.supervisor), host.background);
     let password = host.password.clone();
-    let place = PLACES.acquire().await;
-    let (launch, prepared) = blocking(move || {
-        // Kept until the disk has answered, though nobody may wait for that any more.
-        let _place = place;
-        let prepared = prepare(&launch, host);
-        (launch, prepared)
-    })
-    .await;
+    let prepared = async {
+        let place = PLACES.acquire().await;
+        blocking(move || {
+            // Kept until the disk has answered, though nobody may wait for that any more.
+            let _place = place;
+            let prepared = prepare(&launch, host);
+            (launch, prepared)
+        })
+        .await
+    };
+    let Some((launch, prepared)) = stop.run_until_cancelled(prepared).await else {
+        return Err(not_spawned(&SpawnError::Stopped));
+    };
     let Prepared { spawn, mut belongings, fence, warning } = prepared?;
-    let (tree, pipes) = match ProcessTree::spawn(&supervisor, &spawn, belongings.run.as_ref()).await {
+    let spawned = ProcessTree::spawn_until(&supervisor, &spawn, belongings.run.as_ref(), stop.cancelled()).await;
+    let (tree, pipes) = match spawned {
         Ok(spawned) => spawned,
         Err(error) => {
-            belongings.remove_unheard().await;
+            // What is not removed when the caller has stopped waiting is removed all the same.
+            _ = stop.run_until_cancelled(belongings.remove_unheard()).await;
             return Err(not_spawned(&error));
         }
     };

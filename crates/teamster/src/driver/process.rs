@@ -6,6 +6,7 @@ use teamster_protocol::event::{Failure, LeftProcess, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{Background, Limits};
 use teamster_protocol::transcript::Cause;
+use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
 use super::Story;
@@ -16,6 +17,9 @@ use super::outbox::Outbox;
 use super::prepare::{Belongings, Live, blocking};
 use super::server::{Heard, Link, heard};
 use crate::run::Outlet;
+
+/// How many reads in a row [`Process::idle`] makes before it lets others go on.
+const READS: u32 = 8;
 
 /// How a process ended, as the driver saw it.
 #[derive(Debug, Default)]
@@ -150,7 +154,14 @@ impl Process {
     pub(super) async fn idle(&mut self, protocol: &mut dyn Protocol, kept: &mut Kept) {
         let Self { tree, link, streams, .. } = self;
         let mut left = None::<usize>;
+        let mut reads = 0_u32;
         loop {
+            // Tokio lets a task read only so much before it must yield; whoever waits beside this would never get a turn
+            // if an agent that writes all the time used up all of it.
+            reads += 1;
+            if reads.is_multiple_of(READS) {
+                yield_now().await;
+            }
             // The first time, what was read with the end of the turn.
             while let Some(frame) = streams.output.next() {
                 link.recorder.output(&frame);

@@ -194,9 +194,9 @@ impl SessionJob {
     }
 
     /// Starts a process that waits for a turn; `None` where the agent has none that waits.
-    async fn open(&self) -> Result<Option<Warm>, Failure> {
+    async fn open(&self, stop: &CancellationToken) -> Result<Option<Warm>, Failure> {
         let Order { agent, host, frame, .. } = self.order();
-        Box::pin(Warm::start(&*agent, host, &frame)).await
+        Box::pin(Warm::start(&*agent, host, &frame, stop)).await
     }
 
     /// Takes a spare process, if there is one.
@@ -216,7 +216,8 @@ impl SessionJob {
             return Some(spare);
         }
         self.permit = Some(self.gate.try_process(self.agent.name())?);
-        let warm = self.open().await.ok().flatten();
+        let aborted = self.aborted.clone();
+        let warm = self.open(&aborted).await.ok().flatten();
         if warm.is_none() {
             self.permit = None;
         }
@@ -246,13 +247,33 @@ impl SessionJob {
                 return Some(Cause::Failed(failure));
             }
         };
+        let waited = ticket.is_waiting();
         let stopped = wait_in_queue(&mut ticket, story, outlet).await;
         if let Some(permit) = ticket.take_process() {
             self.permit = Some(permit);
         }
         self.desk.place = ticket;
+        if waited && !stopped {
+            self.take_changes(warm).await;
+        }
         story.started = Instant::now();
         stopped.then_some(Cause::Aborted)
+    }
+
+    /// Has what was ordered while a turn waited in the queue hold for this turn, which has not begun.
+    async fn take_changes(&mut self, warm: &mut Option<Warm>) {
+        while let Some(change) = self.desk.change_now() {
+            // Without a process, the next one is started as it was ordered.
+            if let Some(Warm { process, protocol, kept, .. }) = warm {
+                process.tell(&mut **protocol, kept, change.command());
+            }
+        }
+        if warm.as_ref().is_some_and(|warm| warm.kept.reopen && !warm.begun)
+            && let Some(warm) = warm.take()
+        {
+            // Its place is for the process that replaces it.
+            warm.close(&self.desk.frame.limits).await;
+        }
     }
 
     /// Has a spare process started, for the next session like this one.
@@ -387,7 +408,7 @@ impl SessionJob {
                 return Some(Ended::by(Cause::Failed(failure)));
             }
             if !waited {
-                match start(self.open(), &limits, outlet).await {
+                match start(async |stop: &CancellationToken| self.open(stop).await, &limits, outlet).await {
                     Ok(opened) => *warm = opened,
                     Err(cause) => return Some(Ended::by(cause)),
                 }

@@ -7,6 +7,8 @@ use teamster_protocol::event::Failure;
 use teamster_protocol::protocol::{Input, Protocol};
 use teamster_protocol::request::{Limits, RunRequest};
 
+use tokio_util::sync::CancellationToken;
+
 use super::attempts::not_planned;
 use super::desk::Kept;
 use super::process::Process;
@@ -28,13 +30,18 @@ pub(crate) struct Warm {
 }
 
 impl Warm {
-    /// Starts one; `None` where the agent has none that waits.
-    pub(crate) async fn start(agent: &dyn Agent, host: Host, frame: &RunRequest) -> Result<Option<Self>, Failure> {
+    /// Starts one, unless `stop` is cancelled before; `None` where the agent has none that waits.
+    pub(crate) async fn start(
+        agent: &dyn Agent,
+        host: Host,
+        frame: &RunRequest,
+        stop: &CancellationToken,
+    ) -> Result<Option<Self>, Failure> {
         let planned = guarded(agent, || agent.plan_session(frame)).map_err(|error| not_planned(&error))?;
         let Some(Plan { launch, mut protocol }) = planned else { return Ok(None) };
         let redactor = Arc::new(Redactor::new(&host, &launch, frame));
         let recorder = host.recorder(&redactor);
-        let live = prepare::start(launch, host, recorder, &frame.limits).await?;
+        let live = prepare::start(launch, host, recorder, &frame.limits, stop).await?;
         let (mut process, mut kept) = (Process::new(live), Kept::default());
         process.tell(&mut *protocol, &mut kept, Input::Started);
         Ok(Some(Self { process, protocol, redactor, kept, begun: false, permit: None }))

@@ -24,7 +24,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// An alarm that comes later than this after its time shows that the host was halted or blocked.
 const HALTED: Duration = Duration::from_secs(1);
 
-/// How many alarms in a row may be late: on a host that is always late, limits hold all the same.
+/// How many alarms may be late while the agent does nothing: on a host that is always late, limits hold all the same.
 const MOST_HALTS: u8 = 3;
 
 /// How many events of a server are read at once before a limit is judged.
