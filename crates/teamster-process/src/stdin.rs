@@ -23,6 +23,8 @@ pub struct StdinClosed {
 pub struct StdinWriter {
     pipe: Option<pipe::Sender>,
     queue: VecDeque<Bytes>,
+    /// Bytes in `queue`.
+    pending: usize,
     closing: bool,
     /// Bytes that were pushed.
     pushed: u64,
@@ -35,13 +37,14 @@ pub struct StdinWriter {
 impl StdinWriter {
     /// A writer to `pipe`; with `None` it is closed from the beginning.
     pub fn new(pipe: Option<pipe::Sender>) -> Self {
-        Self { pipe, queue: VecDeque::new(), closing: false, pushed: 0, taken: 0, read: None }
+        Self { pipe, queue: VecDeque::new(), pending: 0, closing: false, pushed: 0, taken: 0, read: None }
     }
 
     /// Adds bytes to what is to be written. They are dropped if the input is closed already.
     pub fn push(&mut self, bytes: Bytes) {
         self.pushed += bytes.len() as u64;
         if self.pipe.is_some() && !self.closing && !bytes.is_empty() {
+            self.pending += bytes.len();
             self.queue.push_back(bytes);
         }
     }
@@ -76,7 +79,7 @@ impl StdinWriter {
 
     /// How many bytes wait to be written.
     pub fn pending(&self) -> usize {
-        self.queue.iter().map(Bytes::len).sum()
+        self.pending
     }
 
     /// Writes everything that was pushed.
@@ -88,6 +91,7 @@ impl StdinWriter {
             match pipe.write(front).await {
                 Ok(count) => {
                     front.advance(count);
+                    self.pending -= count;
                     self.taken += count as u64;
                 }
                 Err(source) => {
@@ -95,6 +99,7 @@ impl StdinWriter {
                     self.read = Some(self.read_at_most());
                     self.pipe = None;
                     self.queue.clear();
+                    self.pending = 0;
                     return Err(StdinClosed { unwritten, source });
                 }
             }
@@ -115,7 +120,7 @@ impl StdinWriter {
 
 impl fmt::Debug for StdinWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pipe, queue: _, closing, pushed: _, taken: _, read: _ } = self;
+        let Self { pipe, queue: _, pending: _, closing, pushed: _, taken: _, read: _ } = self;
         f.debug_struct("StdinWriter")
             .field("pipe", pipe)
             .field("pending", &self.pending())

@@ -6,6 +6,8 @@ use std::hash::Hash;
 
 use serde_json::Value;
 
+use crate::event::PermissionDenial;
+
 /// How many entries a collection has at most, where nothing else is said.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
@@ -13,7 +15,7 @@ pub(crate) const MAX_ENTRIES: usize = 10_000;
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
 /// How many denials an outcome names.
-pub(crate) const MAX_DENIALS: usize = 1000;
+const MAX_DENIALS: usize = 1000;
 
 /// What an entry takes beside its key and value.
 const ENTRY_BYTES: usize = 128;
@@ -157,6 +159,26 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Default for Bounded<K, V> {
 pub(crate) fn push<T>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>, max: usize) {
     let room = max.saturating_sub(list.len());
     list.extend(items.into_iter().take(room));
+}
+
+/// Adds denials to a list that holds at most 1,000 of them and, roughly, [`MAX_BYTES`]. A denial that is too large is added
+/// without its input, or else left out.
+pub(crate) fn push_denials(list: &mut Vec<PermissionDenial>, items: impl IntoIterator<Item = PermissionDenial>) {
+    let bytes_of = |denial: &PermissionDenial| {
+        let id = denial.tool_id.as_ref().map_or(0, |id| id.as_str().len());
+        denial.tool_name.len() + id + denial.input.as_ref().map_or(0, |input| input.as_str().len())
+    };
+    let mut bytes: usize = list.iter().map(bytes_of).sum();
+    for mut denial in items.into_iter().take(MAX_DENIALS.saturating_sub(list.len())) {
+        if bytes + bytes_of(&denial) > MAX_BYTES {
+            denial.input = None;
+        }
+        let more = bytes_of(&denial);
+        if bytes + more <= MAX_BYTES {
+            bytes += more;
+            list.push(denial);
+        }
+    }
 }
 
 /// About how many bytes a JSON value takes.

@@ -9,7 +9,7 @@
 //!
 //! What it keeps is bounded, whatever an agent does: the last 16 MiB of the text; 10,000 open calls, past which the oldest one
 //! is closed with an error; the last 20,000 ids of closed calls and of messages; 100 warnings of each code, past which they are
-//! counted; 1,000 denials.
+//! counted; 1,000 denials, and 16 MiB of them.
 //!
 //! Invariant: after [`Transcript::end`] nothing comes out any more.
 
@@ -18,7 +18,7 @@ mod text;
 mod verdict;
 mod warnings;
 
-use crate::bounded::{Bounded, Ids as BoundedIds, MAX_DENIALS, MAX_ENTRIES};
+use crate::bounded::{self, Bounded, Ids as BoundedIds, MAX_ENTRIES};
 use crate::event::{
     Delta, Done, Event, Failure, Init, LeftProcess, MessageId, RateLimit, RateLimitStatus, Retract, RunResult,
     SessionId, ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
@@ -336,6 +336,8 @@ impl Transcript {
         let (init_session, init_model) = self.init.take().unzip();
         let (usage, usage_scope) = outcome.usage.unzip();
         let exit = end.exit.unwrap_or_default();
+        let mut denials = Vec::new();
+        bounded::push_denials(&mut denials, outcome.permission_denials);
         RunResult {
             text: text.into(),
             final_text: final_text.into(),
@@ -352,7 +354,7 @@ impl Transcript {
             aborted,
             is_error: failure.is_some(),
             error_code: failure.map(|failure| failure.code.clone()),
-            permission_denials: outcome.permission_denials.into_iter().take(MAX_DENIALS).collect(),
+            permission_denials: denials,
             structured_output: outcome.structured_output,
             model: outcome.model.or(init_model.flatten()).map(Into::into),
             exit_code: exit.code,

@@ -8,10 +8,10 @@
 )]
 
 use serde_json::json;
-use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini};
-use teamster_protocol::event::{Delta, Done, Event, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, Input, Outcome};
-use teamster_protocol::request::{Mode, RunRequest};
+use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
+use teamster_protocol::event::{Delta, Done, Event, PermissionDenial, Warning, WarningCode};
+use teamster_protocol::protocol::{Action, CallId, Command, FromServer, Input, Outcome, Protocol};
+use teamster_protocol::request::{Mode, PermissionMode, Prompt, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 
 const MIB: usize = 1 << 20;
@@ -146,25 +146,104 @@ fn warnings_of_one_code_are_passed_on_a_hundred_times_and_then_counted() {
     assert_eq!(summary.data.as_ref().unwrap()["omitted"], 99_900);
 }
 
+#[test]
+fn ids_of_any_length_take_little_memory() {
+    let mut transcript = Transcript::new();
+    let before = peak();
+    for number in 0..80 {
+        let id = format!("{number}{}", "x".repeat(MIB));
+        let delta = Delta { text: "x".into(), message_id: id.into(), parent_tool_id: None };
+        transcript.push(Event::Text(delta), &mut Sink(drop));
+    }
+    assert_grew_less_than(before, 56 * MIB);
+    let (done, _) = done(&mut transcript);
+    assert_eq!(done.result.text, "x".repeat(80));
+}
+
+#[test]
+fn denials_in_a_result_have_their_inputs_as_far_as_there_is_room() {
+    let mut transcript = Transcript::new();
+    let input = json!({"command": "x".repeat(MIB)});
+    let denial = json!({"toolName": "shell", "toolId": "t", "input": input});
+    let denial: PermissionDenial = serde_json::from_value(denial).unwrap();
+    let mut outcome = Outcome::default();
+    outcome.permission_denials = vec![denial; 100];
+    transcript.set_outcome(outcome);
+    let mut last = Vec::new();
+    transcript.end(&End::default(), &mut last);
+    let Some(Event::Done(done)) = last.pop() else { panic!("no done") };
+    let denials = &done.result.permission_denials;
+    assert_eq!((denials.len(), denials.iter().filter(|denial| denial.input.is_some()).count()), (100, 15));
+    assert!(denials[0].input.is_some() && denials[99].input.is_none());
+}
+
+/// A protocol that is fed, and what it wrote last.
+struct Fed {
+    protocol: Box<dyn Protocol>,
+    actions: Vec<Action>,
+}
+
+impl Fed {
+    fn new(agent: &dyn Agent, mode: Mode) -> Self {
+        let mut request = RunRequest::new("hi");
+        request.mode = mode;
+        request.permissions.mode = PermissionMode::Ask;
+        let protocol = agent.plan(&request).unwrap().protocol;
+        let mut fed = Self { protocol, actions: Vec::new() };
+        fed.tell(Input::Started);
+        fed
+    }
+
+    fn session(agent: &dyn Agent) -> Self {
+        let mut request = RunRequest::default();
+        request.cwd = Some("/".into());
+        request.permissions.mode = PermissionMode::Ask;
+        let protocol = agent.plan_session(&request).unwrap().unwrap().protocol;
+        let mut fed = Self { protocol, actions: Vec::new() };
+        fed.tell(Input::Started);
+        fed
+    }
+
+    fn tell(&mut self, input: Input<'_>) {
+        self.actions.clear();
+        self.protocol.handle(input, &mut self.actions);
+    }
+
+    fn line(&mut self, line: &serde_json::Value) {
+        self.tell(Input::Line(line.to_string().as_bytes()));
+    }
+
+    fn event(&mut self, event: &str) {
+        self.tell(Input::Server(FromServer::Event(event.as_bytes())));
+    }
+
+    /// Tells much of one form, and measures what that takes. Numbers come in the place of the largest one.
+    fn feed(&mut self, times: usize, template: &serde_json::Value, tell: impl Fn(&mut Self, &str)) {
+        let (template, before) = (template.to_string(), peak());
+        for number in 0..times {
+            let line = template.replace(NUMBER, &number.to_string());
+            tell(self, &line);
+            assert!(!self.actions.is_empty(), "{line}");
+        }
+        assert_grew_less_than(before, 36 * MIB);
+    }
+
+    fn feed_lines(&mut self, times: usize, template: &serde_json::Value) {
+        self.feed(times, template, |fed, line| fed.tell(Input::Line(line.as_bytes())));
+    }
+}
+
+/// Stands for a number that counts.
+const NUMBER: &str = "1234567890";
+
 /// Feeds a protocol with lines, and measures what that takes.
 fn feed(agent: &dyn Agent, mode: Mode, first: &[serde_json::Value], line: impl Fn(usize) -> String) {
-    let mut request = RunRequest::new("hi");
-    request.mode = mode;
-    let mut protocol = agent.plan(&request).unwrap().protocol;
-    let mut actions: Vec<Action> = Vec::new();
-    protocol.handle(Input::Started, &mut actions);
+    let mut fed = Fed::new(agent, mode);
     for line in first {
-        protocol.handle(Input::Line(line.to_string().as_bytes()), &mut actions);
+        fed.line(line);
     }
-    let before = peak();
-    let template = line(usize::MAX);
-    for number in 0..12_000 {
-        actions.clear();
-        let line = template.replace(&usize::MAX.to_string(), &number.to_string());
-        protocol.handle(Input::Line(line.as_bytes()), &mut actions);
-        assert!(!actions.is_empty(), "{line}");
-    }
-    assert_grew_less_than(before, 28 * MIB);
+    let template = serde_json::from_str(&line(NUMBER.parse().unwrap())).unwrap();
+    fed.feed_lines(14_000, &template);
 }
 
 const PADDING: usize = 3000;
@@ -203,4 +282,156 @@ fn a_gemini_that_calls_tools_without_an_end_takes_little_memory() {
             "tool_id": format!("t{number}"), "parameters": {"command": padding}})
         .to_string()
     });
+}
+
+#[test]
+fn servers_that_fail_without_an_end_take_little_memory() {
+    let name = format!("s{NUMBER}{}", "x".repeat(10 * PADDING));
+    Fed::new(&Claude, Mode::Auto).feed_lines(
+        1400,
+        &json!({"type": "system", "subtype": "init", "session_id": "s", "tools": [], "model": "m",
+            "mcp_servers": [{"name": name, "status": "failed"}]}),
+    );
+}
+
+#[test]
+fn calls_that_claude_streams_within_one_message_take_little_memory() {
+    let mut fed = Fed::new(&Claude, Mode::Auto);
+    let of = |event: serde_json::Value| json!({"type": "stream_event", "session_id": "s", "event": event});
+    fed.line(&of(json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}})));
+    let before = peak();
+    for index in 0..40 {
+        let call = json!({"type": "tool_use", "id": format!("t{index}"), "name": "Bash", "input": {}});
+        fed.line(&of(json!({"type": "content_block_start", "index": index, "content_block": call})));
+        let delta = json!({"type": "input_json_delta", "partial_json": "x".repeat(MIB)});
+        fed.line(&of(json!({"type": "content_block_delta", "index": index, "delta": delta})));
+    }
+    assert_grew_less_than(before, 36 * MIB);
+}
+
+/// An app-server whose turn runs.
+fn app_server() -> Fed {
+    let mut fed = Fed::new(&Codex, Mode::Auto);
+    fed.line(&json!({"id": 1, "result": {"userAgent": "x"}}));
+    fed.line(&json!({"id": 2, "result": {"thread": {"id": "t"}, "model": "m", "cwd": "/"}}));
+    fed.line(&json!({"id": 3, "result": {"turn": {"id": "u", "status": "inProgress"}}}));
+    fed
+}
+
+fn note(method: &str, item: &serde_json::Value) -> serde_json::Value {
+    json!({"method": method, "params": {"threadId": "t", "turnId": "u", "item": item}})
+}
+
+#[test]
+fn an_app_server_that_makes_calls_without_an_end_takes_little_memory() {
+    let id = format!("c{NUMBER}");
+    let command = "x".repeat(PADDING);
+    let item = json!({"type": "commandExecution", "id": id, "command": command, "cwd": "/", "status": "inProgress"});
+    app_server().feed_lines(14_000, &note("item/started", &item));
+    let change = json!({"path": "/a", "kind": {"type": "add"}, "diff": "x".repeat(10 * PADDING)});
+    let item = json!({"type": "fileChange", "id": id, "status": "inProgress", "changes": [change]});
+    app_server().feed_lines(1400, &note("item/started", &item));
+}
+
+#[test]
+fn an_app_server_whose_calls_are_declined_without_an_end_takes_little_memory() {
+    let (id, command) = (format!("c{NUMBER}"), "x".repeat(10 * PADDING));
+    let item = json!({"type": "commandExecution", "id": id, "command": command, "cwd": "/", "status": "declined"});
+    app_server().feed_lines(1400, &note("item/completed", &item));
+}
+
+#[test]
+fn an_app_server_that_begins_messages_without_an_end_takes_little_memory() {
+    let params = json!({"threadId": "t", "turnId": "u", "itemId": format!("i{NUMBER}"), "delta": "x".repeat(PADDING)});
+    app_server().feed_lines(14_000, &json!({"method": "item/agentMessage/delta", "params": params}));
+}
+
+/// An ACP agent that works on a prompt.
+fn acp() -> Fed {
+    let mut fed = Fed::session(&Gemini);
+    let answer = |id: u32, result: serde_json::Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    fed.line(&answer(1, json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}, "authMethods": []})));
+    fed.line(&answer(2, json!({"sessionId": "s"})));
+    fed.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from("hi") }));
+    fed
+}
+
+fn update(update: &serde_json::Value) -> serde_json::Value {
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
+}
+
+#[test]
+fn an_acp_agent_that_calls_tools_without_an_end_takes_little_memory() {
+    let (id, input) = (format!("t{NUMBER}"), json!({"command": "x".repeat(PADDING)}));
+    acp().feed_lines(
+        14_000,
+        &update(&json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "x", "kind": "execute",
+            "status": "pending", "rawInput": input})),
+    );
+}
+
+#[test]
+fn an_acp_agent_whose_one_call_shows_more_and_more_takes_little_memory() {
+    let block = json!({"type": "content", "content": {"type": "text", "text": "x".repeat(10 * PADDING)}});
+    acp().feed_lines(
+        1400,
+        &update(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "title": "x", "kind": "execute",
+            "status": "in_progress", "content": [block]})),
+    );
+}
+
+/// An OpenCode whose session works on a prompt.
+fn opencode() -> Fed {
+    let mut fed = Fed::session(&OpenCode);
+    fed.tell(Input::Line(b"opencode server listening on http://127.0.0.1:1"));
+    fed.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from("hi") }));
+    let session = json!({"id": "ses_1", "directory": "/", "version": "1.18.33"});
+    for (call, body) in [(1, json!({"directory": "/"})), (2, session)] {
+        let body = body.to_string();
+        fed.tell(Input::Server(FromServer::Reply { call: CallId(call), status: 200, body: body.as_bytes() }));
+    }
+    fed.event(r#"{"type":"server.connected","properties":{}}"#);
+    fed.event(r#"{"type":"session.status","properties":{"sessionID":"ses_1","status":{"type":"busy"}}}"#);
+    fed.event(&message("msg_1").to_string());
+    fed
+}
+
+fn message(id: &str) -> serde_json::Value {
+    let info = json!({"id": id, "role": "assistant", "sessionID": "ses_1", "time": {"created": 1}});
+    json!({"type": "message.updated", "properties": {"sessionID": "ses_1", "info": info}})
+}
+
+#[test]
+fn an_opencode_that_begins_messages_with_long_ids_takes_little_memory() {
+    let id = format!("msg_{NUMBER}{}", "x".repeat(PADDING));
+    opencode().feed(14_000, &message(&id), Fed::event);
+}
+
+#[test]
+fn an_opencode_that_calls_tools_without_an_end_takes_little_memory() {
+    let (id, input) = (format!("prt_{NUMBER}"), json!({"command": "x".repeat(PADDING)}));
+    let part = json!({"id": id, "type": "tool", "messageID": "msg_1", "sessionID": "ses_1", "callID": id, "tool": "bash",
+        "state": {"status": "running", "input": input}});
+    let event = json!({"type": "message.part.updated", "properties": {"sessionID": "ses_1", "part": part}});
+    opencode().feed(14_000, &event, Fed::event);
+}
+
+#[test]
+fn requests_of_opencode_that_wait_for_their_calls_are_bounded_and_those_beyond_are_refused() {
+    let mut fed = opencode();
+    let asked = |number: usize| {
+        let (id, patterns) = (format!("per_{number}"), json!(["x".repeat(10 * PADDING)]));
+        json!({"type": "permission.asked", "properties": {"id": id, "sessionID": "ses_1", "permission": "bash",
+            "patterns": patterns, "tool": {"messageID": "msg_1", "callID": "unknown"}}})
+    };
+    let (before, mut refused) = (peak(), 0);
+    for number in 0..1400 {
+        fed.event(&asked(number).to_string());
+        refused += fed.actions.iter().filter(|action| matches!(action, Action::Call(_))).count();
+    }
+    assert_grew_less_than(before, 36 * MIB);
+    assert!(refused > 500, "{refused} were refused");
+    fed.event(r#"{"type":"server.heartbeat","properties":{}}"#);
+    let asked = fed.actions.iter().filter(|action| matches!(action, Action::Emit(Event::PermissionRequest(_))));
+    assert_eq!(asked.count() + refused, 1400);
 }

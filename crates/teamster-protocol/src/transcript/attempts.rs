@@ -3,7 +3,7 @@
 use std::hash::Hash;
 
 use super::MAX_IDS;
-use crate::bounded::{Bounded, Ids as BoundedIds, MAX_DENIALS};
+use crate::bounded::{self, Bounded, Ids as BoundedIds};
 use crate::event::{Delta, Event, MessageId, ToolId, Usage, UsageScope};
 use crate::protocol::Outcome;
 
@@ -27,8 +27,9 @@ impl Earlier {
             total_cost_usd: both(earlier.total_cost_usd, last.total_cost_usd, |one, other| one + other),
             api_duration_ms: both(earlier.api_duration_ms, last.api_duration_ms, u64::saturating_add),
             permission_denials: {
-                let denials = earlier.permission_denials.into_iter().chain(last.permission_denials);
-                denials.take(MAX_DENIALS).collect()
+                let mut denials = earlier.permission_denials;
+                bounded::push_denials(&mut denials, last.permission_denials);
+                denials
             },
             ..last
         }

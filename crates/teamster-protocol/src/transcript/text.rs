@@ -10,12 +10,17 @@ pub(super) const MAX_TEXT: usize = 16 << 20;
 /// How many messages can be taken back.
 const MAX_MESSAGES: usize = 10_000;
 
+/// How many bytes their ids have at most.
+const MAX_ID_BYTES: usize = 16 << 20;
+
 /// What the model has said on the main thread, message by message.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     /// The text of messages so old that they cannot be taken back any more.
     old: String,
     messages: VecDeque<(MessageId, String)>,
+    /// The bytes of the ids of `messages`.
+    id_bytes: usize,
     /// The bytes of all of it.
     bytes: usize,
     /// The bytes that were left out before it.
@@ -36,11 +41,14 @@ impl Text {
         self.bytes += text.len();
         match self.messages.back_mut() {
             Some((id, all)) if id == message => all.push_str(text),
-            _ => self.messages.push_back((message.clone(), text.to_owned())),
+            _ => {
+                self.id_bytes += message.as_str().len();
+                self.messages.push_back((message.clone(), text.to_owned()));
+            }
         }
-        if self.messages.len() > MAX_MESSAGES
-            && let Some((_, text)) = self.messages.pop_front()
-        {
+        while self.messages.len() > MAX_MESSAGES || (self.id_bytes > MAX_ID_BYTES && self.messages.len() > 1) {
+            let Some((id, text)) = self.messages.pop_front() else { break };
+            self.id_bytes -= id.as_str().len();
             self.old.push_str(&text);
         }
         // Not each time: what is left has to be moved.
@@ -51,10 +59,13 @@ impl Text {
 
     /// Takes a message back.
     pub(super) fn retract(&mut self, message: &MessageId) {
-        let bytes = &mut self.bytes;
+        let (bytes, id_bytes) = (&mut self.bytes, &mut self.id_bytes);
         self.messages.retain(|(id, text)| {
             let stays = id != message;
-            *bytes -= if stays { 0 } else { text.len() };
+            if !stays {
+                *bytes -= text.len();
+                *id_bytes -= id.as_str().len();
+            }
             stays
         });
     }
@@ -91,8 +102,9 @@ impl Text {
             if self.old.is_empty()
                 && self.messages.len() > 1
                 && self.messages.front().is_some_and(|(_, text)| text.is_empty())
+                && let Some((id, _)) = self.messages.pop_front()
             {
-                self.messages.pop_front();
+                self.id_bytes -= id.as_str().len();
             }
         }
     }

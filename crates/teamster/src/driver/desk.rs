@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::files::Disk;
+use super::outbox::weight;
 use super::server::{Heard, Link};
 use crate::gate::Ticket;
 use crate::run::Run;
@@ -29,8 +30,14 @@ pub(super) type Begun = (Content, Running);
 /// How many requests of the agent may wait for an answer. Those beyond are denied at once.
 const MAX_OPEN: usize = 1000;
 
+/// How many bytes these requests may have, roughly: their protocols keep their inputs.
+const MAX_OPEN_BYTES: usize = 16 << 20;
+
 /// Events between turns that are kept for the next one; more would be an agent that speaks when it was not asked.
 const MOST_KEPT: usize = 1000;
+
+/// How many bytes these events may have, roughly.
+const MOST_KEPT_BYTES: usize = 16 << 20;
 
 /// What the caller of a session orders.
 pub(crate) enum Order {
@@ -89,6 +96,8 @@ pub(crate) struct Desk {
     rules: ToolRules,
     /// Requests of the agent that wait, and until when.
     open: BTreeMap<RequestId, Option<Instant>>,
+    /// How many bytes each of them has, roughly; maybe of some that wait no more.
+    weights: HashMap<RequestId, usize>,
     /// Answers that wait until the turn has its place again.
     held: VecDeque<(RequestId, Answer)>,
     /// The running turn's place among all turns.
@@ -127,6 +136,7 @@ impl Desk {
             steering: VecDeque::new(),
             rules,
             open: BTreeMap::new(),
+            weights: HashMap::new(),
             held: VecDeque::new(),
             place: Ticket::default(),
             handler,
@@ -290,10 +300,10 @@ impl Desk {
 
     /// What the rules of the request answer, so that nobody is asked.
     pub(super) fn by_rule(&self, event: &Event) -> Option<(RequestId, Answer)> {
-        if self.open.len() >= MAX_OPEN
-            && let Some(request) = request_of(event)
+        if let Some(request) = request_of(event)
+            && self.is_full(weight(event))
         {
-            let message = format!("More than {MAX_OPEN} requests wait for an answer.");
+            let message = format!("More than {MAX_OPEN} requests wait for an answer, or they are too large.");
             return Some((request.clone(), Answer::Deny { message: Some(message) }));
         }
         let Event::PermissionRequest(request) = event else { return None };
@@ -304,11 +314,19 @@ impl Desk {
         Some((request.request_id.clone(), answer))
     }
 
+    /// Whether a request of so many bytes is one too many. One alone is not.
+    fn is_full(&self, bytes: usize) -> bool {
+        let waiting: usize = self.open.keys().filter_map(|request| self.weights.get(request)).sum();
+        self.open.len() >= MAX_OPEN || (waiting > 0 && waiting.saturating_add(bytes) > MAX_OPEN_BYTES)
+    }
+
     /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.
     pub(super) fn note(&mut self, event: &Event, limit: Duration) {
         let Some(request) = request_of(event) else { return };
         let until = (!limit.is_zero()).then(|| Instant::now() + limit);
         self.open.insert(request.clone(), until);
+        self.weights.retain(|request, _| self.open.contains_key(request));
+        self.weights.insert(request.clone(), weight(event));
         // Others may run while a person thinks.
         self.place.release();
         if let Some(handler) = &self.handler {
@@ -367,6 +385,7 @@ fn request_of(event: &Event) -> Option<&RequestId> {
 #[derive(Default)]
 pub(super) struct Kept {
     events: Vec<Event>,
+    bytes: usize,
     lost: usize,
     actions: Vec<Action>,
     /// Another process is to go on with the conversation: it was asked for, or the protocol panicked.
@@ -403,8 +422,15 @@ impl Kept {
                 Action::Unasked => self.unasked = Some(Vec::new()),
                 Action::Emit(Event::PermissionRequest(request)) => asked.push(request.request_id),
                 Action::Emit(Event::Question(question)) => asked.push(question.request_id),
-                Action::Emit(event) if self.events.len() < MOST_KEPT => self.events.push(event),
-                Action::Emit(_) => self.lost += 1,
+                Action::Emit(event) => {
+                    let bytes = self.bytes.saturating_add(weight(&event));
+                    if self.events.len() < MOST_KEPT && bytes <= MOST_KEPT_BYTES {
+                        self.bytes = bytes;
+                        self.events.push(event);
+                    } else {
+                        self.lost += 1;
+                    }
+                }
                 Action::Reopen | Action::Stop | Action::Dismiss => self.reopen = true,
                 action => link.pass_on(action),
             }
@@ -429,6 +455,7 @@ impl Kept {
     /// What was said, for the next turn.
     pub(super) fn take(&mut self) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.events);
+        self.bytes = 0;
         let lost = std::mem::take(&mut self.lost);
         if lost > 0 {
             let text = format!("the agent said more between turns than is kept: {lost} events are missing");

@@ -32,6 +32,10 @@ enum Ending {
     Forced(Instant),
 }
 
+/// How many bytes of answers wait to be read by an agent before its output is not read any more. It is silent then, and the limits
+/// of silence end it.
+pub(super) const MOST_UNREAD: usize = 16 << 20;
+
 type Terminate<'a> = Pin<Box<dyn Future<Output = Vec<Survivor>> + Send + 'a>>;
 
 /// With what a turn begins, or a run.
@@ -68,6 +72,8 @@ struct Reins<'a> {
     rest: Option<Vec<Action>>,
     /// Answers that the rules of the request give, not told yet.
     by_rule: Vec<(RequestId, Answer)>,
+    /// When more bytes than this wait to be read by the agent, nothing more is read of it.
+    most_unread: usize,
 }
 
 /// Until the leader has exited and what it wrote has been read; with a desk, until the turn is over at the latest.
@@ -102,6 +108,7 @@ pub(super) async fn attend(
         then: Then::Next,
         rest: None,
         by_rule: Vec::new(),
+        most_unread: MOST_UNREAD,
     };
     if let Some(desk) = &mut reins.desk {
         desk.steers = reins.story.protocol.steers();
@@ -110,6 +117,7 @@ pub(super) async fn attend(
         Opening::Tell(inputs) => inputs.iter().for_each(|input| reins.tell(*input)),
         Opening::Begun(actions) => reins.follow(actions),
     }
+    reins.expect_unread();
     let lives = reins.live(&mut process.streams, outlet, started).await;
     if lives {
         reins.deny_all();
@@ -137,6 +145,7 @@ impl Reins<'_> {
             if self.is_answered() {
                 return true;
             }
+            let reading = self.link.stdin.pending() <= self.most_unread;
             let listen = !self.story.outbox.is_full();
             if listen && !listening {
                 self.watchdog.listen_again(Instant::now());
@@ -146,7 +155,7 @@ impl Reins<'_> {
             let alarm = self.alarm(deadline, listening);
             tokio::select! {
                 _ = self.tree.exited() => break,
-                read = streams.output.fill(), if streams.output_open && listening => {
+                read = streams.output.fill(), if streams.output_open && listening && reading => {
                     streams.output_open = is_more(&read);
                     self.frames(&mut streams.output);
                 }
@@ -178,12 +187,18 @@ impl Reins<'_> {
                     if has_exited(self.tree).await {
                         break;
                     }
-                    self.due(alarm.unwrap_or(started), deadline, streams, listening).await;
+                    self.due(alarm.unwrap_or(started), deadline, streams, listening && reading).await;
                 }
             }
         }
         self.note_stop(outlet);
         false
+    }
+
+    /// The caller's own words may be of any length, and the agent may write before it reads them: what was written for them does
+    /// not keep its output from being read.
+    fn expect_unread(&mut self) {
+        self.most_unread = self.most_unread.max(self.link.stdin.pending().saturating_add(MOST_UNREAD));
     }
 
     /// Whether this is a turn of a session that is over, with nobody being ended.
@@ -202,6 +217,7 @@ impl Reins<'_> {
         match asked {
             Asked::Steer { id, prompt } if matches!(self.ending, Ending::No) => {
                 self.tell(Input::Command(Command::Steer { id: &id, prompt: &prompt }));
+                self.expect_unread();
             }
             Asked::Steer { id, .. } => self.steered(&id, false),
             Asked::Answer { request, answer } => {

@@ -33,6 +33,10 @@ impl Bounds {
 /// What an event costs beside its texts.
 const EVENT_BYTES: usize = 160;
 
+/// An event that weighs more than this is delivered only when the consumer has taken all before it: what the channel to the
+/// consumer holds is bounded in bytes too.
+const LARGE: usize = 16 * 1024;
+
 /// Events on their way to the consumer. Dropping it leaves to the run what has not been delivered.
 #[derive(Debug)]
 pub(super) struct Outbox {
@@ -81,18 +85,18 @@ impl Outbox {
     /// Delivers until nothing waits or the consumer takes no more for now. Can be dropped and called again at any time.
     pub(super) async fn deliver(&mut self) {
         let consumer = self.consumer.clone();
-        let Ok(mut permit) = consumer.reserve().await else {
+        let places = if self.backlog.is_next_large() { consumer.max_capacity() } else { 1 };
+        let Ok(mut permits) = consumer.reserve_many(places).await else {
             // The consumer is gone, and the run is being ended: `push` keeps nothing any more.
             self.backlog = Backlog::default();
             return;
         };
-        loop {
+        let mut permit = permits.next();
+        drop(permits);
+        while let Some(free) = permit {
             let Some(event) = self.backlog.pop() else { return };
-            permit.send(event);
-            match consumer.try_reserve() {
-                Ok(next) => permit = next,
-                Err(_) => return,
-            }
+            free.send(event);
+            permit = if self.backlog.is_next_large() { None } else { consumer.try_reserve().ok() };
         }
     }
 }
@@ -141,6 +145,17 @@ impl Backlog {
             return Some(event);
         }
         self.overflow.pop_front()
+    }
+
+    /// Whether the next event is large. One that waits on disk is read back to find out.
+    fn is_next_large(&mut self) -> bool {
+        if self.front.is_empty()
+            && self.spilled() > 0
+            && let Some(event) = self.pop_from_disk()
+        {
+            self.push_to_memory(event);
+        }
+        self.front.front().or(self.overflow.front()).is_some_and(|event| weight(&event.event) > LARGE)
     }
 
     fn is_empty(&self) -> bool {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 use super::Story;
 use super::desk::Kept;
 use super::fence::Fence;
-use super::live::{Opening, attend};
+use super::live::{MOST_UNREAD, Opening, attend};
 use super::outbox::Outbox;
 use super::prepare::{Belongings, Live, blocking};
 use super::server::{Heard, Link, heard};
@@ -185,7 +185,9 @@ impl Process {
             }
             tokio::select! {
                 _ = tree.exited() => left = Some(PIPE_BYTES),
-                read = streams.output.fill(), if streams.output_open => streams.output_open = is_more(&read),
+                read = streams.output.fill(), if streams.output_open && link.stdin.pending() <= MOST_UNREAD => {
+                    streams.output_open = is_more(&read);
+                }
                 read = streams.diagnostics.fill(), if streams.diagnostics_open => {
                     streams.diagnostics_open = is_more(&read);
                     while let Some(line) = streams.diagnostics.next_line() {

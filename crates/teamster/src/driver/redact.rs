@@ -9,8 +9,10 @@ mod forms;
 mod names;
 #[cfg(test)]
 mod tests;
+mod wrapped;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;
@@ -24,6 +26,7 @@ use teamster_protocol::request::{McpTransport, RunRequest};
 use teamster_protocol::text::UntrustedText;
 
 use self::names::is_secret;
+use self::wrapped::{Unwrapped, merge};
 use super::Host;
 use super::environment::Environment;
 
@@ -96,14 +99,18 @@ impl Redactor {
         if self.secrets.is_empty() || text.len() < SHORTEST {
             return text.into();
         }
-        let Ok(finder) = self.finder() else { return "[redacted]".into() };
-        let text = if finder.is_match(text) {
-            let words: Vec<&str> = self.words().collect();
-            finder.replace_all(text, &words).into()
-        } else {
-            Cow::Borrowed(text)
-        };
-        self.edges(text)
+        let found = self.find(text);
+        if found.is_empty() {
+            return self.edges(text.into());
+        }
+        let (mut redacted, mut done) = (String::new(), 0);
+        for (range, word) in found {
+            redacted.push_str(text.get(done..range.start).unwrap_or_default());
+            redacted.push_str(word);
+            done = range.end;
+        }
+        redacted.push_str(text.get(done..).unwrap_or_default());
+        self.edges(redacted.into())
     }
 
     /// Whether no secret is known.
@@ -111,15 +118,28 @@ impl Redactor {
         self.secrets.is_empty()
     }
 
-    /// Finds the secrets in a text, with what replaces each.
+    /// Finds the secrets in a text, with what replaces each, in their order. Secrets that are broken over several lines, as
+    /// `base64` does it, are found too.
     pub(crate) fn find(&self, text: &str) -> Vec<(Range<usize>, &str)> {
-        match self.finder() {
-            Ok(finder) => {
-                let word = |found: &aho_corasick::Match| self.words().nth(found.pattern().as_usize());
-                finder.find_iter(text).filter_map(|found| Some((found.range(), word(&found)?))).collect()
-            }
-            Err(_) => vec![(0..text.len(), "[redacted]")],
+        let Ok(finder) = self.finder() else { return vec![(0..text.len(), "[redacted]")] };
+        let mut found = self.matches(finder, text);
+        if let Some(unwrapped) = Unwrapped::of(text) {
+            let wrapped = self.matches(finder, &unwrapped.text).into_iter();
+            let wrapped = wrapped.map(|(range, word)| (unwrapped.original(&range), word));
+            found.extend(wrapped.filter(|(range, _)| text.get(range.clone()).is_some_and(|text| text.contains('\n'))));
+            found.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+            merge(&mut found);
         }
+        found
+    }
+
+    fn matches(&self, finder: &AhoCorasick, text: &str) -> Vec<(Range<usize>, &str)> {
+        let mut found = finder.find_iter(text).peekable();
+        if found.peek().is_none() {
+            return Vec::new();
+        }
+        let words: Vec<&str> = self.words().collect();
+        found.filter_map(|found| Some((found.range(), *words.get(found.pattern().as_usize())?))).collect()
     }
 
     /// Returns the length of the longest end of a text that begins a secret, and what replaces that secret. A whole secret

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::dialect::Dialect;
 use super::wire::{CallFields, Location};
-use crate::bounded::{self, Bounded, Ids, MAX_DENIALS};
+use crate::bounded::{self, Bounded, Ids};
 use crate::event::{Event, PermissionDenial, ToolKind, ToolResult, ToolUse};
 use crate::json::RawJson;
 
@@ -115,7 +115,7 @@ impl Calls {
         let Some(call) = self.turn.get_mut(id) else { return };
         let Tool { name, input, .. } = dialect.tool(call);
         let denial = PermissionDenial { tool_name: name.into(), tool_id: Some(id.into()), input: Some(input) };
-        bounded::push(&mut self.denials, [denial], MAX_DENIALS);
+        bounded::push_denials(&mut self.denials, [denial]);
         call.tell(dialect, events);
         call.end(Some(true), why.to_owned(), None, events);
     }

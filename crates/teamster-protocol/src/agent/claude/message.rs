@@ -46,6 +46,8 @@ pub(super) enum Voice {
 pub(super) struct Streamed {
     pub(super) id: MessageId,
     blocks: Vec<StreamedBlock>,
+    /// The bytes of calls of tools in `blocks`.
+    bytes: usize,
     told: bool,
     complete: bool,
 }
@@ -58,9 +60,19 @@ pub(super) struct AssembledTool {
     pub(super) input: RawJson,
 }
 
+impl Body {
+    /// About how many bytes it has on the heap.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Tool { id, name, json, .. } => id.len() + name.len() + json.len(),
+            Self::Text(_) | Self::Thinking(_) | Self::Other => 0,
+        }
+    }
+}
+
 impl Streamed {
     pub(super) fn new(id: MessageId) -> Self {
-        Self { id, blocks: Vec::new(), told: false, complete: false }
+        Self { id, blocks: Vec::new(), bytes: 0, told: false, complete: false }
     }
 
     pub(super) fn start_voice(&mut self, index: u32, voice: Voice) {
@@ -82,10 +94,11 @@ impl Streamed {
     }
 
     fn start(&mut self, index: u32, body: Body) {
-        if self.blocks.len() >= MAX_BLOCKS {
-            self.blocks.remove(0);
-        }
+        self.bytes += body.bytes();
         self.blocks.push(StreamedBlock { index, body, confirmed: false });
+        while self.blocks.len() > MAX_BLOCKS || (self.bytes > MAX_BYTES && self.blocks.len() > 1) {
+            self.bytes -= self.blocks.remove(0).body.bytes();
+        }
     }
 
     /// Notes a delta of text. A delta without its block's start begins one.
@@ -100,12 +113,15 @@ impl Streamed {
     }
 
     pub(super) fn add_json(&mut self, index: u32, json: &str) {
-        if let Some(Body::Tool { json: all, is_cut, .. }) = self.body(index) {
-            if *is_cut || all.len() + json.len() > MAX_BYTES {
-                (*is_cut, *all) = (true, String::new());
-            } else {
-                all.push_str(json);
-            }
+        let bytes = self.bytes;
+        let Some(Body::Tool { json: all, is_cut, .. }) = self.body(index) else { return };
+        if *is_cut || bytes + json.len() > MAX_BYTES {
+            let cut = std::mem::take(all).len();
+            *is_cut = true;
+            self.bytes -= cut;
+        } else {
+            all.push_str(json);
+            self.bytes += json.len();
         }
     }
 
@@ -117,7 +133,11 @@ impl Streamed {
         } else {
             serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.clone()).into())
         };
-        Some(AssembledTool { id: id.clone(), name: name.clone(), input })
+        let tool = AssembledTool { id: id.clone(), name: name.clone(), input };
+        // Its arguments are told, and needed no more.
+        let told = std::mem::take(json).len();
+        self.bytes -= told;
+        Some(tool)
     }
 
     /// What a whole block of an `assistant` line adds to what was streamed of it: all of it where nothing was.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::wire::{ApiUsage, ModelUsage, ResultLine};
 use crate::agent::failure::Judgement;
-use crate::bounded::{self, MAX_DENIALS};
+use crate::bounded;
 use crate::event::{ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
 use crate::protocol::Outcome;
 
@@ -89,7 +89,7 @@ impl Tally {
             tool_id: denial.tool_use_id.map(Into::into),
             input: denial.tool_input,
         });
-        bounded::push(&mut self.denials, denials, MAX_DENIALS);
+        bounded::push_denials(&mut self.denials, denials);
         let interrupted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted_"));
         let structured = line.structured_output;
         let failure = failure.or_else(|| {

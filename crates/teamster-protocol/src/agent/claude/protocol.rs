@@ -13,7 +13,7 @@ use super::wire::{
 use super::{control, failure, launch, notices};
 use crate::agent::line;
 use crate::agent::mcp::Health;
-use crate::bounded::Bounded;
+use crate::bounded::{Bounded, Ids};
 use crate::event::{
     ErrorCode, Event, Failure, Init, McpServerState, MessageId, ToolId, ToolResult, Warning, WarningCode,
 };
@@ -42,7 +42,7 @@ pub(super) struct Stream {
     /// `assistant` lines so far, for withdrawals by uuid.
     lines: Bounded<String, MessageId>,
     /// Calls of tools that the vendor runs itself: their results may never be shown.
-    server_tools: Vec<ToolId>,
+    server_tools: Ids<ToolId>,
     api_error: Option<String>,
     /// The status of the last `rate_limit_event`.
     rate_limit: Option<String>,
@@ -97,7 +97,7 @@ impl Stream {
             servers,
             streamed: None,
             lines: Bounded::default(),
-            server_tools: Vec::new(),
+            server_tools: Ids::default(),
             api_error: None,
             rate_limit: None,
             text_told: false,
@@ -233,7 +233,7 @@ impl Stream {
     }
 
     fn result(&mut self, mut line: ResultLine, actions: &mut Actions) {
-        for tool_id in self.server_tools.drain(..) {
+        for (tool_id, ()) in self.server_tools.take() {
             // The vendor ran it and the model went on from its result, which the CLI does not show.
             let result = ToolResult {
                 tool_id,

@@ -11,7 +11,7 @@ use super::wire::{FirstId, Item, Line, Todo, TurnUsage};
 use super::{answer, failure, mcp, notices, tools};
 use crate::agent::line;
 use crate::agent::mcp::Health;
-use crate::bounded::{self, Ids, MAX_DENIALS};
+use crate::bounded::{self, Ids};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, PermissionDenial, Plan, PlanEntry, PlanStatus, SessionId, StopReason,
     Usage, UsageScope, Warning, WarningCode,
@@ -151,7 +151,7 @@ impl Exec {
             _ => {
                 self.call(id, &item, actions);
                 if let Some(call) = tools::call(id, &item, &self.servers.names) {
-                    bounded::push(&mut self.denials, tools::denial(&call, &item), MAX_DENIALS);
+                    bounded::push_denials(&mut self.denials, tools::denial(&call, &item));
                     actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(id, &item)))));
                 }
             }

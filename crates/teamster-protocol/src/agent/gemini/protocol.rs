@@ -12,7 +12,7 @@ use super::wire::{Document, Line, Problem};
 use super::{failure, log, outcome, tools};
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
-use crate::bounded::{self, Bounded, MAX_BYTES, MAX_DENIALS};
+use crate::bounded::{self, Bounded, MAX_BYTES};
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, PermissionDenial, Retract, SessionId, StopReason, Warning,
     WarningCode,
@@ -196,7 +196,7 @@ impl Headless {
                 tool_id: Some((&*id).into()),
                 input: Some(input.clone()).filter(|input| !input.is_null()),
             };
-            bounded::push(&mut self.denials, [denial], MAX_DENIALS);
+            bounded::push_denials(&mut self.denials, [denial]);
         }
         let name = call.as_ref().map(|(name, _)| name.as_str());
         actions.push(Action::Emit(Event::ToolResult(Box::new(tools::tool_result(&id, name, line)))));

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bounded::Ids;
 use crate::request::{McpServer, RequestError};
 
 /// How a CLI names servers and their tools.
@@ -62,6 +63,9 @@ fn hex(c: char) -> impl Iterator<Item = char> {
     (0..digits).rev().filter_map(move |place| char::from_digit(number >> (4 * place) & 0xf, 16))
 }
 
+/// How many of the user's own servers are known.
+const MAX_OTHERS: usize = 1000;
+
 /// The servers of a run, by both their names.
 #[derive(Debug)]
 pub(in crate::agent) struct Names {
@@ -69,7 +73,7 @@ pub(in crate::agent) struct Names {
     /// Given and wire names, in the order of the former.
     pairs: Vec<(String, String)>,
     /// The user's own servers, as far as the CLI has told.
-    others: Vec<String>,
+    others: Ids,
 }
 
 /// What a rule for tools names.
@@ -97,7 +101,7 @@ impl Names {
             }
             pairs.push((name.clone(), wire));
         }
-        Ok(Self { style, pairs, others: Vec::new() })
+        Ok(Self { style, pairs, others: Ids::of(MAX_OTHERS) })
     }
 
     /// How the CLI calls a server of the run.
@@ -113,7 +117,7 @@ impl Names {
     /// Learns of a server that the CLI has, beside those of the run.
     pub(in crate::agent) fn learn(&mut self, wire: &str) {
         if !self.pairs.iter().any(|(_, known)| known == wire) {
-            self.others.push(wire.to_owned());
+            self.others.add(wire.to_owned());
         }
     }
 
@@ -122,7 +126,7 @@ impl Names {
         let rest = tool.strip_prefix(self.style.prefix)?;
         let of = |wire: &str| rest.strip_prefix(wire)?.strip_prefix(self.style.separator);
         let ours = self.pairs.iter().filter_map(|(given, wire)| Some((wire.len(), given, of(wire)?)));
-        let others = self.others.iter().filter_map(|name| Some((name.len(), name, of(&Style::tool(name))?)));
+        let others = self.others.iter().filter_map(|(name, ())| Some((name.len(), name, of(&Style::tool(name))?)));
         let longest = ours.chain(others).max_by_key(|(length, _, _)| *length);
         longest.map(|(_, name, tool)| (name.clone(), tool))
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Names, Style};
+use crate::bounded::Ids;
 use crate::event::{ErrorCode, Failure, Warning, WarningCode};
 use crate::protocol::{Action, Outcome};
 use crate::request::{McpServer, RequestError};
@@ -15,7 +16,7 @@ const LONGEST_REASON: usize = 300;
 pub(in crate::agent) struct Health {
     pub(in crate::agent) names: Names,
     required: BTreeSet<String>,
-    told: BTreeSet<String>,
+    told: Ids,
 }
 
 impl Health {
@@ -24,7 +25,7 @@ impl Health {
         servers: &BTreeMap<String, McpServer>,
     ) -> Result<Self, RequestError> {
         let required = servers.iter().filter(|(_, server)| server.required).map(|(name, _)| name.clone()).collect();
-        Ok(Self { names: Names::new(style, servers)?, required, told: BTreeSet::new() })
+        Ok(Self { names: Names::new(style, servers)?, required, told: Ids::default() })
     }
 
     /// Tells of a server, named as the CLI names it, that the model cannot use. `status` is a word of the CLI's. Gives the
@@ -37,7 +38,7 @@ impl Health {
         actions: &mut Vec<Action>,
     ) -> Option<Failure> {
         let server = self.names.given(wire).to_owned();
-        if !self.told.insert(server.clone()) {
+        if !self.told.add(server.clone()) {
             return None;
         }
         let reason: String = match reason.char_indices().nth(LONGEST_REASON) {

@@ -13,7 +13,7 @@ use super::{failure, logs, reason, tools};
 use crate::agent::failure::Judgement;
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
-use crate::bounded::{self, MAX_DENIALS};
+use crate::bounded;
 use crate::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, Retract, SessionId, StopReason, Warning, WarningCode,
 };
@@ -183,7 +183,7 @@ impl Stream {
 
     fn tool(&mut self, part: ToolPart, actions: &mut Actions) {
         let call = tools::call(part, &self.servers.names);
-        bounded::push(&mut self.tally.denials, call.denial, MAX_DENIALS);
+        bounded::push_denials(&mut self.tally.denials, call.denial);
         actions.push(Action::Emit(Event::ToolUse(Box::new(call.tool))));
         actions.push(Action::Emit(Event::ToolResult(Box::new(call.result))));
         actions.extend(call.plan.map(|plan| Action::Emit(Event::Plan(plan))));

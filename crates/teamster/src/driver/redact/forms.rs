@@ -19,9 +19,10 @@ pub(super) fn of(value: &str) -> BTreeMap<String, bool> {
         for encoded in encodings(&plain) {
             forms.entry(encoded).or_insert(false);
         }
-        let quoted = quote(&plain);
-        forms.insert(quote(&quoted), true);
-        forms.insert(quoted, true);
+        for quoted in quoted_forms(&plain) {
+            forms.insert(quote(&quoted), true);
+            forms.insert(quoted, true);
+        }
         forms.insert(plain, true);
     }
     forms.retain(|form, _| form.len() >= SHORTEST);
@@ -47,6 +48,32 @@ fn plain_forms(value: &str) -> Vec<String> {
     forms
 }
 
+/// Returns the value as it appears inside JSON strings. Writers differ in what they escape without need: slashes (PHP), what
+/// HTML would read (Go, Gson), and all that is not ASCII (Python, PHP).
+fn quoted_forms(value: &str) -> [String; 6] {
+    let quoted = quote(value);
+    let html = quoted.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    let gson = html.replace('=', "\\u003d").replace('\'', "\\u0027");
+    let ascii = ascii(&quoted);
+    [quoted.replace('/', "\\/"), html, gson, ascii.replace('/', "\\/"), ascii, quoted]
+}
+
+/// Returns the text with escapes in place of all that is not ASCII.
+fn ascii(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        if character.is_ascii() {
+            escaped.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                _ = write!(escaped, "\\u{unit:04x}");
+            }
+        }
+    }
+    escaped
+}
+
 /// Returns the value as it appears inside a JSON string.
 fn quote(value: &str) -> String {
     let quoted = Value::from(value).to_string();
@@ -68,15 +95,31 @@ fn encodings(value: &str) -> impl Iterator<Item = String> {
         _ = write!(upper, "{byte:02X}");
         _ = write!(lower, "{byte:02x}");
     }
-    let percent = percent_encoded(value);
-    let form = percent.replace("%20", "+");
-    base64.chain([upper, lower, percent.to_ascii_lowercase(), percent, form])
+    let percent = UNRESERVED.into_iter().flat_map(|unreserved| {
+        let encoded = percent_encoded(value, unreserved);
+        let lower = lower_digits(&encoded);
+        [encoded.replace("%20", "+"), lower.replace("%20", "+"), lower, encoded]
+    });
+    base64.chain([upper, lower]).chain(percent)
 }
 
-fn percent_encoded(value: &str) -> String {
+/// What is not escaped in URLs beside letters and digits: by RFC 3986, by Python, by `encodeURIComponent` and by `encodeURI`.
+const UNRESERVED: [&[u8]; 4] = [b"-._~", b"-._~/", b"-._~!*'()", b"-._~!*'();/?:@&=+$,#"];
+
+/// Returns the encoded text with small letters in its escapes.
+fn lower_digits(encoded: &str) -> String {
+    let mut escape = 0;
+    let lower = encoded.chars().map(|character| {
+        escape = if character == '%' { 3 } else { escape - i32::from(escape > 0) };
+        if escape > 0 { character.to_ascii_lowercase() } else { character }
+    });
+    lower.collect()
+}
+
+fn percent_encoded(value: &str, unreserved: &[u8]) -> String {
     let mut encoded = String::new();
     for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || unreserved.contains(&byte) {
             encoded.push(char::from(byte));
         } else {
             _ = write!(encoded, "%{byte:02X}");

@@ -187,3 +187,58 @@ fn a_secret_is_found_in_its_common_encodings() {
     }
     assert_eq!(redactor.text("7061737320776f72642f2b3fc3a42d30313233"), "[redacted A_TOKEN]");
 }
+
+#[test]
+fn a_secret_is_found_whatever_a_writer_of_json_escapes() {
+    let secret = "pa/ss<w&ö>'=rd\u{1f511}";
+    let ascii = r"pa/ss<w&\u00f6>'=rd\ud83d\udd11";
+    let go = r"pa/ss\u003cw\u0026ö\u003e'=rd\u{1f511}".replace("\\u{1f511}", "\u{1f511}");
+    let gson = go.replace('\'', r"\u0027").replace('=', r"\u003d");
+    for written in [ascii.to_owned(), ascii.replace('/', r"\/"), secret.replace('/', r"\/"), go, gson] {
+        check(&[("A_TOKEN", secret)], &format!("{{\"a\":\"{written}\"}}"), "{\"a\":\"[redacted A_TOKEN]\"}");
+        let twice = serde_json::json!({"text": format!("{{\"a\":\"{written}\"}}")}).to_string();
+        check(&[("A_TOKEN", secret)], &twice, "{\"text\":\"{\\\"a\\\":\\\"[redacted A_TOKEN]\\\"}\"}");
+    }
+}
+
+#[test]
+fn a_secret_is_found_whatever_a_writer_of_urls_escapes() {
+    let secret = "pa/s s(w)+rd=*";
+    for written in [
+        "pa%2Fs%20s%28w%29%2Brd%3D%2A",
+        "pa%2fs%20s%28w%29%2brd%3d%2a",
+        "pa/s%20s%28w%29%2Brd%3D%2A",
+        "pa%2Fs+s%28w%29%2Brd%3D%2A",
+        "pa%2Fs%20s(w)%2Brd%3D*",
+        "pa/s%20s(w)+rd=*",
+    ] {
+        check(&[("A_TOKEN", secret)], &format!("?a={written}&b"), "?a=[redacted A_TOKEN]&b");
+    }
+}
+
+#[test]
+fn a_secret_is_found_in_lines_of_base64_as_they_are_usually_broken() {
+    let secret = "sk-ant-0123456789-abcdefghijklmnop";
+    let redactor = redactor(&[("A_TOKEN", secret)]);
+    for before in 0..80 {
+        let text = format!("{}{secret} and more of it", "x".repeat(before));
+        let encoded = BASE64_STANDARD.encode(text);
+        for end in ["\n", "\r\n"] {
+            let lines: Vec<_> = encoded.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
+            let redacted = redactor.text(&lines.join(end)).replace(end, "");
+            assert!(redacted.contains("[redacted A_TOKEN]"), "{before}: {redacted}");
+            // At most the characters at its ends, which depend on what is beside it.
+            let left = redacted.replace("[redacted A_TOKEN]", "").len();
+            assert!(left <= encoded.len() - secret.len() * 8 / 6 + 2, "{before}: {redacted}");
+        }
+    }
+}
+
+#[test]
+fn what_is_broken_over_lines_is_replaced_with_the_breaks_alone() {
+    let key = [("A_TOKEN", "0123456789abcdef")];
+    check(&key, "a 01234567\n89abcdef b\nnext", "a [redacted A_TOKEN] b\nnext");
+    check(&key, "0123\r\n4567\r\n89abcdef\r\nx", "[redacted A_TOKEN]\r\nx");
+    check(&key, "0123456789abcdef\n0123456789abcdef\nx", "[redacted A_TOKEN]\n[redacted A_TOKEN]\nx");
+    check(&key, "no\nsecret\n\nhere", "no\nsecret\n\nhere");
+}

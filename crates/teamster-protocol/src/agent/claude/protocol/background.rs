@@ -93,7 +93,7 @@ impl Stream {
                     self.claimed(given_back, actions);
                     return false;
                 }
-                *bytes += line.len();
+                *bytes += size_of::<Vec<u8>>() + line.len();
                 lines.push(line.to_vec());
                 if *bytes > MOST_KEPT_BYTES {
                     self.unclear(actions);

@@ -6,7 +6,6 @@ use super::super::message::{Streamed, Voice};
 use super::super::tools;
 use super::super::wire::{Block, MessageHead, MessageLine, StreamEvent};
 use super::{Actions, Stream};
-use crate::bounded::{self, MAX_ENTRIES};
 use crate::event::{Delta, Event, MessageId, Retract, ToolId};
 use crate::json::RawJson;
 use crate::protocol::Action;
@@ -71,7 +70,7 @@ impl Stream {
             ("tool_use", Some(id), Some(name)) => streamed.start_tool(index, id, name),
             ("server_tool_use", Some(id), Some(name)) => {
                 streamed.start_tool(index, id, name);
-                bounded::push(&mut self.server_tools, [ToolId::from(&**id)], MAX_ENTRIES);
+                self.server_tools.add(ToolId::from(&**id));
             }
             _ => streamed.start_other(index),
         }
@@ -135,7 +134,7 @@ impl Stream {
                     streamed.confirm_tool(tool);
                 }
                 if &*block.kind == "server_tool_use" {
-                    bounded::push(&mut self.server_tools, [ToolId::from(&**tool)], MAX_ENTRIES);
+                    self.server_tools.add(ToolId::from(&**tool));
                 }
                 let input = block.input.map(RawJson::from_raw);
                 self.tool_use(tool, name, input.unwrap_or_default(), parent, actions);

@@ -23,7 +23,7 @@ use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
-use crate::bounded::{self, Ids, MAX_DENIALS};
+use crate::bounded::{self, Ids};
 use crate::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use crate::request::{OutputMode, RunRequest};
@@ -236,7 +236,7 @@ impl AppServer {
         let denials = failure::denials(&String::from_utf8_lossy(line));
         match &mut self.turn {
             Some(turn) => turn.denied(denials),
-            None if self.ended.is_some() => bounded::push(&mut self.late_denials, denials, MAX_DENIALS),
+            None if self.ended.is_some() => bounded::push_denials(&mut self.late_denials, denials),
             None => {}
         }
     }

@@ -10,7 +10,7 @@ use super::super::tools;
 use super::super::wire::{FirstId, Item};
 use super::wire::{DeltaLine, PlanLine, Spoken};
 use crate::agent::mcp::Names;
-use crate::bounded::{self, Bounded, MAX_DENIALS, ToldText};
+use crate::bounded::{self, Bounded, ToldText};
 use crate::event::{
     Delta, Event, MessageId, PermissionDenial, Plan, PlanEntry, PlanStatus, Retract, ToolUse, Warning, WarningCode,
 };
@@ -161,7 +161,7 @@ impl Turn {
                 self.call(&id, &item, names, actions);
                 if let Some(call) = self.calls.get_mut(&id).filter(|call| !call.is_over) {
                     call.is_over = true;
-                    bounded::push(&mut self.denials, tools::denial(&call.told, &item), MAX_DENIALS);
+                    bounded::push_denials(&mut self.denials, tools::denial(&call.told, &item));
                     // Nothing is asked about it any more.
                     (call.told.input, call.diffs) = (RawJson::default(), Vec::new());
                     actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(&id, &item)))));
@@ -237,7 +237,7 @@ impl Turn {
 
     /// Calls that were refused, as far as only diagnostics tell.
     pub(super) fn denied(&mut self, denials: Vec<PermissionDenial>) {
-        bounded::push(&mut self.denials, denials, MAX_DENIALS);
+        bounded::push_denials(&mut self.denials, denials);
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::calls::Calls;
 use super::stream::Called;
 use super::wire::{Asked, AskedItem, Permission};
+use crate::bounded::Bounded;
 use crate::event::{
     Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
     RequestId, ToolId, Warning, WarningCode,
@@ -23,8 +24,8 @@ type Actions = Vec<Action>;
 #[derive(Debug, Default)]
 pub(super) struct Dialog {
     open: BTreeMap<String, Waiting>,
-    /// Those whose call has not told its arguments yet.
-    held: Vec<Permission>,
+    /// Those whose call has not told its arguments yet, by their ids.
+    held: Bounded<String, Permission>,
 }
 
 #[derive(Debug)]
@@ -35,16 +36,19 @@ enum Waiting {
 }
 
 impl Dialog {
-    /// Keeps a request until its call has told its arguments, which it does at once.
-    pub(super) fn hold(&mut self, permission: Permission) {
-        self.held.push(permission);
+    /// Keeps a request until its call has told its arguments, which it does at once. Returns those that wait for too long, since
+    /// too many are kept.
+    pub(super) fn hold(&mut self, permission: Permission) -> Vec<Permission> {
+        let bytes = permission.bytes();
+        let excess = self.held.insert(permission.id.clone(), permission, bytes);
+        excess.into_iter().map(|(_, permission)| permission).collect()
     }
 
     /// Requests that were held for this call, or for any.
     pub(super) fn held(&mut self, call: Option<&str>) -> Vec<Permission> {
-        let fits =
-            |held: &mut Permission| call.is_none_or(|call| held.tool.as_ref().is_some_and(|tool| tool.call == call));
-        self.held.extract_if(.., fits).collect()
+        let fits = |held: &Permission| call.is_none_or(|call| held.tool.as_ref().is_some_and(|tool| tool.call == call));
+        let ids: Vec<_> = self.held.iter().filter(|(_, held)| fits(held)).map(|(id, _)| id.clone()).collect();
+        ids.iter().filter_map(|id| self.held.remove(id)).collect()
     }
 
     /// The agent waits for leave to call a tool.
@@ -87,7 +91,7 @@ impl Dialog {
     /// Somebody else has answered: with a denial 1.18.33 denies all that the session asks, with leave for the session
     /// it grants all that is like it.
     pub(super) fn withdraw(&mut self, id: &str) -> Option<Action> {
-        self.held.retain(|held| held.id != id);
+        self.held.remove(id);
         self.open.remove(id).map(|_| Action::Withdraw(RequestId::from(id)))
     }
 
@@ -107,7 +111,7 @@ impl Dialog {
 
     /// Nothing waits any more: the turn is over.
     pub(super) fn clear(&mut self, actions: &mut Actions) {
-        self.held.clear();
+        self.held.take();
         let open = std::mem::take(&mut self.open);
         actions.extend(open.into_keys().map(|id| Action::Withdraw(RequestId::from(id.as_str()))));
     }
@@ -116,6 +120,11 @@ impl Dialog {
 /// In a run nobody can be asked.
 pub(super) fn refuse(permission: &Permission, calls: &mut Calls) -> Option<Action> {
     calls.answer("permission", &permission.id, &deny("This run cannot ask for permission."))
+}
+
+/// More is asked than can wait.
+pub(super) fn refuse_excess(permission: &Permission, calls: &mut Calls) -> Option<Action> {
+    calls.answer("permission", &permission.id, &deny("Too many requests wait."))
 }
 
 /// In a run nobody can choose.

@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 use super::super::permissions::STRUCTURED;
 use super::super::tools;
 use super::super::wire::{FinishPart, ToolPart};
-use super::dialog::{decline, refuse};
+use super::dialog::{decline, refuse, refuse_excess};
 use super::stream::{Actions, Called, Stream};
 use super::turn::{Turn, Work, once};
 use super::wire::{
@@ -17,7 +17,7 @@ use super::wire::{
     SessionError, SpokenPart, Status, StatusChange, TodoChange,
 };
 use crate::agent::limit::rejected_until;
-use crate::bounded::{self, MAX_DENIALS};
+use crate::bounded;
 use crate::event::{Event, Plan, PlanEntry, PlanStatus, ToolId, Warning, WarningCode};
 use crate::protocol::Action;
 
@@ -248,7 +248,7 @@ impl Stream {
                 denial.tool_id = Some(id);
                 denial
             });
-            bounded::push(&mut turn.tally.denials, denial, MAX_DENIALS);
+            bounded::push_denials(&mut turn.tally.denials, denial);
             actions.extend(once(&mut turn.finished, &head.id, Event::ToolResult(Box::new(call.result))));
             self.tools.remove(&*head.id);
         }
@@ -291,7 +291,9 @@ impl Stream {
         let call = permission.tool.as_ref().map(|tool| tool.call.clone());
         let is_known = |called: &Called| called.call == call && called.input.is_some();
         let waits = call.is_some() && !self.tools.values().any(is_known);
-        self.dialog.hold(permission);
+        for permission in self.dialog.hold(permission) {
+            actions.extend(refuse_excess(&permission, &mut self.calls));
+        }
         if !waits {
             self.ask_held(call.as_deref(), actions);
         }

@@ -6,17 +6,15 @@
 //! 1.18.33 writes an event down when it is sent, and what it is about may have gone on by then: a message that begins can be whole
 //! already, with all its parts still to come, and a part that begins can hold the pieces that follow.
 
-use std::collections::BTreeMap;
-
 use super::wire::{DeltaChange, SpokenPart};
-use crate::bounded::MAX_ENTRIES;
+use crate::bounded::Bounded;
 use crate::event::{Delta, Event, MessageId, Retract, ToolId};
 
 /// Messages and parts that are being made.
 #[derive(Debug, Default)]
 pub(super) struct Voices {
-    messages: BTreeMap<String, Voice>,
-    parts: BTreeMap<String, Spoken>,
+    messages: Bounded<String, Voice>,
+    parts: Bounded<String, Spoken>,
 }
 
 #[derive(Debug)]
@@ -44,12 +42,12 @@ struct Spoken {
 impl Voices {
     /// A message of the model begins, or goes on.
     pub(super) fn open(&mut self, id: &str, session: &str, parent: Option<ToolId>, is_summary: bool) {
-        let voice = Voice { session: session.to_owned(), parent, is_summary, is_open: true, told: false };
-        self.messages.entry(id.to_owned()).or_insert(voice);
-        // Ids ascend.
-        if self.messages.len() > MAX_ENTRIES {
-            self.messages.pop_first();
+        if self.has(id) {
+            return;
         }
+        let bytes = session.len() + parent.as_ref().map_or(0, |parent| parent.as_str().len());
+        let voice = Voice { session: session.to_owned(), parent, is_summary, is_open: true, told: false };
+        self.messages.insert(id.to_owned(), voice, bytes);
     }
 
     /// A message is whole.
@@ -65,7 +63,7 @@ impl Voices {
     }
 
     pub(super) fn has(&self, message: &str) -> bool {
-        self.messages.contains_key(message)
+        self.messages.contains(message)
     }
 
     /// A part of a message, as far as it is. With `whole` only a part that has ended is told.
@@ -80,19 +78,15 @@ impl Voices {
         if part.synthetic || part.ignored || !self.has(message) {
             return None;
         }
-        if self.parts.len() >= MAX_ENTRIES && !self.parts.contains_key(id) {
-            self.parts.pop_first();
+        if !self.parts.contains(id) {
+            let spoken = Spoken { message: message.to_owned(), event, told: 0, pieces: 0 };
+            self.parts.insert(id.to_owned(), spoken, message.len());
         }
-        let spoken = self.parts.entry(id.to_owned()).or_insert(Spoken {
-            message: message.to_owned(),
-            event,
-            told: 0,
-            pieces: 0,
-        });
         if whole && part.time.end.is_none() {
             return None;
         }
-        let rest = part.text.get(spoken.told..).unwrap_or_default().to_owned();
+        let told = self.parts.get(id).map_or(0, |spoken| spoken.told);
+        let rest = part.text.get(told..).unwrap_or_default().to_owned();
         self.tell(id, &rest)
     }
 
@@ -123,9 +117,15 @@ impl Voices {
 
     /// What was said of this session's newest message is void: its connection broke, and the model is asked once more.
     pub(super) fn void(&mut self, session: &str) -> Option<Event> {
-        // Ids ascend.
-        let (id, voice) = self.messages.iter_mut().rev().find(|(_, voice)| voice.session == session)?;
-        self.parts.retain(|_, part| part.message != *id);
+        // Ids ascend, and messages begin in their order.
+        let newest = self.messages.iter().rev().find(|(_, voice)| voice.session == session);
+        let id = newest.map(|(id, _)| id.clone())?;
+        let of_it = self.parts.iter().filter(|(_, part)| part.message == id);
+        let parts: Vec<_> = of_it.map(|(part, _)| part.clone()).collect();
+        for part in &parts {
+            self.parts.remove(part);
+        }
+        let voice = self.messages.get_mut(&id)?;
         let message_id = MessageId::from(id.as_str());
         std::mem::take(&mut voice.told).then_some(Event::Retract(Retract { message_id }))
     }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::super::wire::ErrorBody;
 use crate::agent::line::{Text, if_readable};
+use crate::bounded::bytes_of;
 
 /// An event of the stream: `{id, type, properties}`.
 #[derive(Debug, Deserialize)]
@@ -222,6 +223,14 @@ pub(super) struct Permission {
     pub(super) always: Vec<String>,
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) tool: Option<CallReference>,
+}
+
+impl Permission {
+    /// About how many bytes it has.
+    pub(super) fn bytes(&self) -> usize {
+        let texts = self.patterns.iter().chain(&self.always).map(|text| size_of::<String>() + text.len());
+        self.session.len() + self.permission.len() + texts.sum::<usize>() + bytes_of(&self.metadata)
+    }
 }
 
 /// The call for which something is asked.
