@@ -116,6 +116,7 @@ impl Stage {
             Start::Slowly(pause_ms) => spec.pause_ms = pause_ms,
             Start::Aborted => spec.abort_at_once = true,
             Start::Storm { after_us, at_once } => (spec.storm_us, spec.at_once) = (after_us, at_once),
+            Start::Sessions(count) => spec.sessions = count,
         }
         fs::write(place.path("spec"), serde_json::to_vec(&spec)?)?;
         environment.push((MARK.into(), place.token.clone().into()));

@@ -54,6 +54,8 @@ pub(crate) enum Start {
     Aborted,
     /// Starts as many runs as there are numbers, so many at a time, and aborts each after its number of microseconds.
     Storm { after_us: Vec<u64>, at_once: usize },
+    /// Opens so many sessions, which take turns with one process at a time.
+    Sessions(usize),
 }
 
 /// What happens, in order. The clock of the cell starts anew with each moment that has come.

@@ -4,11 +4,12 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, Write as _};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use teamster::event::Event;
 use teamster::{Run, RunRequest, Runtime};
@@ -30,13 +31,15 @@ pub(crate) struct Spec {
     pub(crate) storm_us: Vec<u64>,
     /// How many of them live at a time.
     pub(crate) at_once: usize,
+    /// If there are any, so many sessions that take turns.
+    pub(crate) sessions: usize,
 }
 
 impl Spec {
     /// One run, read as fast as it can be.
     pub(crate) fn new(agent: &str, request: RunRequest) -> Self {
         let agent = agent.to_owned();
-        Self { agent, request, pause_ms: 0, abort_at_once: false, storm_us: Vec::new(), at_once: 1 }
+        Self { agent, request, pause_ms: 0, abort_at_once: false, storm_us: Vec::new(), at_once: 1, sessions: 0 }
     }
 }
 
@@ -56,8 +59,10 @@ pub(crate) fn main(spec: &Path) -> Result<()> {
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     tokio.block_on(async {
         let mut words = words();
-        let runtime = Arc::new(Runtime::new());
-        if spec.storm_us.is_empty() {
+        let runtime = Arc::new(if spec.sessions > 0 { limited() } else { Runtime::new() });
+        if spec.sessions > 0 {
+            take_turns(&spec, &runtime).await?;
+        } else if spec.storm_us.is_empty() {
             hold(&spec, &runtime, &mut words).await?;
         } else {
             weather(spec, &runtime).await?;
@@ -67,6 +72,49 @@ pub(crate) fn main(spec: &Path) -> Result<()> {
         while words.recv().await.is_some() {}
         Ok(())
     })
+}
+
+/// How long a session's process may be idle, where that is limited.
+const IDLE: Duration = Duration::from_millis(300);
+
+/// How many turns each session has, where sessions take turns.
+const ROUNDS: usize = 2;
+
+/// A runtime for sessions that take turns.
+fn limited() -> Runtime {
+    Runtime::new().max_live_processes(NonZeroUsize::MIN).idle_process_timeout(IDLE)
+}
+
+/// Sessions take turns, although one process may live at a time and an idle one is closed: each goes on with its own
+/// conversation.
+async fn take_turns(spec: &Spec, runtime: &Runtime) -> Result<()> {
+    let mut frame = spec.request.clone();
+    let prompt = std::mem::take(&mut frame.prompt);
+    let sessions = (0..spec.sessions).map(|_| runtime.open(&spec.agent, frame.clone()));
+    let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
+    let mut ids = vec![None; sessions.len()];
+    for _ in 0..ROUNDS {
+        for (session, id) in sessions.iter().zip(&mut ids) {
+            let mut run = session.send(prompt.as_str())?;
+            let mut events = Vec::new();
+            while let Some(event) = run.next().await {
+                events.push(event);
+            }
+            let live = runtime.stats().total.live_processes;
+            ensure!(live <= 1, "{live} processes live");
+            ensure!(id.is_none() || *id == session.id(), "another conversation: {id:?}, {:?}", session.id());
+            *id = session.id();
+            say(&Word::Survived { aborted_after_us: 0, events })?;
+        }
+        // Nobody needs the last one's place: it is closed since it is idle.
+        while runtime.stats().total.live_processes > 0 {
+            tokio::time::sleep(IDLE / 10).await;
+        }
+    }
+    for session in &sessions {
+        session.close().await;
+    }
+    Ok(())
 }
 
 /// Holds one run to its end.

@@ -200,6 +200,11 @@ impl Transcript {
         self.limit.as_ref()
     }
 
+    /// What the attempts before this one have cost, in US dollars, as far as the agent reports it.
+    pub fn earlier_cost_usd(&self) -> f64 {
+        self.earlier.cost_usd()
+    }
+
     /// Why the run failed, if it ends like this; `None` if it went well.
     pub fn failure(&self, end: &End<'_>) -> Option<Failure> {
         self.verdict(end).0

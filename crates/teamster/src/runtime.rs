@@ -307,7 +307,7 @@ impl Runtime {
         let (gate, aborted) = (self.gate.clone(), abort.clone());
         let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
         let (own_count, listed, ended) = (0, turns.clone(), CancellationToken::new());
-        let (idle_timeout, permit, has_spoken) = (self.idle_timeout, None, false);
+        let (idle_timeout, permit, has_spoken, outlived) = (self.idle_timeout, None, false, Vec::new());
         let job = SessionJob {
             agent,
             host,
@@ -324,6 +324,7 @@ impl Runtime {
             idle_timeout,
             permit,
             has_spoken,
+            outlived,
             identity: identity.clone(),
             pool,
             tasks,

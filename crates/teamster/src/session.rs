@@ -163,13 +163,16 @@ impl Session {
     /// of its own, which comes before those that wait.
     ///
     /// The answer comes when it is known which of the two it is: with some agents, when the model hears the words. If it is
-    /// dropped before, the words may still be heard.
+    /// dropped before, the words may still be heard. [`interrupt_turn`](Self::interrupt_turn) cancels them by their id until the
+    /// agent has them, and again from when they are a turn; what the agent has cannot be taken back.
     ///
     /// # Errors
     /// When the prompt or an attachment is wrong, or the session takes no more.
     pub async fn send_now(&self, prompt: impl Into<Prompt>) -> Result<Sent, SendError> {
         let (run, turn) = self.turn(prompt.into())?;
         let (told, tells) = oneshot::channel();
+        // Until the agent has them, they can be cancelled like a turn.
+        self.turns.push_first(&turn);
         self.order(Order::Now(Box::new(Now { turn, run: Box::new(run), told })))?;
         tells.await.map_err(|_| SendError::Ended)
     }

@@ -82,9 +82,14 @@ impl TurnOrder {
         Self { waiting, control: control.clone(), id }
     }
 
-    /// What it would say to the model; `None` if it was cancelled.
-    pub(crate) fn prompt(&self) -> Option<Prompt> {
-        lock(&self.waiting.0).as_ref().map(|content| content.prompt.clone())
+    /// Takes what it needs to begin, so that it can be cancelled no more; `None` if it was cancelled.
+    pub(crate) fn take(&self) -> Option<Content> {
+        self.waiting.take()
+    }
+
+    /// Has it wait again with what was [taken](Self::take).
+    pub(crate) fn put_back(&self, content: Content) {
+        *lock(&self.waiting.0) = Some(content);
     }
 
     fn entry(&self) -> Entry {
@@ -113,9 +118,12 @@ impl Turns {
         list.waiting.push_back(order.entry());
     }
 
-    /// Adds a turn before those that wait.
+    /// Adds a turn before those that wait, if it is not there already.
     pub(crate) fn push_first(&self, order: &TurnOrder) {
-        self.list().waiting.push_front(order.entry());
+        let mut list = self.list();
+        let entry = order.entry();
+        list.waiting.retain(|other| other.waits() && !other.content.ptr_eq(&entry.content));
+        list.waiting.push_front(entry);
     }
 
     /// Begins a turn; `None` if it was cancelled.

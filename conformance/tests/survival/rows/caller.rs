@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use teamster_testkit::fake::Script;
 
 use crate::fault::{Cli, Fault, Moment, Start, Step};
-use crate::place::{ANSWER, Place, SAID, begun, working};
+use crate::place::{ANSWER, Place, SAID, begun, good_end, working};
 use crate::row::{Column, Row, either, error, success, unread};
 
 use super::end::stays;
@@ -54,6 +54,20 @@ pub(super) fn rows() -> Vec<Row> {
                 })
         })
         .fake(success(20))
+        .elsewhere("alike"),
+        Row::new(
+            "sessions_take_turns",
+            "holds two sessions with one process allowed at a time, which is closed when it is idle",
+            |place| {
+                let fault = match place.column {
+                    Column::Fake => scripted(Script::new().await_line("Go.").then(begun()).then(good_end())),
+                    Column::Real(_) => place.answers(),
+                };
+                fault.saying(SAID).starting(Start::Sessions(2))
+            },
+        )
+        .fake(success(20))
+        .on("claude", success(60))
         .elsewhere("alike"),
         Row::new("aborted_before_start", "aborts before the start", |place| {
             place.works().saying("").starting(Start::Aborted)

@@ -17,6 +17,11 @@ impl Earlier {
         self.0 = std::mem::take(self).with(attempt);
     }
 
+    /// What they have cost, as far as it is known.
+    pub(super) fn cost_usd(&self) -> f64 {
+        self.0.total_cost_usd.unwrap_or_default()
+    }
+
     /// The last attempt's outcome, with what counts of those before it.
     pub(super) fn with(self, last: Outcome) -> Outcome {
         let Self(earlier) = self;

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use teamster::event::Event;
 use teamster::request::SessionCommand;
-use teamster::{Applied, CommandError, Run, RunRequest, Runtime, SendError, Session};
+use teamster::{Applied, CommandError, Run, RunRequest, Runtime, SendError, Sent, Session};
 use teamster_testkit::fake::Script;
 
 use crate::lab::{INTERRUPT, LONG, Lab, bounded, is_text, read_until, rest_after, rest_of};
@@ -139,4 +139,54 @@ async fn commands_as_data_do_what_the_methods_do() {
     ends(&lab, one, events).await;
     rest_of(&mut three).await.is_good("3");
     bounded("the end", session.close()).await;
+}
+
+#[tokio::test]
+async fn words_that_are_said_at_once_while_a_turn_waits_for_its_place_are_a_turn_that_can_be_cancelled() {
+    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let (session, one, events) = busy(&lab, Script::new()).await;
+    let other = open(&lab, &turn("two", "2").read_to_end());
+    let mut two = other.send("two").unwrap();
+    let queued = read_until(&mut two, |event| matches!(event, Event::Queued(_))).await;
+    let Sent::Turn(mut now) = bounded("what they are", other.send_now("now")).await.unwrap() else {
+        panic!("no turn runs that they could be said in")
+    };
+    now.control().interrupt();
+    rest_of(&mut now).await.is_aborted();
+    ends(&lab, one, events).await;
+    rest_after(queued, &mut two).await.is_good("2");
+    bounded("the end of one", session.close()).await;
+    bounded("the end of the other", other.close()).await;
+}
+
+#[tokio::test]
+async fn words_that_are_said_at_once_are_cancelled_by_their_id_before_the_driver_has_them() {
+    let lab = Lab::new();
+    let (session, one, events) = busy(&lab, turn("three", "3")).await;
+    let mut prompt = teamster::request::Prompt::from("two");
+    prompt.id = Some("two".to_owned());
+    // On one thread, the driver runs only when this waits.
+    let sent = async {
+        let now = session.send_now(prompt);
+        let mut now = std::pin::pin!(now);
+        assert!(poll_once(now.as_mut()).await.is_none(), "the driver has not had a moment");
+        assert!(session.interrupt_turn("two"));
+        now.await
+    };
+    let Sent::Turn(mut two) = bounded("what they are", sent).await.unwrap() else { panic!("the model heard them") };
+    rest_of(&mut two).await.is_aborted();
+    ends(&lab, one, events).await;
+    rest_of(&mut session.send("three").unwrap()).await.is_good("3");
+    bounded("the end", session.close()).await;
+}
+
+/// Polls a future once.
+async fn poll_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(match future.as_mut().poll(context) {
+            std::task::Poll::Ready(output) => Some(output),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
 }

@@ -1,9 +1,10 @@
 //! Turns that an agent begins by itself, between those that are sent to it.
 
 use std::fs::File;
+use std::num::NonZeroU64;
 
 use teamster::agent::{Agent, Plan};
-use teamster::event::{Delta, ErrorCode, Event, WarningCode};
+use teamster::event::{Delta, ErrorCode, Event, Usage, UsageScope, UsageSoFar, WarningCode};
 use teamster::launch::{Launch, Stdin};
 use teamster::protocol::{Action, Command, Input, Protocol};
 use teamster::request::{PermissionMode, RequestError};
@@ -44,6 +45,7 @@ impl Protocol for Muse {
                 b"unasked" => Action::Unasked,
                 b"untaken" => Action::Untaken,
                 b"end" => Action::Outcome(Box::default()),
+                b"used" => Action::Emit(Event::Usage(UsageSoFar { usage: used(), scope: UsageScope::Run })),
                 word => Action::Emit(Event::Text(Delta {
                     text: String::from_utf8_lossy(word).into_owned().into(),
                     message_id: "message".into(),
@@ -269,5 +271,24 @@ async fn a_turn_of_the_agents_own_holds_a_place_for_as_long_as_it_runs() {
     File::create(&go).unwrap();
     rest_after(begun, &mut mine).await.is_good("mine");
     rest_after(queued, &mut other).await.is_good("other");
+    close(session).await;
+}
+
+/// What `used` says.
+fn used() -> Usage {
+    let mut usage = Usage::default();
+    usage.input_tokens = 100;
+    usage
+}
+
+#[tokio::test]
+async fn a_turn_that_the_agent_begins_when_the_sessions_budget_is_used_up_is_stopped() {
+    let lab = lab();
+    let script = Script::new().await_line("one").text("used\n").await_line("interrupt").text("end\nunasked\nmine\n");
+    let mut frame = frame(&lab, &script.await_line("interrupt").exit(3));
+    frame.max_session_tokens = NonZeroU64::new(100);
+    let session = lab.runtime.open("muse", Opening::new(frame).with_background_tasks()).unwrap();
+    say(&session, "one").await;
+    rest_of(&mut own(&session).await).await.failed(&ErrorCode::Budget);
     close(session).await;
 }

@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 
 use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
-use teamster::request::Answer;
+use teamster::request::{Answer, Background};
 use teamster::{RunError, RunRequest, Runtime, Session};
-use teamster_testkit::fake::Script;
+use teamster_testkit::fake::{Child, Script};
 
 use crate::lab::{
     LONG, Lab, SHORT, agent as any_agent, bounded, eventually, is_alive, is_init, read_until, rest_after, rest_of,
@@ -254,4 +254,34 @@ async fn what_is_ordered_while_a_turn_waits_for_its_place_holds_for_that_turn() 
     std::fs::write(&go, "").unwrap();
     rest_after(begun, &mut busy).await.is_good("busy");
     rest_after(queued, &mut one).await.is_good("1");
+}
+
+#[tokio::test]
+async fn what_outlives_a_process_that_was_closed_between_turns_is_in_the_next_turns_result() {
+    let lab = Lab::with_runtime(Runtime::new().idle_process_timeout(SHORT));
+    let child = Child::new(Script::new().write_pid(&lab.pid_file(), "child").ready().hang()).session().without_stdout();
+    let turn =
+        |before: Script| Script::new().await_line("go").then(before).claude_init().claude_result("1").read_to_end();
+    let scripts = [turn(Script::new().spawn(child)), turn(Script::new())];
+    let mut frame = lab.request(&Script::new().in_turn(&lab.path("starts"), scripts));
+    frame.prompt.clear();
+    frame.background = Background::Keep;
+    let session = lab.runtime.open("claude", frame).unwrap();
+    answers(&session, "1").await;
+    let child = lab.pids()["child"];
+    eventually("the idle process is closed", || lab.runtime.stats().total.live_processes == 0).await;
+    assert!(is_alive(child));
+    let told = rest_of(&mut session.send("go").unwrap()).await;
+    let left: Vec<_> = told.is_good("1").result().left_processes.iter().map(|process| process.pid).collect();
+    assert_eq!(left, [child]);
+    kill(child);
+    bounded("the end", session.close()).await;
+}
+
+fn kill(pid: u32) {
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(pid.cast_signed()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
 }

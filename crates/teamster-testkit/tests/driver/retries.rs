@@ -432,3 +432,32 @@ async fn a_limit_that_lasts_too_long_is_not_waited_for() {
     assert_eq!(why_not(&told), ["limit"]);
     assert_eq!(starts(&lab), 1);
 }
+
+#[tokio::test]
+async fn attempts_share_the_runs_budget() {
+    let lab = Lab::new();
+    let mut request = request(&lab, 3, [overloaded(&lab), good(&lab, "Hello")]);
+    // Less than the first attempt costs.
+    request.max_budget_usd = Some(0.001);
+    lab.finish(request).await.failed(&ErrorCode::Budget);
+    assert_eq!(starts(&lab), 1);
+}
+
+#[tokio::test]
+async fn a_further_attempt_gets_what_the_one_before_has_left_of_the_budget() {
+    let lab = Lab::new();
+    let script = r#"for word; do case $word in --max-budget-usd=*) echo "${word#*=}" >> "$BUDGETS";; esac; done; exec "$CLI" "$@""#;
+    let cli = lab.path("cli");
+    std::fs::write(&cli, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&cli, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut request = request(&lab, 3, [overloaded(&lab), good(&lab, "Hello")]);
+    request.max_budget_usd = Some(1.0);
+    let program = request.cli_path.replace(cli).unwrap();
+    for (name, path) in [("CLI", program), ("BUDGETS", lab.path("budgets"))] {
+        request.env.insert(name.to_owned(), path.display().to_string());
+    }
+    lab.finish(request).await.is_good("Hello");
+    let budgets = std::fs::read_to_string(lab.path("budgets")).unwrap();
+    let budgets: Vec<f64> = budgets.lines().map(|budget| budget.parse().unwrap()).collect();
+    assert!(budgets.len() == 2 && budgets[0] > 0.999 && budgets[1] < 0.999 && budgets[1] > 0.9, "{budgets:?}");
+}

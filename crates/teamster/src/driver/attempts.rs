@@ -16,6 +16,7 @@ use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::budget::used_up;
 use super::process::{self, Ended};
 use super::retry::{self, Case, Next};
 use super::{Host, Story, prepare, start};
@@ -89,7 +90,7 @@ impl Attempts<'_> {
             if waiting(self.wait(delay, ticket), story, outlet).await.is_none() {
                 return Ended::by(Cause::Aborted);
             }
-            match plan(self.again) {
+            match plan(self.again, story.transcript.earlier_cost_usd()) {
                 Ok(plan) => {
                     launch = plan.launch;
                     story.listen_to(plan.protocol);
@@ -199,9 +200,17 @@ async fn waiting<T>(what: impl Future<Output = T>, story: &mut Story, outlet: &O
     }
 }
 
-/// The same plan once more. It was possible before, but the agent is asked anew, and may be somebody else's code.
-fn plan(again: &Again) -> Result<Plan, Failure> {
-    crate::runtime::plan(&*again.agent, &again.request).map_err(|error| not_planned(&error))
+/// The same plan once more, with what the attempts before it have left of the budget. It was possible before, but the agent is
+/// asked anew, and may be somebody else's code.
+fn plan(again: &Again, spent_usd: f64) -> Result<Plan, Failure> {
+    let mut request = again.request.clone();
+    for budget in [&mut request.max_budget_usd, &mut request.max_session_budget_usd].into_iter().flatten() {
+        if *budget <= spent_usd {
+            return Err(used_up(format!("the run has cost the {budget} US dollars it may; it was not started again")));
+        }
+        *budget -= spent_usd;
+    }
+    crate::runtime::plan(&*again.agent, &request).map_err(|error| not_planned(&error))
 }
 
 /// What could be planned when the caller asked for it cannot any more.

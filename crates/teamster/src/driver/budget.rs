@@ -93,6 +93,6 @@ fn all(usage: &Usage) -> u64 {
     usage.input_tokens.saturating_add(usage.output_tokens).saturating_add(cached)
 }
 
-fn used_up(text: String) -> Failure {
+pub(super) fn used_up(text: String) -> Failure {
     Failure { retryable: Some(false), ..Failure::new(ErrorCode::Budget, text) }
 }

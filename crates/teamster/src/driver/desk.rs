@@ -91,7 +91,7 @@ pub(crate) struct Desk {
     /// Whether more can be said within the running turn.
     pub(super) steers: bool,
     /// What was said within the running turn, and is not known to be heard.
-    steering: VecDeque<(SteerId, Box<Now>)>,
+    steering: VecDeque<Steering>,
     /// What answers requests of the agent before anybody is asked.
     rules: ToolRules,
     /// Requests of the agent that wait, and until when.
@@ -108,6 +108,21 @@ pub(crate) struct Desk {
     handled: HashMap<Id, RequestId>,
     /// What the session's turns have in common, as it was last ordered.
     pub(super) frame: RunRequest,
+}
+
+/// Words that the agent has, and that are not known to be heard. They cannot be cancelled.
+struct Steering {
+    id: SteerId,
+    now: Box<Now>,
+    content: Content,
+}
+
+impl Steering {
+    /// They are to be a turn, which can be cancelled again.
+    fn unheard(self) -> Now {
+        self.now.turn.put_back(self.content);
+        *self.now
+    }
 }
 
 impl Now {
@@ -174,6 +189,16 @@ impl Desk {
         }
     }
 
+    /// Takes what is ordered while a turn waits in the queue, and collects what is ordered of the agent; it does not end. Can be
+    /// dropped at any time.
+    pub(super) async fn take_orders(&mut self, changes: &mut Vec<Asked>) {
+        while !self.hung_up {
+            let order = self.orders.recv().await;
+            changes.extend(self.take(order));
+        }
+        std::future::pending::<()>().await;
+    }
+
     /// What is ordered of the agent already. Turns are kept.
     pub(super) fn change_now(&mut self) -> Option<Asked> {
         while let Ok(order) = self.orders.try_recv() {
@@ -209,9 +234,13 @@ impl Desk {
             Some(Order::Turn(turn)) => self.turns.push_back(turn),
             Some(Order::Now(now)) if self.steers => {
                 let id = SteerId::from(Uuid::new_v4().to_string());
-                // Nobody can cancel it yet, and if the session has ended, it is not said.
-                let prompt = now.turn.prompt()?;
-                self.steering.push_back((id.clone(), now));
+                let Some(content) = now.turn.take() else {
+                    // It was cancelled: a turn that never begins.
+                    self.push_first(*now);
+                    return None;
+                };
+                let prompt = content.prompt.clone();
+                self.steering.push_back(Steering { id: id.clone(), now, content });
                 return Some(Asked::Steer { id, prompt });
             }
             Some(Order::Now(now)) => self.push_first(*now),
@@ -262,13 +291,14 @@ impl Desk {
 
     /// What was said within the turn is heard, or will not be.
     pub(super) fn steered(&mut self, id: &SteerId, heard: bool) {
-        let Some(at) = self.steering.iter().position(|(other, _)| other == id) else { return };
-        let Some((_, now)) = self.steering.remove(at) else { return };
+        let Some(at) = self.steering.iter().position(|steering| steering.id == *id) else { return };
+        let Some(steering) = self.steering.remove(at) else { return };
         if heard {
             // Who asked may have gone.
-            _ = now.told.send(Sent::Joined);
+            _ = steering.now.told.send(Sent::Joined);
         } else {
-            self.push_first(*now);
+            let now = steering.unheard();
+            self.push_first(now);
         }
     }
 
@@ -280,21 +310,21 @@ impl Desk {
 
     /// The first of what was said too late, where the agent begins a turn with all of it. The rest is heard in that turn.
     pub(super) fn steered_too_late(&mut self) -> Option<Begun> {
-        let (_, first) = self.steering.pop_front()?;
+        let first = self.steering.pop_front()?.unheard();
         // The agent has begun it: nobody can cancel it before it runs.
         let begun = self.list.begin(&first.turn);
         // In this order: who knows of the rest can know which turn it has joined.
         drop(first.into_turn());
-        for (_, now) in self.steering.drain(..) {
-            _ = now.told.send(Sent::Joined);
+        for steering in self.steering.drain(..) {
+            _ = steering.now.told.send(Sent::Joined);
         }
         begun
     }
 
     /// The turn is over: whatever was not heard in it becomes turns.
     pub(super) fn stop_steering(&mut self) {
-        for (_, now) in std::mem::take(&mut self.steering).into_iter().rev() {
-            self.push_first(*now);
+        for steering in std::mem::take(&mut self.steering).into_iter().rev() {
+            self.push_first(steering.unheard());
         }
     }
 

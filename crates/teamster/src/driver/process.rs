@@ -140,11 +140,7 @@ impl Process {
         if !survivors.is_empty() {
             story.say(left(&survivors).into());
         }
-        let left = survivors
-            .into_iter()
-            .chain(kept)
-            .map(|Survivor { pid, name }| LeftProcess { pid, name: name.into() })
-            .collect();
+        let left = survivors.into_iter().chain(kept).map(left_process).collect();
         Ended { cause, exit: Some(exit), dismissed, stderr: streams.diagnostics.text(), left }
     }
 
@@ -209,8 +205,9 @@ impl Process {
         kept.tell(protocol, input, &mut self.link);
     }
 
-    /// Asks the leader to exit, and waits for that and for its tree to be gone, for so long at most; then it is ended.
-    pub(super) async fn close(mut self, protocol: &mut dyn Protocol, limits: &Limits) {
+    /// Asks the leader to exit, and waits for that and for its tree to be gone, for so long at most; then it is ended. Returns
+    /// the processes that live on.
+    pub(super) async fn close(mut self, protocol: &mut dyn Protocol, limits: &Limits) -> Vec<LeftProcess> {
         let mut kept = Kept::default();
         kept.tell(protocol, Input::Command(Command::Close), &mut self.link);
         // Some have no way to exit by themselves, and say so.
@@ -227,14 +224,20 @@ impl Process {
             _ = timeout(limits.grace, exit).await;
         }
         let Self { tree, belongings, background, link, .. } = self;
-        if background == Background::Keep {
-            tree.leave().await;
+        let left = if background == Background::Keep {
+            tree.leave().await
         } else {
-            tree.terminate(limits.grace).await;
+            let survivors = tree.terminate(limits.grace).await;
             link.recorder.exit(tree.exited().await);
-        }
+            survivors
+        };
         belongings.remove_unheard().await;
+        left.into_iter().map(left_process).collect()
     }
+}
+
+fn left_process(Survivor { pid, name }: Survivor) -> LeftProcess {
+    LeftProcess { pid, name: name.into() }
 }
 
 /// Says who could not be ended.

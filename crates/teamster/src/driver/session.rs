@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use teamster_protocol::agent::{Agent, Feature, Plan, Support};
-use teamster_protocol::event::{ErrorCode, Failure, SessionId, SteerId, Warning, WarningCode};
+use teamster_protocol::event::{ErrorCode, Failure, LeftProcess, SessionId, SteerId, Warning, WarningCode};
 use teamster_protocol::protocol::{Action, Command, Input, Protocol};
 use teamster_protocol::request::{BackgroundTasks, Conversation, Prompt};
 use teamster_protocol::transcript::Cause;
@@ -70,6 +70,8 @@ pub(crate) struct SessionJob {
     pub(crate) permit: Option<ProcessPermit>,
     /// Whether the agent has had a turn.
     pub(crate) has_spoken: bool,
+    /// Processes that outlived one that was closed between turns; the next turn reports them.
+    pub(crate) outlived: Vec<LeftProcess>,
     pub(crate) identity: RunIdentity,
 }
 
@@ -227,7 +229,7 @@ impl SessionJob {
     /// Closes the process that waits for a turn, and lets others have one.
     async fn close_process(&mut self, warm: &mut Option<Warm>) {
         if let Some(warm) = warm.take() {
-            warm.close(&self.desk.frame.limits).await;
+            self.outlived.append(&mut warm.close(&self.desk.frame.limits).await);
         }
         self.permit = None;
     }
@@ -248,21 +250,27 @@ impl SessionJob {
             }
         };
         let waited = ticket.is_waiting();
-        let stopped = wait_in_queue(&mut ticket, story, outlet).await;
+        let mut changes = Vec::new();
+        let stopped = tokio::select! {
+            biased;
+            stopped = wait_in_queue(&mut ticket, story, outlet) => stopped,
+            () = self.desk.take_orders(&mut changes) => true,
+        };
         if let Some(permit) = ticket.take_process() {
             self.permit = Some(permit);
         }
         self.desk.place = ticket;
         if waited && !stopped {
-            self.take_changes(warm).await;
+            self.take_changes(changes, warm).await;
         }
         story.started = Instant::now();
         stopped.then_some(Cause::Aborted)
     }
 
     /// Has what was ordered while a turn waited in the queue hold for this turn, which has not begun.
-    async fn take_changes(&mut self, warm: &mut Option<Warm>) {
-        while let Some(change) = self.desk.change_now() {
+    async fn take_changes(&mut self, mut changes: Vec<Asked>, warm: &mut Option<Warm>) {
+        changes.extend(std::iter::from_fn(|| self.desk.change_now()));
+        for change in changes {
             // Without a process, the next one is started as it was ordered.
             if let Some(Warm { process, protocol, kept, .. }) = warm {
                 process.tell(&mut **protocol, kept, change.command());
@@ -272,7 +280,7 @@ impl SessionJob {
             && let Some(warm) = warm.take()
         {
             // Its place is for the process that replaces it.
-            warm.close(&self.desk.frame.limits).await;
+            self.outlived.append(&mut warm.close(&self.desk.frame.limits).await);
         }
     }
 
@@ -379,6 +387,8 @@ impl SessionJob {
         let mut story = Story::new(Box::new(Mute), Arc::default(), outbox, self.host.recording.clone());
         story.callers = self.host.callers.next_turn();
         story.budget = self.budget.clone();
+        // It has begun, and is stopped with the first that it says.
+        story.over_budget = self.budget.refusal();
         let ended = self.warm_turn(None, &mut story, &outlet, warm, lost).await.unwrap_or_default();
         let begins = warm.as_ref().is_some_and(|warm| warm.begun);
         self.finish(story, &ended, begins, running).await;
@@ -395,8 +405,8 @@ impl SessionJob {
         lost: &mut bool,
     ) -> Option<Ended> {
         let limits = self.desk.frame.limits.clone();
-        // Processes that outlived one that was gone when the prompt came.
-        let mut outlived = Vec::new();
+        // Processes that outlived one that was gone when the prompt came, or before.
+        let mut outlived = std::mem::take(&mut self.outlived);
         loop {
             let waited = warm.is_some();
             // One that the agent has begun is under way.
@@ -405,12 +415,12 @@ impl SessionJob {
             if let Some(may_go_on) = may_go_on
                 && let Err(failure) = may_go_on.await
             {
-                return Some(Ended::by(Cause::Failed(failure)));
+                return Some(Ended { left: outlived, ..Ended::by(Cause::Failed(failure)) });
             }
             if !waited {
                 match start(async |stop: &CancellationToken| self.open(stop).await, &limits, outlet).await {
                     Ok(opened) => *warm = opened,
-                    Err(cause) => return Some(Ended::by(cause)),
+                    Err(cause) => return Some(Ended { left: outlived, ..Ended::by(cause) }),
                 }
                 if std::mem::take(lost) {
                     story.say(reopened(self.told.borrow().as_ref()).into());
@@ -437,15 +447,18 @@ impl SessionJob {
                 // All that waited for an answer was denied with the turn's end.
                 _ = kept.keep(seen.rest, &mut process.link);
                 let protocol = std::mem::replace(&mut story.protocol, Box::new(Mute));
-                let ended = Ended { cause: seen.cause, left: outlived, ..Ended::default() };
                 let begun = seen.then == Then::Begins;
                 let left = Warm { process, protocol, redactor, kept, begun, permit: None };
                 if seen.reopen || story.panicked {
-                    left.close(&limits).await;
+                    outlived.append(&mut left.close(&limits).await);
                 } else {
                     *warm = Some(left);
                 }
-                return (seen.then != Then::Again).then_some(ended);
+                if seen.then == Then::Again {
+                    self.outlived = outlived;
+                    return None;
+                }
+                return Some(Ended { cause: seen.cause, left: outlived, ..Ended::default() });
             }
             *lost = true;
             // It was gone when the prompt came, and that was not known yet. What it had said before may have come since.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::Failure;
+use teamster_protocol::event::{Failure, LeftProcess};
 use teamster_protocol::protocol::{Input, Protocol};
 use teamster_protocol::request::{Limits, RunRequest};
 
@@ -52,9 +52,9 @@ impl Warm {
         self.process.idle(&mut *self.protocol, &mut self.kept).await;
     }
 
-    /// Asks it to exit, and ends it if it does not.
-    pub(super) async fn close(self, limits: &Limits) {
+    /// Asks it to exit, and ends it if it does not. Returns the processes that live on.
+    pub(super) async fn close(self, limits: &Limits) -> Vec<LeftProcess> {
         let Self { process, mut protocol, .. } = self;
-        process.close(&mut *protocol, limits).await;
+        process.close(&mut *protocol, limits).await
     }
 }
