@@ -249,7 +249,8 @@ impl SessionJob {
                 return Some(Cause::Failed(failure));
             }
         };
-        let waited = ticket.is_waiting();
+        // One that is let in at once begins with what was ordered before it.
+        let waited = ticket.position().is_some();
         let mut changes = Vec::new();
         let stopped = tokio::select! {
             biased;
