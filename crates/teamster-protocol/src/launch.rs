@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::event::Failure;
+
 /// Everything the driver needs to start a CLI.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Launch {
@@ -34,6 +36,8 @@ pub struct Launch {
     pub config_files: Vec<ConfigFile>,
     /// What must not be there, where the working directory is a stranger's.
     pub unfenced: Option<Unfenced>,
+    /// Why the agent could only fail: nothing is started, and the run ends with this.
+    pub refused: Option<Failure>,
 }
 
 impl Launch {
@@ -52,6 +56,7 @@ impl Launch {
             stand_in: None,
             config_files: Vec::new(),
             unfenced: None,
+            refused: None,
         }
     }
 

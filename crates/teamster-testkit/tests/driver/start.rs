@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event};
+use teamster::request::{Conversation, Mode};
 
-use crate::lab::{Lab, SHORT, Told, agent, fake_agent};
+use crate::lab::{Lab, SHORT, Told, agent, fake_agent, rest_of};
 
 async fn start(lab: &Lab, cli: impl Into<PathBuf>) -> Told {
     let mut request = RunRequest::new("Do it");
@@ -121,4 +122,18 @@ async fn a_run_whose_supervisor_does_not_answer_ends_at_its_deadline() {
     let began = std::time::Instant::now();
     lab.finish(request).await.failed(&ErrorCode::DeadlineExceeded);
     assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn an_opencode_session_whose_id_has_another_form_is_not_found_and_nothing_is_started() {
+    let lab = Lab::new();
+    for (id, mode) in [("not-a-session", Mode::Auto), ("01a20083-df7d-7820-a593-86d96269de15", Mode::Exec)] {
+        let mut request = lab.request(&agent(&lab).exit(0));
+        (request.conversation, request.mode) = (Conversation::Resume(id.into()), mode);
+        request.model = Some("x/y".to_owned());
+        let mut run = lab.runtime.run("opencode", request).unwrap();
+        let told = rest_of(&mut run).await;
+        assert!(told.failed(&ErrorCode::SessionNotFound).contains(id));
+        assert_eq!((told.result().exit_code, lab.pids().len()), (None, 0));
+    }
 }

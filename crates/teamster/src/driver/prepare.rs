@@ -98,6 +98,9 @@ pub(super) async fn start(
     limits: &Limits,
     stop: &CancellationToken,
 ) -> Result<Live, Failure> {
+    if let Some(failure) = launch.refused {
+        return Err(failure);
+    }
     let (supervisor, background) = (Arc::clone(&host.supervisor), host.background);
     let password = host.password.clone();
     let prepared = async {

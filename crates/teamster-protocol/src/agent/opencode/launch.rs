@@ -6,8 +6,9 @@
 
 use super::config::{object, path_of, quote, secret};
 use super::permissions::Asking;
-use super::{NAME, mcp, permissions};
+use super::{NAME, mcp, permissions, serve};
 use crate::agent::mcp::Names;
+use crate::event::Failure;
 use crate::launch::{Arg, Launch, LocalServer, PrivateFile, Stdin, Unfenced};
 use crate::request::{Attachment, Conversation, McpDelivery, ProjectTrust, RequestError, RunRequest};
 
@@ -35,6 +36,7 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     }
     launch.flag("--agent", AGENT);
     conversation(&mut launch, &request.conversation);
+    launch.refused = no_session(&request.conversation);
     if let Some(model) = &request.model {
         launch.flag("--model", model);
     }
@@ -62,7 +64,18 @@ pub(super) fn server(request: &RunRequest, names: &Names, asking: Asking) -> Res
     let server = LocalServer { user: "opencode", password_variable: "OPENCODE_SERVER_PASSWORD" };
     launch.env("OPENCODE_SERVER_USERNAME", server.user);
     launch.server = Some(server);
+    launch.refused = no_session(&request.conversation);
     Ok(launch)
+}
+
+/// What is wrong where a session is to be gone on with that cannot be one, by the form of its id.
+fn no_session(conversation: &Conversation) -> Option<Failure> {
+    match conversation {
+        Conversation::Resume(id) | Conversation::Fork(id) if !serve::is_session_id(id.as_str()) => {
+            Some(serve::not_found(id))
+        }
+        _ => None,
+    }
 }
 
 fn conversation(launch: &mut Launch, conversation: &Conversation) {

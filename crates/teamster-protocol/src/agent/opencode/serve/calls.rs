@@ -91,7 +91,7 @@ impl Calls {
 }
 
 /// Whether this has the form of a session's id. The server refuses another form as a bad request (1.18.33).
-pub(super) fn is_session_id(text: &str) -> bool {
+pub(in super::super) fn is_session_id(text: &str) -> bool {
     text.starts_with("ses") && is_name(text)
 }
 

@@ -15,4 +15,6 @@ mod turn;
 mod voices;
 mod wire;
 
+pub(super) use calls::is_session_id;
+pub(super) use opening::not_found;
 pub(super) use stream::Stream;

@@ -182,7 +182,8 @@ impl Stream {
     }
 }
 
-fn not_found(id: &SessionId) -> Failure {
+/// There is no such session.
+pub(in super::super) fn not_found(id: &SessionId) -> Failure {
     let failure = Failure::new(ErrorCode::SessionNotFound, format!("Session not found: {}", id.as_str()));
     Failure { retryable: Some(false), ..failure }
 }
