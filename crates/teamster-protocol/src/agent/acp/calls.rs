@@ -17,6 +17,8 @@ pub(in crate::agent) struct Call {
     pub(in crate::agent) id: String,
     /// Its tool, where the agent tells.
     pub(in crate::agent) name: Option<String>,
+    /// Whether the name was taken from a title, which the model may have written.
+    pub(in crate::agent) is_guess: bool,
     /// What it does, for people to read.
     pub(in crate::agent) title: String,
     /// ACP's word for what sort of work it is.
@@ -43,6 +45,8 @@ enum State {
 #[derive(Debug)]
 pub(in crate::agent) struct Tool {
     pub(in crate::agent) name: String,
+    /// Another name that it may have: deny rules for that one hold, too.
+    pub(in crate::agent) other_name: Option<String>,
     pub(in crate::agent) server: Option<String>,
     pub(in crate::agent) kind: ToolKind,
     pub(in crate::agent) input: RawJson,
@@ -149,11 +153,14 @@ impl Call {
             _ => Status::Pending,
         };
         let unnamed = self.name.is_none();
-        self.name = name.or_else(|| self.name.take()).or_else(|| meta.as_ref().and_then(named_in_meta));
+        let told = name.or_else(|| meta.as_ref().filter(|_| unnamed || self.is_guess).and_then(named_in_meta));
+        self.is_guess &= told.is_none();
+        self.name = told.or_else(|| self.name.take());
         if let Some(title) = title.filter(|title| !title.is_empty()) {
             // OpenCode 1.18.33 says the tool's name first, and what it does with the next word.
             if unnamed && self.name.is_none() && self.title.is_empty() && status == Status::Pending && is_name(&title) {
                 self.name = Some(title.clone());
+                self.is_guess = true;
             }
             self.title = title;
         }
@@ -195,6 +202,14 @@ impl Call {
         Value::Object(shown).into()
     }
 
+    /// The text that the agent shows of it, if there is one and nothing else.
+    pub(in crate::agent) fn text(&self) -> Option<&str> {
+        match self.content.as_slice() {
+            [only] => only.get("content")?.get("text")?.as_str(),
+            _ => None,
+        }
+    }
+
     /// What it changes in files, as far as the agent shows.
     pub(in crate::agent) fn diffs(&self) -> impl Iterator<Item = &Value> {
         self.content.iter().filter(|block| block.get("type").and_then(Value::as_str) == Some("diff"))
@@ -218,7 +233,7 @@ impl Call {
             return;
         }
         self.state = State::Told;
-        let Tool { name: tool_name, server, kind, input } = dialect.tool(self);
+        let Tool { name: tool_name, server, kind, input, .. } = dialect.tool(self);
         let tool_id = self.id.as_str().into();
         events.push(Event::ToolUse(Box::new(ToolUse {
             tool_id,
@@ -299,6 +314,22 @@ fn named_in_meta(meta: &Value) -> Option<String> {
 /// Whether a title can be the name of a tool.
 fn is_name(title: &str) -> bool {
     title.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// Whether a title may be the tool's name: a tool of this name does this sort of work. A model that writes titles could else give a
+/// command the name of a tool that is allowed.
+pub(in crate::agent) fn is_name_for(title: &str, kind: &str) -> bool {
+    let usual = match title.to_ascii_lowercase().as_str() {
+        "bash" | "shell" | "terminal" | "execute" | "exec" | "run_shell_command" => ToolKind::Execute,
+        "edit" | "write" | "patch" | "apply_patch" | "multiedit" | "replace" | "write_file" => ToolKind::Edit,
+        "webfetch" | "fetch" | "web_fetch" => ToolKind::Fetch,
+        "read" | "list" | "read_file" | "ls" | "view" => ToolKind::Read,
+        "grep" | "glob" | "search" | "websearch" | "codesearch" => ToolKind::Search,
+        _ => ToolKind::Unclassified,
+    };
+    let looks = |kind: &ToolKind| matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Unclassified);
+    let told = kind_of(kind);
+    usual == told || looks(&usual) && looks(&told)
 }
 
 /// What ACP's word for a sort of work means.

@@ -5,7 +5,7 @@ use crate::event::{Failure, ToolKind};
 use crate::protocol::{Action, ExitReport};
 use crate::request::{Prompt, RequestError};
 
-use super::calls::{Call, Tool, kind_of};
+use super::calls::{Call, Tool, is_name_for, kind_of};
 
 /// An agent's way of speaking ACP. The defaults are those of an agent of which nothing is known.
 pub(in crate::agent) trait Dialect: Send {
@@ -91,18 +91,21 @@ impl Dialect for Unknown {
     }
 
     fn tool(&self, call: &Call) -> Tool {
-        let name = call.name.clone().unwrap_or_else(|| {
+        let is_certain = |name: &String| !call.is_guess || is_name_for(name, &call.kind);
+        let name = call.name.clone().filter(is_certain).unwrap_or_else(|| {
             let kind = if call.kind.is_empty() { "tool" } else { call.kind.as_str() };
             kind.to_owned()
         });
+        let other_name = call.name.clone().filter(|other| *other != name);
         match self.server_of(&name) {
             Some((server, tool)) => Tool {
                 name: tool.to_owned(),
+                other_name,
                 server: Some(server.to_owned()),
                 kind: ToolKind::Mcp,
                 input: call.input(),
             },
-            None => Tool { name, server: None, kind: kind_of(&call.kind), input: call.input() },
+            None => Tool { name, other_name, server: None, kind: kind_of(&call.kind), input: call.input() },
         }
     }
 }
@@ -119,5 +122,34 @@ impl Unknown {
         // The longest name that fits: one server's may begin with another's.
         let found = self.servers.iter().filter_map(|server| Some((server.as_str(), tool(server)?)));
         found.max_by_key(|(server, _)| server.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_that_the_model_may_have_written_gives_no_other_sort_of_work_a_name_that_is_allowed() {
+        let agent = Unknown { agent: "x".to_owned(), servers: vec!["calc".to_owned()] };
+        for (title, kind, name, other) in [
+            ("bash", "execute", "bash", None),
+            ("read", "read", "read", None),
+            ("list", "search", "list", None),
+            ("my_tool", "other", "my_tool", None),
+            ("calc_add", "other", "add", None),
+            ("read", "execute", "execute", Some("read")),
+            ("reboot", "execute", "execute", Some("reboot")),
+            ("todo", "edit", "edit", Some("todo")),
+            ("bash", "read", "read", Some("bash")),
+            ("calc_add", "execute", "execute", Some("calc_add")),
+        ] {
+            let mut call = Call::default();
+            (call.name, call.is_guess, call.kind) = (Some(title.to_owned()), true, kind.to_owned());
+            let tool = agent.tool(&call);
+            assert_eq!((tool.name.as_str(), tool.other_name.as_deref()), (name, other), "{title} {kind}");
+            call.is_guess = false;
+            assert_eq!(agent.tool(&call).other_name, None, "what the agent tells is its name: {title} {kind}");
+        }
     }
 }

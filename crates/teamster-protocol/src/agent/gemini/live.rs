@@ -44,12 +44,24 @@ impl Dialect for Live {
     fn tool(&self, call: &Call) -> Tool {
         let Some(name) = tool_name(&call.id) else {
             let name = if call.kind.is_empty() { "tool" } else { call.kind.as_str() };
-            return Tool { name: name.to_owned(), server: None, kind: kind_of(&call.kind), input: call.input() };
+            return Tool {
+                name: name.to_owned(),
+                other_name: None,
+                server: None,
+                kind: kind_of(&call.kind),
+                input: call.input(),
+            };
         };
         let tool = tools::tool_use(&call.id, name, input(name, call), &self.servers.names);
         // Tools that it discovers have names of which nothing is known.
         let kind = if tool.kind == ToolKind::Unclassified { kind_of(&call.kind) } else { tool.kind };
-        Tool { name: tool.tool_name.into_string(), server: tool.server.map(Into::into), kind, input: tool.input }
+        Tool {
+            name: tool.tool_name.into_string(),
+            other_name: None,
+            server: tool.server.map(Into::into),
+            kind,
+            input: tool.input,
+        }
     }
 
     /// A command that exits with an error is a success here, so nothing is said of one.
@@ -131,16 +143,74 @@ fn input(name: &str, call: &Call) -> RawJson {
         Some(json!({"file_path": text(diff, "path")?, "content": text(diff, "newText")?}))
     };
     match name {
-        "run_shell_command" if !call.title.is_empty() => json!({"command": call.title}).into(),
+        "run_shell_command" if !call.title.is_empty() => command(&call.title, call.text()).into(),
         "write_file" => written().map_or_else(|| call.input(), RawJson::from),
+        // The arguments of a server's tool, unless they are long.
+        _ if name.starts_with("mcp_") => match call.text() {
+            Some(text) if text.starts_with('{') => serde_json::from_str(text).unwrap_or_else(|_| call.input()),
+            Some(text) => json!({"title": call.title, "details": text}).into(),
+            None => call.input(),
+        },
         _ => call.input(),
     }
+}
+
+/// A command, where it runs, and what else is said of it: `[current working directory DIR]` or `[in DIR]`, then ` (DESCRIPTION)`
+/// and ` [background]`. The model chooses DIR in the latter and the description: where it could be read in two ways, it is
+/// given as it is, and no allow rule means it.
+fn command(command: &str, details: Option<&str>) -> Value {
+    let mut input = json!({ "command": command });
+    let mut put =
+        |name: &str, value: Value| input.as_object_mut().and_then(|fields| fields.insert(name.to_owned(), value));
+    let Some(details) = details else { return input };
+    let is_background = details.ends_with(" [background]");
+    let certain = details.strip_prefix("[in ").filter(|rest| rest.matches(']').count() == 1);
+    let description = |rest: &str| Some(rest.strip_prefix(" (")?.strip_suffix(')')?.to_owned());
+    if details.starts_with("[current working directory ") {
+        let rest = details.strip_suffix(" [background]").unwrap_or(details);
+        if let Some(text) = rest.find("] (").and_then(|at| description(rest.get(at + 1..)?)) {
+            put("description", text.into());
+        }
+        if is_background {
+            put("is_background", true.into());
+        }
+    } else if let Some((dir, rest)) = certain.and_then(|rest| rest.split_once(']')) {
+        put("dir_path", dir.into());
+        if let Some(text) = description(rest) {
+            put("description", text.into());
+        }
+    } else {
+        put("details", details.into());
+    }
+    input
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::request::McpServer;
+
+    #[test]
+    fn where_a_command_runs_is_a_part_of_its_input() {
+        for (details, expected) in [
+            (None, json!({})),
+            (Some("[current working directory /p]"), json!({})),
+            (Some("[current working directory /p] (a [b] c)"), json!({"description": "a [b] c"})),
+            (
+                Some("[current working directory /p] (d) [background]"),
+                json!({"description": "d", "is_background": true}),
+            ),
+            (Some("[in /tmp/evil]"), json!({"dir_path": "/tmp/evil"})),
+            (Some("[in sub] (what for)"), json!({"dir_path": "sub", "description": "what for"})),
+            (Some("[in .] (a] (x)"), json!({"details": "[in .] (a] (x)"})),
+            (Some("[in .] (d) [background]"), json!({"details": "[in .] (d) [background]"})),
+            (Some("anything else"), json!({"details": "anything else"})),
+        ] {
+            let mut wanted = expected;
+            wanted["command"] = "make".into();
+            assert_eq!(command("make", details), wanted, "{details:?}");
+        }
+    }
 
     #[test]
     fn the_name_of_a_tool_stands_in_its_id() {

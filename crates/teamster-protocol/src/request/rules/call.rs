@@ -29,9 +29,16 @@ impl<'a> ToolCall<'a> {
     /// The full name of the tool.
     pub(super) fn name(&self) -> String {
         match self.server {
-            Some(server) if !self.tool.starts_with("mcp__") => format!("mcp__{server}__{}", self.tool),
+            // A tool may be called `mcp__other__tool` by its own server.
+            Some(server) if !self.tool.starts_with(&format!("mcp__{server}__")) => {
+                format!("mcp__{server}__{}", self.tool)
+            }
             _ => self.tool.to_owned(),
         }
+    }
+
+    pub(super) fn server(&self) -> Option<&'a str> {
+        self.server
     }
 
     /// The name of the tool without its server.
@@ -145,7 +152,7 @@ impl<'a> Subject<'a> {
 
 /// Whether a field beside a command leaves what it does as it is.
 fn is_harmless(name: &str, value: &Value, cwd: Option<&Path>, files: &dyn PathResolver) -> bool {
-    COMMAND_NOTES.contains(&name)
+    COMMAND_NOTES.contains(&name) && !value.is_object() && !value.is_array()
         || SWITCHES.contains(&name) && *value == Value::Bool(false)
         || DIRECTORIES.contains(&name) && value.as_str().is_some_and(|path| is_directory(path, cwd, files))
 }
@@ -186,7 +193,10 @@ pub(super) fn texts(input: &Value) -> Vec<Text> {
     while let Some((field, value)) = waiting.pop() {
         let mut add = |text: String| found.push(Text { field: field.map(str::to_owned), text });
         match value {
-            Value::String(text) => add(text.clone()),
+            Value::String(text) => {
+                add(text.clone());
+                found.extend(patched(text).map(|path| Text { field: Some("path".to_owned()), text: path.to_owned() }));
+            }
             Value::Array(values) => {
                 let words: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
                 if let Some(words) = words.filter(|words| !words.is_empty()) {
@@ -195,12 +205,36 @@ pub(super) fn texts(input: &Value) -> Vec<Text> {
                 waiting.extend(values.iter().map(|value| (field, value)));
             }
             Value::Object(fields) => {
-                // Nested fields may have any meaning: only a command keeps the name of the field at the top.
+                // Nested fields may have any meaning: only a command keeps the name of the field at the top. Their names may be
+                // paths: `{"changes": {"a.rs": ...}}`.
                 let field = field.filter(|field| COMMANDS.contains(field));
+                found.extend(fields.keys().map(|name| Text { field: field.map(str::to_owned), text: name.clone() }));
                 waiting.extend(fields.values().map(|value| (field, value)));
             }
             _ => {}
         }
     }
     found
+}
+
+/// The files that a patch in this text is about: of `apply_patch`, and of `diff -u` and `git diff`.
+fn patched(text: &str) -> impl Iterator<Item = &str> {
+    const LINES: [&str; 9] = [
+        "*** Add File: ",
+        "*** Update File: ",
+        "*** Delete File: ",
+        "*** Move to: ",
+        "+++ ",
+        "--- ",
+        "rename to ",
+        "rename from ",
+        "copy to ",
+    ];
+    let lines = text.lines().filter(|_| text.contains('\n')).map(str::trim);
+    let paths = lines.filter_map(|line| LINES.iter().find_map(|begin| line.strip_prefix(begin)));
+    let path = |path: &str| path.split('\t').next().unwrap_or_default().trim().len();
+    paths.filter_map(move |line| line.get(..path(line))).flat_map(|path| {
+        let stripped = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/"));
+        [Some(path), stripped].into_iter().flatten()
+    })
 }

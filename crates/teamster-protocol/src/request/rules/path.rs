@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use super::call::Text;
 use super::pattern::{Glob, Star};
 use super::shell::Match;
+use super::url;
 
 /// The longest text that can be a path.
 const LONGEST: usize = 4096;
@@ -68,6 +69,20 @@ fn is_certain(path: &str) -> bool {
         && !path.contains("://")
         && !path.to_ascii_lowercase().starts_with("file:")
         && !path.split('/').any(|part| part == "..")
+        && !is_of_process(Path::new(path))
+}
+
+/// Whether a path leads through what a process has open: another process may find another file there.
+fn is_of_process(path: &Path) -> bool {
+    let path = path.to_string_lossy();
+    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    match (parts.next(), parts.next()) {
+        (Some("dev"), Some("fd" | "stdin" | "stdout" | "stderr")) => path.starts_with('/'),
+        (Some("proc"), Some(_)) if path.starts_with('/') => {
+            parts.any(|part| matches!(part, "cwd" | "root" | "fd" | "exe" | "map_files"))
+        }
+        _ => false,
+    }
 }
 
 /// Where the pattern of a rule begins: a directory, and the rest relative to it. `None` if the rule climbs after a wildcard.
@@ -129,7 +144,7 @@ pub(super) fn denies(rule: &str, texts: &[Text], cwd: Option<&Path>, files: &dyn
     let mut places: Vec<PathBuf> = cwd.into_iter().map(Path::to_owned).collect();
     let directories = paths.iter().filter(|text| text.is_directory());
     places.extend(directories.flat_map(|text| spellings(&text.text, cwd.unwrap_or(Path::new("/")), files)));
-    let mut looked = 0;
+    let (mut looked, mut undecided) = (0, Match::No);
     for place in &places {
         for text in &paths {
             looked += 1;
@@ -137,12 +152,23 @@ pub(super) fn denies(rule: &str, texts: &[Text], cwd: Option<&Path>, files: &dyn
                 return Match::Maybe;
             }
             let found = spellings(&text.text, place, files);
+            if is_of_others_home(&text.text) || found.iter().any(|path| is_of_process(path)) {
+                undecided = Match::Maybe;
+            }
             if found.iter().any(|path| anchors.iter().any(|anchor| anchor.holds(path)) || by_name(&glob, rule, path)) {
                 return Match::Yes;
             }
         }
     }
-    Match::No
+    undecided
+}
+
+/// Whether a text begins with the home of a user that it names.
+fn is_of_others_home(text: &str) -> bool {
+    let name = text.trim().strip_prefix('~').and_then(|rest| rest.split_once('/'));
+    name.is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-+".contains(c))
+    })
 }
 
 /// Whether a rule without a directory is about a file of this name.
@@ -215,6 +241,12 @@ fn spellings(text: &str, place: &Path, files: &dyn PathResolver) -> Vec<PathBuf>
                 wholes.push(home.join(rest.trim_start_matches('/')));
             }
         }
+    }
+    for sign in ["$PWD/", "${PWD}/"] {
+        wholes.extend(text.strip_prefix(sign).map(|rest| place.join(rest)));
+    }
+    if lower.starts_with("file:") && text.contains('%') {
+        wholes.push(place.join(url::decoded(text)));
     }
     if text.contains('\\') {
         wholes.push(place.join(text.replace("\\ ", " ").replace('\\', "/")));

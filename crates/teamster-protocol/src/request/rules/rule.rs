@@ -64,12 +64,12 @@ impl Rule {
 
     /// Whether it allows all calls of this tool.
     pub(super) fn allows_all(&self, call: &ToolCall<'_>) -> bool {
-        matches!(self.what, What::All) && self.names(&call.name())
+        matches!(self.what, What::All) && self.certainly_names(call)
     }
 
     /// Whether it allows this command, which is one of those that a call runs.
     pub(super) fn allows_command(&self, call: &ToolCall<'_>, command: &Plain) -> bool {
-        self.names(&call.name())
+        self.certainly_names(call)
             && match &self.what {
                 What::Prefix(prefix, _) => command.begins_with(prefix),
                 What::Pattern { glob, .. } => glob.matches(&command.line(), Star::Everything),
@@ -85,10 +85,12 @@ impl Rule {
         cwd: Option<&Path>,
         files: &dyn PathResolver,
     ) -> bool {
-        self.names(&call.name())
+        self.certainly_names(call)
             && match (&self.what, subject) {
                 // What is written out without a wildcard is meant as it is.
-                (What::Pattern { glob, .. }, Subject::Command(command)) => glob.is_exactly(command.trim()),
+                (What::Pattern { glob, .. }, Subject::Command(command)) => {
+                    glob.is_exactly(command.trim_matches([' ', '\t', '\n']))
+                }
                 (What::Pattern { text, .. }, Subject::Path(path)) => path::allows(text, path, cwd, files),
                 (What::Pattern { glob, .. }, Subject::Url(url)) => {
                     url::host(url).is_some() && glob.matches(url, Star::WithinName)
@@ -118,15 +120,44 @@ impl Rule {
             What::Host(glob) => {
                 let is_meant = |host: &String| glob.matches(host, Star::Everything);
                 let meant = texts.iter().any(|text| url::hosts(&text.text).iter().any(is_meant));
-                if meant { Match::Yes } else { Match::No }
+                let may_be = |text: &Text| !text.is_prose() && url::has_unusual_host(&text.text);
+                match meant {
+                    true => Match::Yes,
+                    false if texts.iter().any(may_be) => Match::Maybe,
+                    false => Match::No,
+                }
             }
             What::Pattern { text, glob, wanted } => {
                 let (lines, others): (Vec<Text>, Vec<Text>) = texts.iter().cloned().partition(Text::is_command);
-                if lines.iter().any(|line| glob.matches(line.text.trim(), Star::Everything)) {
+                let is_meant = |line: &Text| {
+                    let plain = line.text.replace(['\'', '"', '\\'], "");
+                    [line.text.trim(), plain.trim()].iter().any(|text| glob.matches(text, Star::Everything))
+                };
+                if lines.iter().any(is_meant) {
                     return Match::Yes;
                 }
                 path::denies(text, &others, cwd, files).max(commands(wanted, texts, false))
             }
+        }
+    }
+
+    /// Whether it is for this tool and no other: `mcp__a__b` is the tool `b` of the server `a`, and neither its tool `b__c` nor all
+    /// tools of a server `a__b`, unless the call is known to be of that server.
+    fn certainly_names(&self, call: &ToolCall<'_>) -> bool {
+        let name = call.name();
+        let (Some(rule), Some(_)) = (self.tool.strip_prefix("mcp__"), name.strip_prefix("mcp__")) else {
+            return Glob::new(&self.tool).matches(&name, Star::Everything);
+        };
+        if self.tool == name {
+            return true;
+        }
+        let literal = rule.split(['*', '?']).next().unwrap_or_default();
+        let is_wild = literal.len() < rule.len();
+        match call.server() {
+            Some(server) if !is_wild => rule == server,
+            Some(server) if literal.contains("__") && !literal.starts_with(&format!("{server}__")) => false,
+            None if !is_wild => !rule.contains("__") && self.names(&name),
+            _ => Glob::new(&self.tool).matches(&name, Star::Everything),
         }
     }
 

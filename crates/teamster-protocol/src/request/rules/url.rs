@@ -34,8 +34,28 @@ pub(super) fn hosts(text: &str) -> Vec<String> {
     found
 }
 
+/// Whether a text names a host in a way that a reader may turn into another one: by letters that are mapped to ASCII, or as a
+/// number.
+pub(super) fn has_unusual_host(text: &str) -> bool {
+    let is_number = |host: &String| {
+        let parts: Vec<&str> = host.split('.').collect();
+        let number = |part: &&str| {
+            let digits = part.strip_prefix("0x").unwrap_or(part);
+            !digits.is_empty()
+                && digits.chars().all(|c| c.is_ascii_hexdigit())
+                && part.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let is_address =
+            parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok_and(|n| n.to_string() == **part));
+        parts.iter().all(number) && !is_address
+    };
+    let lower = text.to_ascii_lowercase();
+    let is_url = lower.contains("://") || lower.contains(":\\") || lower.starts_with("//") || lower.starts_with("http");
+    is_url && hosts(text).iter().any(|host| !host.is_ascii() || host.contains('%') || is_number(host) && host.len() > 5)
+}
+
 /// Decodes `%XX` for ASCII.
-fn decoded(text: &str) -> String {
+pub(super) fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {

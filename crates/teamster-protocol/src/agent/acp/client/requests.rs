@@ -34,6 +34,9 @@ impl Client {
         let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
         let server = tool.server.as_deref();
         let verdict = self.rules.verdict_on(mode, &tool.rule_name(), server, &tool.input, &*self.files);
+        let other = tool.other_name.as_deref();
+        let other = other.and_then(|name| self.rules.verdict_on(mode, name, server, &tool.input, &*self.files));
+        let verdict = other.filter(|verdict| *verdict != Verdict::Allow).or(verdict);
         let undecided = match verdict {
             Some(Verdict::Ask { why }) => Some(why),
             Some(verdict) if verdict != Verdict::Allow => {

@@ -9,8 +9,18 @@ pub(super) const SHELLS: [&str; 12] =
 pub(super) const WRAPPING_SHELLS: [&str; 3] = ["bash", "sh", "zsh"];
 pub(super) const SYSTEM_DIRECTORIES: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
 
-/// Builtins that run their arguments as a command line.
-pub(super) const EVALUATORS: [&str; 3] = ["eval", "trap", "alias"];
+/// Builtins that run their arguments, or one of them, as a command line.
+pub(super) const EVALUATORS: [&str; 8] =
+    ["eval", "trap", "alias", "bind", "complete", "compgen", "mapfile", "readarray"];
+
+/// Builtins that give a name another meaning.
+pub(super) const RENAMING: [&str; 3] = ["enable", "fc", "hash"];
+
+/// Variables that name a file which a shell runs first, or that give Git commands.
+pub(super) const RUN_AT_START: [&str; 4] = ["BASH_ENV=", "ENV=", "ZDOTDIR=", "GIT_CONFIG_"];
+
+/// Subcommands and options of Git after which a command stands.
+pub(super) const GIT_RUNS: [&str; 5] = ["foreach", "run", "--exec", "-x", "--extcmd"];
 
 /// Builtins that run a file in the shell itself, where it can change what later words mean.
 pub(super) const SOURCES: [&str; 2] = [".", "source"];
@@ -22,37 +32,53 @@ pub(super) const FROM_INPUT: [&str; 2] = ["xargs", "parallel"];
 pub(super) const FIND_RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Programs that run the program which their arguments name. Any word after one of them may be that program.
-const WRAPPERS: [&str; 61] = [
+const WRAPPERS: [&str; 86] = [
     "arch",
+    "builtin",
     "bundle",
     "busybox",
+    "bwrap",
     "caffeinate",
+    "catchsegv",
+    "cgexec",
+    "choom",
+    "chronic",
     "chroot",
     "chrt",
     "command",
-    "builtin",
+    "coreutils",
     "cpulimit",
+    "dbus-launch",
     "dbus-run-session",
     "direnv",
     "doas",
+    "dumb-init",
+    "entr",
     "env",
     "exec",
     "fakeroot",
     "faketime",
+    "fd",
+    "fdfind",
     "firejail",
     "flock",
     "gosu",
+    "hyperfine",
     "ionice",
+    "ip",
     "linux32",
     "linux64",
     "ltrace",
+    "lxc-execute",
     "mise",
     "nice",
+    "nix-shell",
     "nocorrect",
     "noglob",
     "nohup",
     "npx",
     "nsenter",
+    "numactl",
     "parallel",
     "perf",
     "pipenv",
@@ -60,12 +86,17 @@ const WRAPPERS: [&str; 61] = [
     "poetry",
     "prlimit",
     "proot",
+    "proxychains",
+    "proxychains4",
     "repeat",
+    "rlwrap",
     "runuser",
+    "screen",
     "script",
     "setarch",
     "setpriv",
     "setsid",
+    "ssh-agent",
     "start-stop-daemon",
     "stdbuf",
     "strace",
@@ -76,14 +107,18 @@ const WRAPPERS: [&str; 61] = [
     "taskset",
     "time",
     "timeout",
+    "tini",
+    "tmux",
+    "torsocks",
     "toybox",
+    "ts",
     "unbuffer",
     "unshare",
     "uv",
     "valgrind",
     "watch",
     "xargs",
-    "bwrap",
+    "xvfb-run",
 ];
 
 /// Builtins of bash and zsh that leave the shell as it was, whatever their arguments.
@@ -198,6 +233,11 @@ const BUILTINS: [&str; 103] = [
 
 pub(super) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.contains(&name) || name.starts_with("ld-linux") || name.starts_with("ld-musl") || name.starts_with("ld.so")
+}
+
+/// Whether a shell may take an argument of this program for an expression or a variable's name: a subscript in it can run commands.
+pub(super) fn may_evaluate(name: &str) -> bool {
+    BUILTINS.contains(&name) && !STATELESS.contains(&name)
 }
 
 /// Whether a command after this one in the same shell may mean something else than it says.

@@ -2,7 +2,7 @@
 
 use rable::{ListOperator, Node, NodeKind};
 
-use super::names::{SYSTEM_DIRECTORIES, WRAPPING_SHELLS, changes_shell};
+use super::names::{SYSTEM_DIRECTORIES, WRAPPING_SHELLS, changes_shell, may_evaluate};
 use super::words::Word;
 use super::{base_name, parse};
 
@@ -89,7 +89,9 @@ fn node_of(node: &Node, depth: usize, found: &mut Vec<Plain>) -> Option<()> {
             let words: Vec<String> = words.iter().map(fixed).collect::<Option<_>>()?;
             match words.as_slice() {
                 [shell, flag, script] if is_shell(shell) && is_script_flag(flag) => collect(script, depth - 1, found),
-                [program, ..] if !program.is_empty() && program.chars().all(is_safe) => {
+                [program, arguments @ ..]
+                    if !program.is_empty() && program.chars().all(is_safe) && !evaluates(program, arguments) =>
+                {
                     found.push(Plain { words });
                     Some(())
                 }
@@ -98,6 +100,11 @@ fn node_of(node: &Node, depth: usize, found: &mut Vec<Plain>) -> Option<()> {
         }
         _ => None,
     }
+}
+
+/// Whether a builtin may run what stands in its arguments, quoted as they are: `printf -v 'a[$(rm x)]'`, `test -v 'a[$(rm x)]'`.
+fn evaluates(program: &str, arguments: &[String]) -> bool {
+    may_evaluate(program) && arguments.iter().any(|argument| argument.contains(['$', '`']))
 }
 
 /// The text of a word. File names may be generated among the arguments of a program: they are no other program.

@@ -2,6 +2,7 @@
 
 use rable::{Node, NodeKind};
 
+use super::names::RUN_AT_START;
 use super::words::Word;
 
 /// What a script may run.
@@ -31,6 +32,7 @@ impl Commands {
             NodeKind::Command { assignments, words, redirects } => {
                 for assignment in assignments {
                     let value = Word::read(assignment).text;
+                    self.hidden |= RUN_AT_START.iter().any(|name| value.starts_with(name));
                     self.values.extend(value.split_once('=').map(|(_, value)| value.to_owned()));
                 }
                 if !words.is_empty() {
@@ -53,6 +55,8 @@ impl Commands {
                 for text in [Some(param), op.as_ref(), arg.as_ref()].into_iter().flatten() {
                     self.text(text);
                 }
+                // `${a@P}` runs what the value substitutes.
+                self.hidden |= op.as_ref().is_some_and(|op| op.starts_with('@'));
             }
             NodeKind::ParamLength { param: text }
             | NodeKind::ArithDeprecated { expression: text }

@@ -2,7 +2,7 @@
 
 use super::super::pattern::{Glob, Star};
 use super::Match;
-use super::names::{EVALUATORS, FIND_RUNS, FROM_INPUT, SHELLS, SOURCES, is_wrapper};
+use super::names::{EVALUATORS, FIND_RUNS, FROM_INPUT, GIT_RUNS, RENAMING, SHELLS, SOURCES, is_wrapper};
 use super::tree::Commands;
 use super::words::Word;
 use super::{base_name, parse};
@@ -59,7 +59,14 @@ impl Wanted {
         }
         let name = if self.by_path { first.text.clone() } else { base_name(&first.text) };
         if !program.matches(&name, Star::Everything) {
-            return Match::No;
+            // `git-push` is `git push`.
+            let joined =
+                name.strip_prefix("git-").filter(|_| !self.by_path && program.matches("git", Star::Everything));
+            return joined.map_or(Match::No, |command| {
+                let split = ["git", command].into_iter().map(Word::fixed);
+                let words: Vec<Word> = split.chain(words.iter().skip(1).cloned()).collect();
+                self.begins(&words, open)
+            });
         }
         let mut rest = words.iter().skip(1);
         for (word, glob) in wanted {
@@ -105,9 +112,22 @@ fn has_word(words: &[Word], wanted: &str, glob: &Glob) -> Match {
     let there: String = words.iter().filter(|word| word.fixed).filter_map(|word| letters(&word.text)).collect();
     match letters(wanted) {
         Some(wanted) if !wanted.is_empty() && wanted.chars().all(|letter| there.contains(letter)) => Match::Yes,
-        _ if words.iter().any(|word| !word.fixed) => Match::Maybe,
+        Some(wanted) if words.iter().any(|word| !word.fixed) || may_be_letters(words, &wanted, &there) => Match::Maybe,
+        None if words.iter().any(|word| !word.fixed) => Match::Maybe,
         _ => Match::No,
     }
+}
+
+/// Whether each letter is there, or in upper case, or as the first one of a long option: `rm -R --force` for `rm -rf`.
+fn may_be_letters(words: &[Word], wanted: &str, there: &str) -> bool {
+    let long = |letter: char| {
+        let begins = |word: &Word| word.text.strip_prefix("--").is_some_and(|rest| rest.starts_with(letter));
+        words.iter().any(begins)
+    };
+    let is_there = |letter: char| {
+        there.contains(letter) || there.contains(letter.to_ascii_uppercase()) || long(letter.to_ascii_lowercase())
+    };
+    !wanted.is_empty() && wanted.chars().all(is_there)
 }
 
 struct Search<'a> {
@@ -182,8 +202,32 @@ impl Search<'_> {
             let rest = words.get(1..).unwrap_or_default();
             found = found.max(self.suffixes(rest, open, depth));
             // `env -S 'rm x'`, `su -c 'rm x'`, `watch 'rm x'`
-            for word in rest.iter().filter(|word| word.text.contains(char::is_whitespace)) {
-                found = found.max(self.script(&word.text, depth - 1));
+            for word in rest {
+                for script in scripts(&word.text) {
+                    found = found.max(self.script(script, depth - 1));
+                }
+            }
+        } else if name == "git" {
+            found = found.max(self.git(words, depth));
+        }
+        found
+    }
+
+    /// What Git runs by its arguments: an alias of the command line, or the command of a subcommand.
+    fn git(&mut self, words: &[Word], depth: usize) -> Match {
+        let mut found = Match::No;
+        for (at, word) in words.iter().enumerate() {
+            if word.text.to_lowercase().contains("alias.") {
+                let value = word.text.split_once('=').map_or("", |(_, value)| value.trim_start_matches('!'));
+                found = found.max(Match::Maybe).max(self.script(value, depth - 1));
+            }
+            let (name, value) = word.text.split_once('=').map_or((word.text.as_str(), None), |(a, b)| (a, Some(b)));
+            if GIT_RUNS.contains(&name) {
+                let rest = words.get(at + 1..).unwrap_or_default();
+                found = found.max(self.suffixes(rest, false, depth));
+                for script in value.into_iter().chain(rest.first().map(|word| word.text.as_str())) {
+                    found = found.max(self.script(script, depth - 1));
+                }
             }
         }
         found
@@ -230,7 +274,7 @@ impl Search<'_> {
         if SHELLS.contains(&name.as_str()) {
             return found.max(self.shell(rest, depth));
         }
-        if SOURCES.contains(&name.as_str()) {
+        if SOURCES.contains(&name.as_str()) || RENAMING.contains(&name.as_str()) {
             return Match::Maybe;
         }
         if EVALUATORS.contains(&name.as_str()) {
@@ -251,7 +295,11 @@ impl Search<'_> {
     /// The arguments of a shell: a script after `-c`, a file, or nothing where it reads its input.
     fn shell(&mut self, words: &[Word], depth: usize) -> Match {
         let is_option = |word: &Word| word.text.starts_with(['-', '+']);
-        let has_script = words.iter().any(|word| is_option(word) && word.text.contains('c'));
+        let has_script = words.iter().any(|word| is_option(word) && word.text.contains(['c', 'C']));
+        let reads_file = |word: &Word| word.text.starts_with("--init-file") || word.text.starts_with("--rcfile");
+        if words.iter().any(reads_file) {
+            return Match::Maybe;
+        }
         if !has_script {
             let file = words.iter().find(|word| !is_option(word));
             let is_file = file.is_some_and(|word| word.fixed && !word.text.starts_with("/dev/"));
@@ -262,8 +310,23 @@ impl Search<'_> {
         for word in words.iter().filter(|word| !is_option(word) || !word.fixed) {
             found = found.max(if word.fixed { self.script(&word.text, depth - 1) } else { Match::Maybe });
         }
+        for word in words.iter().filter(|word| is_option(word)) {
+            let value = word.text.strip_prefix("--").and_then(|rest| rest.split_once('='));
+            found = value.map_or(found, |(_, value)| found.max(self.script(value, depth - 1)));
+        }
         found
     }
+}
+
+/// The scripts that an argument of a wrapper may hold: all of it, or the value of an option (`--command=rm`, `-crm`).
+fn scripts(word: &str) -> impl Iterator<Item = &str> {
+    let whole = Some(word).filter(|word| word.contains(char::is_whitespace));
+    let long = word.strip_prefix("--").and_then(|rest| rest.split_once('=')).map(|(_, value)| value);
+    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| {
+        let mut letters = rest.chars();
+        letters.next().map(|_| letters.as_str()).filter(|value| !value.is_empty())
+    });
+    [whole, long, short].into_iter().flatten()
 }
 
 /// The text with joined lines, without carriage returns and other control characters.

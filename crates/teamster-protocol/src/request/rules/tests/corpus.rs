@@ -65,8 +65,10 @@ fn every_call_of_the_corpus_has_its_verdict() {
         }
         let (kind, list) = section.as_ref().unwrap();
         let (wanted, text) = line.split_once(" | ").unwrap_or_else(|| panic!("line {}: no verdict", number + 1));
-        let (tool, input) = call(list[0], text);
-        let call = ToolCall::new(&tool, &input);
+        let (tool, mut input) = call(list[0], text);
+        let server = input.as_object_mut().and_then(|fields| fields.remove("_server"));
+        let server = server.as_ref().and_then(Value::as_str);
+        let call = ToolCall::new(&tool, &input).of_server(server);
         let verdict = match *kind {
             "allow" => rules(list, &[]).verdict(PermissionMode::Ask, &call, &Links),
             "deny" => rules(&["*"], list).verdict(PermissionMode::Full, &call, &Links),
