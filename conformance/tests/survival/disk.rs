@@ -33,7 +33,6 @@ for NEW in -rm -m; do
     exec \"$@\"' sh \"$DISK\" \"$0\" \"$@\"
 done
 echo 'nobody may make a file system here: a limit on the size of files stands in'
-trap '' XFSZ
 ulimit -f {blocks}"
     )
 }

@@ -8,7 +8,7 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Journals, Registry, Runtime, VersionStatus};
 
 use crate::args::values;
-use crate::begin::refuse;
+use crate::begin::{fail, refuse, tokio};
 use crate::job::{Machine, UsageError};
 use crate::printable::{Printable, printable};
 use crate::render;
@@ -90,8 +90,10 @@ fn sweep(runtime: &Runtime, args: &DoctorArgs) -> u8 {
 }
 
 fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
-    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let Ok(found) = tokio.map(|tokio| tokio.block_on(inspect_all(runtime, args))) else { return exit::FAILURE };
+    let found = match tokio() {
+        Ok(tokio) => tokio.block_on(inspect_all(runtime, args)),
+        Err(error) => return fail(&error),
+    };
     let survey = runtime.ledger().survey();
     let files = runtime.journals().map(Journals::survey).unwrap_or_default();
     let mut stdout = anstream::stdout();

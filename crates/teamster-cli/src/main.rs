@@ -32,12 +32,19 @@ mod run;
 mod session;
 mod signals;
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use args::Command;
+use teamster::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
+    startup::prepare_command();
+    if StandardStream::Output.was_closed() {
+        return ExitCode::from(begin::fail(&io::Error::other(
+            "standard output is closed: nobody could read what comes of this",
+        )));
+    }
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(cli) => match log::start(cli.log.as_deref()) {
             Err(error) => begin::refuse(&printable::Printable::message(&error), None),
@@ -66,7 +73,7 @@ fn carry_out(command: Command) -> u8 {
 fn completions(shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::command(|_| None), "teamster", &mut script);
-    match std::io::stdout().write_all(&script) {
+    match io::stdout().write_all(&script) {
         Ok(()) => exit::SUCCESS,
         Err(_) => exit::NO_READER,
     }

@@ -56,6 +56,7 @@
 pub mod document;
 
 mod error;
+mod file_size;
 mod links;
 mod merge;
 mod modes;

@@ -205,7 +205,7 @@ impl Target {
             .map_err(cannot)?;
         step("a temporary file is there");
         make_file_private(new.as_file()).map_err(cannot)?;
-        new.write_all(bytes).map_err(cannot)?;
+        crate::file_size::check(bytes).and_then(|()| new.write_all(bytes)).map_err(cannot)?;
         if let Some(old) = &old {
             let metadata = old.metadata().map_err(io_error("read", &self.path))?;
             keep_attributes(old, &metadata, new.as_file()).map_err(io_error("keep owner and mode of", &self.path))?;

@@ -11,7 +11,11 @@ use rustix::{
     process::{Pid, kill_process},
 };
 
-use crate::{process::Stat, signal::Signal, sys};
+use crate::{
+    process::{Stat, UNKNOWN_START},
+    signal::Signal,
+    sys,
+};
 
 /// Blocks until the process has ended, but not longer than `limit`.
 pub(crate) fn block_on_end(handle: BorrowedFd<'_>, limit: Duration) {
@@ -41,11 +45,13 @@ pub(crate) fn block_on_ends(alive: &[Stat], limit: Duration) {
 /// Sends a signal to this very process, and to nobody who has its number by now.
 pub(crate) fn send(stat: &Stat, signal: Signal) {
     let sent = match open(stat) {
-        Ok(Some(handle)) => sys::signal(&handle, stat, signal.raw()),
+        Ok(Some(handle)) => match sys::signal(&handle, stat, signal.raw()) {
+            Err(Errno::NOSYS | Errno::PERM) => kill_if_same(stat, signal),
+            sent => sent,
+        },
         Ok(None) => return,
-        // Out of descriptors: a look just before the signal is the best that is left.
-        Err(Errno::MFILE | Errno::NFILE) => kill_if_same(stat, signal),
-        Err(errno) => Err(errno),
+        // Out of descriptors, or the system refuses handles: a look just before the signal is the best that is left.
+        Err(_) => kill_if_same(stat, signal),
     };
     match sent {
         Ok(()) | Err(Errno::SRCH) => {}
@@ -64,12 +70,17 @@ fn open(stat: &Stat) -> rustix::io::Result<Option<OwnedFd>> {
         Err(errno) => return Err(errno),
     };
     // If the number still means this process now, it did when the handle was opened.
-    Ok(stat.is_still().then_some(handle))
+    Ok(is_same(stat).then_some(handle))
 }
 
 fn kill_if_same(stat: &Stat, signal: Signal) -> rustix::io::Result<()> {
     match Pid::from_raw(stat.pid) {
-        Some(pid) if stat.is_still() => kill_process(pid, signal.raw()),
+        Some(pid) if is_same(stat) => kill_process(pid, signal.raw()),
         _ => Ok(()),
     }
+}
+
+/// Whether a number still means this process. A child that was not waited for keeps its number.
+fn is_same(stat: &Stat) -> bool {
+    if stat.start == UNKNOWN_START { sys::is_own_child(stat.pid) } else { stat.is_still() }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rustix::process::getpid;
+
 use crate::{mark, process::Stat, supervise::ending::Members, sys};
 
 /// The tree below a keeper.
@@ -20,11 +22,16 @@ impl Kin {
         Self { keeper, mark, seen: HashSet::new() }
     }
 
-    /// Who of it is alive, as one scan of all processes shows it.
+    /// Who of it is alive, as one scan of all processes shows it. A keeper that cannot see processes still finds its own
+    /// children, by number alone.
     pub(crate) fn scan(&mut self) -> Vec<Stat> {
-        let snapshot = sys::snapshot().unwrap_or_default();
         let is_of_it = |stat: &Stat| stat.parent == self.keeper || self.has_lost(stat);
-        let alive = with_descendants(snapshot, is_of_it, Stat::is_still);
+        let alive = sys::snapshot().map(|snapshot| with_descendants(snapshot, is_of_it, Stat::is_still));
+        let mut alive = alive.unwrap_or_default();
+        if alive.is_empty() && self.keeper == getpid().as_raw_nonzero().get() && sys::children().is_empty() {
+            // Not to see anybody does not mean that nobody is there: `/proc` may be of no use, or hide processes.
+            alive = sys::own_children();
+        }
         if !sys::ADOPTS_ORPHANS {
             self.seen.extend(alive.iter().map(|stat| (stat.pid, stat.start)));
         }

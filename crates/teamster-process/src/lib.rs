@@ -49,6 +49,9 @@
 //! | [`private`] | files that only this user can read, gone after the run |
 //! | [`ledger`] | live runs on disk, so that what a crash left of them can be ended and removed |
 //! | [`spill`] | a bounded queue on disk, for what waits for a slow consumer |
+//! | [`abilities`] | what cannot be guaranteed where the system refuses something |
+//! | [`limits`] | which limit of the user is behind an error |
+//! | [`startup`] | inherited signals and closed standard streams |
 //!
 //! # Invariants
 //!
@@ -63,12 +66,11 @@
 //!   supervisor; no timer runs but while a tree is being started or ended, and while the end of a leader is waited for (every
 //!   5 s, to see whether the processes of ours are stopped).
 //! - Nothing is printed, and no signal handler is installed in this program.
+//! - No write of this crate ends this program by `SIGPIPE` or `SIGXFSZ`, whatever it does about these signals.
 //!
 //! Linking it adds a few instructions before `main`, by which the supervisor, which is this program's file executed anew,
 //! knows what it is: see [`supervise`]. It needs Linux 5.4 or later (pidfds), or macOS, where the first two invariants hold
 //! as far as the system lets them (`docs/security.md` in the repository), and a Tokio runtime with I/O and time enabled.
-//! The host must leave `SIGPIPE` ignored, as Rust programs do: with the default action, a program that closes its stdin
-//! would end the host.
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!(
@@ -76,14 +78,17 @@ compile_error!(
      it inside WSL."
 );
 
+pub mod abilities;
 pub mod diagnostics;
 pub mod ledger;
+pub mod limits;
 pub mod lines;
 pub mod private;
 pub mod program;
 pub mod signal;
 pub mod spawn;
 pub mod spill;
+pub mod startup;
 pub mod stdin;
 pub mod supervise;
 pub mod tail;
@@ -95,9 +100,12 @@ mod mark;
 mod pipes;
 mod process;
 mod sys;
+mod write_signals;
 
+pub use abilities::{Limitation, limitations};
 pub use diagnostics::TailReader;
 pub use ledger::{LEDGER_VARIABLE, Ledger, LedgerError, RunDir};
+pub use limits::{Limit, can_start_threads};
 pub use lines::{Frame, LineFramer, OutputReader};
 pub use mark::MARK_PREFIX;
 pub use private::{PrivateDir, PrivateError};
@@ -105,7 +113,9 @@ pub use program::{FindError, find_program};
 pub use signal::{Exit, Signal};
 pub use spawn::{Output, Pipes, Spawn, SpawnError, Stdin};
 pub use spill::{Spill, SpillError};
+pub use startup::{StandardStream, prepare_command};
 pub use stdin::{StdinClosed, StdinWriter};
 pub use supervise::{Supervisor, SupervisorError};
 pub use tail::Tail;
 pub use tree::{ProcessTree, Survivor};
+pub use write_signals::without_write_signals;

@@ -19,6 +19,8 @@ use rustix::{
 };
 use tempfile::TempDir;
 
+use crate::write_signals::without_write_signals;
+
 /// Why a private file could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -140,7 +142,10 @@ impl PrivateDir {
         let mode = Mode::RUSR | Mode::WUSR;
         let file = openat(&self.handle, name, flags, mode)?;
         // The umask may have taken away the owner's own rights.
-        let written = fchmod(&file, mode).map_err(io::Error::from).and_then(|()| fs::File::from(file).write_all(bytes));
+        let written = fchmod(&file, mode).map_err(io::Error::from).and_then(|()| {
+            let mut file = fs::File::from(file);
+            without_write_signals(|| file.write_all(bytes))
+        });
         if written.is_err() {
             // Half a file of secrets or settings is worse than none; the first error is the one to tell.
             _ = unlinkat(&self.handle, name, AtFlags::empty());

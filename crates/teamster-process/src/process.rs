@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
+/// The start time of a process that the system does not show.
+pub(crate) const UNKNOWN_START: u64 = u64::MAX;
+
 /// One process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {

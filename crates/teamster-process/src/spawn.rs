@@ -12,7 +12,10 @@ use std::{
 use rustix::io::Errno;
 
 pub use crate::pipes::{PIPE_BYTES, Pipes};
-use crate::supervise::{SupervisorError, wire::Start};
+use crate::{
+    limits,
+    supervise::{SupervisorError, wire::Start},
+};
 
 /// What to start.
 #[derive(Clone)]
@@ -114,7 +117,7 @@ pub enum SpawnError {
         program: PathBuf,
     },
     /// The system is out of processes, descriptors or memory.
-    #[error("the system has no room for another process: its limit of processes, descriptors or memory is reached")]
+    #[error("the system has no room for another process: {}", limits::reason(source))]
     Exhausted {
         /// What the system said.
         source: io::Error,

@@ -7,6 +7,8 @@
 
 use std::{fmt, fs::File, io, os::unix::fs::FileExt, path::Path};
 
+use crate::write_signals::without_write_signals;
+
 /// What is written or read at a time.
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -146,7 +148,9 @@ impl Spill {
 
     fn write_back(&mut self) -> io::Result<()> {
         let file = &self.file;
-        transfer(self.written, self.max_bytes, &mut self.back, |part, at| file.write_all_at(part, at))?;
+        without_write_signals(|| {
+            transfer(self.written, self.max_bytes, &mut self.back, |part, at| file.write_all_at(part, at))
+        })?;
         self.written += self.back.len() as u64;
         self.back.clear();
         Ok(())

@@ -7,7 +7,9 @@
 use std::{collections::VecDeque, fmt, io};
 
 use bytes::{Buf, Bytes};
-use tokio::{io::AsyncWriteExt, net::unix::pipe};
+use tokio::net::unix::pipe;
+
+use crate::write_signals::without_write_signals;
 
 /// The program reads no more.
 #[derive(Debug, thiserror::Error)]
@@ -86,9 +88,9 @@ impl StdinWriter {
     ///
     /// Can be dropped and called again at any time: it goes on where it was. After an error the input is closed.
     pub async fn flush(&mut self) -> Result<(), StdinClosed> {
-        while let (Some(pipe), Some(front)) = (&mut self.pipe, self.queue.front_mut()) {
+        while let (Some(pipe), Some(front)) = (&self.pipe, self.queue.front_mut()) {
             // Nothing is awaited between a write and its entry in the queue.
-            match pipe.write(front).await {
+            match write(pipe, front).await {
                 Ok(count) => {
                     front.advance(count);
                     self.pending -= count;
@@ -126,6 +128,17 @@ impl fmt::Debug for StdinWriter {
             .field("pending", &self.pending())
             .field("closing", closing)
             .finish()
+    }
+}
+
+/// Writes some of these bytes, once the pipe has room for some.
+async fn write(pipe: &pipe::Sender, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        pipe.writable().await?;
+        match without_write_signals(|| pipe.try_write(bytes)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            written => return written,
+        }
     }
 }
 

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use teamster_config::Journals;
+use teamster_process::abilities::{Limitation, join, limitations};
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::Warning;
+use teamster_protocol::event::{Warning, WarningCode};
 use teamster_protocol::request::{
     Attachment, BackgroundTasks, Mode, ProjectTrust, RequestError, RunRequest, ToolRules,
 };
@@ -30,7 +31,7 @@ use crate::driver::record::Recording;
 use crate::driver::redact::Redactor;
 use crate::driver::server::Password;
 use crate::driver::session::{OWN_TURNS, SessionJob};
-use crate::driver::{self, Host, Job};
+use crate::driver::{self, Host, Job, sweep, threads};
 use crate::gate::{Gate, QueueFull, RuntimeStats};
 use crate::registry::{Registry, UnknownAgent};
 use crate::run::Run;
@@ -54,6 +55,7 @@ pub struct Runtime {
     journals: Option<Journals>,
     swept: AtomicBool,
     pool: Option<Arc<Pool>>,
+    requires_process_control: bool,
 }
 
 /// Why a run was refused. Nothing was started.
@@ -89,6 +91,12 @@ pub enum RunError {
         /// How many may wait.
         limit: usize,
     },
+    /// The system does not let every process of a run be found and ended, and the runtime requires that.
+    #[error("not every process of a run could be found and ended: {}", join(limitations))]
+    ProcessControl {
+        /// What the system refuses.
+        limitations: Vec<Limitation>,
+    },
     /// The agent's code panicked.
     #[error("a bug in Teamster or in the agent {agent}: it panicked when it planned the run")]
     AgentPanicked {
@@ -121,6 +129,7 @@ impl Runtime {
             journals: journals_of_user(),
             swept: AtomicBool::new(false),
             pool: None,
+            requires_process_control: false,
         }
     }
 
@@ -205,6 +214,15 @@ impl Runtime {
     #[must_use]
     pub fn supervised_by(mut self, supervisor: Supervisor) -> Self {
         self.supervisor = Arc::new(supervisor);
+        self
+    }
+
+    /// Refuses to start anything where the system does not let every process of a run be found and ended: without handles of
+    /// processes (`pidfd_open`, which older container runtimes refuse), or without a `/proc` that shows the processes of this
+    /// namespace. By default runs start there too, with a warning that says what is not guaranteed.
+    #[must_use]
+    pub fn requiring_process_control(mut self) -> Self {
+        self.requires_process_control = true;
         self
     }
 
@@ -353,10 +371,16 @@ impl Runtime {
         for dir in &request.add_dirs {
             directory("add_dirs", &cwd.join(dir))?;
         }
-        let warnings = match agent.abilities() {
+        let limitations = limitations();
+        if self.requires_process_control && !limitations.is_empty() {
+            return Err(RunError::ProcessControl { limitations });
+        }
+        let mut warnings = match agent.abilities() {
             Some(abilities) => abilities.check(agent.name(), request)?,
             None => Vec::new(),
         };
+        let limited = |limitation: Limitation| Warning::new(WarningCode::ProcessControlLimited, limitation.to_string());
+        warnings.extend(limitations.into_iter().map(limited));
         let host = Host {
             environment: inherited(&self.environment, request, agent.abilities(), &self.registry),
             supervisor: Arc::clone(&self.supervisor),
@@ -384,19 +408,11 @@ impl Runtime {
         if self.swept.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let Some(journals) = self.journals.clone() {
-            self.drivers.spawn_blocking(move || recover(&journals));
+        if let Err(error) = sweep::begin(&self.drivers, &self.ledger, self.journals.as_ref()) {
+            tracing::warn!("what crashes left is not swept yet: {}", threads::explain(&error));
+            // The next run tries again.
+            self.swept.store(false, Ordering::Relaxed);
         }
-        let ledger = Arc::clone(&self.ledger);
-        self.drivers.spawn_blocking(move || {
-            let sweep = ledger.sweep();
-            for left in sweep.left {
-                tracing::warn!(path = %left.path.display(), reason = %left.reason, "a crashed run was not swept");
-            }
-            for problem in sweep.problems {
-                tracing::warn!(%problem, "the ledger of runs could not be swept");
-            }
-        });
     }
 
     /// Waits until every run of this runtime has ended and left nothing behind; those too that wait for their turn.
@@ -438,17 +454,6 @@ fn journals_of_user() -> Option<Journals> {
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;
     Some(Journals::in_directory(state.join("teamster/restore")))
-}
-
-/// Takes out of configuration files what runs of hosts that were killed had put in.
-fn recover(journals: &Journals) {
-    let recovery = journals.recover();
-    for restored in recovery.restored {
-        tracing::info!(path = %restored.path.display(), how = ?restored.how, "a configuration file was restored");
-    }
-    for problem in recovery.problems {
-        tracing::warn!(%problem, "a configuration file could not be restored");
-    }
 }
 
 /// Asks the agent how it would run this. A bug in one agent must not take the host down with it.

@@ -35,7 +35,7 @@ pub(super) fn rows() -> Vec<Row> {
             .on("gemini", error("SPAWN_FAILED", 20))
             .on("opencode", error("CLI_EXIT", 20)),
         Row::new("no_space", "no file may grow (`ulimit -f 0`)", |place| {
-            place.answers_in_one_shot().host_after("trap '' XFSZ; ulimit -f 0").saying("")
+            place.answers_in_one_shot().host_after("ulimit -f 0").saying("")
         })
         .fake(error("SPAWN_FAILED", 5))
         .real(error("SPAWN_FAILED", 20)),
@@ -65,6 +65,23 @@ pub(super) fn rows() -> Vec<Row> {
         .fake(success(10))
         .on("claude", success(20))
         .on("opencode", success(30))
+        .elsewhere("alike"),
+        Row::new("events_limited", "events that wait for a reader reach the limit on the size of files", |_| {
+            waiting_events().host_after(&format!("ulimit -f {}", SPACE_KIB * 2))
+        })
+        .fake(success(20))
+        .elsewhere("alike"),
+        Row::new("few_files", "the host may open 14 files (`ulimit -n`)", |place| {
+            place.answers().host_after("ulimit -n 14").saying("")
+        })
+        .fake(error("SPAWN_FAILED", 5))
+        .on("claude", error("SPAWN_FAILED", 5))
+        .elsewhere("alike"),
+        Row::new("signals_inherited", "the host was started with all signals blocked, and SIGCHLD ignored", |place| {
+            place.answers().host_after("exec env --block-signal --ignore-signal=CHLD \"$0\" \"$@\"")
+        })
+        .fake(success(5))
+        .on("claude", success(20))
         .elsewhere("alike"),
         Row::new("disk_full_of_events", "the disk fills up with events that wait for a reader", disk_full_of_events)
             .fake(success(20))
@@ -104,9 +121,13 @@ fn home_not_writable(place: &Place) -> Fault {
 
 /// What then does not fit waits in the pipe, and the CLI waits too.
 fn disk_full_of_events(place: &Place) -> Fault {
+    waiting_events().host_after(&disk::of_kib(place, SPACE_KIB, &["tmp"]))
+}
+
+/// More events than there is space for, and nobody who reads them at first.
+fn waiting_events() -> Fault {
     let script = begun().claude_burst(BURST).claude_result(SAID).read_to_end();
     Fault::new(Cli::Fake(script), counted(BURST))
-        .host_after(&disk::of_kib(place, SPACE_KIB, &["tmp"]))
         .asking(|request| request.limits.backlog_bytes = 64 << 10)
         .warning(WarningCode::Spilled)
         .then([

@@ -22,4 +22,5 @@ mod merge_restore;
 mod recordings;
 mod session;
 mod signals;
+mod surroundings;
 mod umask;

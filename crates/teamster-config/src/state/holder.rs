@@ -46,7 +46,8 @@ impl Holder {
         let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(&station.directory).map_err(cannot)?;
         make_file_private(file.as_file()).map_err(cannot)?;
         file.as_file().lock().map_err(cannot)?;
-        file.write_all(&serde_json::to_vec(claim).unwrap_or_default()).map_err(cannot)?;
+        let bytes = serde_json::to_vec(claim).unwrap_or_default();
+        crate::file_size::check(&bytes).and_then(|()| file.write_all(&bytes)).map_err(cannot)?;
         let (lock, _) = file.keep().map_err(|error| cannot(error.error))?;
         Ok(Self { _lock: lock })
     }

@@ -120,6 +120,7 @@ fn write_synced(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Config
     let write = || -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?; // mode 0600
         make_file_private(file.as_file())?;
+        crate::file_size::check(bytes)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.persist(&path)?;

@@ -19,6 +19,7 @@ use crate::{
     mark::{self, Mark},
     process::Process,
     sys,
+    write_signals::without_write_signals,
 };
 
 const FILE: &str = "entry.json";
@@ -109,7 +110,8 @@ impl Entry {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         // The umask may have taken away the owner's own rights, without which no sweep can read it.
         file.as_file().set_permissions(Permissions::from_mode(0o600))?;
-        file.write_all(&serde_json::to_vec(self)?)?;
+        let bytes = serde_json::to_vec(self)?;
+        without_write_signals(|| file.write_all(&bytes))?;
         file.persist(directory.join(FILE))?;
         Ok(())
     }

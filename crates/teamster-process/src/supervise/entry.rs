@@ -16,15 +16,16 @@ use std::{
 };
 
 use rustix::{
-    fs::{Mode, OFlags, open},
+    fs::{FileType, Mode, OFlags, fstat, open},
     io::fcntl_dupfd_cloexec,
-    stdio::{dup2_stdin, stdin},
+    process::fchdir,
+    stdio::{dup2_stdin, dup2_stdout, stdin, stdout},
 };
 
 use super::supervisor::supervise;
-use crate::sys;
+use crate::{startup, sys};
 
-/// Set for a supervisor alone. It is no option: nobody else sets it.
+/// Set for a supervisor alone. It is no option: without a socket that the parent process has made it means nothing.
 const VARIABLE: &str = "TEAMSTER_SUPERVISOR";
 
 /// What `ps` shows of supervisors and keepers, whatever program they are. It names neither this library nor an agent, so that
@@ -35,17 +36,31 @@ const TITLE: &str = "tree-reaper";
 const FAILED: i32 = 125;
 
 pub(crate) extern "C" fn begin() {
-    if std::env::var_os(VARIABLE).is_some() {
-        let supervised = catch_unwind(|| control().and_then(supervise));
-        exit(if matches!(supervised, Ok(Ok(()))) { 0 } else { FAILED });
+    startup::note_closed_streams();
+    // Whoever starts a setuid program chooses its environment, and must not choose what it does.
+    let is_asked = std::env::var_os(VARIABLE).is_some() && !sys::is_privileged();
+    if !is_asked || !is_socket() {
+        return;
     }
+    // A parent that has died meanwhile has no use for a supervisor; `main` must not run in its place.
+    let supervised = sys::is_made_by_parent(stdin()).then(|| catch_unwind(|| control().and_then(supervise)));
+    exit(if matches!(supervised, Some(Ok(Ok(())))) { 0 } else { FAILED });
+}
+
+fn is_socket() -> bool {
+    fstat(stdin()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
 }
 
 /// Takes the connection to the host, which is stdin, to where no other program inherits it, and closes the rest.
 fn control() -> io::Result<OwnedFd> {
+    startup::reset_signals();
     sys::close_inherited();
     let control = fcntl_dupfd_cloexec(stdin(), 3)?;
-    dup2_stdin(open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)?;
+    // The host passes its procfs as standard output.
+    sys::adopt_proc(stdout())?;
+    let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
     // Nothing is kept from being unmounted.
     rustix::process::chdir("/")?;
     Ok(control)
@@ -56,13 +71,26 @@ pub(super) fn start(program: &Path, control: UnixStream) -> io::Result<Child> {
     // What the dynamic linker needs to load the program as it was loaded for the host, and nothing else: no keys.
     let is_linkers = |name: &[u8]| name.starts_with(b"LD_") || name.starts_with(b"DYLD_");
     let loader = std::env::vars_os().filter(|(name, _)| is_linkers(name.as_encoded_bytes()));
-    Command::new(program)
+    let proc = sys::held_proc();
+    let mut command = Command::new(program);
+    if let (Some(path), Some(root)) = (sys::in_held_proc(program), proc.as_ref()) {
+        command = Command::new(path);
+        enter(&mut command, root.try_clone()?);
+    }
+    command
         .arg0(TITLE)
         .env_clear()
         .envs(loader)
         .env(VARIABLE, "1")
         .stdin(OwnedFd::from(control))
-        .stdout(Stdio::null())
+        .stdout(proc.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::null())
         .spawn()
+}
+
+/// Has a program be looked for from this directory.
+#[expect(unsafe_code, reason = "no safe call starts a program from a directory that has no path")]
+fn enter(command: &mut Command, directory: OwnedFd) {
+    // SAFETY: between fork and exec it makes one system call, and uses no memory that a lock protects.
+    unsafe { command.pre_exec(move || Ok(fchdir(&directory)?)) };
 }

@@ -13,12 +13,14 @@ use std::{
 };
 
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
     net::SendFlags,
-    process::{Pid, Signal, kill_process},
+    process::{Pid, Signal, WaitOptions, getegid, geteuid, getgid, getuid, kill_process, waitpid},
 };
 
 use super::{entry, wire};
-use crate::{handle, sys};
+use crate::{handle, limits::Limit, sys};
 
 /// How long the supervisor may take to take an order. It takes microseconds, unless it is stopped and has many to take.
 const TAKEN_WITHIN: Duration = Duration::from_secs(1);
@@ -30,7 +32,7 @@ const DROP_SETTLE: Duration = Duration::from_millis(100);
 ///
 /// The process behind it is started with the first tree, and again if it was killed. It ends when this is dropped and the
 /// last tree has ended. Making one starts nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Supervisor {
     program: Option<PathBuf>,
     process: Mutex<Option<Process>>,
@@ -46,8 +48,15 @@ pub enum SupervisorError {
          program that can, such as the command teamster"
     )]
     NotInProgram,
+    /// This program runs with rights that whoever started it does not have, and its supervisor ignores an environment that
+    /// this user chose.
+    #[error(
+        "this program runs with the rights of its file (setuid, setgid or capabilities), and cannot supervise processes; \
+         give up these rights or keep them for good (`setresuid`), and name a program without them as the supervisor"
+    )]
+    Privileged,
     /// The supervisor could not be started, or does not answer.
-    #[error("cannot start {program:?} as the supervisor of processes")]
+    #[error("cannot start {program:?} as the supervisor of processes{}", because(source))]
     Start {
         /// The program.
         program: PathBuf,
@@ -56,10 +65,23 @@ pub enum SupervisorError {
     },
 }
 
+/// The limit that is behind an error, if it is one.
+fn because(source: &io::Error) -> String {
+    Limit::behind(source).map(|limit| format!(", since {limit}")).unwrap_or_default()
+}
+
 #[derive(Debug)]
 struct Process {
     control: UnixStream,
     child: Child,
+}
+
+impl Default for Supervisor {
+    fn default() -> Self {
+        // Something else may be mounted over `/proc` before the first tree is started.
+        sys::hold_proc();
+        Self { program: None, process: Mutex::default() }
+    }
 }
 
 impl Supervisor {
@@ -71,15 +93,12 @@ impl Supervisor {
     /// Another program that links this crate, such as the command `teamster`: for libraries that a program which is not
     /// written in Rust loads at run time. A program that does not link this crate is started and does what it always does.
     pub fn program(program: impl Into<PathBuf>) -> Self {
-        Self { program: Some(program.into()), process: Mutex::default() }
+        Self { program: Some(program.into()), ..Self::default() }
     }
 
     /// A connection to a new keeper.
     pub(crate) fn keeper(&self) -> Result<UnixStream, SupervisorError> {
-        let program = match &self.program {
-            Some(program) => program.clone(),
-            None => sys::own_program().ok_or(SupervisorError::NotInProgram)?.into(),
-        };
+        let program = self.file()?;
         let connected = pair().and_then(|(ours, theirs)| {
             self.pass_on(&program, &theirs.into())?;
             Ok(ours)
@@ -98,6 +117,20 @@ impl Supervisor {
     pub(crate) fn replace(&self) {
         tracing::warn!("the supervisor of process trees does not answer; another one is started");
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What is executed as the supervisor.
+    fn file(&self) -> Result<PathBuf, SupervisorError> {
+        match &self.program {
+            Some(_) if geteuid() != getuid() || getegid() != getgid() => Err(SupervisorError::Privileged),
+            Some(program) => Ok(program.clone()),
+            None if sys::is_privileged() => Err(SupervisorError::Privileged),
+            None => match sys::own_program() {
+                Ok(Some(program)) => Ok(program.into()),
+                Ok(None) => Err(SupervisorError::NotInProgram),
+                Err(source) => Err(SupervisorError::Start { program: sys::OWN_PROGRAM.into(), source }),
+            },
+        }
     }
 
     /// Gives a keeper's end of its connection to the supervisor, which is started for this if it must be.
@@ -124,7 +157,18 @@ impl Process {
     }
 
     fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        match self.child.try_wait() {
+            Ok(status) => status.is_none(),
+            // The host ignores `SIGCHLD`, and the system tells nothing about its children: the connection does.
+            Err(_) => !self.is_disconnected(),
+        }
+    }
+
+    /// Whether nobody holds the other end of the connection.
+    fn is_disconnected(&self) -> bool {
+        let mut control = [PollFd::new(&self.control, PollFlags::empty())];
+        let polled = poll(&mut control, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        polled.is_ok() && control.iter().any(|control| control.revents().contains(PollFlags::HUP))
     }
 
     /// It is our child and not reaped, so that its number is its own.
@@ -141,21 +185,24 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         _ = self.control.shutdown(std::net::Shutdown::Both);
-        if !self.is_alive() {
+        let has_ended = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
+        if has_ended(&mut self.child) {
             return;
         }
         let pid = Pid::from_child(&self.child);
-        let Ok(handle) = sys::watch(pid) else {
-            // It has ended meanwhile, and is reaped by this.
-            self.is_alive();
-            return;
-        };
-        handle::block_on_end(handle.as_fd(), DROP_SETTLE);
-        if self.is_alive() {
-            let reaper = move || sys::reap(&handle, pid);
-            _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(reaper);
+        if let Ok(handle) = sys::watch(pid) {
+            handle::block_on_end(handle.as_fd(), DROP_SETTLE);
+        }
+        if !has_ended(&mut self.child) {
+            // Nobody else waits for this child, so its number stays its own until then.
+            _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(move || reap(pid));
         }
     }
+}
+
+/// Waits until a child has ended, and reaps it.
+fn reap(pid: Pid) {
+    while let Err(Errno::INTR) = waitpid(Some(pid), WaitOptions::empty()) {}
 }
 
 fn pair() -> io::Result<(UnixStream, UnixStream)> {

@@ -65,6 +65,7 @@ struct Host {
 
 /// Supervises until the program at the other end of `control` is gone, and all keepers are.
 pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
+    sys::hold_proc();
     turn_deaf()?;
     setsid()?;
     sys::adopt_orphans()?;
@@ -205,7 +206,7 @@ impl Members for Orphans<'_> {
 
     fn scan(&mut self) -> Vec<Stat> {
         let own = getpid().as_raw_nonzero().get();
-        let Ok(snapshot) = sys::snapshot() else { return Vec::new() };
+        let snapshot = sys::snapshot().unwrap_or_else(|_| sys::own_children());
         self.supervisor.note_left();
         let is_orphan = |stat: &Stat| {
             let is_lost = stat.parent == own || !sys::ADOPTS_ORPHANS && is_in_session_of(stat.pid, self.keeper);

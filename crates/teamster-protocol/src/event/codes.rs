@@ -108,6 +108,9 @@ open_enum! {
         ExitForced = "EXIT_FORCED",
         /// The run is not known on disk: if this program is killed with all its helpers, nobody will clear up after it.
         LedgerUnavailable = "LEDGER_UNAVAILABLE",
+        /// The system refuses something that is needed to end every process of the run and to name those that are left: handles
+        /// of processes, or a `/proc` that shows them. The message says what is not guaranteed.
+        ProcessControlLimited = "PROCESS_CONTROL_LIMITED",
         /// A file of the user's configuration, into which entries were put for the run, is not what it was before (`data`:
         /// path; original, if its content before is kept; entries, if somebody has changed them and they were left).
         ConfigNotRestored = "CONFIG_NOT_RESTORED",

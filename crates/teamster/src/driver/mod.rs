@@ -28,6 +28,8 @@ mod retry;
 pub(crate) mod server;
 pub(crate) mod session;
 mod stand_in;
+pub(crate) mod sweep;
+pub(crate) mod threads;
 pub(crate) mod warm;
 mod watchdog;
 

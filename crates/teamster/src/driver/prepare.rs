@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::ffi::OsString;
-use std::future::pending;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,12 +17,12 @@ use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_protocol::request::{Background, Limits};
 use tokio::sync::Semaphore;
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::fence::Fence;
 use super::record::Recorder;
 use super::server::{Link, Server};
+use super::threads::blocking;
 use super::{Host, config_files, environment, stand_in};
 
 /// How many runs may make their files at once: each takes a thread meanwhile, and more are not faster. (What has begun
@@ -151,17 +149,6 @@ pub(super) async fn start(
         fence,
         warning,
     })
-}
-
-/// Does what may wait for a disk, where it keeps no other run from going on. If nobody waits for what it gives any more,
-/// that is dropped there.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
-        Ok(done) => done,
-        Err(Ok(panic)) => resume_unwind(panic),
-        // Only when the Tokio runtime ends, which drops its tasks.
-        Err(Err(_)) => pending().await,
-    }
 }
 
 fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {

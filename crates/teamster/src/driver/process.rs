@@ -14,8 +14,9 @@ use super::desk::Kept;
 use super::fence::Fence;
 use super::live::{MOST_UNREAD, Opening, attend};
 use super::outbox::Outbox;
-use super::prepare::{Belongings, Live, blocking};
+use super::prepare::{Belongings, Live};
 use super::server::{Heard, Link, heard};
+use super::threads::blocking;
 use crate::run::Outlet;
 
 /// How many reads in a row [`Process::idle`] makes before it lets others go on.

@@ -1,10 +1,10 @@
 //! Pidfds.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::{
-    io::{Errno, Result},
-    process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid},
+    io::Result,
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
 
 use crate::process::Stat;
@@ -23,9 +23,4 @@ pub(crate) fn watch_after_fork(handle: OwnedFd, _pid: Pid) -> Option<OwnedFd> {
 /// Sends a signal to the process of a handle.
 pub(crate) fn signal(handle: &OwnedFd, _stat: &Stat, signal: Signal) -> Result<()> {
     pidfd_send_signal(handle, signal)
-}
-
-/// Waits until a child has ended, and reaps it.
-pub(crate) fn reap(handle: &OwnedFd, _pid: Pid) {
-    while let Err(Errno::INTR) = waitid(WaitId::PidFd(handle.as_fd()), WaitIdOptions::EXITED) {}
 }

@@ -1,17 +1,16 @@
 //! Linux.
 
+mod children;
 mod handle;
 mod processes;
+mod procfs;
 mod program;
+mod start;
 
-use std::{
-    ffi::CStr,
-    fs, io,
-    os::{fd::AsFd, unix::fs::MetadataExt},
-    path::PathBuf,
-};
+use std::{ffi::CStr, io, os::fd::AsFd, path::PathBuf, str::FromStr};
 
 use rustix::{
+    fs::{Mode, OFlags, fstat, openat},
     net::{RecvFlags, SendFlags},
     param::page_size,
     pipe::fcntl_setpipe_size,
@@ -19,9 +18,12 @@ use rustix::{
     thread::CapabilitySet,
 };
 
-pub(crate) use handle::{reap, signal, watch, watch_after_fork};
-pub(crate) use processes::{children, environ, numbers, resident, snapshot, stat_of};
-pub(crate) use program::{close_inherited, own_program};
+pub(crate) use children::{is_own_child, own_children};
+pub(crate) use handle::{signal, watch, watch_after_fork};
+pub(crate) use processes::{can_look, children, environ, numbers, resident, snapshot, stat_of};
+pub(crate) use procfs::{adopt_proc, held_proc, hold_proc, in_held_proc};
+pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};
+pub(crate) use start::{await_release, is_made_by_parent, is_privileged, own_thread};
 
 /// What a socket is written to with: an end of the connection is an error and no signal.
 pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL;
@@ -55,12 +57,13 @@ pub(crate) fn name_process(name: &CStr) {
 
 /// Which start of the system this is.
 pub(crate) fn boot() -> io::Result<String> {
-    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+    Ok(procfs::read_text(&procfs::any()?, "sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
 /// Where process numbers mean something.
 pub(crate) fn pid_namespace() -> io::Result<u64> {
-    Ok(fs::metadata("/proc/self/ns/pid")?.ino())
+    let namespace = openat(&procfs::any()?, "self/ns/pid", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(fstat(&namespace)?.st_ino)
 }
 
 /// Where the ledger of this user is, if a variable says so that is not set everywhere.
@@ -76,15 +79,20 @@ pub(crate) fn enlarge_pipe(pipe: impl AsFd, bytes: usize) -> bool {
 
 /// How many bytes all pipes of this user may hold before the system makes new ones small; `None` without a limit.
 pub(crate) fn pipe_allowance() -> Option<usize> {
-    let pages = fs::read_to_string("/proc/sys/fs/pipe-user-pages-soft").ok()?.trim().parse::<usize>().ok()?;
+    let pages: usize = read_text_of_system(&procfs::any().ok()?, "sys/fs/pipe-user-pages-soft")?;
     let is_limited = pages > 0 && !is_above_limits();
     is_limited.then(|| pages.saturating_mul(page_size()))
+}
+
+/// A number of the system.
+fn read_text_of_system<T: FromStr>(root: &procfs::Root, path: &str) -> Option<T> {
+    procfs::read_text(root, path).ok()?.trim().parse().ok()
 }
 
 /// Whether limits of users are not this process's. What root may do in a user namespace of its own does not count.
 fn is_above_limits() -> bool {
     let above = CapabilitySet::SYS_RESOURCE | CapabilitySet::SYS_ADMIN;
     let is_privileged = rustix::thread::capabilities(None).is_ok_and(|own| own.effective.intersects(above));
-    let ids = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let ids = procfs::any().and_then(|root| procfs::read_text(&root, "self/uid_map")).unwrap_or_default();
     is_privileged && ids.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }

@@ -1,8 +1,10 @@
 //! What `/proc` tells about processes.
 
-use std::{io, os::fd::OwnedFd, time::Duration};
+use std::{io, time::Duration};
 
-use rustix::fs::{Mode, OFlags, open, openat};
+use rustix::fs::{Dir, Mode, OFlags, openat};
+
+use super::procfs::{self, Root};
 
 use crate::process::{Stat, State};
 
@@ -12,40 +14,44 @@ const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// All processes that this user can see.
 pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
-    let root = open("/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let root = procfs::of_this_namespace()?;
     // One that has ended meanwhile is no error.
     Ok(numbers()?.into_iter().filter_map(|pid| read(&root, &format!("{pid}/stat"))).collect())
 }
 
 /// The numbers of all processes that this user can see.
 pub(crate) fn numbers() -> io::Result<Vec<i32>> {
-    // A /proc of another namespace has other processes under our numbers.
-    if std::fs::read_link("/proc/self")?.to_str().and_then(|own| own.parse().ok()) != Some(std::process::id()) {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "/proc belongs to another namespace"));
-    }
-    let number = |entry: io::Result<std::fs::DirEntry>| match entry {
-        Ok(entry) => entry.file_name().to_str()?.parse().ok().map(Ok),
-        Err(error) => Some(Err(error)),
+    let root = procfs::of_this_namespace()?;
+    // What is held cannot be read itself.
+    let open = openat(&root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let number = |entry: rustix::io::Result<rustix::fs::DirEntry>| match entry {
+        Ok(entry) => entry.file_name().to_str().ok()?.parse().ok().map(Ok),
+        Err(errno) => Some(Err(errno.into())),
     };
-    std::fs::read_dir("/proc")?.filter_map(number).collect()
+    Dir::new(open)?.filter_map(number).collect()
+}
+
+/// Whether processes can be seen; if not, why.
+pub(crate) fn can_look() -> io::Result<()> {
+    procfs::of_this_namespace().map(drop)
 }
 
 /// The numbers of the children of this process, the oldest first; none if the system has no such list. While children come
 /// and go, some may be missing. This process must have one thread.
 pub(crate) fn children() -> Vec<i32> {
-    let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    let list = procfs::of_this_namespace().and_then(|root| procfs::read_text(&root, "thread-self/children"));
+    let list = list.unwrap_or_default();
     list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// The process with this number, if there is one.
 pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
-    let root = open("/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    read(&root, &format!("{pid}/stat"))
+    read(&procfs::of_this_namespace().ok()?, &format!("{pid}/stat"))
 }
 
 /// How many bytes of memory a process holds; 0 if it is gone.
 pub(crate) fn resident(pid: i32) -> u64 {
-    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let statm = text(pid, "statm").and_then(|statm| String::from_utf8(statm).ok()).unwrap_or_default();
     let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
     pages.saturating_mul(rustix::param::page_size() as u64)
 }
@@ -53,7 +59,7 @@ pub(crate) fn resident(pid: i32) -> u64 {
 /// The environment of a process; nothing if it may not be read.
 pub(crate) fn environ(pid: i32) -> Vec<u8> {
     for _ in 0..EXEC_LOOKS {
-        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let environ = text(pid, "environ").unwrap_or_default();
         if !environ.is_empty() || !is_being_executed(pid) {
             return environ;
         }
@@ -65,15 +71,21 @@ pub(crate) fn environ(pid: i32) -> Vec<u8> {
 /// Whether a process has a new program already, but that program's environment not yet: the system shows none until
 /// then. (Who started it may go on before.)
 fn is_being_executed(pid: i32) -> bool {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = text(pid, "stat").unwrap_or_default();
     let fields = memchr::memrchr(b')', &stat).and_then(|end| stat.get(end + 1..)).unwrap_or_default();
     // The address where the environment ends is field 51 in proc(5); the state, behind the name, is field 3.
     let end = fields.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).nth(48);
     // Threads of the kernel have no environment either, and no program.
-    end == Some(b"0") && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+    let has_program = || procfs::link(&procfs::of_this_namespace()?, &format!("{pid}/exe"));
+    end == Some(b"0") && has_program().is_ok()
 }
 
-fn read(root: &OwnedFd, path: &str) -> Option<Stat> {
+/// A file of a process, if it may be read.
+fn text(pid: i32, name: &str) -> Option<Vec<u8>> {
+    procfs::read(&procfs::of_this_namespace().ok()?, &format!("{pid}/{name}")).ok()
+}
+
+fn read(root: &Root, path: &str) -> Option<Stat> {
     let file = openat(root, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     // 52 numbers and a name of at most 64 bytes: the file is always read whole.
     let mut buffer = [0; 2048];

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::{
     event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents, kevent, kqueue},
     io::{Errno, Result},
-    process::{Pid, Signal, WaitOptions, kill_process, waitpid},
+    process::{Pid, Signal, kill_process},
 };
 
 use crate::process::Stat;
@@ -35,9 +35,4 @@ pub(crate) fn signal(_handle: &OwnedFd, stat: &Stat, signal: Signal) -> Result<(
         Some(pid) if stat.is_still() => kill_process(pid, signal),
         _ => Err(Errno::SRCH),
     }
-}
-
-/// Waits until a child has ended, and reaps it.
-pub(crate) fn reap(_handle: &OwnedFd, pid: Pid) {
-    while let Err(Errno::INTR) = waitpid(Some(pid), WaitOptions::empty()) {}
 }

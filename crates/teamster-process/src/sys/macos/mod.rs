@@ -4,6 +4,7 @@
 mod handle;
 mod processes;
 mod program;
+mod start;
 
 use std::{
     ffi::{CStr, OsString},
@@ -18,9 +19,13 @@ use rustix::{
     process::Signal,
 };
 
-pub(crate) use handle::{reap, signal, watch, watch_after_fork};
-pub(crate) use processes::{children, environ, numbers, resident, snapshot, stat_of};
-pub(crate) use program::{close_inherited, own_program};
+pub(crate) use handle::{signal, watch, watch_after_fork};
+pub(crate) use processes::{
+    adopt_proc, can_look, children, environ, held_proc, hold_proc, in_held_proc, is_own_child, numbers, own_children,
+    resident, snapshot, stat_of,
+};
+pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};
+pub(crate) use start::{await_release, is_made_by_parent, is_privileged, own_thread};
 
 /// What a socket is written to with. There is no flag against the signal: see [`without_signal`].
 pub(crate) const SEND: SendFlags = SendFlags::empty();

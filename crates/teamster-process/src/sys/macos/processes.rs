@@ -4,6 +4,8 @@ use std::{
     ffi::{c_int, c_void},
     io,
     mem::MaybeUninit,
+    os::fd::{BorrowedFd, OwnedFd},
+    path::Path,
     ptr::null_mut,
 };
 
@@ -82,6 +84,41 @@ pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
 fn text(bytes: &[libc::c_char]) -> String {
     let bytes: Vec<u8> = bytes.iter().take_while(|&&byte| byte != 0).map(|byte| byte.cast_unsigned()).collect();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether processes can be seen. Nothing can keep the system from showing those of this user.
+#[expect(clippy::unnecessary_wraps, reason = "another system may not show them")]
+pub(crate) fn can_look() -> io::Result<()> {
+    Ok(())
+}
+
+/// Nothing has to be held to see processes.
+pub(crate) fn hold_proc() {}
+
+/// Nothing has to be passed on to see processes.
+pub(crate) fn held_proc() -> Option<OwnedFd> {
+    None
+}
+
+/// Nothing has to be taken over to see processes.
+#[expect(clippy::unnecessary_wraps, reason = "another system may refuse")]
+pub(crate) fn adopt_proc(_descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    Ok(())
+}
+
+/// The file of this program is where it is.
+pub(crate) fn in_held_proc(_program: &Path) -> Option<&'static str> {
+    None
+}
+
+/// Whether a process is a child of this one that was not waited for yet.
+pub(crate) fn is_own_child(pid: i32) -> bool {
+    stat_of(pid).is_some_and(|stat| stat.parent == std::process::id().cast_signed())
+}
+
+/// Children are seen like all processes.
+pub(crate) fn own_children() -> Vec<Stat> {
+    Vec::new()
 }
 
 /// The memory of a process that stands in RAM, in bytes; 0 of one that is gone or not this user's.

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{CStr, OsStr, OsString, c_void},
-    fs,
+    fs, io,
     mem::MaybeUninit,
     os::unix::ffi::OsStrExt,
     path::Path,
@@ -16,6 +16,9 @@ use crate::supervise::begin;
 // it is given, and does not unwind.
 #[unsafe(link_section = "__DATA,__mod_init_func")]
 static START: extern "C" fn() = begin;
+
+/// How the file of this program is called where it cannot be found.
+pub(crate) const OWN_PROGRAM: &str = "this program";
 
 /// Closes what the host's other libraries left open for every program: nobody here would ever close it.
 #[expect(unsafe_code, reason = "no safe call closes descriptors that nobody owns")]
@@ -32,20 +35,20 @@ pub(crate) fn close_inherited() {
 /// This program's own file, if this crate is part of it: a library that another program loads has no `main` to come
 /// before, and starting that program would start whatever it is.
 #[expect(unsafe_code, reason = "no safe call tells which file an address is of")]
-pub(crate) fn own_program() -> Option<OsString> {
+pub(crate) fn own_program() -> io::Result<Option<OsString>> {
     let mut image = MaybeUninit::<libc::Dl_info>::zeroed();
     let address = START as *const c_void;
     // SAFETY: the structure lives longer than the call, which fills it and returns something else than 0.
     if unsafe { libc::dladdr(address, image.as_mut_ptr()) } == 0 {
-        return None;
+        return Ok(None);
     }
     // SAFETY: it is filled, and before it was all zeros, which are null pointers.
     let name = unsafe { image.assume_init() }.dli_fname;
     if name.is_null() {
-        return None;
+        return Ok(None);
     }
     // SAFETY: the name of an image that holds this very code stays where it is.
     let name = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
-    let file = std::env::current_exe().ok()?;
-    (name.canonicalize().ok()? == file.canonicalize().ok()?).then(|| file.into())
+    let file = std::env::current_exe()?;
+    Ok((name.canonicalize()? == file.canonicalize()?).then(|| file.into()))
 }

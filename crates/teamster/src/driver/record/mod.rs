@@ -30,6 +30,7 @@ use self::edit::Editor;
 use super::outbox::weight;
 use super::redact::Redactor;
 use super::server::Heard;
+use super::threads::{explain, track};
 
 /// Entries that wait for the disk.
 const WAITING: usize = 8192;
@@ -74,24 +75,25 @@ impl Recording {
     /// Creates a file at this path, and begins a recording in it. It is whole when the tracker's tasks have ended.
     pub(crate) fn begin(path: &Path, agent: &str, request: &RunRequest, writers: &TaskTracker) -> io::Result<Self> {
         let file = file::create(path, request.record_overwrite)?;
-        Ok(Self::write_to(file, path, agent, request.record_raw, writers))
+        Self::write_to(file, path, agent, request.record_raw, writers)
     }
 
-    fn write_to(file: File, path: &Path, agent: &str, raw: bool, writers: &TaskTracker) -> Self {
+    fn write_to(file: File, path: &Path, agent: &str, raw: bool, writers: &TaskTracker) -> io::Result<Self> {
         let (items, written) = mpsc::channel(WAITING);
         let (lost, waiting, problem) = (Arc::default(), Arc::default(), Arc::default());
         let recording = Self { began: Instant::now(), items, waiting, raw, lost, problem };
         let (problem, path) = (Arc::clone(&recording.problem), path.to_owned());
         let waiting = Arc::clone(&recording.waiting);
-        writers.spawn_blocking(move || {
+        track(writers, move || {
             // Dropped last, so that a task that waits for them finds the problem.
             let (mut written, mut asked) = (written, Vec::new());
             if let Err(error) = write(file, &mut written, &mut asked, &waiting) {
                 _ = problem.set(format!("the recording {} is not whole: {error}", path.display()));
             }
-        });
+        })
+        .map_err(|error| io::Error::new(error.kind(), explain(&error)))?;
         recording.note(Happening::Recording { version: VERSION, agent: agent.to_owned() }, None);
-        recording
+        Ok(recording)
     }
 
     /// Records an event that the caller gets.
@@ -269,7 +271,7 @@ mod tests {
     async fn a_recording_that_cannot_be_written_is_reported_at_the_end() {
         let (path, writers) = (Path::new("/dev/full"), TaskTracker::new());
         let full = std::fs::OpenOptions::new().write(true).open(path).unwrap();
-        let recording = Recording::write_to(full, path, "claude", false, &writers);
+        let recording = Recording::write_to(full, path, "claude", false, &writers).unwrap();
         let warning = recording.problem().await.unwrap();
         assert_eq!(warning.code, WarningCode::RecordingIncomplete);
     }

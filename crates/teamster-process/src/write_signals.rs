@@ -1,0 +1,80 @@
+//! Writes that fail with an error instead of a signal.
+//!
+//! A write beyond the limit on the size of files (`ulimit -f`) sends `SIGXFSZ`, and a write to a pipe without a reader sends
+//! `SIGPIPE`. Both end a program that has the default action. The action belongs to the whole program, so a library must not
+//! change it. It blocks both signals in the writing thread instead, and takes back what the write has sent.
+
+use std::{mem::MaybeUninit, ptr::null_mut};
+
+const SIGNALS: [libc::c_int; 2] = [libc::SIGXFSZ, libc::SIGPIPE];
+
+/// Runs `work` in this thread such that a write in it fails with an error (`EFBIG`, `EPIPE`) and sends no signal.
+///
+/// The signal mask of the thread is the same afterwards, also if `work` panics. Signals that were pending before stay so.
+pub fn without_write_signals<T>(work: impl FnOnce() -> T) -> T {
+    let _blocked = Blocked::new();
+    work()
+}
+
+/// Both signals are blocked in this thread until this is dropped.
+struct Blocked {
+    before: libc::sigset_t,
+    pending_before: libc::sigset_t,
+}
+
+#[expect(unsafe_code, reason = "no safe call changes the signal mask of a thread")]
+impl Blocked {
+    fn new() -> Self {
+        let mut signals = empty_set();
+        let mut before = empty_set();
+        // SAFETY: the sets are initialized and live longer than the calls. Blocking a signal in this thread breaks no
+        // invariant of other code; the mask is restored by `drop`.
+        unsafe {
+            for signal in SIGNALS {
+                libc::sigaddset(&raw mut signals, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, &raw mut before);
+        }
+        Self { before, pending_before: pending() }
+    }
+}
+
+#[expect(unsafe_code, reason = "no safe call takes a pending signal")]
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        for signal in SIGNALS {
+            let pending = pending();
+            // SAFETY: the sets are initialized and live longer than the calls. The signal is blocked and pending, so
+            // `sigwait` returns at once.
+            unsafe {
+                let is_ours = libc::sigismember(&raw const pending, signal) == 1
+                    && libc::sigismember(&raw const self.pending_before, signal) != 1;
+                if is_ours {
+                    let mut one = empty_set();
+                    libc::sigaddset(&raw mut one, signal);
+                    libc::sigwait(&raw const one, &mut 0);
+                }
+            }
+        }
+        // SAFETY: the mask is the one that this thread had before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, null_mut()) };
+    }
+}
+
+#[expect(unsafe_code, reason = "the C library fills the set")]
+fn empty_set() -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initializes the whole set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+#[expect(unsafe_code, reason = "the C library fills the set")]
+fn pending() -> libc::sigset_t {
+    let mut set = empty_set();
+    // SAFETY: the set lives longer than the call.
+    unsafe { libc::sigpending(&raw mut set) };
+    set
+}

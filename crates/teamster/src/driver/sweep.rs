@@ -1,0 +1,41 @@
+//! Ends and removes what crashed hosts left behind.
+
+use std::io;
+use std::sync::Arc;
+
+use teamster_config::Journals;
+use teamster_process::Ledger;
+use tokio_util::task::TaskTracker;
+
+use super::threads::track;
+
+/// Begins to sweep, on threads of its own: no run waits for it.
+///
+/// # Errors
+/// When the system has no thread for it.
+pub(crate) fn begin(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Option<&Journals>) -> io::Result<()> {
+    if let Some(journals) = journals.cloned() {
+        track(tracker, move || recover(&journals))?;
+    }
+    let ledger = Arc::clone(ledger);
+    track(tracker, move || {
+        let sweep = ledger.sweep();
+        for left in sweep.left {
+            tracing::warn!(path = %left.path.display(), reason = %left.reason, "a crashed run was not swept");
+        }
+        for problem in sweep.problems {
+            tracing::warn!(%problem, "the ledger of runs could not be swept");
+        }
+    })
+}
+
+/// Takes out of configuration files what runs of hosts that were killed had put in.
+fn recover(journals: &Journals) {
+    let recovery = journals.recover();
+    for restored in recovery.restored {
+        tracing::info!(path = %restored.path.display(), how = ?restored.how, "a configuration file was restored");
+    }
+    for problem in recovery.problems {
+        tracing::warn!(%problem, "a configuration file could not be restored");
+    }
+}

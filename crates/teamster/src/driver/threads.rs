@@ -1,0 +1,79 @@
+//! Work that waits for a disk, on threads of Tokio's.
+//!
+//! Tokio panics where it needs a first thread for such work and the system refuses one. So it is tried before whether there is
+//! room for a thread. Invariant: where the system refuses threads, nothing here panics, and no work is lost.
+
+use std::future::pending;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use teamster_process::{Limit, can_start_threads, without_write_signals};
+use tokio::task::JoinError;
+use tokio_util::task::TaskTracker;
+
+/// Does what may wait for a disk, where it keeps no other run from going on. If nobody waits for the result any more, that is
+/// dropped there. Where the system has no thread for it, it is done in place.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let work = Shared::new(work);
+    let begun = begin(|| tokio::task::spawn_blocking(work.runner()));
+    if let Err(error) = &begun
+        && let Some(work) = work.take()
+    {
+        tracing::debug!(%error, "no thread: what waits for the disk is done in place");
+        return without_write_signals(work);
+    }
+    let Ok(handle) = begun else { return pending().await };
+    match handle.await.map_err(JoinError::try_into_panic) {
+        Ok(Some(done)) => done,
+        Err(Ok(panic)) => resume_unwind(panic),
+        // Only when the Tokio runtime ends, which drops its tasks.
+        Ok(None) | Err(Err(_)) => pending().await,
+    }
+}
+
+/// Begins work that nobody waits for but the tracker.
+///
+/// # Errors
+/// When the system has no thread for it. The work is not done.
+pub(crate) fn track(tracker: &TaskTracker, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let work = Shared::new(work);
+    let begun = begin(|| tracker.spawn_blocking(work.runner()));
+    begun.map(drop).inspect_err(|_| drop(work.take()))
+}
+
+/// An error of [`track`] for people, with the limit that is behind it.
+pub(crate) fn explain(error: &io::Error) -> String {
+    let limit = Limit::behind(error).map(|limit| format!(", since {limit}")).unwrap_or_default();
+    format!("cannot start a thread{limit}: {error}")
+}
+
+/// Hands work to Tokio if there is room for a thread.
+fn begin<H>(spawn: impl FnOnce() -> H) -> io::Result<H> {
+    can_start_threads(1)?;
+    // Another process may have taken the room since, and Tokio panics then. It keeps the work in its queue.
+    catch_unwind(AssertUnwindSafe(spawn)).map_err(|_| io::ErrorKind::WouldBlock.into())
+}
+
+/// Work that is done by whoever takes it first.
+struct Shared<W>(Arc<Mutex<Option<W>>>);
+
+impl<W> Shared<W> {
+    fn new(work: W) -> Self {
+        Self(Arc::new(Mutex::new(Some(work))))
+    }
+
+    fn take(&self) -> Option<W> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Does the work, if nobody has taken it.
+    fn runner<T>(&self) -> impl FnOnce() -> Option<T> + Send + use<W, T>
+    where
+        W: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let shared = Self(Arc::clone(&self.0));
+        move || shared.take().map(without_write_signals)
+    }
+}
