@@ -44,7 +44,7 @@ pub(crate) fn tokio() -> io::Result<tokio::runtime::Runtime> {
 /// Says what the system refused, and which limit is behind it.
 pub(crate) fn fail(error: &io::Error) -> u8 {
     let message = match Limit::behind(error) {
-        Some(limit) => Printable::from(format!("{limit} ({error})")),
+        Some(limit) => Printable::message(&format!("{limit} ({error})")),
         None => Printable::error(error),
     };
     write_error(&mut anstream::stderr(), &message, None);
