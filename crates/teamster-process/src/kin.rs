@@ -28,7 +28,11 @@ impl Kin {
         let is_of_it = |stat: &Stat| stat.parent == self.keeper || self.has_lost(stat);
         let alive = sys::snapshot().map(|snapshot| with_descendants(snapshot, is_of_it, Stat::is_still));
         let mut alive = alive.unwrap_or_default();
-        if alive.is_empty() && self.keeper == getpid().as_raw_nonzero().get() && sys::children().is_empty() {
+        let is_shown = |pid| sys::stat_of(pid).is_some();
+        if alive.is_empty()
+            && self.keeper == getpid().as_raw_nonzero().get()
+            && !sys::children().into_iter().any(is_shown)
+        {
             // Not to see anybody does not mean that nobody is there: `/proc` may be of no use, or hide processes.
             alive = sys::own_children();
         }
