@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use teamster::{Event, Run, Runtime, StampedEvent};
+use teamster::{Event, Run, StampedEvent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::args::RunArgs;
@@ -37,7 +37,7 @@ pub(crate) fn main(args: RunArgs) -> u8 {
 }
 
 async fn run(job: Job) -> io::Result<u8> {
-    let runtime = Runtime::with_registry(job.registry);
+    let runtime = job.runtime;
     // Before anything is started: from now on no signal leaves something behind.
     let mut signals = Signals::catch()?;
     let (items, written) = start_writer(Output::new(job.format))?;

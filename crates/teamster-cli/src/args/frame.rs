@@ -245,6 +245,13 @@ pub(crate) struct FrameArgs {
     #[arg(long, requires = "record", help_heading = CLI, hide_short_help = true)]
     pub(crate) record_overwrite: bool,
 
+    /// Refuse to start where the system hides processes or refuses handles of them
+    ///
+    /// By default the CLI starts there too, with the warning PROCESS_CONTROL_LIMITED. docs/security.md says what is not
+    /// guaranteed then.
+    #[arg(long, help_heading = CLI, hide_short_help = true)]
+    pub(crate) require_process_control: bool,
+
     /// Set a variable for the CLI (repeatable)
     #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable)]
     pub(crate) env: Vec<(String, String)>,

@@ -21,7 +21,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use teamster::request::{Conversation, PermissionMode};
-use teamster::{Control, Runtime, Session};
+use teamster::{Control, Session};
 use tokio::sync::{mpsc, oneshot};
 
 use self::command::{HELP, Line};
@@ -64,17 +64,16 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
 
 async fn hold(talk: Talk) -> io::Result<u8> {
     let terminal = Terminal::of_stdin()?;
-    let runtime = Runtime::with_registry(talk.registry.clone());
+
     // Before anything is started: from now on no signal leaves something behind.
     let mut signals = Signals::catch()?;
     let editor = Editor::start(history::file())?;
     let page = page::start()?;
-    let session = match runtime.open(&talk.agent, talk.frame.clone()) {
+    let session = match talk.runtime.open(&talk.agent, talk.frame.clone()) {
         Ok(session) => session,
         Err(error) => return Ok(refuse(&Printable::error(&error), None)),
     };
     let mut chat = Chat {
-        runtime: &runtime,
         terminal: &terminal,
         signals: &mut signals,
         editor,
@@ -95,13 +94,13 @@ async fn hold(talk: Talk) -> io::Result<u8> {
         _ = chat.put(Item::Say(resumed)).await;
         _ = chat.settle().await;
     }
-    let Chat { session, signals, .. } = chat;
+    let Chat { session, signals, talk, .. } = chat;
     tokio::select! {
         () = session.close() => {}
         // Dropped, it is ended at once.
         _ = signals.next() => {}
     }
-    runtime.shutdown().await;
+    talk.runtime.shutdown().await;
     Ok(match end {
         End::Quit => exit::SUCCESS,
         End::Stopped => exit::INTERRUPTED,
@@ -110,7 +109,6 @@ async fn hold(talk: Talk) -> io::Result<u8> {
 }
 
 struct Chat<'a> {
-    runtime: &'a Runtime,
     terminal: &'a Terminal,
     signals: &'a mut Signals,
     editor: Editor,
@@ -164,7 +162,7 @@ impl Chat<'_> {
             }
             Line::Agent(Some(agent)) => self.begin(agent.to_lowercase(), Conversation::New).await,
             Line::Agent(None) => {
-                let names = Printable::join(self.runtime.registry().names().map(Printable::exact), ", ");
+                let names = Printable::join(self.talk.runtime.registry().names().map(Printable::exact), ", ");
                 let agent = &self.talk.agent;
                 self.say(printable!("{}; /agent NAME begins a conversation with another one: {}", agent, names)).await
             }
@@ -200,7 +198,7 @@ impl Chat<'_> {
             (frame.model, frame.effort, frame.cli_path) = (None, None, None);
             frame.cli_args.clear();
         }
-        match self.runtime.open(&agent, frame.clone()) {
+        match self.talk.runtime.open(&agent, frame.clone()) {
             Ok(session) => {
                 let old = std::mem::replace(&mut self.session, session);
                 (self.talk.agent, self.talk.frame, self.tally) = (agent, frame, Tally::default());

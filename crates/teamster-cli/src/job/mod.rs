@@ -13,7 +13,7 @@ use teamster::request::{
     self, Attachment, Background, Conversation, Inherit, McpDelivery, McpServer, OutputMode, PermissionMode,
     Permissions, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
 };
-use teamster::{Registry, UnknownAgent};
+use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, Machine};
 
@@ -24,8 +24,8 @@ use crate::config::{self, ConfigError};
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) agent: String,
-    /// The agents that there are.
-    pub(crate) registry: Registry,
+    /// What starts it.
+    pub(crate) runtime: Runtime,
     pub(crate) request: RunRequest,
     pub(crate) format: Format,
 }
@@ -34,8 +34,8 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Talk {
     pub(crate) agent: String,
-    /// The agents that there are.
-    pub(crate) registry: Registry,
+    /// What starts it.
+    pub(crate) runtime: Runtime,
     /// What its turns have in common.
     pub(crate) frame: RunRequest,
 }
@@ -80,7 +80,7 @@ impl UsageError {
 pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, UsageError> {
     let RunArgs { prompt: typed, words, frame: typed_frame, attach, retries, retry_even_after, output, batch, .. } =
         args;
-    let Talk { agent, registry, frame: mut request } = frame(typed_frame, inputs)?;
+    let Talk { agent, runtime, frame: mut request } = frame(typed_frame, inputs)?;
     let here = here(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&here, path))).collect();
     if batch {
@@ -94,7 +94,7 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     };
     request.prompt = prompt(typed, &words, inputs)?;
     request.validate()?;
-    Ok(Job { agent, registry, request, format: output })
+    Ok(Job { agent, runtime, request, format: output })
 }
 
 /// Checks the arguments of a conversation and reads what they point to. Where nothing else is said, the agent waits so long for
@@ -111,6 +111,10 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     let here = here(inputs)?;
     let registry = config::registry(args.config.as_deref(), inputs)?;
     registry.get(&args.agent)?;
+    let mut runtime = Runtime::with_registry(registry);
+    if args.require_process_control {
+        runtime = runtime.requiring_process_control();
+    }
     let mut request = RunRequest::default();
     request.model = args.model;
     request.labels = args.label.into_iter().collect();
@@ -169,7 +173,7 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(Talk { agent: args.agent, registry, frame: request })
+    Ok(Talk { agent: args.agent, runtime, frame: request })
 }
 
 fn here(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {

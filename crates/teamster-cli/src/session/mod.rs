@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use teamster::event::RequestId;
 use teamster::request::{BackgroundTasks, Decision, Limits, SessionCommand};
-use teamster::{Applied, CommandError, Event, Runtime, SendError, Session, StampedEvent};
+use teamster::{Applied, CommandError, Event, SendError, Session, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -52,7 +52,7 @@ pub(crate) fn main(args: SessionArgs) -> u8 {
 }
 
 async fn hold(talk: Talk) -> io::Result<u8> {
-    let runtime = Runtime::with_registry(talk.registry);
+    let runtime = talk.runtime;
     // Before anything is started: from now on no signal leaves something behind.
     let mut signals = Signals::catch()?;
     let (lines, written) = output::start()?;

@@ -79,6 +79,23 @@ fn with_any_number_of_processes_a_command_works_or_names_the_limit() {
 }
 
 #[test]
+fn where_processes_cannot_be_seen_a_run_says_so_or_is_refused_as_required() {
+    if !geteuid().is_root() {
+        return; // Nobody else may make the namespace.
+    }
+    let apart = "unshare -fp \"$@\"";
+    let warned = ended(behind(apart, &teamster(ANSWER, &["--output", "ndjson", "Go."])));
+    assert_eq!(warned.code, Some(0), "{}", warned.err);
+    assert!(warned.out.contains("PROCESS_CONTROL_LIMITED"), "{}", warned.out);
+    let required = ["--require-process-control", "Go."];
+    let refused = ended(behind(apart, &teamster(ANSWER, &required)));
+    assert_eq!((refused.code, &*refused.out), (Some(2), ""), "{}", refused.err);
+    assert!(refused.err.contains("processes cannot be seen"), "{}", refused.err);
+    let held = ended(teamster(ANSWER, &required));
+    assert_eq!(held.code, Some(0), "{}", held.err);
+}
+
+#[test]
 fn with_standard_output_closed_a_command_refuses_to_start() {
     for command in [teamster(ANSWER, &["Go."]), command("session", ANSWER, &[]), command("doctor", "true", &[])] {
         let ended = ended(behind("exec \"$@\" >&-", &command));
