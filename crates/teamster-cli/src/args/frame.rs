@@ -247,7 +247,7 @@ pub(crate) struct FrameArgs {
 
     /// Refuse to start where the system hides processes or refuses handles of them
     ///
-    /// By default the CLI starts there too, with the warning PROCESS_CONTROL_LIMITED. docs/security.md says what is not
+    /// By default the CLI starts there too, with a warning. docs/security.md says what is not
     /// guaranteed then.
     #[arg(long, help_heading = CLI, hide_short_help = true)]
     pub(crate) require_process_control: bool,

@@ -130,7 +130,7 @@ fn a_recording_that_reaches_the_limit_on_files_ends_with_a_warning_and_the_run_g
 #[test]
 fn an_output_file_that_reaches_the_limit_is_an_error() {
     let place = tempfile::tempdir().unwrap();
-    let shell = format!("ulimit -f 2; exec \"$@\" > {}", place.path().join("output").display());
+    let shell = format!("ulimit -f 2; exec \"$@\" > {}", place.path().join("output").to_str().unwrap());
     let ended = ended(behind(&shell, &teamster(ANSWER, &["--output", "ndjson", "Go."])));
     assert_eq!(ended.code, Some(1), "{}", ended.err);
     assert!(ended.err.contains("cannot write to standard output"), "{}", ended.err);

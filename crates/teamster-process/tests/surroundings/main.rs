@@ -37,10 +37,11 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
-    match arguments.get(1).map(String::as_str) {
-        Some("host") => host::main(&arguments[2..]),
-        Some("hello") => println!("main was reached"),
-        Some("attacker") => rights::attack(&arguments[2]),
+    let words: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    match *words {
+        ["host", ..] => host::main(arguments.get(2..).unwrap()),
+        ["hello"] => println!("main was reached"),
+        ["attacker", whom] => rights::attack(whom),
         _ => {
             let trials = [signals::trials(), rights::trials(), handles::trials(), proc::trials()]
                 .into_iter()
