@@ -238,14 +238,14 @@ impl ProcessTree {
 async fn connect(supervisor: &Supervisor, spawn: &Spawn) -> Result<(Connection, Process), SpawnError> {
     let failed = |source| spawn::explain(spawn, source);
     for _ in 0..SUPERVISORS {
-        let connection = Connection::new(supervisor.keeper()?).map_err(failed)?;
+        let connection = Connection::new(supervisor.keeper().await?).map_err(failed)?;
         let answer = answered(pin!(connection.ready()), READY_LIMIT, CHECK, || supervisor.wake()).await;
         match answer {
             Some(keeper) => return Ok((connection, keeper.map_err(failed)?)),
             None => supervisor.replace(),
         }
     }
-    Err(failed(ErrorKind::TimedOut.into()))
+    Err(supervisor.unanswered().into())
 }
 
 /// Waits for an answer, not longer than `limit`, and calls `check` as often as it says.

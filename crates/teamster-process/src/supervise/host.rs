@@ -8,8 +8,8 @@ use std::{
     },
     path::{Path, PathBuf},
     process::Child,
-    sync::{Mutex, PoisonError},
-    time::Duration,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -19,11 +19,15 @@ use rustix::{
     process::{Pid, Signal, WaitOptions, getegid, geteuid, getgid, getuid, kill_process, waitpid},
 };
 
-use super::{entry, wire};
+use super::{entry, starting, wire};
 use crate::{handle, limits::Limit, sys};
 
 /// How long the supervisor may take to take an order. It takes microseconds, unless it is stopped and has many to take.
 const TAKEN_WITHIN: Duration = Duration::from_secs(1);
+const TAKE_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a tree may wait until there is a supervisor that has taken its order.
+const KEEPER_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long dropping a supervisor waits for its end, so that it can be reaped at once.
 const DROP_SETTLE: Duration = Duration::from_millis(100);
@@ -35,7 +39,10 @@ const DROP_SETTLE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Supervisor {
     program: Option<PathBuf>,
+    /// Locked for moments only.
     process: Mutex<Option<Process>>,
+    /// Held by whoever starts the process, or waits until it takes an order.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// Why there is no supervisor.
@@ -55,7 +62,14 @@ pub enum SupervisorError {
          give up these rights or keep them for good (`setresuid`), and name a program without them as the supervisor"
     )]
     Privileged,
-    /// The supervisor could not be started, or does not answer.
+    /// The supervisor was started, or was to be, and does not answer: it is stopped again and again, or its file cannot be
+    /// loaded, from a network perhaps.
+    #[error("{program:?} does not answer as the supervisor of processes")]
+    NoAnswer {
+        /// The program.
+        program: PathBuf,
+    },
+    /// The supervisor could not be started.
     #[error("cannot start {program:?} as the supervisor of processes{}", because(source))]
     Start {
         /// The program.
@@ -80,7 +94,7 @@ impl Default for Supervisor {
     fn default() -> Self {
         // Something else may be mounted over `/proc` before the first tree is started.
         sys::hold_proc();
-        Self { program: None, process: Mutex::default() }
+        Self { program: None, process: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 }
 
@@ -96,19 +110,23 @@ impl Supervisor {
         Self { program: Some(program.into()), ..Self::default() }
     }
 
-    /// A connection to a new keeper.
-    pub(crate) fn keeper(&self) -> Result<UnixStream, SupervisorError> {
+    /// A connection to a new keeper. It waits for the supervisor without blocking a thread, for 20 seconds at most.
+    pub(crate) async fn keeper(&self) -> Result<UnixStream, SupervisorError> {
         let program = self.file()?;
-        let connected = pair().and_then(|(ours, theirs)| {
-            self.pass_on(&program, &theirs.into())?;
-            Ok(ours)
-        });
-        connected.map_err(|source| SupervisorError::Start { program, source })
+        match tokio::time::timeout(KEEPER_WITHIN, self.connect(&program)).await {
+            Ok(connected) => connected.map_err(|source| SupervisorError::Start { program, source }),
+            Err(_) => Err(SupervisorError::NoAnswer { program }),
+        }
+    }
+
+    /// The error for a supervisor that was replaced and still does not answer.
+    pub(crate) fn unanswered(&self) -> SupervisorError {
+        self.file().map_or_else(|error| error, |program| SupervisorError::NoAnswer { program })
     }
 
     /// Continues the supervisor, if it is stopped.
     pub(crate) fn wake(&self) {
-        if let Some(running) = &*self.process.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(running) = &*self.process() {
             running.wake();
         }
     }
@@ -116,7 +134,7 @@ impl Supervisor {
     /// Has the next tree get a supervisor of its own, since this one does not answer. The trees of this one stay with it.
     pub(crate) fn replace(&self) {
         tracing::warn!("the supervisor of process trees does not answer; another one is started");
-        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.dismiss();
     }
 
     /// What is executed as the supervisor.
@@ -133,26 +151,59 @@ impl Supervisor {
         }
     }
 
-    /// Gives a keeper's end of its connection to the supervisor, which is started for this if it must be.
-    fn pass_on(&self, program: &Path, keeper: &OwnedFd) -> io::Result<()> {
-        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = &mut *process
-            && running.is_alive()
-        {
-            running.wake();
-            if running.take(keeper).is_ok() {
-                return Ok(());
+    /// Gives a new keeper's end of its connection to the supervisor, which is started for this if it must be.
+    async fn connect(&self, program: &Path) -> io::Result<UnixStream> {
+        let (ours, theirs) = pair()?;
+        let theirs = OwnedFd::from(theirs);
+        let _turn = self.turn.lock().await;
+        if self.pass_on(&theirs).await.is_ok() {
+            return Ok(ours);
+        }
+        self.dismiss();
+        let program = program.to_owned();
+        let started = starting::on_a_thread(move || Process::start(&program)).await?;
+        *self.process() = Some(started);
+        self.pass_on(&theirs).await?;
+        Ok(ours)
+    }
+
+    async fn pass_on(&self, keeper: &OwnedFd) -> io::Result<()> {
+        let began = Instant::now();
+        loop {
+            match self.take(keeper) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && began.elapsed() < TAKEN_WITHIN => {
+                    tokio::time::sleep(TAKE_PAUSE).await;
+                }
+                taken => return taken,
             }
         }
-        *process = None;
-        process.insert(Process::start(program)?).take(keeper)
+    }
+
+    fn take(&self, keeper: &OwnedFd) -> io::Result<()> {
+        let mut process = self.process();
+        let running = process.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        if !running.is_alive() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        running.wake();
+        running.take(keeper)
+    }
+
+    /// Lets the process go. That may wait for its end, so that a thread does it.
+    fn dismiss(&self) {
+        let Some(process) = self.process().take() else { return };
+        // Without a thread it is done here.
+        _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(move || drop(process));
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Process>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Process {
     fn start(program: &Path) -> io::Result<Self> {
         let (control, theirs) = pair()?;
-        control.set_write_timeout(Some(TAKEN_WITHIN))?;
         Ok(Self { child: entry::start(program, theirs)?, control })
     }
 
@@ -177,7 +228,7 @@ impl Process {
     }
 
     fn take(&self, keeper: &OwnedFd) -> io::Result<()> {
-        wire::send(&self.control, b"k", &[keeper.as_fd()], SendFlags::empty()).map(|_| ())
+        wire::send(&self.control, b"k", &[keeper.as_fd()], SendFlags::DONTWAIT).map(|_| ())
     }
 }
 

@@ -27,6 +27,7 @@ mod entry;
 mod events;
 mod host;
 mod keeper;
+mod starting;
 mod supervisor;
 pub(crate) mod wire;
 

@@ -12,6 +12,8 @@ mod helpers;
 mod ledger;
 mod output;
 mod start;
+#[cfg(target_os = "linux")]
+mod starting;
 mod supervision;
 mod trees;
 

@@ -44,6 +44,13 @@ pub(crate) fn children() -> Vec<i32> {
     list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
+/// The numbers of the children of one thread of this process, its own and no other thread's; none if the system has no such list.
+pub(crate) fn children_of_thread(thread: i32) -> Vec<i32> {
+    let path = format!("self/task/{thread}/children");
+    let list = procfs::of_this_namespace().and_then(|root| procfs::read_text(&root, &path)).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
 /// The process with this number, if there is one.
 pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
     read(&procfs::of_this_namespace().ok()?, &format!("{pid}/stat"))

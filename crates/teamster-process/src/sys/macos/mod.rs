@@ -21,8 +21,8 @@ use rustix::{
 
 pub(crate) use handle::{signal, watch, watch_after_fork};
 pub(crate) use processes::{
-    adopt_proc, can_look, children, environ, held_proc, hold_proc, in_held_proc, is_own_child, numbers, own_children,
-    resident, snapshot, stat_of,
+    adopt_proc, can_look, children, children_of_thread, environ, held_proc, hold_proc, in_held_proc, is_own_child,
+    numbers, own_children, resident, snapshot, stat_of,
 };
 pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};
 pub(crate) use start::{await_release, is_made_by_parent, is_privileged, own_thread};

@@ -58,6 +58,11 @@ pub(crate) fn children() -> Vec<i32> {
     Vec::new()
 }
 
+/// The system does not tell which thread started a child.
+pub(crate) fn children_of_thread(_thread: i32) -> Vec<i32> {
+    Vec::new()
+}
+
 /// The process with this number, if there is one that this user can see.
 #[expect(unsafe_code, reason = "no safe call describes a process")]
 pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
