@@ -36,6 +36,12 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(10))
         .real(success(30)),
+        Row::new("noise_flood", "200,000 lines of noise, before the answer", |place| {
+            place.answers().after_shell("yes noise | head -n 200000")
+        })
+        .fake(success(20))
+        .on("claude", success(30))
+        .elsewhere("alike"),
         Row::new("crlf", "every line ends with CRLF", |place| {
             place.answers().launched_by("\"$CLI\" \"$@\" | sed -u 's/$/\\r/'")
         })

@@ -83,6 +83,13 @@ pub(super) fn rows() -> Vec<Row> {
         .fake(success(5))
         .on("claude", success(20))
         .elsewhere("alike"),
+        Row::new("umask_0777", "the host's umask is 0777: what it makes is accessible to nobody by default", |place| {
+            // The CLI's own files are not at issue.
+            place.answers().host_after("umask 0777").after_shell("umask 022")
+        })
+        .fake(success(5))
+        .on("claude", success(20))
+        .elsewhere("alike"),
         Row::new("disk_full_of_events", "the disk fills up with events that wait for a reader", disk_full_of_events)
             .fake(success(20))
             .elsewhere("alike"),
