@@ -11,6 +11,7 @@ mod failures;
 mod mcp;
 mod mcp_failures;
 mod merge_restore;
+mod modes;
 mod retries;
 mod sessions;
 mod tools;

@@ -1,14 +1,15 @@
 //! One document at the end instead of a stream.
 
 use anyhow::Result;
+use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, StopReason};
-use teamster::request::{Conversation, OutputMode};
+use teamster::request::{Conversation, OutputMode, PermissionMode};
 use teamster_conformance::{BOUND, Lab};
 use teamster_testkit::provider::{HttpError, Reply, Scenario};
 
 use crate::prompts::{LIKE_OPTIONS, ODD_CHARACTERS};
-use crate::{bash, full, no_retries, numbers, usage_of};
+use crate::{bash, full, no_retries, numbers, tool_then_text, usage_of};
 
 fn batch(mut request: RunRequest) -> RunRequest {
     request.output = OutputMode::Batch;
@@ -44,6 +45,21 @@ async fn the_verbose_document_gives_everything() -> Result<()> {
     assert_eq!(recording.result.text, "Let me see. Seen.");
     assert_eq!(recording.result.final_text, "Seen.");
     assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    Ok(())
+}
+
+/// A run of one document cannot ask: the mode is made of rules.
+#[tokio::test]
+async fn editing_changes_files_of_the_project_and_no_others() -> Result<()> {
+    for (name, is_changed) in [("made", true), ("sub/made", true), ("../made", false), (".git/hooks/made", false)] {
+        let lab = Lab::claude(tool_then_text("Write", json!({"file_path": name, "content": "written"}))).await?;
+        let path = lab.project().join(name);
+        let mut request = batch(lab.request("Write it."));
+        request.permissions.mode = PermissionMode::Edit;
+        let recording = lab.run(request).await?;
+        assert_eq!(path.exists(), is_changed, "{name}: {:?}", recording.result.permission_denials);
+        assert_eq!(recording.result.permission_denials.is_empty(), is_changed, "{name}");
+    }
     Ok(())
 }
 

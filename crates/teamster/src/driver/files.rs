@@ -36,6 +36,8 @@ impl PathResolver for Disk {
             }
             let next = found.join(&name);
             match next.symlink_metadata() {
+                // Its target is this process's, and not the agent's (`/proc/self/cwd`).
+                Ok(meta) if meta.is_symlink() && found.starts_with("/proc") => return None,
                 Ok(meta) if meta.is_symlink() => {
                     links += 1;
                     let target = next.read_link().ok().filter(|_| links <= LINKS)?;
@@ -96,6 +98,8 @@ mod tests {
             assert_eq!(Disk.resolve(&at(path)), Some(at(real)), "{path}");
         }
         assert_eq!(Disk.resolve(&at("src/round")), None);
+        symlink("/proc/self/cwd", at("src/own")).unwrap();
+        assert_eq!(Disk.resolve(&at("src/own/a")), None, "it is another directory for each process");
         assert_eq!(Disk.resolve(Path::new("src")), None);
         assert_eq!(Disk.resolve(Path::new("/../..")), Some("/".into()));
     }

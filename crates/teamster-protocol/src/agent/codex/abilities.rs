@@ -45,9 +45,14 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ),
         (
             Feature::Edit,
-            Yes("sandbox `workspace-write`: the project, temporary directories, no network; a session asks for more"),
+            Yes(
+                "sandbox `workspace-write`: edits and commands in the project and in temporary directories, no network; a session asks for more",
+            ),
         ),
-        (Feature::Full, Yes("`danger-full-access`, and nothing is asked for")),
+        (
+            Feature::Full,
+            Yes("`danger-full-access`, and nothing is asked for; `rm -f` and the like it refuses all the same"),
+        ),
         (
             Feature::AllowTools,
             Yes(

@@ -47,7 +47,9 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::Edit, Yes("mode `default` with a private policy that allows the edit tools")),
         (
             Feature::Full,
-            Yes("`--approval-mode=yolo`; where the project is not trusted, a private policy that allows everything"),
+            Yes(
+                "`--approval-mode=yolo`; where the project is not trusted, a private policy that allows everything; its file tools stay in the project",
+            ),
         ),
         (Feature::AllowTools, Yes("rules of a private policy: `NAME`, `mcp__SERVER`, `run_shell_command(git diff)`")),
         (Feature::DenyTools, Yes("rules of a private policy, which win over every mode")),

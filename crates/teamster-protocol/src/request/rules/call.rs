@@ -30,11 +30,14 @@ impl<'a> ToolCall<'a> {
     pub(super) fn name(&self) -> String {
         match self.server {
             // A tool may be called `mcp__other__tool` by its own server.
-            Some(server) if !self.tool.starts_with(&format!("mcp__{server}__")) => {
-                format!("mcp__{server}__{}", self.tool)
-            }
-            _ => self.tool.to_owned(),
+            Some(server) => format!("mcp__{server}__{}", self.bare_name()),
+            None => self.tool.to_owned(),
         }
+    }
+
+    /// The name of the tool as the agent gives it.
+    pub(super) fn agents_name(&self) -> &'a str {
+        self.tool
     }
 
     pub(super) fn server(&self) -> Option<&'a str> {
@@ -43,14 +46,29 @@ impl<'a> ToolCall<'a> {
 
     /// The name of the tool without its server.
     pub(super) fn bare_name(&self) -> &'a str {
-        let rest =
-            self.server.and_then(|server| self.tool.strip_prefix("mcp__")?.strip_prefix(server)?.strip_prefix("__"));
+        let rest = self.server.and_then(|server| {
+            let rest = without_server(self.tool.strip_prefix("mcp__")?, server)?;
+            rest.strip_prefix("__")
+        });
         rest.unwrap_or(self.tool)
     }
 
     pub(super) fn input(&self) -> &'a Value {
         self.input
     }
+}
+
+/// What follows the name of a server, in which agents write `_` for each character that a tool's name cannot hold.
+fn without_server<'a>(name: &'a str, server: &str) -> Option<&'a str> {
+    let mut rest = name.chars();
+    for wanted in server.chars() {
+        let found = rest.next()?;
+        let is_replaced = found == '_' && !(wanted.is_ascii_alphanumeric() || wanted == '-');
+        if found != wanted && !is_replaced {
+            return None;
+        }
+    }
+    Some(rest.as_str())
 }
 
 /// What the pattern of an allow rule is compared with.

@@ -85,6 +85,25 @@ fn is_of_process(path: &Path) -> bool {
     }
 }
 
+/// What a path in `/proc` names for an agent that works in `place`; `None` if only the process knows.
+fn of_agent(path: &Path, place: &Path) -> Option<PathBuf> {
+    let mut path = path.strip_prefix("/proc").ok()?;
+    loop {
+        // The number of a process, or `self`.
+        let mut parts = path.components();
+        parts.next()?;
+        let part = parts.next()?;
+        path = parts.as_path();
+        match part.as_os_str().to_str()? {
+            // A thread is named like a process.
+            "task" => {}
+            "cwd" => return Some(place.join(path)),
+            "root" => return Some(Path::new("/").join(path)),
+            _ => return None,
+        }
+    }
+}
+
 /// Where the pattern of a rule begins: a directory, and the rest relative to it. `None` if the rule climbs after a wildcard.
 fn anchored(rule: &str, cwd: Option<&Path>, files: &dyn PathResolver) -> Option<(PathBuf, String)> {
     let (mut base, rest) = if let Some(rest) = rule.strip_prefix("~/") {
@@ -242,10 +261,10 @@ fn spellings(text: &str, place: &Path, files: &dyn PathResolver) -> Vec<PathBuf>
             }
         }
     }
-    for sign in ["$PWD/", "${PWD}/"] {
+    for sign in ["$PWD/", "${PWD}/", "~+/"] {
         wholes.extend(text.strip_prefix(sign).map(|rest| place.join(rest)));
     }
-    if lower.starts_with("file:") && text.contains('%') {
+    if text.contains('%') {
         wholes.push(place.join(url::decoded(text)));
     }
     if text.contains('\\') {
@@ -254,6 +273,10 @@ fn spellings(text: &str, place: &Path, files: &dyn PathResolver) -> Vec<PathBuf>
     let mut found = Vec::new();
     for whole in wholes {
         let plain = normalized(&whole);
+        if let Some(path) = of_agent(&plain, place) {
+            found.extend(files.resolve(&path));
+            found.push(normalized(&path));
+        }
         found.extend(files.resolve(&whole));
         found.extend(files.resolve(&plain));
         found.push(plain);

@@ -110,7 +110,7 @@ impl Rule {
         cwd: Option<&Path>,
         files: &dyn PathResolver,
     ) -> Match {
-        let names = [call.name(), call.bare_name().to_owned()];
+        let names = [call.name(), call.bare_name().to_owned(), call.agents_name().to_owned()];
         if !names.iter().any(|name| self.names_in_any_case(name)) {
             return Match::No;
         }

@@ -11,6 +11,9 @@ pub(super) fn host(url: &str) -> Option<String> {
     (is_plain && !odd).then(|| host.to_ascii_lowercase())
 }
 
+/// What may end the authority of a URL within a text.
+const ENDS: [char; 12] = ['/', '?', '#', ' ', '"', '\'', ')', '>', ',', ';', '\0', '\u{a0}'];
+
 /// Returns everything in a text that may be the host of a URL, in lower case.
 pub(super) fn hosts(text: &str) -> Vec<String> {
     // URL parsers drop tabs and line ends, take a backslash for a slash, and any number of slashes for two.
@@ -19,7 +22,7 @@ pub(super) fn hosts(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for rest in std::iter::once(text.as_str()).chain(text.split(':').skip(1)) {
         let rest = rest.trim_start_matches(['/', ' ']);
-        let authority = rest.split(['/', '?', '#', ' ', '"', '\'', ')', '>', ',']).next().unwrap_or_default();
+        let authority = rest.split(ENDS).next().unwrap_or_default();
         for host in [authority, authority.rsplit('@').next().unwrap_or_default()] {
             let host = host.split(':').next().unwrap_or_default().trim_end_matches('.');
             found.push(host.to_lowercase());
@@ -27,7 +30,7 @@ pub(super) fn hosts(text: &str) -> Vec<String> {
     }
     // `user:password@host`: the colon does not end the authority.
     for part in text.split('@').skip(1) {
-        let host = part.split(['/', '?', '#', ' ', '"', '\'', ':']).next().unwrap_or_default();
+        let host = part.split(ENDS).next().unwrap_or_default().split(':').next().unwrap_or_default();
         found.push(host.trim_end_matches('.').to_lowercase());
     }
     found.retain(|host| !host.is_empty());
@@ -51,7 +54,12 @@ pub(super) fn has_unusual_host(text: &str) -> bool {
     };
     let lower = text.to_ascii_lowercase();
     let is_url = lower.contains("://") || lower.contains(":\\") || lower.starts_with("//") || lower.starts_with("http");
-    is_url && hosts(text).iter().any(|host| !host.is_ascii() || host.contains('%') || is_number(host) && host.len() > 5)
+    // A lone number may be a port.
+    let is_odd = |host: &String| {
+        let is_encoded = !host.is_ascii() || host.contains('%') || host.split('.').any(|part| part.starts_with("xn--"));
+        is_encoded || is_number(host) && (host.contains('.') || host.len() > 5)
+    };
+    is_url && hosts(text).iter().any(is_odd)
 }
 
 /// Decodes `%XX` for ASCII.

@@ -318,15 +318,18 @@ impl Search<'_> {
     }
 }
 
+/// After how many letters of an option its value is looked for.
+const LETTERS: usize = 4;
+
 /// The scripts that an argument of a wrapper may hold: all of it, or the value of an option (`--command=rm`, `-crm`).
 fn scripts(word: &str) -> impl Iterator<Item = &str> {
     let whole = Some(word).filter(|word| word.contains(char::is_whitespace));
     let long = word.strip_prefix("--").and_then(|rest| rest.split_once('=')).map(|(_, value)| value);
-    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| {
-        let mut letters = rest.chars();
-        letters.next().map(|_| letters.as_str()).filter(|value| !value.is_empty())
-    });
-    [whole, long, short].into_iter().flatten()
+    // The value begins after one letter, or after a few of which the last one has a value: `-qc'rm x'`.
+    let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    let most = if letters.contains(char::is_whitespace) { LETTERS } else { 1 };
+    let short = letters.char_indices().skip(1).take(most).filter_map(move |(at, _)| letters.get(at..));
+    [whole, long].into_iter().flatten().chain(short)
 }
 
 /// The text with joined lines, without carriage returns and other control characters.
