@@ -155,10 +155,10 @@ impl Search<'_> {
         for words in &commands {
             found = found.max(self.command(words, depth));
         }
-        // `a=rm; $a`
-        if found == Match::Maybe {
-            let runs = |value: &String| self.wanted.begins(&fixed(value), false) == Match::Yes;
-            found = if values.iter().any(runs) { Match::Yes } else { found };
+        // `a=rm; $a`; without such a use, a program may run the value: `GIT_PAGER='rm x' git log`.
+        let runs = |value: &String| self.wanted.begins(&fixed(value), false) == Match::Yes;
+        if values.iter().any(runs) {
+            found = if found == Match::No { Match::Maybe } else { Match::Yes };
         }
         found
     }
@@ -222,6 +222,10 @@ impl Search<'_> {
                 found = found.max(Match::Maybe).max(self.script(value, depth - 1));
             }
             let (name, value) = word.text.split_once('=').map_or((word.text.as_str(), None), |(a, b)| (a, Some(b)));
+            // `-c core.pager='rm x'`
+            if let Some(value) = value.filter(|_| at > 0 && words.get(at - 1).is_some_and(|word| word.text == "-c")) {
+                found = found.max(self.script(value, depth - 1).min(Match::Maybe));
+            }
             if GIT_RUNS.contains(&name) {
                 let rest = words.get(at + 1..).unwrap_or_default();
                 found = found.max(self.suffixes(rest, false, depth));
