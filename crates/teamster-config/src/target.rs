@@ -229,7 +229,8 @@ impl Target {
     /// Removes a temporary file that a crash left.
     pub(crate) fn remove_temporary(&self, name: &OsStr) {
         let path = self.directory().join(name);
-        if fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+        // A link that has come into the path since leads to somebody else's files.
+        if self.check_links().is_ok() && fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
             _ = fs::remove_file(path);
         }
     }

@@ -344,7 +344,15 @@ fn a_directory_of_a_project_that_becomes_a_link_after_the_merge_is_not_followed_
     let with_entries = fs::read_to_string(&path).unwrap();
     fs::rename(project.join(".agent"), lab.home().join("elsewhere")).unwrap();
     symlink(lab.home().join("elsewhere"), project.join(".agent")).unwrap();
+    // Not even what is called like a temporary file of ours is removed there.
+    let journals = fs::read_dir(lab.journals().directory()).unwrap();
+    let journal = journals.map(|entry| entry.unwrap().path().join("journal.json")).find(|path| path.exists()).unwrap();
+    let journal = fs::read_to_string(journal).unwrap();
+    let name = journal.split('"').find(|part| part.starts_with(".teamster-")).unwrap();
+    let namesake = lab.home().join("elsewhere").join(name);
+    fs::write(&namesake, "a stranger's").unwrap();
     let restored = merged.restore().unwrap();
+    assert!(namesake.exists());
     let How::Left { why: WhyLeft::NotAFile(TargetProblem::ForeignLink), original: Some(original) } = restored.how
     else {
         panic!("{restored:?}");

@@ -72,7 +72,8 @@ impl Budget {
 
     /// A turn is over.
     fn spend(&mut self, result: &RunResult) {
-        self.spent_usd += result.total_cost_usd.unwrap_or_default();
+        // No agent gives anything back by a cost below zero.
+        self.spent_usd += result.total_cost_usd.unwrap_or_default().max(0.0);
         let turn = self.turn.take();
         match (&result.usage, &result.usage_scope) {
             // The figure has what was used before.

@@ -3,11 +3,18 @@
 //! An MCP reply has a list of blocks (`content`), and may have one JSON document (`structuredContent`). Where there is a
 //! document, Claude Code and Codex give the model that alone, and Gemini CLI makes one of a first block that is JSON. So
 //! only a reply that is one JSON value and nothing else has a document.
+//!
+//! The CLIs read and write a document as JavaScript does: a number beyond 2^53 loses digits. So a value with such a number
+//! is given as text in which no CLI looks for a document.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+/// The largest number up to which JavaScript knows every integer: 2^53 - 1.
+const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 
 /// What a tool answers: texts, JSON and images, in order. The model gets all of it.
 ///
@@ -45,9 +52,10 @@ impl Reply {
         let structured = match self.parts.as_slice() {
             [Part::Json(value)] => Some(document(value.clone())),
             // Gemini CLI 0.61.0 reads a text that is JSON as a document, and refuses what is no object.
-            [Part::Text(text)] => parsed(text).filter(|value| !value.is_object()).map(document),
+            [Part::Text(text)] if is_json(text) && !is_object(text) => Some(document(exact_or_text(text))),
             _ => None,
         };
+        let structured = structured.filter(is_exact);
         let is_alone = self.parts.len() == 1;
         let block = |(at, part): (usize, Part)| {
             let text = match part {
@@ -55,8 +63,9 @@ impl Reply {
                 Part::Json(value) => value.to_string(),
                 Part::Image { media_type, data } => return ContentBlock::image(data, media_type),
             };
-            // Gemini CLI would take a first block of JSON for all there is.
-            let is_taken = at == 0 && !is_alone && parsed(&text).is_some();
+            // Gemini CLI would take a first block of JSON for all there is, or round its numbers.
+            let is_whole = is_alone && (structured.is_some() || parsed(&text).is_some_and(|value| is_exact(&value)));
+            let is_taken = at == 0 && !is_whole && is_json(&text);
             ContentBlock::text(if is_taken { format!("```json\n{text}\n```") } else { text })
         };
         let mut result = CallToolResult::success(self.parts.into_iter().enumerate().map(block).collect());
@@ -68,6 +77,30 @@ impl Reply {
 /// A document is an object.
 fn document(value: Value) -> Value {
     if value.is_object() { value } else { json!({ "result": value }) }
+}
+
+/// Whether a CLI may read a text as JSON: also one whose numbers are too large or whose depth is too great for [`Value`].
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+/// The value of a text that is JSON, or the text itself where a CLI would read another value.
+fn exact_or_text(text: &str) -> Value {
+    parsed(text).filter(is_exact).unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+/// Whether JavaScript reads all of its numbers as they are.
+fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= MAX_EXACT),
+        Value::Array(items) => items.iter().all(is_exact),
+        Value::Object(members) => members.values().all(is_exact),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
 }
 
 fn parsed(text: &str) -> Option<Value> {
@@ -96,5 +129,41 @@ impl From<()> for Reply {
 impl From<Value> for Reply {
     fn from(value: Value) -> Self {
         Self { parts: vec![Part::Json(value)] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The document of a reply, and its texts.
+    fn sent(reply: impl Into<Reply>) -> (Option<Value>, Vec<String>) {
+        let result = serde_json::to_value(reply.into().into_result()).unwrap();
+        let texts = result["content"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str());
+        (result.get("structuredContent").cloned(), texts.map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_number_that_a_cli_would_round_is_given_as_text() {
+        let large = 1_234_567_890_123_456_789_u64;
+        for text in ["1234567890123456789", "[18446744073709551617]", "1e400", "-9007199254740993"] {
+            assert_eq!(sent(text), (Some(json!({ "result": text })), vec![text.to_owned()]), "{text}");
+        }
+        let text = format!("{{\"id\":{large}}}");
+        let fenced = vec![format!("```json\n{text}\n```")];
+        assert_eq!(sent(text), (None, fenced.clone()));
+        assert_eq!(sent(json!({ "id": large })), (None, fenced));
+        assert_eq!(sent(json!({ "id": 7 })), (Some(json!({ "id": 7 })), vec!["{\"id\":7}".to_owned()]));
+        assert_eq!(sent("42"), (Some(json!({ "result": 42 })), vec!["42".to_owned()]));
+    }
+
+    #[test]
+    fn a_first_text_that_only_a_cli_reads_as_json_hides_none_of_the_rest() {
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        for first in ["1e400", r#""\ud800""#, deep.as_str()] {
+            let (document, texts) = sent(Reply::from(first).and("and more"));
+            assert_eq!((document, texts), (None, vec![format!("```json\n{first}\n```"), "and more".to_owned()]));
+            assert_eq!(sent(first).0, Some(json!({ "result": first })));
+        }
     }
 }
