@@ -71,6 +71,20 @@ async fn every_agent_takes_a_reply_that_is_a_number() -> Result<()> {
 }
 
 #[tokio::test]
+async fn the_model_of_every_agent_gets_all_digits_of_a_large_number() -> Result<()> {
+    const ID: u64 = 1_234_567_890_123_456_789;
+    let tool = || Tool::new("find", "Finds it", |Nothing {}| async { Ok::<_, String>(json!({ "id": ID })) });
+    on_each(tool, "find", json!({}), |agent, recording| {
+        let (_, shown) = recording.only_tool().unwrap();
+        let told = recording.requests.last().unwrap().tool_results();
+        let digits = ID.to_string();
+        assert!(told.iter().any(|result| result.output.contains(&digits)), "{agent}: the model gets {told:?}");
+        assert!(shown.output.contains(&digits), "{agent}: the stream shows {:?}", shown.output);
+    })
+    .await
+}
+
+#[tokio::test]
 async fn every_agent_hears_of_a_tool_that_fails() -> Result<()> {
     let tool = || Tool::new("fail", "Fails", |Nothing {}| async { Err::<Reply, _>("there is no such room") });
     on_each(tool, "fail", json!({}), |agent, recording| {

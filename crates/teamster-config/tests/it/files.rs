@@ -1,5 +1,6 @@
 //! One merge and its end.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -347,8 +348,8 @@ fn a_directory_of_a_project_that_becomes_a_link_after_the_merge_is_not_followed_
     // Not even what is called like a temporary file of ours is removed there.
     let journals = fs::read_dir(lab.journals().directory()).unwrap();
     let journal = journals.map(|entry| entry.unwrap().path().join("journal.json")).find(|path| path.exists()).unwrap();
-    let journal = fs::read_to_string(journal).unwrap();
-    let name = journal.split('"').find(|part| part.starts_with(".teamster-")).unwrap();
+    let journal: serde_json::Value = serde_json::from_slice(&fs::read(journal).unwrap()).unwrap();
+    let name: OsString = serde_json::from_value(journal["temporary"].clone()).unwrap();
     let namesake = lab.home().join("elsewhere").join(name);
     fs::write(&namesake, "a stranger's").unwrap();
     let restored = merged.restore().unwrap();
