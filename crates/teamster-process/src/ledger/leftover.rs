@@ -19,7 +19,7 @@ use super::{
     run_dir::{FILES, is_name, names, open_directory, remove, remove_if_there},
     search::{self, Look, Outcome, Wanted},
 };
-use crate::{process::Process, sys};
+use crate::{handle, process::Process, signal::Signal, supervise::SUPERVISOR_NAME, sys};
 
 /// What a directory is looked at for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,17 @@ fn is_halted(content: &Content, here: &Here) -> bool {
     entry.here == *here && !entry.host.is_alive() && entry.keeper.is_some_and(is_stopped)
 }
 
+/// Continues the supervisor of a keeper whose host is gone, if it is stopped: it ends by itself then.
+fn continue_supervisor(keeper: Process) {
+    let Some(stat) = sys::stat_of(keeper.pid).filter(|stat| stat.start == keeper.start) else { return };
+    if let Some(parent) = sys::stat_of(stat.parent)
+        && parent.name.as_bytes() == SUPERVISOR_NAME.to_bytes()
+        && parent.is_stopped()
+    {
+        handle::send(&parent, Signal::Continue);
+    }
+}
+
 fn known(path: &Path, content: &Content) -> KnownRun {
     let entry = match content {
         Content::Entry(entry) => Some(entry),
@@ -130,6 +141,9 @@ impl Claim {
 
     /// Ends the run's processes, and removes its directory if that succeeded.
     pub(super) fn clear(self, look: &Look, deadline: Instant) -> Result<Cleared, LeftReason> {
+        if let Some(keeper) = self.wanted.as_ref().and_then(|entry| entry.keeper) {
+            continue_supervisor(keeper);
+        }
         let outcome = match self.wanted() {
             Some(wanted) if look.has_any(&wanted) => search::end(&wanted, deadline)?,
             _ => Outcome { ended: Vec::new(), alive: Vec::new() },

@@ -33,3 +33,4 @@ pub(crate) mod wire;
 
 pub(crate) use entry::begin;
 pub use host::{Supervisor, SupervisorError};
+pub(crate) use supervisor::NAME as SUPERVISOR_NAME;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    ffi::CStr,
     io::{self, PipeReader, PipeWriter, Read, Write},
     os::fd::{AsFd, OwnedFd},
     process::exit,
@@ -26,6 +27,9 @@ use crate::{
     sys,
     tree::Survivor,
 };
+
+/// What the system calls a supervisor.
+pub(crate) const NAME: &CStr = c"tree-reaper-all";
 
 /// How long the orphans of a keeper that was killed may take to die.
 const ORPHANS_SETTLE: Duration = Duration::from_secs(2);
@@ -69,7 +73,7 @@ pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
     turn_deaf()?;
     setsid()?;
     sys::adopt_orphans()?;
-    sys::name_process(c"tree-reaper-all");
+    sys::name_process(NAME);
     sys::continue_with_parents_death();
     // Belt and braces: the connection breaks when the program ends, unless it has forked and a copy holds it open.
     let host = getppid().and_then(|pid| Some(Host { pid, handle: sys::watch(pid).ok()? }));

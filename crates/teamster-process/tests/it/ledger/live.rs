@@ -9,10 +9,11 @@ use std::{
     process::Command,
 };
 
+use serde_json::json;
 use teamster_process::ledger::{Ledger, LedgerError, Refusal};
 
-use super::scene::{Running, lock, mode, scene, wait_until};
-use crate::{BOUND, stat};
+use super::scene::{Running, lock, mode, scene, start_of, wait_until};
+use crate::{BOUND, children_of, stat};
 
 #[test]
 fn a_run_is_known_while_it_lives_and_nothing_stays_when_it_has_ended() {
@@ -83,6 +84,18 @@ fn a_run_whose_host_is_gone_is_ended_though_a_stopped_keeper_holds_its_lock() {
     assert_eq!((sweep.live, sweep.cleared.len()), (0, 1), "{sweep:?}");
     assert!(!keeper.is_alive() && !member.is_alive() && !run.path.exists());
     drop(holder);
+}
+
+#[test]
+fn a_stopped_supervisor_of_a_dead_host_is_continued_so_that_it_ends() {
+    let scene = scene();
+    let supervisor = Running::sh("printf tree-reaper-all > /proc/$$/comm; sleep 300 & kill -STOP $$; wait", &[]);
+    wait_until("it is stopped", || stat(supervisor.pid()).is_some_and(|(state, ..)| state == "T"));
+    let keeper = children_of(supervisor.pid())[0];
+    let run = scene.crashed_with(|entry| entry["keeper"] = json!({ "pid": keeper, "start": start_of(keeper) }));
+    assert_eq!(scene.ledger.sweep().cleared.len(), 1);
+    wait_until("it has ended with its last keeper", || !supervisor.is_alive());
+    assert!(!run.path.exists());
 }
 
 #[test]
