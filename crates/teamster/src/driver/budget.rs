@@ -97,3 +97,22 @@ fn all(usage: &Usage) -> u64 {
 pub(super) fn used_up(text: String) -> Failure {
     Failure { retryable: Some(false), ..Failure::new(ErrorCode::Budget, text) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_with_a_cost_below_zero_gives_nothing_back() {
+        let mut request = RunRequest::new("");
+        request.max_session_budget_usd = Some(1.0);
+        let mut budget = Budget::of(&request);
+        for cost in [-5.0, 0.6, -5.0, 0.6] {
+            assert!(budget.refusal().is_none());
+            let mut result = RunResult::default();
+            result.total_cost_usd = Some(cost);
+            budget.spend(&result);
+        }
+        assert_eq!(budget.refusal().unwrap().code, ErrorCode::Budget);
+    }
+}
