@@ -4,6 +4,7 @@
 //! usage against the provider's own numbers. Left out are the events that are about circumstances (`usage`, `warning`,
 //! `rate_limit`, `plan`) and how often a text was cut.
 
+mod answers;
 mod conversations;
 mod ending;
 mod environment;

@@ -5,8 +5,11 @@
 //! read becomes a warning.
 
 use crate::agent::FailureRow;
-use crate::event::{Event, Failure, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage, UsageScope};
+use crate::event::{
+    Event, Failure, PermissionDecision, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage, UsageScope,
+};
 use crate::request::{Answer, PathResolver, PermissionMode, Prompt};
+use crate::text::UntrustedText;
 use serde_json::Value;
 
 /// What happened.
@@ -129,6 +132,9 @@ pub enum Action {
     Outcome(Box<Outcome>),
     /// In a session: the agent waits for the answer to this request no longer.
     Withdraw(RequestId),
+    /// In a session, with a [`Command::Answer`] or an [`Action::Withdraw`]: what the agent takes for the answer to a permission
+    /// request, where that is not what the answer says.
+    Answered(Box<Taken>),
     /// In a session: the model hears within the turn what it is steered by; or it was too late for that, and nothing was
     /// said.
     Steered {
@@ -152,6 +158,19 @@ pub enum Action {
     Stop,
     /// End the process: there is no more to do, and it cannot exit by itself. How it ends then is no news of the run.
     Dismiss,
+}
+
+/// The answer to a permission request, as the agent takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The request.
+    pub request: RequestId,
+    /// What it is answered.
+    pub decision: PermissionDecision,
+    /// The option of the agent's that is chosen.
+    pub option_id: Option<UntrustedText>,
+    /// Why that is not what the answer says.
+    pub message: Option<UntrustedText>,
 }
 
 /// Which call of the CLI's server, by a number of the protocol's own.

@@ -2,7 +2,8 @@
 //!
 //! Whatever a protocol emits passes through a [`Transcript`]: one `init`; one complete `tool_use` before one
 //! `tool_result`; no empty deltas; and at the end a result for every call that is still open, an `error` if the run
-//! failed, and exactly one `done`. The transcript also gathers the text for the result.
+//! failed, and exactly one `done`. Each permission request gets one answer: at the end, those that have none are cancelled.
+//! The transcript also gathers the text for the result.
 //!
 //! A run may take several attempts ([`Transcript::begin_again`]). They are one stream: what a failed attempt said is taken
 //! back, what it used is added up, and no id of it comes again.
@@ -14,6 +15,7 @@
 //! Invariant: after [`Transcript::end`] nothing comes out any more.
 
 mod attempts;
+mod requests;
 mod text;
 mod verdict;
 mod warnings;
@@ -25,6 +27,7 @@ use crate::event::{
 };
 use crate::protocol::{ExitReport, Outcome};
 use attempts::{Earlier, Ids};
+use requests::OpenRequests;
 use text::{Text, Whole};
 use verdict::{no_result, verdict};
 use warnings::Warnings;
@@ -74,6 +77,7 @@ pub struct Transcript {
     /// How many messages were spoken so long ago that their ids are forgotten: then not everything can be taken back.
     forgotten: usize,
     retracted: BoundedIds<MessageId>,
+    requests: OpenRequests,
     open_tools: Bounded<ToolId, OpenTool>,
     closed_tools: BoundedIds<ToolId>,
     has_tools: bool,
@@ -100,6 +104,7 @@ impl Transcript {
             speaking: None,
             forgotten: 0,
             retracted: BoundedIds::of(MAX_IDS),
+            requests: OpenRequests::default(),
             open_tools: Bounded::default(),
             closed_tools: BoundedIds::of(MAX_IDS),
             has_tools: false,
@@ -141,6 +146,11 @@ impl Transcript {
             Event::ToolUse(tool) => self.open(tool, out),
             Event::Warning(warning) => self.warnings.pass(&warning.code),
             Event::ToolResult(result) => self.close(result, out),
+            Event::PermissionRequest(request) => {
+                self.requests.open(&request.request_id, out);
+                true
+            }
+            Event::PermissionAnswered(answered) => self.requests.answer(answered),
             Event::Error(failure) => {
                 self.failure = Some((**failure).clone());
                 false
@@ -323,7 +333,9 @@ impl Transcript {
         true
     }
 
+    /// Closes what is open: permission requests, and calls.
     fn interrupt_open_tools(&mut self, out: &mut impl Extend<Event>) {
+        self.requests.cancel_all(out);
         let open = self.open_tools.take();
         self.give_up(open, "interrupted", out);
     }

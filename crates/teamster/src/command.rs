@@ -81,8 +81,8 @@ impl Session {
                     return Err(CommandError::NoTurn { turn_id });
                 }
             }
-            SessionCommand::Answer { request_id, decision, choices, message, input, .. } => {
-                let answer = Answer::of_parts(decision, choices, message, input)?;
+            SessionCommand::Answer { request_id, decision, option_id, choices, message, input, .. } => {
+                let answer = Answer::of_parts(decision, option_id, choices, message, input)?;
                 self.answer(request_id, answer).await?;
             }
             SessionCommand::SetModel { model, .. } => self.set_model(model)?,

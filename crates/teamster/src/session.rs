@@ -9,6 +9,7 @@ use teamster_protocol::event::{Event, RequestId, SessionId};
 use teamster_protocol::request::{
     self, Answer, BackgroundTasks, Mode, PermissionMode, Prompt, RequestError, RunRequest,
 };
+use teamster_protocol::text::UntrustedText;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -138,9 +139,25 @@ pub enum AnswerError {
         /// The request.
         request: RequestId,
     },
+    /// The request does not list the option, and waits still.
+    #[error("the request {} lists no option {}; it lists {}", request.escaped(), UntrustedText::from(option_id.as_str()).escaped(), names(listed))]
+    UnknownOption {
+        /// The request.
+        request: RequestId,
+        /// What was chosen.
+        option_id: String,
+        /// The ids of the options that it lists.
+        listed: Vec<UntrustedText>,
+    },
     /// The session has ended.
     #[error("the session has ended")]
     Ended,
+}
+
+/// The ids of options, for an error.
+fn names(listed: &[UntrustedText]) -> String {
+    let names: Vec<_> = listed.iter().map(|id| id.escaped().to_string()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl Session {
@@ -189,7 +206,7 @@ impl Session {
     /// Answers a request of the agent. The first answer counts.
     ///
     /// # Errors
-    /// When nothing waits for it.
+    /// When nothing waits for it, or the request does not list the option that is chosen.
     pub async fn answer(&self, request: RequestId, answer: Answer) -> Result<(), AnswerError> {
         let (told, tells) = oneshot::channel();
         let order = Order::Answer { request, answer, told };

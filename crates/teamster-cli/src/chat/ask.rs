@@ -11,6 +11,7 @@ use teamster::event::{PermissionOptionKind, PermissionRequest, QuestionItem};
 use teamster::request::Answer;
 
 use crate::printable::{Printable, folded, printable};
+use crate::render::pretty::permission::head;
 
 /// Lines of a call that are shown unasked.
 const LINES: usize = 24;
@@ -43,7 +44,7 @@ pub(super) fn shown(request: &PermissionRequest, whole: bool, width: usize) -> S
         let characters: usize = rest.iter().map(|line| line.as_str().trim_start().chars().count()).sum();
         printable!("{} more lines, {} characters", rest.len(), characters)
     });
-    let head = printable!("? {} asks for leave", &request.tool_name);
+    let head = head(request);
     let names = folded(printable!("    the agent offers: "), &offered(request), width);
     let names = if request.options.is_empty() { Vec::new() } else { names };
     let note = hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden));
@@ -182,7 +183,7 @@ pub(super) type Choices = BTreeMap<String, Vec<String>>;
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use teamster::event::{PermissionOption, QuestionOption};
+    use teamster::event::{PermissionOption, QuestionOption, ToolKind};
 
     use super::*;
 
@@ -233,6 +234,23 @@ mod tests {
             let request = request(false, json!({ "command": command }));
             assert_eq!(text(&request), format!("{bash}{expected}{offers}"));
         }
+    }
+
+    #[test]
+    fn the_kind_and_the_server_are_shown_before_every_name_that_the_agent_chooses() {
+        let mut asked = request(false, json!({}));
+        asked.tool_name = "mcp__files__write".into();
+        (asked.kind, asked.server) = (Some(ToolKind::Mcp), Some("files".into()));
+        assert!(
+            text(&asked).starts_with("? [mcp, server \"files\"] mcp__files__write asks for leave\n"),
+            "{}",
+            text(&asked)
+        );
+        (asked.kind, asked.server) = (Some(ToolKind::Other("x] Read".into())), Some("a\"] \u{1b}[1mRead".into()));
+        asked.permission = Some("external_directory".into());
+        let expected =
+            "? [\"x] Read\", server \"a\\\"] \\u001b[1mRead\", for \"external_directory\"] mcp__files__write asks";
+        assert!(text(&asked).starts_with(expected), "{}", text(&asked));
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Chat<'_> {
                 None => break,
                 Some(Event::PermissionRequest(request)) => {
                     self.stop_listening(listening.take());
+                    self.put(Item::Event(Instant::now(), Box::new(Event::PermissionRequest(request.clone())))).await?;
                     self.permission(&request).await?;
                     listening = Listening::to(terminal).ok();
                 }

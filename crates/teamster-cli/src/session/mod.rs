@@ -247,6 +247,7 @@ impl<'a> Conversation<'a> {
         let event = stamped.map(|stamped| &stamped.event);
         match event {
             Some(Event::PermissionRequest(request)) => self.asked.push(request.request_id.clone()),
+            Some(Event::PermissionAnswered(answered)) => self.asked.retain(|asked| *asked != answered.request_id),
             Some(Event::Question(question)) => self.asked.push(question.request_id.clone()),
             Some(Event::Done(done)) if turn.is_sent => self.code = exit::of_result(&done.result),
             _ => {}
@@ -362,7 +363,15 @@ impl<'a> Conversation<'a> {
         {
             let message = Some("Nobody is there any more who could answer.".to_owned());
             let (request_id, decision) = (request.clone(), Some(Decision::Deny));
-            let denial = SessionCommand::Answer { request_id, decision, choices: None, message, input: None, id: None };
+            let denial = SessionCommand::Answer {
+                request_id,
+                decision,
+                option_id: None,
+                choices: None,
+                message,
+                input: None,
+                id: None,
+            };
             self.answer(None, &request, denial);
         }
     }

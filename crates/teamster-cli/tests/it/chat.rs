@@ -144,7 +144,7 @@ fn a_permission_prompt_shows_what_a_terminal_would_hide() {
         });
         chat.sees("> ");
         chat.types("please ask");
-        chat.sees("? Bash asks for leave\r\n");
+        chat.sees("? [execute] Bash asks for leave\r\n");
         let asked = sent(&chat.sees("and why: "));
         assert!(asked.contains(shown), "{asked:?}");
         assert!(!asked.contains(['\u{7}', '\u{9c}', '\u{9d}', '\u{202e}']) && !asked.contains("\u{1b}]"), "{asked:?}");

@@ -187,7 +187,7 @@ fn a_bad_command_is_an_error_that_says_where_and_ends_nothing() {
     7 Some("early") line 7: no turn is running
     8 Some("unasked") line 8: no request r waits for an answer: it is unknown, was answered before, or the turn is over
     9 Some("odd") line 9: a message goes with the decision deny alone
-    10 None line 10: an answer needs a decision (allow, allow_always or deny), or choices for a question
+    10 None line 10: an answer needs a decision (allow, allow_always or deny), an optionId, or choices for a question
     11 Some("flag") line 11: model must not begin with '-': "-x"
     "#);
     assert!(is_done(turn(&events, "good").last().unwrap()));

@@ -13,6 +13,7 @@ mod limit;
 mod line;
 mod mcp;
 pub mod opencode;
+mod permission;
 mod rpc;
 
 pub use abilities::{Abilities, Feature, Support};

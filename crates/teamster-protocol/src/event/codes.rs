@@ -216,3 +216,43 @@ open_enum! {
         RejectAlways = "reject_always",
     }
 }
+
+open_enum! {
+    /// What a permission request was answered. An option of a kind that is not known here has its kind as its name.
+    PermissionDecision {
+        /// The call is allowed, this once.
+        Allow = "allow",
+        /// The call is allowed, and those like it until the session's end.
+        AllowAlways = "allow_always",
+        /// The call is denied.
+        Deny = "deny",
+        /// The call is denied, and those like it.
+        DenyAlways = "deny_always",
+        /// The request was not answered: it was withdrawn, or the turn has ended.
+        Cancelled = "cancelled",
+    }
+}
+
+open_enum! {
+    /// Who answered a permission request.
+    AnsweredBy {
+        /// The caller of the session (`Session::answer`, or the command `answer`).
+        Caller = "caller",
+        /// The handler that the session was opened with. One that panicked has denied.
+        Handler = "handler",
+        /// A rule for tools of the request.
+        Rule = "rule",
+        /// The permission mode.
+        Mode = "mode",
+        /// Nobody, before the time for an answer was over.
+        Timeout = "timeout",
+        /// Nobody: too many requests wait already.
+        Limit = "limit",
+        /// Nobody: in a run, and between the turns of a session, nobody can be asked.
+        Unattended = "unattended",
+        /// The agent, which does not wait for the answer any more.
+        Agent = "agent",
+        /// The end of the turn: it is over, or was interrupted or aborted.
+        End = "end",
+    }
+}

@@ -5,6 +5,7 @@
 //! are kept by [`Transcript`](crate::transcript::Transcript).
 
 mod codes;
+mod permission;
 mod read;
 mod result;
 
@@ -15,8 +16,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use codes::{
-    ErrorCode, PermissionOptionKind, PlanStatus, RateLimitStatus, StopReason, ToolKind, UsageScope, WarningCode,
+    AnsweredBy, ErrorCode, PermissionDecision, PermissionOptionKind, PlanStatus, RateLimitStatus, StopReason, ToolKind,
+    UsageScope, WarningCode,
 };
+pub use permission::{PermissionAnswered, PermissionOption, PermissionRequest};
 pub use result::{LeftProcess, PermissionDenial, RunResult, Usage};
 
 use crate::json::RawJson;
@@ -67,6 +70,9 @@ pub enum Event {
     ToolResult(Box<ToolResult>),
     /// The agent waits for leave to do something (sessions only).
     PermissionRequest(Box<PermissionRequest>),
+    /// A permission request was answered: exactly one for each `permission_request`, after it. One that was answered without
+    /// being asked (by a rule, by the mode) has no `permission_request`, and is in this event.
+    PermissionAnswered(Box<PermissionAnswered>),
     /// The agent asks its user something (sessions only).
     Question(Box<Question>),
     /// The agent's to-do list, whole, each time it changes.
@@ -214,70 +220,6 @@ pub struct ToolResult {
     /// The tool call of the subagent that called; absent on the main thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
-}
-
-/// The agent waits for leave to call a tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct PermissionRequest {
-    /// Names the request in the answer.
-    pub request_id: RequestId,
-    /// The call that waits, where the agent tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_id: Option<ToolId>,
-    /// The name of the tool, as a rule names it: the agent's name of it, or `mcp__SERVER__TOOL` where the server is known.
-    pub tool_name: UntrustedText,
-    /// What sort of work the tool does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<ToolKind>,
-    /// The MCP server that the tool belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<UntrustedText>,
-    /// The tool call of the subagent that asks; absent on the main thread, and where the agent does not tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent_tool_id: Option<ToolId>,
-    /// What is asked for, in the agent's words, where one call may ask for several things: `edit`, `external_directory`, ...
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub permission: Option<UntrustedText>,
-    /// What the permission is for, where the agent tells: paths, patterns or commands.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub targets: Vec<UntrustedText>,
-    /// The arguments.
-    pub input: RawJson,
-    /// The possible answers.
-    pub options: Vec<PermissionOption>,
-}
-
-impl PermissionRequest {
-    /// A request of which no more is known.
-    pub fn new(request_id: RequestId, tool_name: impl Into<UntrustedText>, input: RawJson) -> Self {
-        Self {
-            request_id,
-            tool_id: None,
-            tool_name: tool_name.into(),
-            kind: None,
-            server: None,
-            parent_tool_id: None,
-            permission: None,
-            targets: Vec::new(),
-            input,
-            options: Vec::new(),
-        }
-    }
-}
-
-/// A possible answer to a permission request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct PermissionOption {
-    /// Names the option in the answer.
-    pub option_id: UntrustedText,
-    /// For people to read.
-    pub name: UntrustedText,
-    /// What it does.
-    pub kind: PermissionOptionKind,
 }
 
 /// The agent asks its user.

@@ -33,6 +33,7 @@ fn read(raw: &RawJson) -> serde_json::Result<Event> {
         "tool_use" => payload(raw, Event::ToolUse),
         "tool_result" => payload(raw, Event::ToolResult),
         "permission_request" => payload(raw, Event::PermissionRequest),
+        "permission_answered" => payload(raw, Event::PermissionAnswered),
         "question" => payload(raw, Event::Question),
         "plan" => payload(raw, Event::Plan),
         "queued" => payload(raw, Event::Queued),

@@ -51,13 +51,16 @@ pub enum SessionCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// A permission request or a question is answered: by a decision or by choices, not by both.
+    /// A permission request or a question is answered: by a decision, by one of the listed options, or by choices.
     Answer {
         /// What is answered.
         request_id: RequestId,
         /// The answer to a permission request; `deny` declines a question too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decision: Option<Decision>,
+        /// The answer to a permission request: one of the options that it lists.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        option_id: Option<String>,
         /// The answer to a question: labels of options, or words of one's own, by the question's id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         choices: Option<BTreeMap<String, Vec<String>>>,
@@ -112,11 +115,11 @@ pub enum Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoAnswer {
-    /// Neither a decision nor choices.
-    #[error("an answer needs a decision (allow, allow_always or deny), or choices for a question")]
+    /// No decision, no option and no choices.
+    #[error("an answer needs a decision (allow, allow_always or deny), an optionId, or choices for a question")]
     Empty,
-    /// A decision and choices.
-    #[error("an answer is a decision or choices, not both")]
+    /// More than one of a decision, an option, and choices.
+    #[error("an answer is a decision, an optionId or choices, not several of them")]
     Both,
     /// A message without a denial.
     #[error("a message goes with the decision deny alone")]
@@ -133,6 +136,7 @@ impl Answer {
     /// When they make none.
     pub fn of_parts(
         decision: Option<Decision>,
+        option_id: Option<String>,
         choices: Option<BTreeMap<String, Vec<String>>>,
         message: Option<String>,
         input: Option<Value>,
@@ -143,13 +147,14 @@ impl Answer {
         if input.is_some() && decision != Some(Decision::Allow) {
             return Err(NoAnswer::Input);
         }
-        match (decision, choices) {
-            (Some(Decision::Allow), None) => Ok(Self::Allow { input }),
-            (Some(Decision::AllowAlways), None) => Ok(Self::AllowAlways),
-            (Some(Decision::Deny), None) => Ok(Self::Deny { message }),
-            (None, Some(chosen)) => Ok(Self::Choose(chosen)),
-            (Some(_), Some(_)) => Err(NoAnswer::Both),
-            (None, None) => Err(NoAnswer::Empty),
+        match (decision, option_id, choices) {
+            (Some(Decision::Allow), None, None) => Ok(Self::Allow { input }),
+            (Some(Decision::AllowAlways), None, None) => Ok(Self::AllowAlways),
+            (Some(Decision::Deny), None, None) => Ok(Self::Deny { message }),
+            (None, Some(option_id), None) => Ok(Self::Option { option_id }),
+            (None, None, Some(chosen)) => Ok(Self::Choose(chosen)),
+            (None, None, None) => Err(NoAnswer::Empty),
+            _ => Err(NoAnswer::Both),
         }
     }
 }

@@ -77,6 +77,11 @@ pub enum Answer {
         /// Why, for the model to read.
         message: Option<String>,
     },
+    /// One of the [options](crate::event::PermissionRequest::options) that a permission request lists.
+    Option {
+        /// The option's id.
+        option_id: String,
+    },
     /// What is chosen, by the question's id: labels of options, or words of one's own.
     Choose(BTreeMap<String, Vec<String>>),
 }

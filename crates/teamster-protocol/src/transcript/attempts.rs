@@ -4,7 +4,7 @@ use std::hash::Hash;
 
 use super::MAX_IDS;
 use crate::bounded::{self, Bounded, Ids as BoundedIds};
-use crate::event::{Delta, Event, MessageId, ToolId, Usage, UsageScope};
+use crate::event::{Delta, Event, MessageId, PermissionRequest, ToolId, Usage, UsageScope};
 use crate::protocol::Outcome;
 
 /// What the attempts before this one came to, as one outcome.
@@ -112,9 +112,17 @@ impl Ids {
                 result.tool_id = self.tools.tell(&result.tool_id, self.attempt);
                 self.tool(&mut result.parent_tool_id);
             }
-            Event::PermissionRequest(request) => self.tool(&mut request.tool_id),
+            Event::PermissionRequest(request) => self.request(request),
+            Event::PermissionAnswered(answered) => {
+                answered.request.iter_mut().for_each(|request| self.request(request));
+            }
             _ => {}
         }
+    }
+
+    fn request(&mut self, request: &mut PermissionRequest) {
+        self.tool(&mut request.tool_id);
+        self.tool(&mut request.parent_tool_id);
     }
 
     /// The same for the calls that an outcome names.

@@ -24,7 +24,7 @@ mod told;
 
 use std::collections::{HashMap, HashSet};
 
-use teamster_protocol::event::{ErrorCode, Event, MessageId, RunResult, ToolId};
+use teamster_protocol::event::{ErrorCode, Event, MessageId, PermissionAnswered, RequestId, RunResult, ToolId};
 
 pub use ndjson::check_ndjson;
 pub use rule::{Rule, Violation};
@@ -54,6 +54,9 @@ pub struct Checker {
     /// Calls without a result, with the event that made each.
     open_tools: HashMap<ToolId, usize>,
     closed_tools: HashSet<ToolId>,
+    /// Permission requests without an answer, with the event that made each.
+    open_requests: HashMap<RequestId, usize>,
+    answered_requests: HashSet<RequestId>,
     /// What the `error` event said.
     error: Option<ErrorCode>,
     done: bool,
@@ -87,6 +90,8 @@ impl Checker {
             Event::Retract(retract) => self.retract(event, &retract.message_id),
             Event::ToolUse(tool) => self.tool_use(event, &tool.tool_id),
             Event::ToolResult(result) => self.tool_result(event, &result.tool_id),
+            Event::PermissionRequest(request) => self.asked(event, &request.request_id),
+            Event::PermissionAnswered(answered) => self.answered(event, answered),
             Event::Error(failure) => {
                 if self.error.is_some() {
                     self.violate(Rule::OneError, event, String::new());
@@ -118,6 +123,7 @@ impl Checker {
         if !self.done {
             let detail = format!("the stream ended after {} events", self.seen);
             self.violations.push(Violation { rule: Rule::OneDone, at: None, kind: "", detail });
+            self.no_open_requests("", None);
             self.no_open_tools("", None);
         }
         if self.violations.is_empty() { Ok(()) } else { Err(self.violations) }
@@ -158,7 +164,44 @@ impl Checker {
         }
     }
 
+    fn asked(&mut self, event: &Event, id: &RequestId) {
+        if self.open_requests.insert(id.clone(), self.seen).is_some() {
+            self.violate(Rule::RequestOnce, event, format!("request {}", id.escaped()));
+        }
+    }
+
+    fn answered(&mut self, event: &Event, answered: &PermissionAnswered) {
+        let id = &answered.request_id;
+        let waited = self.open_requests.remove(id).is_some();
+        let detail = |what: &str| format!("request {}{what}", id.escaped());
+        if waited && answered.request.is_some() {
+            self.violate(Rule::RequestBeforeAnswer, event, detail(" is said again"));
+        } else if !waited && answered.request.is_none() {
+            let rule = if self.answered_requests.contains(id) {
+                Rule::OneAnswerForEachRequest
+            } else {
+                Rule::RequestBeforeAnswer
+            };
+            self.violate(rule, event, detail(""));
+        } else if answered.request.as_ref().is_some_and(|request| request.request_id != *id) {
+            self.violate(Rule::RequestBeforeAnswer, event, detail(" contains another one"));
+        }
+        self.answered_requests.insert(id.clone());
+    }
+
+    fn no_open_requests(&mut self, kind: &'static str, at: Option<usize>) {
+        let mut open: Vec<_> = self.open_requests.drain().collect();
+        open.sort_by_key(|(_, at)| *at);
+        self.violations.extend(open.into_iter().map(|(id, asked)| Violation {
+            rule: Rule::OneAnswerForEachRequest,
+            at,
+            kind,
+            detail: format!("request {} of event {asked} has none", id.escaped()),
+        }));
+    }
+
     fn result(&mut self, event: &Event, result: &RunResult) {
+        self.no_open_requests(rule::kind(event), Some(self.seen));
         self.no_open_tools(rule::kind(event), Some(self.seen));
         // A text that is too long lacks as much of its beginning as the result says.
         let missing = usize::try_from(result.text_missing_bytes).unwrap_or(usize::MAX);

@@ -22,6 +22,12 @@ pub enum Rule {
     UseBeforeResult,
     /// Each `tool_use` has exactly one `tool_result`.
     OneResultForEachUse,
+    /// A `permission_request` has an id that no other one has that waits.
+    RequestOnce,
+    /// A `permission_answered` stands after its `permission_request`, or contains the request.
+    RequestBeforeAnswer,
+    /// Each `permission_request` has exactly one `permission_answered`.
+    OneAnswerForEachRequest,
     /// `result.text` is every delta of the main thread that was not retracted.
     ResultText,
     /// `result.finalText` is the last message of the main thread.
@@ -63,6 +69,9 @@ impl Rule {
             Self::ToolUseOnce => "each tool_use has an id of its own",
             Self::UseBeforeResult => "a tool_result stands after its tool_use",
             Self::OneResultForEachUse => "each tool_use has exactly one tool_result",
+            Self::RequestOnce => "a permission_request has an id that no other one has that waits",
+            Self::RequestBeforeAnswer => "a permission_answered stands after its permission_request, or contains it",
+            Self::OneAnswerForEachRequest => "each permission_request has exactly one permission_answered",
             Self::ResultText => "result.text is every delta of the main thread that was not retracted",
             Self::FinalText => "result.finalText is the last message of the main thread",
             Self::RetractNamesWhatWasTold => "a retract names a message of which something was told",
@@ -119,6 +128,7 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::ToolUse(_) => "tool_use",
         Event::ToolResult(_) => "tool_result",
         Event::PermissionRequest(_) => "permission_request",
+        Event::PermissionAnswered(_) => "permission_answered",
         Event::Question(_) => "question",
         Event::Plan(_) => "plan",
         Event::Queued(_) => "queued",

@@ -27,6 +27,17 @@ fn tool_use(id: &str) -> Value {
 fn tool_result(id: &str) -> Value {
     json!({"type": "tool_result", "toolId": id, "output": "ok"})
 }
+fn request(id: &str) -> Value {
+    json!({"type": "permission_request", "requestId": id, "toolName": "Bash", "input": {"a_b": null}, "options": []})
+}
+fn answered(id: &str) -> Value {
+    json!({"type": "permission_answered", "requestId": id, "decision": "allow", "by": "caller", "input": null})
+}
+/// An answer that contains its request.
+fn unasked(id: &str, of: &str) -> Value {
+    let request = json!({"requestId": of, "toolName": "Bash", "input": {}, "options": []});
+    json!({"type": "permission_answered", "requestId": id, "decision": "deny", "by": "rule", "request": request})
+}
 fn warning() -> Value {
     json!({"type": "warning", "message": "m", "code": "NOTICE", "data": {"some_key": null}})
 }
@@ -61,6 +72,11 @@ fn good() -> Vec<Value> {
         tool_use("t1"),
         with(text("sub", "not mine"), "/parentToolId", json!("t1")),
         tool_use("t2"),
+        request("r1"),
+        unasked("r2", "r2"),
+        answered("r1"),
+        request("r1"),
+        answered("r1"),
         tool_result("t2"),
         tool_result("t1"),
         text("m2", "lo. "),
@@ -103,6 +119,12 @@ fn every_rule_of_the_stream_is_seen_to_be_broken() {
         (vec![tool_result("t"), done("", "")], Rule::UseBeforeResult, Some(0)),
         (vec![tool_use("t"), tool_result("t"), tool_result("t"), done("", "")], Rule::OneResultForEachUse, Some(2)),
         (vec![tool_use("t"), done("", "")], Rule::OneResultForEachUse, Some(1)),
+        (vec![request("r"), request("r"), answered("r"), done("", "")], Rule::RequestOnce, Some(1)),
+        (vec![answered("r"), done("", "")], Rule::RequestBeforeAnswer, Some(0)),
+        (vec![unasked("r", "s"), done("", "")], Rule::RequestBeforeAnswer, Some(0)),
+        (vec![request("r"), unasked("r", "r"), done("", "")], Rule::RequestBeforeAnswer, Some(1)),
+        (vec![request("r"), done("", "")], Rule::OneAnswerForEachRequest, Some(1)),
+        (vec![request("r"), answered("r"), answered("r"), done("", "")], Rule::OneAnswerForEachRequest, Some(2)),
         (vec![text("m", "x"), done("", "x")], Rule::ResultText, Some(1)),
         (vec![text("m", "x"), retract("m"), done("x", "")], Rule::ResultText, Some(2)),
         (vec![with(text("m", "x"), "/parentToolId", json!("t")), done("x", "")], Rule::ResultText, Some(1)),

@@ -11,6 +11,7 @@
 )]
 
 mod agents;
+mod answers;
 mod bounds;
 mod cancelling;
 mod config_files;

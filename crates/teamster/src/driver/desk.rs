@@ -3,22 +3,25 @@
 //! Invariants: turns are taken in the order in which they were sent; a request is answered once; who answers what does not
 //! wait is told so; a handler that panics has denied.
 
+mod answers;
+mod kept;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_protocol::event::{Event, RequestId, SteerId, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, Command, Input, Protocol};
+use teamster_protocol::event::{AnsweredBy, Event, RequestId, SteerId};
 use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest, ToolRules};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub(super) use self::answers::Given;
+use self::answers::{Open, deadline};
+pub(super) use self::kept::Kept;
 use super::files::Disk;
 use super::outbox::weight;
-use super::server::{Heard, Link};
 use crate::gate::Ticket;
 use crate::run::Run;
 use crate::session::{AnswerError, Handler, Sent};
@@ -32,12 +35,6 @@ const MAX_OPEN: usize = 1000;
 
 /// How many bytes these requests may have, roughly: their protocols keep their inputs.
 const MAX_OPEN_BYTES: usize = 16 << 20;
-
-/// Events between turns that are kept for the next one; more would be an agent that speaks when it was not asked.
-const MOST_KEPT: usize = 1000;
-
-/// How many bytes these events may have, roughly.
-const MOST_KEPT_BYTES: usize = 16 << 20;
 
 /// What the caller of a session orders.
 pub(crate) enum Order {
@@ -65,7 +62,7 @@ pub(crate) struct Now {
 /// What an order asks of the agent in mid-turn.
 pub(super) enum Asked {
     Steer { id: SteerId, prompt: Prompt },
-    Answer { request: RequestId, answer: Answer },
+    Answer(Given),
     SetModel(String),
     SetPermissionMode(PermissionMode),
 }
@@ -94,12 +91,10 @@ pub(crate) struct Desk {
     steering: VecDeque<Steering>,
     /// What answers requests of the agent before anybody is asked.
     rules: ToolRules,
-    /// Requests of the agent that wait, and until when.
-    open: BTreeMap<RequestId, Option<Instant>>,
-    /// How many bytes each of them has, roughly; maybe of some that wait no more.
-    weights: HashMap<RequestId, usize>,
+    /// Requests of the agent that wait.
+    open: BTreeMap<RequestId, Open>,
     /// Answers that wait until the turn has its place again.
-    held: VecDeque<(RequestId, Answer)>,
+    held: VecDeque<Given>,
     /// The running turn's place among all turns.
     pub(super) place: Ticket,
     handler: Option<Handler>,
@@ -151,7 +146,6 @@ impl Desk {
             steering: VecDeque::new(),
             rules,
             open: BTreeMap::new(),
-            weights: HashMap::new(),
             held: VecDeque::new(),
             place: Ticket::default(),
             handler,
@@ -213,9 +207,9 @@ impl Desk {
     pub(super) async fn next(&mut self) -> Asked {
         loop {
             if (!self.place.is_away() || !self.open.is_empty())
-                && let Some((request, answer)) = self.held.pop_front()
+                && let Some(given) = self.held.pop_front()
             {
-                return Asked::Answer { request, answer };
+                return Asked::Answer(given);
             }
             let asked = tokio::select! {
                 () = self.place.granted(), if self.place.is_waiting() => None,
@@ -245,10 +239,11 @@ impl Desk {
             }
             Some(Order::Now(now)) => self.push_first(*now),
             Some(Order::Answer { request, answer, told }) => {
-                let waits = self.open.remove(&request).is_some();
+                let given = self.take_answer(request, answer);
+                let (given, outcome) = given.map_or_else(|error| (None, Err(error)), |given| (Some(given), Ok(())));
                 // Who asked may have gone.
-                _ = told.send(if waits { Ok(()) } else { Err(AnswerError::NotWaiting { request: request.clone() }) });
-                return if waits { self.answered(request, answer) } else { None };
+                _ = told.send(outcome);
+                return self.answered(given?);
             }
             Some(Order::SetModel(model)) => {
                 self.frame.model = Some(model.clone());
@@ -267,26 +262,44 @@ impl Desk {
     fn handled(&mut self, handled: Result<(Id, Answer), tokio::task::JoinError>) -> Option<Asked> {
         let (id, answer) = match handled {
             Ok((id, answer)) => (id, answer),
-            Err(panicked) => (panicked.id(), Answer::Deny { message: None }),
+            Err(panicked) => (panicked.id(), Answer::Deny { message: Some("The handler panicked.".to_owned()) }),
         };
         let request = self.handled.remove(&id)?;
-        self.open.remove(&request)?;
-        self.answered(request, answer)
+        let open = self.open.remove(&request)?;
+        let answer = if open.lists(&answer) {
+            answer
+        } else {
+            Answer::Deny { message: Some("The handler chose an option that the request does not list.".to_owned()) }
+        };
+        self.answered(open.answered(request, answer, AnsweredBy::Handler))
+    }
+
+    /// Takes the caller's answer, if the request waits and lists what is chosen.
+    fn take_answer(&mut self, request: RequestId, answer: Answer) -> Result<Given, AnswerError> {
+        let Some(open) = self.open.get(&request) else { return Err(AnswerError::NotWaiting { request }) };
+        if let Answer::Option { option_id } = &answer
+            && !open.lists(&answer)
+        {
+            return Err(AnswerError::UnknownOption { option_id: option_id.clone(), listed: open.options(), request });
+        }
+        let open = self.open.remove(&request).unwrap_or_default();
+        Ok(open.answered(request, answer, AnsweredBy::Caller))
     }
 
     /// A request has its answer. If it was the last one, the agent gets it when the turn has its place again.
-    fn answered(&mut self, request: RequestId, answer: Answer) -> Option<Asked> {
+    fn answered(&mut self, given: Given) -> Option<Asked> {
         if self.open.is_empty() && self.place.is_away() {
             self.place.queue_again();
-            self.held.push_back((request, answer));
+            self.held.push_back(given);
             return None;
         }
-        Some(Asked::Answer { request, answer })
+        Some(Asked::Answer(given))
     }
 
     /// Denies a request that has waited for too long.
     pub(super) fn deny(&mut self, request: RequestId, why: &str) -> Option<Asked> {
-        self.answered(request, Answer::Deny { message: Some(why.to_owned()) })
+        let answer = Answer::Deny { message: Some(why.to_owned()) };
+        self.answered(Given::of(request, answer, AnsweredBy::Timeout))
     }
 
     /// What was said within the turn is heard, or will not be.
@@ -329,47 +342,51 @@ impl Desk {
     }
 
     /// What the rules of the request answer, so that nobody is asked.
-    pub(super) fn by_rule(&self, event: &Event) -> Option<(RequestId, Answer)> {
+    pub(super) fn by_rule(&self, event: &Event) -> Option<Given> {
         if let Some(request) = request_of(event)
             && self.is_full(weight(event))
         {
             let message = format!("More than {MAX_OPEN} requests wait for an answer, or they are too large.");
-            return Some((request.clone(), Answer::Deny { message: Some(message) }));
+            let answer = Answer::Deny { message: Some(message) };
+            return Some(Given::of(request.clone(), answer, AnsweredBy::Limit).unasked(event));
         }
         let Event::PermissionRequest(request) = event else { return None };
         let mode = self.frame.permissions.mode;
         let (tool, server, input) = (&request.tool_name, request.server.as_deref(), &request.input);
         // What must be asked is asked.
         let answer = self.rules.verdict_on(mode, tool, server, input, &Disk)?.answer()?;
-        Some((request.request_id.clone(), answer))
+        Some(Given::of(request.request_id.clone(), answer, AnsweredBy::Rule).unasked(event))
     }
 
     /// Whether a request of so many bytes is one too many. One alone is not.
     fn is_full(&self, bytes: usize) -> bool {
-        let waiting: usize = self.open.keys().filter_map(|request| self.weights.get(request)).sum();
+        let waiting: usize = self.open.values().map(Open::bytes).sum();
         self.open.len() >= MAX_OPEN || (waiting > 0 && waiting.saturating_add(bytes) > MAX_OPEN_BYTES)
     }
 
     /// Notes a request of the agent that waits from now on, for so long at most; a limit of zero is none.
-    pub(super) fn note(&mut self, event: &Event, limit: Duration) {
-        let Some(request) = request_of(event) else { return };
-        let until = (!limit.is_zero()).then(|| Instant::now() + limit);
-        self.open.insert(request.clone(), until);
-        self.weights.retain(|request, _| self.open.contains_key(request));
-        self.weights.insert(request.clone(), weight(event));
+    pub(super) fn note(&mut self, event: &mut Event, limit: Duration) {
+        let Some(request) = request_of(event).cloned() else { return };
+        if let Event::PermissionRequest(asked) = event {
+            asked.deadline = deadline(limit);
+        }
+        self.open.insert(request.clone(), Open::new(event, limit));
         // Others may run while a person thinks.
         self.place.release();
         if let Some(handler) = &self.handler {
             let (handler, event) = (Arc::clone(handler), event.clone());
             let task = self.handling.spawn(async move { handler(event).await });
-            self.handled.insert(task.id(), request.clone());
+            self.handled.insert(task.id(), request);
         }
     }
 
     /// The agent does not wait for this any more.
     pub(super) fn withdraw(&mut self, request: &RequestId) {
+        let held = self.held.len();
+        self.held.retain(|given| given.request != *request);
+        let was_held = self.held.len() < held;
         // It works on already.
-        if self.open.remove(request).is_some() && self.open.is_empty() && self.held.is_empty() {
+        if (self.open.remove(request).is_some() || was_held) && self.open.is_empty() && self.held.is_empty() {
             self.place.take_again();
         }
     }
@@ -379,7 +396,7 @@ impl Desk {
         self.steers = false;
         self.handling.abort_all();
         self.handled.clear();
-        let held = std::mem::take(&mut self.held).into_iter().map(|(request, _)| request);
+        let held = std::mem::take(&mut self.held).into_iter().map(|given| given.request);
         std::mem::take(&mut self.open).into_keys().chain(held).collect()
     }
 
@@ -390,15 +407,12 @@ impl Desk {
 
     /// When the first request will have waited for too long.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.open.values().copied().flatten().min()
+        self.open.values().filter_map(Open::until).min()
     }
 
     /// Takes the requests that have waited for too long.
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<RequestId> {
-        let is_over = |until: &Option<Instant>| until.is_some_and(|until| until <= now);
-        let over: Vec<_> = self.open.iter().filter(|(_, until)| is_over(until)).map(|(id, _)| id.clone()).collect();
-        self.open.retain(|_, until| !is_over(until));
-        over
+        self.open.extract_if(.., |_, open| open.until().is_some_and(|until| until <= now)).map(|(id, _)| id).collect()
     }
 }
 
@@ -408,89 +422,5 @@ fn request_of(event: &Event) -> Option<&RequestId> {
         Event::PermissionRequest(request) => Some(&request.request_id),
         Event::Question(question) => Some(&question.request_id),
         _ => None,
-    }
-}
-
-/// What an agent says between turns.
-#[derive(Default)]
-pub(super) struct Kept {
-    events: Vec<Event>,
-    bytes: usize,
-    lost: usize,
-    actions: Vec<Action>,
-    /// Another process is to go on with the conversation: it was asked for, or the protocol panicked.
-    pub(super) reopen: bool,
-    /// The agent has begun a turn by itself, with this.
-    pub(super) unasked: Option<Vec<Action>>,
-}
-
-impl Kept {
-    /// Tells the protocol what happened between turns, and does what it says.
-    pub(super) fn tell(&mut self, protocol: &mut dyn Protocol, input: Input<'_>, link: &mut Link) {
-        let mut actions = std::mem::take(&mut self.actions);
-        if catch_unwind(AssertUnwindSafe(|| protocol.handle(input, &mut actions))).is_err() {
-            self.reopen = true;
-        }
-        let asked = self.keep(actions.drain(..), link);
-        self.actions = actions;
-        // Nobody is there who could say more than no.
-        for request in asked {
-            let answer = Answer::Deny { message: Some("No turn is running.".to_owned()) };
-            self.tell(protocol, Input::Command(Command::Answer { request: &request, answer: &answer }), link);
-        }
-    }
-
-    /// Does what the protocol says between turns, and gives the requests of the agent.
-    pub(super) fn keep(&mut self, actions: impl IntoIterator<Item = Action>, link: &mut Link) -> Vec<RequestId> {
-        let mut asked = Vec::new();
-        for action in actions {
-            if let Some(turn) = &mut self.unasked {
-                turn.push(action);
-                continue;
-            }
-            match action {
-                Action::Unasked => self.unasked = Some(Vec::new()),
-                Action::Emit(Event::PermissionRequest(request)) => asked.push(request.request_id),
-                Action::Emit(Event::Question(question)) => asked.push(question.request_id),
-                Action::Emit(event) => {
-                    let bytes = self.bytes.saturating_add(weight(&event));
-                    if self.events.len() < MOST_KEPT && bytes <= MOST_KEPT_BYTES {
-                        self.bytes = bytes;
-                        self.events.push(event);
-                    } else {
-                        self.lost += 1;
-                    }
-                }
-                Action::Reopen | Action::Stop | Action::Dismiss => self.reopen = true,
-                action => link.pass_on(action),
-            }
-        }
-        asked
-    }
-
-    /// Whether the agent has begun a turn by itself, and may go on with it: nothing was ordered that needs another process.
-    pub(super) fn begins(&self) -> bool {
-        let reopens = |turn: &Vec<Action>| turn.contains(&Action::Reopen);
-        !self.reopen && self.unasked.as_ref().is_some_and(|turn| !reopens(turn))
-    }
-
-    /// Tells the protocol what its server said between turns.
-    pub(super) fn hear(&mut self, protocol: &mut dyn Protocol, heard: &Heard, link: &mut Link) {
-        link.recorder.heard(heard);
-        if let Some(input) = heard.input() {
-            self.tell(protocol, input, link);
-        }
-    }
-
-    /// What was said, for the next turn.
-    pub(super) fn take(&mut self) -> Vec<Event> {
-        let mut events = std::mem::take(&mut self.events);
-        self.bytes = 0;
-        let lost = std::mem::take(&mut self.lost);
-        if lost > 0 {
-            let text = format!("the agent said more between turns than is kept: {lost} events are missing");
-            events.push(Warning::new(WarningCode::Notice, text).into());
-        }
-        events
     }
 }

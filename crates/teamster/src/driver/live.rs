@@ -6,14 +6,16 @@ mod hearing;
 use std::pin::Pin;
 
 use teamster_process::{ProcessTree, Signal, Survivor};
-use teamster_protocol::event::{Event, RequestId, SteerId, WarningCode};
-use teamster_protocol::protocol::{Action, Command, Input};
+use teamster_protocol::event::{
+    AnsweredBy, Event, PermissionAnswered, PermissionDecision, RequestId, SteerId, WarningCode,
+};
+use teamster_protocol::protocol::{Action, Command, Input, Taken};
 use teamster_protocol::request::{Answer, Limits};
 use teamster_protocol::transcript::Cause;
 use tokio::time::{Instant, sleep_until};
 
 use self::alarm::has_exited;
-use super::desk::{Asked, Desk};
+use super::desk::{Asked, Desk, Given};
 use super::log::Wait;
 use super::process::{Forced, Process, Seen, Streams, Then, is_more};
 use super::server::{Heard, Link, heard};
@@ -71,7 +73,11 @@ struct Reins<'a> {
     /// What does not belong to the turn any more.
     rest: Option<Vec<Action>>,
     /// Answers that the rules of the request give, not told yet.
-    by_rule: Vec<(RequestId, Answer)>,
+    by_rule: Vec<Given>,
+    /// How the agent takes the answer to a request that it withdraws next.
+    taken: Option<Box<Taken>>,
+    /// The protocol's actions end the turn.
+    concludes: bool,
     /// When more bytes than this wait to be read by the agent, nothing more is read of it.
     most_unread: usize,
 }
@@ -108,6 +114,8 @@ pub(super) async fn attend(
         then: Then::Next,
         rest: None,
         by_rule: Vec::new(),
+        taken: None,
+        concludes: false,
         most_unread: MOST_UNREAD,
     };
     if let Some(desk) = &mut reins.desk {
@@ -220,9 +228,9 @@ impl Reins<'_> {
                 self.expect_unread();
             }
             Asked::Steer { id, .. } => self.steered(&id, false),
-            Asked::Answer { request, answer } => {
+            Asked::Answer(given) => {
                 self.watchdog.activity(Instant::now());
-                self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
+                self.answer(&given);
             }
             Asked::SetModel(model) => self.tell(Input::Command(Command::SetModel(&model))),
             Asked::SetPermissionMode(mode) => self.tell(Input::Command(Command::SetPermissionMode(mode))),
@@ -232,10 +240,27 @@ impl Reins<'_> {
     /// Tells the protocol what happened and does what it says.
     fn tell(&mut self, input: Input<'_>) {
         self.story.tell(input);
+        self.told();
+    }
+
+    /// Gives the agent an answer, and reports what it was before anything that comes of it.
+    fn answer(&mut self, given: &Given) {
+        self.story.tell(given.input());
+        // If the protocol has panicked, the agent gets no answer.
+        if !self.story.panicked {
+            let event = given.event(&self.story.actions);
+            self.story.say(event);
+        }
+        self.told();
+    }
+
+    /// Does what the protocol said last.
+    fn told(&mut self) {
         if self.story.panicked && !self.is_forced() {
             self.force(Some(Cause::Failed(bug())));
         }
         let mut actions = std::mem::take(&mut self.story.actions);
+        self.concludes = actions.iter().any(|action| matches!(action, Action::Outcome(_)));
         self.follow(actions.drain(..));
         self.story.actions = actions;
     }
@@ -248,20 +273,20 @@ impl Reins<'_> {
                 None => self.act(action),
             }
         }
-        for (request, answer) in std::mem::take(&mut self.by_rule) {
-            self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
+        for given in std::mem::take(&mut self.by_rule) {
+            self.answer(&given);
         }
     }
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Emit(event) => {
+            Action::Emit(mut event) => {
                 if let Some(desk) = &mut self.desk {
                     if let Some(answer) = desk.by_rule(&event) {
                         self.watchdog.alive(Instant::now());
                         return self.by_rule.push(answer);
                     }
-                    desk.note(&event, self.limits.answer);
+                    desk.note(&mut event, self.limits.answer);
                 }
                 match &event {
                     Event::Init(_) | Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) => {
@@ -282,11 +307,8 @@ impl Reins<'_> {
                 self.watchdog.final_word(Instant::now());
                 self.story.conclude(*outcome);
             }
-            Action::Withdraw(request) => {
-                if let Some(desk) = &mut self.desk {
-                    desk.withdraw(&request);
-                }
-            }
+            Action::Answered(taken) => self.taken = Some(taken),
+            Action::Withdraw(request) => self.withdraw(request),
             Action::Steered { id, heard } => self.steered(&id, heard),
             Action::Begin => self.then = Then::Begins,
             Action::Unasked if self.is_answered() => self.rest = Some(vec![Action::Unasked]),
@@ -300,6 +322,18 @@ impl Reins<'_> {
             }
             action => self.link.pass_on(action),
         }
+    }
+
+    /// The agent does not wait for an answer any more.
+    fn withdraw(&mut self, request: RequestId) {
+        if let Some(desk) = &mut self.desk {
+            desk.withdraw(&request);
+        }
+        let ends = self.concludes || self.story.transcript.has_outcome() || !matches!(self.ending, Ending::No);
+        let by = if ends { AnsweredBy::End } else { AnsweredBy::Agent };
+        let taken = self.taken.take().filter(|taken| taken.request == request);
+        let decision = taken.map_or(PermissionDecision::Cancelled, |taken| taken.decision);
+        self.story.say(PermissionAnswered::new(request, decision, by).into());
     }
 
     fn steered(&mut self, id: &SteerId, heard: bool) {
@@ -319,7 +353,7 @@ impl Reins<'_> {
     fn deny_all(&mut self) {
         for request in self.desk.as_mut().map(|desk| desk.clear()).unwrap_or_default() {
             let answer = Answer::Deny { message: Some("The turn is over.".to_owned()) };
-            self.tell(Input::Command(Command::Answer { request: &request, answer: &answer }));
+            self.answer(&Given::of(request, answer, AnsweredBy::End));
         }
     }
 

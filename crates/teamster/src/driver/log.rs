@@ -22,6 +22,10 @@ pub(super) fn event(event: &Event) {
             let (id, tool) = (request.request_id.escaped(), request.tool_name.escaped());
             info!(request_id = %id, tool = %tool, "the agent asks for permission");
         }
+        Event::PermissionAnswered(answered) => {
+            let (id, decision) = (answered.request_id.escaped(), answered.decision.as_str().escape_debug());
+            info!(request_id = %id, %decision, by = answered.by.as_str(), "a permission request is answered");
+        }
         Event::Question(question) => info!(request_id = %question.request_id.escaped(), "the agent asks a question"),
         Event::RateLimit(limit) => debug!(status = ?limit.status, "the vendor limits the agent"),
         Event::Warning(warning) => debug!(code = warning.code.as_str(), "a warning"),

@@ -515,7 +515,7 @@ async fn elapsed(time: Option<Duration>) {
 impl Asked {
     fn command(&self) -> Input<'_> {
         Input::Command(match self {
-            Self::Answer { request, answer } => Command::Answer { request, answer },
+            Self::Answer(given) => given.command(),
             Self::Steer { id, prompt } => Command::Steer { id, prompt },
             Self::SetModel(model) => Command::SetModel(model),
             Self::SetPermissionMode(mode) => Command::SetPermissionMode(*mode),

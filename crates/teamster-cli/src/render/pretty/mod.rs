@@ -8,6 +8,7 @@ pub(crate) mod call;
 pub(crate) mod closing;
 mod markdown;
 mod page;
+pub(crate) mod permission;
 mod speech;
 mod tools;
 
@@ -18,8 +19,9 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use teamster::event::{
-    Event, Init, Plan, PlanStatus, RateLimit, RateLimitStatus, RunResult, ToolId, Warning, WarningCode,
+    Event, Init, Plan, PlanStatus, RateLimit, RateLimitStatus, RequestId, RunResult, ToolId, Warning, WarningCode,
 };
+use teamster::text::UntrustedText;
 
 use self::markdown::{Markdown, Piece};
 use self::page::{Kind, Page};
@@ -51,6 +53,8 @@ pub(super) struct Pretty {
     /// The calls that the next line is read as a part of, by where it stands: the outermost first.
     trail: Vec<ToolId>,
     cwd: Option<PathBuf>,
+    /// Permission requests without an answer yet, and the tool of each.
+    asked: HashMap<RequestId, UntrustedText>,
     /// The page's last line says that what was said is void.
     void: bool,
     chat: Option<Chat>,
@@ -98,6 +102,8 @@ impl Renderer for Pretty {
             }
             Event::ToolUse(tool) => self.call(tool, now, out)?,
             Event::ToolResult(result) => self.outcome(result, now, out)?,
+            Event::PermissionRequest(request) => self.request(request, out)?,
+            Event::PermissionAnswered(answered) => self.answered(answered, out)?,
             Event::Plan(plan) => self.plan(plan, out)?,
             Event::RateLimit(limit) => self.rate_limit(limit, out)?,
             Event::Warning(warning) => self.warning(warning, out)?,
@@ -106,7 +112,7 @@ impl Renderer for Pretty {
                 self.end_line(to)?;
                 self.close(&done.result, &mut to.err);
             }
-            // Usage stands in the closing line, an error after it; requests to a person come in sessions only.
+            // Usage stands in the closing line, an error after it; questions to a person come in sessions only.
             _ => {}
         }
         self.void = matches!(event, Event::Retract(_));
@@ -130,6 +136,7 @@ impl Pretty {
             calls: HashMap::new(),
             trail: Vec::new(),
             cwd: None,
+            asked: HashMap::new(),
             void: false,
             chat: None,
         }

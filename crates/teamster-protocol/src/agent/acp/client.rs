@@ -245,7 +245,7 @@ impl Client {
             }
             Command::Answer { request, answer } => {
                 if let Some(asked) = self.dialog.take(request) {
-                    self.reply_with(&asked, answer, actions);
+                    self.reply_with(requests::Request::Asked(request.clone()), &asked, answer, actions);
                 }
             }
             Command::SetModel(model) => match self.settings.set_model(model) {

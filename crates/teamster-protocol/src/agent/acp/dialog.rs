@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::wire::PermissionChoice;
-use crate::event::{PermissionOption, PermissionOptionKind, RequestId};
+use crate::event::{PermissionDecision, PermissionOption, PermissionOptionKind, RequestId};
 use crate::request::{Answer, PermissionMode};
 
 /// Requests that wait, by our ids.
@@ -32,6 +32,8 @@ pub(super) struct Asked {
 #[derive(Debug, PartialEq)]
 pub(super) struct Reply {
     pub(super) result: Value,
+    /// The option that it chooses.
+    pub(super) option: Option<PermissionOption>,
     /// Whether the call may be made.
     pub(super) allows: bool,
 }
@@ -43,21 +45,20 @@ impl Asked {
 
     /// The options as callers see them.
     pub(super) fn options(&self) -> Vec<PermissionOption> {
-        let option = |choice: &PermissionChoice| PermissionOption {
-            option_id: choice.option_id.clone().into(),
-            name: choice.name.clone().into(),
-            kind: PermissionOptionKind::from(choice.kind.as_str()),
-        };
         self.options.iter().map(option).collect()
     }
 
     /// What is answered. An agent takes no other arguments and no choices: neither is leave. Of options that do the same the
     /// one of the lowest rank is taken.
     pub(super) fn reply(&self, answer: &Answer, rank: impl Fn(&str) -> u8) -> Reply {
+        if let Answer::Option { option_id } = answer {
+            let listed = self.options.iter().find(|option| option.option_id == *option_id);
+            return listed.map_or_else(cancelled, chosen);
+        }
         let kinds: &[&str] = match answer {
             Answer::Allow { input: None } => &["allow_once"],
             Answer::AllowAlways => &["allow_always", "allow_once"],
-            Answer::Allow { .. } | Answer::Choose(_) | Answer::Deny { .. } => &["reject_once", "reject_always"],
+            _ => &["reject_once", "reject_always"],
         };
         let least = |kind: &&str| {
             let options = self.options.iter().filter(|option| option.kind == **kind);
@@ -65,10 +66,7 @@ impl Asked {
         };
         let found = kinds.iter().find_map(least);
         match found {
-            Some(option) => Reply {
-                result: json!({"outcome": {"outcome": "selected", "optionId": option.option_id}}),
-                allows: option.kind.starts_with("allow_"),
-            },
+            Some(option) => chosen(option),
             // Where leave was given and there is no option for it, it is refused.
             None if matches!(answer, Answer::Allow { input: None } | Answer::AllowAlways) => {
                 self.reply(&Answer::Deny { message: None }, rank)
@@ -78,9 +76,39 @@ impl Asked {
     }
 }
 
+impl Reply {
+    /// What it says. An agent that is answered that the request is cancelled does not make the call.
+    pub(super) fn decision(&self) -> PermissionDecision {
+        match self.option.as_ref().map(|option| &option.kind) {
+            Some(PermissionOptionKind::AllowOnce) => PermissionDecision::Allow,
+            Some(PermissionOptionKind::AllowAlways) => PermissionDecision::AllowAlways,
+            Some(PermissionOptionKind::RejectOnce) | None => PermissionDecision::Deny,
+            Some(PermissionOptionKind::RejectAlways) => PermissionDecision::DenyAlways,
+            Some(PermissionOptionKind::Other(kind)) => PermissionDecision::from(kind.as_str()),
+        }
+    }
+}
+
+fn option(choice: &PermissionChoice) -> PermissionOption {
+    PermissionOption {
+        option_id: choice.option_id.clone().into(),
+        name: choice.name.clone().into(),
+        kind: PermissionOptionKind::from(choice.kind.as_str()),
+    }
+}
+
+/// Chooses an option. One of a kind that we do not know may allow the call: that it was denied must not be said.
+fn chosen(choice: &PermissionChoice) -> Reply {
+    Reply {
+        result: json!({"outcome": {"outcome": "selected", "optionId": choice.option_id}}),
+        option: Some(option(choice)),
+        allows: !choice.kind.starts_with("reject_"),
+    }
+}
+
 /// The answer to a request of a turn that is being cancelled.
 pub(super) fn cancelled() -> Reply {
-    Reply { result: json!({"outcome": {"outcome": "cancelled"}}), allows: false }
+    Reply { result: json!({"outcome": {"outcome": "cancelled"}}), option: None, allows: false }
 }
 
 /// What the permission mode itself answers.
@@ -95,12 +123,15 @@ pub(super) fn by_mode(mode: PermissionMode, kind: &str) -> Option<Answer> {
 }
 
 impl Dialog {
-    /// Notes a request that waits from now on.
-    pub(super) fn wait(&mut self, asked: Asked) -> RequestId {
+    /// An id for a request.
+    pub(super) fn next_id(&mut self) -> RequestId {
         self.asked += 1;
-        let id = RequestId::from(format!("permission-{}", self.asked).as_str());
-        self.open.insert(id.clone(), asked);
-        id
+        RequestId::from(format!("permission-{}", self.asked))
+    }
+
+    /// Notes a request that waits from now on.
+    pub(super) fn wait(&mut self, id: RequestId, asked: Asked) {
+        self.open.insert(id, asked);
     }
 
     /// Takes a request that is answered.
@@ -138,6 +169,7 @@ mod tests {
         let allow = Answer::Allow { input: None };
         let other = Answer::Allow { input: Some(json!({})) };
         let deny = Answer::Deny { message: None };
+        let never = Answer::Option { option_id: "id-reject_always".to_owned() };
         for (kinds, answer, option) in [
             (&["allow_always", "allow_once", "reject_once"][..], &allow, Some("allow_once")),
             (&["allow_always", "reject_once"], &allow, Some("reject_once")),
@@ -149,6 +181,8 @@ mod tests {
             (&["allow_once", "made_up"], &deny, None),
             (&[], &Answer::AllowAlways, None),
             (&["allow_once", "reject_once"], &Answer::Choose(BTreeMap::new()), Some("reject_once")),
+            (&["allow_once", "reject_once", "reject_always"], &never, Some("reject_always")),
+            (&["allow_once", "reject_once"], &never, None),
         ] {
             let reply = asked(kinds).reply(answer, |_| 0);
             let expected = match option {

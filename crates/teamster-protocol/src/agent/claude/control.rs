@@ -63,11 +63,14 @@ pub(super) fn allow(request_id: &str, input: RawJson) -> Vec<u8> {
     respond(request_id, &dialog::Response::allow(input))
 }
 
+/// Why a call is denied that nobody can be asked about.
+pub(super) const UNATTENDED: &str = "This run cannot ask for permission.";
+
 /// Refuses what the CLI asks of its host: a run can neither ask a person nor serve hooks, and a request without an
 /// answer would wait for ever.
 pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {
     let response = if subtype == "can_use_tool" {
-        let denial = json!({ "behavior": "deny", "message": "This run cannot ask for permission." });
+        let denial = json!({ "behavior": "deny", "message": UNATTENDED });
         json!({ "subtype": "success", "request_id": request_id, "response": denial })
     } else {
         json!({ "subtype": "error", "request_id": request_id, "error": format!("{subtype} is not supported here") })

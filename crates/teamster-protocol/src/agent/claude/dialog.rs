@@ -11,9 +11,10 @@ use super::control;
 use super::tools;
 use super::wire::ControlRequest;
 use crate::agent::mcp::Names;
+use crate::agent::permission::{self, options, without_option};
 use crate::event::{
-    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
-    RequestId, ToolKind,
+    AnsweredBy, Event, PermissionDecision, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
+    ToolKind,
 };
 use crate::json::RawJson;
 use crate::protocol::Action;
@@ -39,29 +40,10 @@ struct Asked {
 impl Dialog {
     /// The CLI waits for leave to call a tool.
     pub(super) fn ask(&mut self, id: String, request: ControlRequest, names: &Names) -> Action {
-        let ControlRequest { tool_name, input, tool_use_id, permission_suggestions, blocked_path, .. } = request;
-        let tool_name = tool_name.unwrap_or_default();
-        let rules = narrow_rules(&tool_name, permission_suggestions);
-        let questions = if tool_name == ASK { questions(&input.to_value().unwrap_or_default()) } else { Vec::new() };
-        let is_question = !questions.is_empty();
-        let request_id = RequestId::from(id.as_str());
-        let event = if is_question {
-            Event::Question(Box::new(Question { request_id, questions }))
-        } else {
-            let (server, kind) = match names.guess(&tool_name) {
-                Some((server, _)) => (Some(server.into()), ToolKind::Mcp),
-                None => (None, tools::kind(&tool_name)),
-            };
-            Event::PermissionRequest(Box::new(PermissionRequest {
-                tool_id: tool_use_id.map(Into::into),
-                kind: Some(kind),
-                server,
-                targets: blocked_path.into_iter().map(Into::into).collect(),
-                options: options(!rules.is_empty()),
-                ..PermissionRequest::new(request_id, names.rule(&tool_name), input.clone())
-            }))
-        };
-        self.open.insert(id, Asked { input, rules, is_question });
+        let event = event(&id, &request, names);
+        let rules = narrow_rules(request.tool_name.as_deref().unwrap_or_default(), &request.permission_suggestions);
+        let is_question = matches!(event, Event::Question(_));
+        self.open.insert(id, Asked { input: request.input, rules, is_question });
         Action::Emit(event)
     }
 
@@ -82,6 +64,45 @@ impl Dialog {
             std::mem::take(&mut self.open).into_keys().map(|id| Action::Withdraw(RequestId::from(id.as_str()))),
         );
     }
+}
+
+/// A request of the CLI, as an event.
+fn event(id: &str, request: &ControlRequest, names: &Names) -> Event {
+    let tool_name = request.tool_name.as_deref().unwrap_or_default();
+    let questions =
+        if tool_name == ASK { questions(&request.input.to_value().unwrap_or_default()) } else { Vec::new() };
+    let request_id = RequestId::from(id);
+    if !questions.is_empty() {
+        return Event::Question(Box::new(Question { request_id, questions }));
+    }
+    let (server, kind) = match names.guess(tool_name) {
+        Some((server, _)) => (Some(server.into()), ToolKind::Mcp),
+        None => (None, tools::kind(tool_name)),
+    };
+    let always = !narrow_rules(tool_name, &request.permission_suggestions).is_empty();
+    Event::PermissionRequest(Box::new(PermissionRequest {
+        tool_id: request.tool_use_id.as_deref().map(Into::into),
+        kind: Some(kind),
+        server,
+        targets: request.blocked_path.iter().map(|path| path.as_str().into()).collect(),
+        options: options(always),
+        ..PermissionRequest::new(request_id, names.rule(tool_name), request.input.clone())
+    }))
+}
+
+/// Emits the answer to a request that is not put to anybody.
+pub(super) fn unasked(
+    id: &str,
+    request: &ControlRequest,
+    names: &Names,
+    decision: PermissionDecision,
+    by: AnsweredBy,
+    why: &str,
+) -> Option<Action> {
+    if request.subtype != "can_use_tool" {
+        return None;
+    }
+    permission::unasked(event(id, request, names), decision, by, why)
 }
 
 /// What is written back to the CLI. `updatedInput` must be there, or the CLI takes the answer for a denial.
@@ -109,7 +130,7 @@ impl Response {
 fn response(asked: Asked, answer: &Answer) -> Response {
     let Asked { input, rules, is_question } = asked;
     let allow = Response::allow;
-    match answer {
+    match &*without_option(answer) {
         Answer::Choose(chosen) if is_question => {
             allow(with_answers(input.to_value().unwrap_or_default(), chosen).into())
         }
@@ -119,6 +140,7 @@ fn response(asked: Asked, answer: &Answer) -> Response {
         Answer::Allow { input: other } => allow(other.as_ref().map_or(input, RawJson::from)),
         Answer::AllowAlways => Response::Allow { updated_input: input, updated_permissions: Some(rules) },
         Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
+        Answer::Option { .. } => deny("The user said no."),
     }
 }
 
@@ -128,15 +150,15 @@ fn deny(message: &str) -> Response {
 
 /// Takes the suggestions that only add allow rules for this tool. Others would change the mode or add directories, and so allow
 /// what nobody was asked about. As it is suggested, a rule would be written into a file of the project.
-fn narrow_rules(tool: &str, suggestions: Vec<Value>) -> Vec<Value> {
+fn narrow_rules(tool: &str, suggestions: &[Value]) -> Vec<Value> {
     let is = |suggestion: &Value, key: &str, word: &str| suggestion.get(key).is_some_and(|value| value == word);
     let adds = |suggestion: &Value| is(suggestion, "type", "addRules") && is(suggestion, "behavior", "allow");
-    let narrow = |suggestion: Value| {
-        let rules = suggestion.get("rules")?.as_array().filter(|_| adds(&suggestion))?;
+    let narrow = |suggestion: &Value| {
+        let rules = suggestion.get("rules")?.as_array().filter(|_| adds(suggestion))?;
         let is_narrow = !rules.is_empty() && rules.iter().all(|rule| is_narrow(tool, rule));
         is_narrow.then(|| json!({ "type": "addRules", "behavior": "allow", "destination": "session", "rules": rules }))
     };
-    suggestions.into_iter().filter_map(narrow).collect()
+    suggestions.iter().filter_map(narrow).collect()
 }
 
 /// Whether a rule is for this tool, and for less than all of its commands or files.
@@ -152,16 +174,6 @@ fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Val
         fields.insert("answers".to_owned(), answers.into());
     }
     input
-}
-
-fn options(always: bool) -> Vec<PermissionOption> {
-    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
-    let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
-    if always {
-        options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
-    }
-    options.push(option("deny", "Deny", PermissionOptionKind::RejectOnce));
-    options
 }
 
 /// `{"questions": [{"question", "options": [{"label", "description"}], "multiSelect"}]}`; the question is its own id.

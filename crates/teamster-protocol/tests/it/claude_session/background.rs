@@ -1,7 +1,7 @@
 //! Turns that the CLI begins by itself, when something has ended that it had left in the background.
 
 use serde_json::{Value, json};
-use teamster_protocol::event::{Event, WarningCode};
+use teamster_protocol::event::{AnsweredBy, Event, PermissionDecision, WarningCode};
 use teamster_protocol::protocol::Input;
 use teamster_protocol::request::{BackgroundTasks, Mode, RequestError, RunRequest};
 
@@ -25,6 +25,12 @@ fn hears(talk: &mut Talk, lines: &[Value]) {
     for line in lines {
         talk.line(line);
     }
+}
+
+/// A request for permission.
+fn between_turns_asks() -> Value {
+    json!({"type": "control_request", "request_id": "r1",
+           "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "t1"}})
 }
 
 fn idle() -> Value {
@@ -153,13 +159,23 @@ fn what_a_subagent_in_the_background_says_is_in_no_turn() {
 fn what_a_subagent_asks_between_turns_is_denied_and_in_no_turn() {
     let mut talk = talk();
     talk.send();
-    hears(
-        &mut talk,
-        &[json!({"type": "control_request", "request_id": "r1",
-        "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "t1"}})],
-    );
+    hears(&mut talk, &[between_turns_asks()]);
     assert_eq!(talk.written.last().unwrap()["response"]["response"]["behavior"], "deny");
     assert_eq!(talk.turn.as_ref().unwrap().events, []);
+}
+
+#[test]
+fn what_was_denied_between_turns_is_reported_when_the_next_turn_begins() {
+    let mut talk = talk();
+    hears(&mut talk, &[between_turns_asks(), init(), says("Own.")]);
+    let mut answers = talk.turn.as_ref().unwrap().events.iter().filter_map(|event| match event {
+        Event::PermissionAnswered(answered) => Some(answered),
+        _ => None,
+    });
+    let answered = answers.next().expect("one answer");
+    assert_eq!((&answered.decision, &answered.by), (&PermissionDecision::Deny, &AnsweredBy::Unattended));
+    assert_eq!(answered.request.as_ref().unwrap().tool_name, "Bash");
+    assert_eq!(answers.next(), None);
 }
 
 #[test]

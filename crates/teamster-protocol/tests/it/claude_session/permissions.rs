@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_protocol::agent::{Agent as _, claude::Claude};
-use teamster_protocol::event::{Event, PermissionOptionKind, PermissionRequest, ToolKind};
+use teamster_protocol::event::{AnsweredBy, Event, PermissionOptionKind, PermissionRequest, ToolKind};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{Answer, BackgroundTasks, McpServer, PermissionMode, RunRequest};
 
@@ -133,9 +133,9 @@ fn the_mode_edit_allows_an_edit_and_asks_for_every_command() {
 
 #[test]
 fn a_run_in_the_mode_edit_allows_an_edit_and_denies_every_command() {
-    for (tool, input, behavior) in [
-        ("Write", json!({"file_path": "/p/a", "content": "x"}), "allow"),
-        ("Bash", json!({"command": "rm -f a"}), "deny"),
+    for (tool, input, behavior, by) in [
+        ("Write", json!({"file_path": "/p/a", "content": "x"}), "allow", AnsweredBy::Mode),
+        ("Bash", json!({"command": "rm -f a"}), "deny", AnsweredBy::Unattended),
     ] {
         let mut request = editing();
         "Go.".clone_into(&mut request.prompt);
@@ -145,7 +145,11 @@ fn a_run_in_the_mode_edit_allows_an_edit_and_denies_every_command() {
         let mut protocol = plan.protocol;
         let mut actions = Vec::new();
         protocol.handle(Input::Line(asks(tool, &input, &edit_suggestion()).to_string().as_bytes()), &mut actions);
-        let [Action::Write(bytes)] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::Emit(Event::PermissionAnswered(answered)), Action::Write(bytes)] = &actions[..] else {
+            panic!("{actions:?}")
+        };
+        assert_eq!((answered.decision.as_str(), &answered.by), (behavior, &by), "{tool}");
+        assert_eq!(answered.request.as_ref().unwrap().input, input);
         let written: Value = serde_json::from_slice(bytes).unwrap();
         assert_eq!(written["response"]["response"]["behavior"], behavior, "{tool}");
     }

@@ -1,7 +1,7 @@
 //! How much memory an event takes: its texts, ids and JSON values, with what their containers cost.
 
 use serde_json::Value;
-use teamster_protocol::event::{Event, PlanEntry, Question, RunResult};
+use teamster_protocol::event::{Event, PermissionRequest, PlanEntry, Question, RunResult};
 use teamster_protocol::text::UntrustedText;
 
 /// What a member of an object, an item of a list or an allocation costs beside its content.
@@ -22,10 +22,11 @@ pub(super) fn of(event: &Event) -> usize {
             let content = result.content.iter().flatten().map(json).sum::<usize>();
             NODE_BYTES + result.tool_id.as_str().len() + result.output.len() + content
         }
-        Event::PermissionRequest(request) => {
-            let options = request.options.iter().map(|option| NODE_BYTES + option.option_id.len() + option.name.len());
-            let names = request.request_id.as_str().len() + request.tool_name.len();
-            names + request.input.as_str().len() + options.sum::<usize>()
+        Event::PermissionRequest(request) => permission(request),
+        Event::PermissionAnswered(answered) => {
+            let texts = text(answered.option_id.as_ref()) + text(answered.message.as_ref());
+            let input = answered.input.as_ref().map_or(0, |input| input.as_str().len());
+            answered.request_id.as_str().len() + texts + input + answered.request.as_deref().map_or(0, permission)
         }
         Event::Question(asked) => question(asked),
         Event::Plan(plan) => plan.entries.iter().map(|PlanEntry { content, .. }| NODE_BYTES + content.len()).sum(),
@@ -46,6 +47,16 @@ pub(super) fn of(event: &Event) -> usize {
         // An event of a type that is unknown here, or without texts.
         other => serde_json::to_vec(other).map_or(0, |json| json.len()),
     }
+}
+
+fn permission(request: &PermissionRequest) -> usize {
+    let options = request.options.iter().map(|option| NODE_BYTES + option.option_id.len() + option.name.len());
+    let targets = request.targets.iter().map(|target| NODE_BYTES + target.len());
+    let texts = text(request.server.as_ref()) + text(request.permission.as_ref()) + text(request.deadline.as_ref());
+    let ids =
+        request.request_id.as_str().len() + parent(request.tool_id.as_ref()) + parent(request.parent_tool_id.as_ref());
+    let names = NODE_BYTES + ids + request.tool_name.len() + texts;
+    names + request.input.as_str().len() + options.sum::<usize>() + targets.sum::<usize>()
 }
 
 fn question(asked: &Question) -> usize {

@@ -7,9 +7,20 @@ use super::{Actions, Client, emit, warning};
 use crate::agent::acp::dialog::{self, Asked, Reply};
 use crate::agent::acp::wire::PermissionParams;
 use crate::agent::rpc::METHOD_NOT_FOUND;
-use crate::event::{Event, PermissionRequest, WarningCode};
-use crate::protocol::Action;
+use crate::event::{AnsweredBy, Event, PermissionAnswered, PermissionRequest, RequestId, WarningCode};
+use crate::protocol::{Action, Taken};
 use crate::request::{Answer, PermissionMode, Verdict};
+use crate::text::UntrustedText;
+
+const UNCHANGEABLE: &str = "the agent cannot call a tool with other arguments than its own";
+
+/// A request that is answered.
+pub(super) enum Request {
+    /// It was put to the caller.
+    Asked(RequestId),
+    /// It was put to nobody, and is answered by this.
+    Unasked(Box<PermissionRequest>, AnsweredBy),
+}
 
 impl Client {
     pub(super) fn asked(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
@@ -32,56 +43,84 @@ impl Client {
         let tool = self.calls.ask(tool_call, &*self.dialect, &mut events);
         emit(events, actions);
         let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
-        let server = tool.server.as_deref();
-        let verdict = self.rules.verdict_on(mode, &tool.rule_name(), server, &tool.input, &*self.files);
-        let other = tool.other_name.as_deref();
-        let other = other.and_then(|name| self.rules.verdict_on(mode, name, server, &tool.input, &*self.files));
+        let other = tool.other_name.clone();
+        let request_id = self.dialog.next_id();
+        let request = Box::new(PermissionRequest {
+            tool_id: Some(call.as_str().into()),
+            kind: Some(tool.kind.clone()),
+            server: tool.server.clone().map(Into::into),
+            options: asked.options(),
+            ..PermissionRequest::new(request_id.clone(), tool.rule_name(), tool.input)
+        });
+        if let Some((answer, by)) = self.unasked(mode, &kind.unwrap_or_default(), (&request, other.as_deref()), &asked)
+        {
+            return self.reply_with(Request::Unasked(request, by), &asked, &answer, actions);
+        }
+        self.dialog.wait(request_id, asked);
+        actions.push(Action::Emit(Event::PermissionRequest(request)));
+    }
+
+    /// Returns the answer that is given without asking anybody, and by what it is given. A request may have a second tool name
+    /// that rules are matched with.
+    fn unasked(
+        &self,
+        mode: PermissionMode,
+        kind: &str,
+        (request, other): (&PermissionRequest, Option<&str>),
+        asked: &Asked,
+    ) -> Option<(Answer, AnsweredBy)> {
+        let (tool, server) = (&request.tool_name, request.server.as_deref());
+        let verdict = self.rules.verdict_on(mode, tool, server, &request.input, &*self.files);
+        let other = other.and_then(|name| self.rules.verdict_on(mode, name, server, &request.input, &*self.files));
         let verdict = other.filter(|verdict| *verdict != Verdict::Allow).or(verdict);
         let undecided = match verdict {
             Some(Verdict::Ask { why }) => Some(why),
             Some(verdict) if verdict != Verdict::Allow => {
-                let answer = verdict.answer().unwrap_or(Answer::Deny { message: None });
-                return self.reply_with(&asked, &answer, actions);
+                return Some((verdict.answer().unwrap_or(Answer::Deny { message: None }), AnsweredBy::Rule));
             }
             _ => None,
         };
-        let kind = kind.unwrap_or_default();
         // A mode cannot allow what the rules may deny.
-        let by_mode = dialog::by_mode(mode, &kind)
+        let by_mode = dialog::by_mode(mode, kind)
             .filter(|answer| undecided.is_none() || !matches!(answer, Answer::Allow { .. } | Answer::AllowAlways));
         match by_mode {
             // Everything is allowed: more than this once, too, where there is no other way.
             Some(answer @ Answer::Allow { .. })
-                if mode == PermissionMode::Full && !self.reply_to(&asked, &answer).allows =>
+                if mode == PermissionMode::Full && !self.reply_to(asked, &answer).allows =>
             {
-                self.reply_with(&asked, &Answer::AllowAlways, actions);
+                Some((Answer::AllowAlways, AnsweredBy::Mode))
             }
-            Some(answer) => self.reply_with(&asked, &answer, actions),
+            Some(answer) => Some((answer, AnsweredBy::Mode)),
             None if !self.is_session => {
                 let why = undecided.into_iter().chain(["This run cannot ask for permission.".to_owned()]);
                 let message = Some(why.collect::<Vec<_>>().join(" "));
-                self.reply_with(&asked, &Answer::Deny { message }, actions);
+                Some((Answer::Deny { message }, AnsweredBy::Unattended))
             }
-            None => {
-                let options = asked.options();
-                let request_id = self.dialog.wait(asked);
-                actions.push(Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
-                    tool_id: Some(call.as_str().into()),
-                    kind: Some(tool.kind.clone()),
-                    server: tool.server.clone().map(Into::into),
-                    options,
-                    ..PermissionRequest::new(request_id, tool.rule_name(), tool.input)
-                }))));
-            }
+            None => None,
         }
     }
 
-    pub(super) fn reply_with(&mut self, asked: &Asked, answer: &Answer, actions: &mut Actions) {
-        if let Answer::Allow { input: Some(_) } = answer {
-            let text = "the agent cannot call a tool with other arguments than its own: the call was denied";
-            actions.push(warning(WarningCode::OptionIgnored, text.to_owned()));
-        }
+    pub(super) fn reply_with(&mut self, request: Request, asked: &Asked, answer: &Answer, actions: &mut Actions) {
         let reply = self.reply_to(asked, answer);
+        let option_id = reply.option.as_ref().map(|option| option.option_id.clone());
+        let changes = matches!(answer, Answer::Allow { input: Some(_) });
+        let message = match answer {
+            Answer::Deny { message } => message.as_deref(),
+            _ => changes.then_some(UNCHANGEABLE),
+        };
+        let (decision, message) = (reply.decision(), message.map(UntrustedText::from));
+        actions.push(match request {
+            Request::Asked(request) => {
+                Action::Answered(Box::new(Taken { request, decision, option_id, message: message.clone() }))
+            }
+            Request::Unasked(request, by) => {
+                let answered = PermissionAnswered::unasked(request, decision, by);
+                Action::Emit(PermissionAnswered { option_id, message: message.clone(), ..answered }.into())
+            }
+        });
+        if changes {
+            actions.push(warning(WarningCode::OptionIgnored, format!("{UNCHANGEABLE}: the call was denied")));
+        }
         let why = match answer {
             Answer::Deny { message: Some(message) } => message,
             _ => "The user said no.",

@@ -27,6 +27,8 @@ pub(super) struct Background {
     floor: Floor,
     /// Said when the next turn begins.
     notices: Actions,
+    /// How many bytes of tool arguments they have.
+    notice_bytes: usize,
     /// Turns of the CLI's own that came before the prompt's, but were known too late: they follow it.
     later: Vec<Vec<u8>>,
     /// Calls of subagents that have no result yet: these do not work in the background.
@@ -70,11 +72,24 @@ impl Background {
 
     /// Says something within the running turn, or else when the next one begins.
     pub(super) fn note(&mut self, notice: Action, actions: &mut Actions) {
-        if self.is_between_turns() {
-            bounded::push(&mut self.notices, [notice], MAX_NOTICES);
-        } else {
-            actions.push(notice);
+        if !self.is_between_turns() {
+            return actions.push(notice);
         }
+        let bytes = self.notice_bytes.saturating_add(argument_bytes(&notice));
+        if bytes <= MOST_KEPT_BYTES {
+            self.notice_bytes = bytes;
+            bounded::push(&mut self.notices, [notice], MAX_NOTICES);
+        }
+    }
+}
+
+/// Returns the size of the tool arguments in a notice.
+fn argument_bytes(notice: &Action) -> usize {
+    match notice {
+        Action::Emit(Event::PermissionAnswered(answered)) => {
+            answered.request.as_ref().map_or(0, |request| request.input.as_str().len())
+        }
+        _ => 0,
     }
 }
 
@@ -169,6 +184,7 @@ impl Stream {
             actions.push(Action::Unasked);
         }
         actions.append(&mut background.notices);
+        background.notice_bytes = 0;
         if own {
             self.next_turn();
         }

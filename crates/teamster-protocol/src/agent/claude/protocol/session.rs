@@ -1,11 +1,11 @@
 //! What a session has beside a run: prompts that come turn by turn, and requests of the CLI that are answered.
 
 use super::super::control;
-use super::super::dialog::Dialog;
+use super::super::dialog::{self, Dialog};
 use super::super::wire::{ControlRequestLine, ControlResponse};
 use super::background::Background;
 use super::{Actions, Phase, Stream, warning};
-use crate::event::{ErrorCode, Failure, SteerId, WarningCode};
+use crate::event::{AnsweredBy, ErrorCode, Failure, PermissionDecision, SteerId, WarningCode};
 use crate::protocol::{Action, Command, Outcome};
 use crate::request::{BackgroundTasks, Prompt, PromptMode, RunRequest};
 
@@ -107,19 +107,33 @@ impl Stream {
     /// The CLI asks its host.
     pub(super) fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
         let ControlRequestLine { request_id, request } = line;
-        if request.subtype == "can_use_tool" && self.edits.allow(&request) {
+        let is_permission = request.subtype == "can_use_tool";
+        if is_permission && self.edits.allow(&request) {
+            let (decision, by) = (PermissionDecision::Allow, AnsweredBy::Mode);
+            let answered = dialog::unasked(&request_id, &request, &self.servers.names, decision, by, "");
+            self.note_answer(answered, actions);
             return actions.push(Action::Write(control::allow(&request_id, request.input)));
         }
-        if self.background().is_some_and(|background| background.is_between_turns()) {
-            // A subagent in the background asks, and nobody is there who could say more than no.
-            return actions.push(Action::Write(control::refuse(&request_id, &request.subtype)));
+        let is_between_turns = self.background().is_some_and(|background| background.is_between_turns());
+        if let Some(session) = self.session.as_mut().filter(|_| is_permission && !is_between_turns) {
+            return actions.push(session.dialog.ask(request_id, request, &self.servers.names));
         }
-        actions.push(match &mut self.session {
-            Some(session) if request.subtype == "can_use_tool" => {
-                session.dialog.ask(request_id, request, &self.servers.names)
-            }
-            _ => Action::Write(control::refuse(&request_id, &request.subtype)),
-        });
+        // In a run, and where a subagent in the background asks between turns, nobody is there who could say more than no.
+        let (decision, by) = (PermissionDecision::Deny, AnsweredBy::Unattended);
+        let names = &self.servers.names;
+        let answered = dialog::unasked(&request_id, &request, names, decision, by, control::UNATTENDED);
+        self.note_answer(answered, actions);
+        actions.push(Action::Write(control::refuse(&request_id, &request.subtype)));
+    }
+
+    /// Reports an answer in the running turn. Between turns it waits for the next one that begins: a prompt that the CLI has not
+    /// taken yet has no events.
+    fn note_answer(&mut self, answered: Option<Action>, actions: &mut Actions) {
+        let Some(answered) = answered else { return };
+        match self.background() {
+            Some(background) => background.note(answered, actions),
+            None => actions.push(answered),
+        }
     }
 
     /// The CLI answers a request of ours. Only a refusal is news.

@@ -11,10 +11,8 @@ use serde_json::{Map, Value, json};
 use super::form::Form;
 use crate::agent::line::if_readable;
 use crate::agent::mcp::Names;
-use crate::event::{
-    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
-    RequestId, ToolId, ToolKind,
-};
+use crate::agent::permission::{options, without_option};
+use crate::event::{Event, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId, ToolId, ToolKind};
 use crate::request::Answer;
 
 /// A request, read.
@@ -181,6 +179,7 @@ impl Asked {
 
     /// What is written back.
     pub(super) fn response(&self, answer: &Answer) -> Value {
+        let answer = &*without_option(answer);
         let allowed = matches!(answer, Answer::Allow { .. } | Answer::AllowAlways);
         let for_session = *answer == Answer::AllowAlways && self.can_last();
         match &self.kind {
@@ -255,16 +254,6 @@ fn own_kind(tool: &str) -> ToolKind {
         "file_change" => ToolKind::Edit,
         _ => ToolKind::Unclassified,
     }
-}
-
-fn options(can_last: bool) -> Vec<PermissionOption> {
-    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
-    let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
-    if can_last {
-        options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
-    }
-    options.push(option("deny", "Deny", PermissionOptionKind::RejectOnce));
-    options
 }
 
 fn question(question: &Value) -> Option<QuestionItem> {

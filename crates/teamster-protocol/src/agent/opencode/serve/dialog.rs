@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 
 use super::calls::Calls;
 use super::stream::Called;
-use super::wire::{Asked, AskedItem, Permission};
+use super::wire::{Asked, AskedItem, Permission, Replied};
+use crate::agent::permission::{self, options, without_option};
 use crate::bounded::Bounded;
 use crate::event::{
-    Event, PermissionOption, PermissionOptionKind, PermissionRequest, Question, QuestionItem, QuestionOption,
-    RequestId, ToolId, Warning, WarningCode,
+    AnsweredBy, Event, PermissionDecision, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
+    ToolId, Warning, WarningCode,
 };
-use crate::protocol::Action;
+use crate::protocol::{Action, Taken};
 use crate::request::Answer;
 
 type Actions = Vec<Action>;
@@ -58,25 +59,8 @@ impl Dialog {
         called: Option<&Called>,
         parent_tool_id: Option<ToolId>,
     ) -> Action {
-        let Permission { id, permission, patterns, mut metadata, always, .. } = permission;
-        if metadata.as_object().is_none_or(serde_json::Map::is_empty) {
-            metadata = json!({ "patterns": patterns });
-        }
-        let request_id = RequestId::from(id.as_str());
-        self.open.insert(id, Waiting::Permission);
-        let options = options(!always.is_empty());
-        let input = called.and_then(|called| called.input.clone()).unwrap_or_else(|| metadata.into());
-        let tool_name = called.map_or(permission.as_str(), |called| called.name.as_str());
-        Action::Emit(Event::PermissionRequest(Box::new(PermissionRequest {
-            tool_id: called.map(|called| called.id.clone()),
-            kind: called.map(|called| called.kind.clone()),
-            server: called.and_then(|called| called.server.clone()),
-            parent_tool_id,
-            targets: patterns.into_iter().map(Into::into).collect(),
-            options,
-            permission: Some(permission.as_str().into()),
-            ..PermissionRequest::new(request_id, tool_name, input)
-        })))
+        self.open.insert(permission.id.clone(), Waiting::Permission);
+        Action::Emit(event(permission, called, parent_tool_id))
     }
 
     /// The agent wants its user to choose.
@@ -90,16 +74,28 @@ impl Dialog {
 
     /// Somebody else has answered: with a denial 1.18.33 denies all that the session asks, with leave for the session
     /// it grants all that is like it.
-    pub(super) fn withdraw(&mut self, id: &str) -> Option<Action> {
+    pub(super) fn withdraw(&mut self, replied: &Replied, actions: &mut Actions) {
+        let id = replied.request.as_str();
         self.held.remove(id);
-        self.open.remove(id).map(|_| Action::Withdraw(RequestId::from(id)))
+        let Some(waiting) = self.open.remove(id) else { return };
+        let decision = match replied.reply.as_deref() {
+            Some("once") => Some(PermissionDecision::Allow),
+            Some("always") => Some(PermissionDecision::AllowAlways),
+            Some("reject") => Some(PermissionDecision::Deny),
+            _ => None,
+        };
+        if let (Waiting::Permission, Some(decision)) = (waiting, decision) {
+            let request = RequestId::from(id);
+            actions.push(Action::Answered(Box::new(Taken { request, decision, option_id: None, message: None })));
+        }
+        actions.push(Action::Withdraw(RequestId::from(id)));
     }
 
     /// Sends the answer to a request that waits.
     pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer, calls: &mut Calls, actions: &mut Actions) {
         match self.open.remove(id.as_str()) {
             Some(Waiting::Permission) => {
-                let body = permission(answer, actions);
+                let body = permission(id, &without_option(answer), actions);
                 actions.extend(calls.answer("permission", id.as_str(), &body));
             }
             Some(Waiting::Question(questions)) => {
@@ -117,14 +113,42 @@ impl Dialog {
     }
 }
 
+/// A permission request, as an event.
+fn event(permission: Permission, called: Option<&Called>, parent_tool_id: Option<ToolId>) -> Event {
+    let Permission { id, permission, patterns, mut metadata, always, .. } = permission;
+    if metadata.as_object().is_none_or(serde_json::Map::is_empty) {
+        metadata = json!({ "patterns": patterns });
+    }
+    let request_id = RequestId::from(id.as_str());
+    let options = options(!always.is_empty());
+    let input = called.and_then(|called| called.input.clone()).unwrap_or_else(|| metadata.into());
+    let tool_name = called.map_or(permission.as_str(), |called| called.name.as_str());
+    Event::PermissionRequest(Box::new(PermissionRequest {
+        tool_id: called.map(|called| called.id.clone()),
+        kind: called.map(|called| called.kind.clone()),
+        server: called.and_then(|called| called.server.clone()),
+        parent_tool_id,
+        targets: patterns.into_iter().map(Into::into).collect(),
+        options,
+        permission: Some(permission.as_str().into()),
+        ..PermissionRequest::new(request_id, tool_name, input)
+    }))
+}
+
 /// In a run nobody can be asked.
-pub(super) fn refuse(permission: &Permission, calls: &mut Calls) -> Option<Action> {
-    calls.answer("permission", &permission.id, &deny("This run cannot ask for permission."))
+pub(super) fn refuse(permission: Permission, called: Option<&Called>, calls: &mut Calls) -> [Option<Action>; 2] {
+    let why = "This run cannot ask for permission.";
+    let reply = calls.answer("permission", &permission.id, &deny(why));
+    let request = event(permission, called, None);
+    [permission::unasked(request, PermissionDecision::Deny, AnsweredBy::Unattended, why), reply]
 }
 
 /// More is asked than can wait.
-pub(super) fn refuse_excess(permission: &Permission, calls: &mut Calls) -> Option<Action> {
-    calls.answer("permission", &permission.id, &deny("Too many requests wait."))
+pub(super) fn refuse_excess(permission: Permission, calls: &mut Calls) -> [Option<Action>; 2] {
+    let why = "Too many requests wait.";
+    let reply = calls.answer("permission", &permission.id, &deny(why));
+    let request = event(permission, None, None);
+    [permission::unasked(request, PermissionDecision::Deny, AnsweredBy::Limit, why), reply]
 }
 
 /// In a run nobody can choose.
@@ -133,17 +157,20 @@ pub(super) fn decline(asked: &Asked, calls: &mut Calls) -> Option<Action> {
     calls.answer("question", &asked.id, &declined(&questions, "Nobody can be asked in this run."))
 }
 
-fn permission(answer: &Answer, actions: &mut Actions) -> Value {
+fn permission(id: &RequestId, answer: &Answer, actions: &mut Actions) -> Value {
     match answer {
         Answer::Allow { input: None } => json!({ "reply": "once" }),
         Answer::Allow { input: Some(_) } => {
             let text = "OpenCode takes no other arguments for a call: it was denied";
+            let (request, decision) = (id.clone(), PermissionDecision::Deny);
+            let taken = Taken { request, decision, option_id: None, message: Some(text.into()) };
+            actions.push(Action::Answered(Box::new(taken)));
             actions.push(Action::Emit(Warning::new(WarningCode::OptionIgnored, text).into()));
             deny("The user wants other arguments, and cannot give them here.")
         }
         Answer::AllowAlways => json!({ "reply": "always" }),
         Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
-        Answer::Choose(_) => deny("That is no answer to a permission request."),
+        Answer::Choose(_) | Answer::Option { .. } => deny("That is no answer to a permission request."),
     }
 }
 
@@ -167,16 +194,6 @@ fn choice(questions: &[String], answer: &Answer) -> Value {
 
 fn declined(questions: &[String], why: &str) -> Value {
     json!({ "answers": questions.iter().map(|_| [why]).collect::<Vec<_>>() })
-}
-
-fn options(always: bool) -> Vec<PermissionOption> {
-    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
-    let mut options = vec![option("allow", "Allow", PermissionOptionKind::AllowOnce)];
-    if always {
-        options.push(option("allow_always", "Allow for this session", PermissionOptionKind::AllowAlways));
-    }
-    options.push(option("deny", "Deny", PermissionOptionKind::RejectOnce));
-    options
 }
 
 /// The question is its own id.

@@ -13,8 +13,8 @@ use super::dialog::{decline, refuse, refuse_excess};
 use super::stream::{Actions, Called, Stream};
 use super::turn::{Turn, Work, once};
 use super::wire::{
-    Asked, Created, DeltaChange, MessageChange, Notice, OfSession, PartChange, PartHead, Permission, Replied,
-    SessionError, SpokenPart, Status, StatusChange, TodoChange,
+    Asked, Created, DeltaChange, MessageChange, Notice, OfSession, PartChange, PartHead, Permission, SessionError,
+    SpokenPart, Status, StatusChange, TodoChange,
 };
 use crate::agent::limit::rejected_until;
 use crate::bounded;
@@ -45,8 +45,7 @@ impl Stream {
             "permission.asked" => self.permission(serde_json::from_str(properties)?, actions),
             "question.asked" => self.question(serde_json::from_str(properties)?, actions),
             "permission.replied" | "question.replied" | "question.rejected" => {
-                let Replied { request } = serde_json::from_str(properties)?;
-                actions.extend(self.dialog.withdraw(&request));
+                self.dialog.withdraw(&serde_json::from_str(properties)?, actions);
             }
             _ => {}
         }
@@ -286,13 +285,15 @@ impl Stream {
             return;
         }
         if self.is_run() || self.turn.is_none() {
-            return actions.extend(refuse(&permission, &mut self.calls));
+            let call = permission.tool.as_ref().map(|tool| tool.call.as_str());
+            let called = self.tools.values().find(|called| call.is_some() && called.call.as_deref() == call);
+            return actions.extend(refuse(permission, called, &mut self.calls).into_iter().flatten());
         }
         let call = permission.tool.as_ref().map(|tool| tool.call.clone());
         let is_known = |called: &Called| called.call == call && called.input.is_some();
         let waits = call.is_some() && !self.tools.values().any(is_known);
         for permission in self.dialog.hold(permission) {
-            actions.extend(refuse_excess(&permission, &mut self.calls));
+            actions.extend(refuse_excess(permission, &mut self.calls).into_iter().flatten());
         }
         if !waits {
             self.ask_held(call.as_deref(), actions);

@@ -271,6 +271,9 @@ pub(super) struct AskedOption {
 pub(super) struct Replied {
     #[serde(rename = "requestID")]
     pub(super) request: String,
+    /// To a permission: `once`, `always` or `reject`.
+    #[serde(default, deserialize_with = "if_readable")]
+    pub(super) reply: Option<String>,
 }
 
 /// An MCP server in the reply to `GET /mcp`.

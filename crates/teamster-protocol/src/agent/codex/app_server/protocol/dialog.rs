@@ -7,9 +7,10 @@ use super::super::turn::{Stage, Turn};
 use super::super::wire::ResolvedLine;
 use super::{Actions, AppServer, Call, Link};
 use crate::agent::mcp::Names;
+use crate::agent::permission;
 use crate::agent::rpc::METHOD_NOT_FOUND;
-use crate::event::{RequestId, SteerId, Warning, WarningCode};
-use crate::protocol::Action;
+use crate::event::{AnsweredBy, PermissionDecision, RequestId, SteerId, Warning, WarningCode};
+use crate::protocol::{Action, Taken};
 use crate::request::{Answer, Attachment, Prompt};
 
 impl AppServer {
@@ -22,6 +23,9 @@ impl AppServer {
         let Some((turn, turn_id)) = turn.and_then(|turn| turn.id().map(str::to_owned).map(|id| (turn, id))) else {
             // Nobody is there who could say more than no.
             let response = asked.response(&Answer::Deny { message: None });
+            let request = asked.event(RequestId::from(id.to_string()), &self.servers.names);
+            let (decision, by) = (PermissionDecision::Deny, AnsweredBy::Unattended);
+            actions.extend(permission::unasked(request, decision, by, "Nobody can be asked now."));
             actions.push(Action::Write(self.caller.answer(&id, &response)));
             return actions.push(Action::Alive);
         };
@@ -36,6 +40,9 @@ impl AppServer {
         let Some((id, asked)) = self.dialog.take(request) else { return };
         if asked.is_changed_by(answer) {
             let text = "a call cannot be allowed with other arguments: it was denied";
+            let (request, decision) = (request.clone(), PermissionDecision::Deny);
+            let taken = Taken { request: request.clone(), decision, option_id: None, message: Some(text.into()) };
+            actions.push(Action::Answered(Box::new(taken)));
             let warning = Warning::new(WarningCode::OptionIgnored, text).with("requestId", request.as_str());
             actions.push(Action::Emit(warning.into()));
         }
