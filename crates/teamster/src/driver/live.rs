@@ -291,7 +291,10 @@ impl Reins<'_> {
                 match &event {
                     Event::Init(_) | Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) => {
                         self.watchdog.activity(Instant::now());
-                        self.halts = 0;
+                        // Once a limit waits to be judged, an agent that writes without end cannot put that off.
+                        if self.judged_at.is_none() {
+                            self.halts = 0;
+                        }
                     }
                     // Noise, maybe of others who hold the agent's stdout, says nothing about the agent's work.
                     Event::Warning(warning) if warning.code == WarningCode::MalformedLine => {}

@@ -45,7 +45,7 @@ impl Reins<'_> {
             self.read_pending(streams).await;
         }
         let now = Instant::now();
-        let was_halted = late > HALTED && self.halts < MOST_HALTS;
+        let was_halted = late > HALTED && self.halts < MOST_HALTS && matches!(self.ending, Ending::No);
         if was_halted {
             tracing::debug!(?late, "the host was halted or blocked: silence counts anew");
             self.halts += 1;
