@@ -148,7 +148,7 @@ async fn a_deadline_ends_an_agent_that_never_falls_silent_though_the_host_is_alw
     let told = loop {
         assert!(begun.elapsed() < Duration::from_secs(20), "the deadline is put off for ever");
         // The run has one thread with this test: it is late whenever the test holds the thread.
-        std::thread::sleep(Duration::from_millis(1100));
+        std::thread::sleep(Duration::from_millis(1300));
         tokio::select! {
             told = &mut told => break told,
             () = tokio::time::sleep(SHORT / 4) => {}
