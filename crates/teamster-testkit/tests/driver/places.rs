@@ -257,6 +257,30 @@ async fn what_is_ordered_while_a_turn_waits_for_its_place_holds_for_that_turn() 
 }
 
 #[tokio::test]
+async fn what_is_ordered_while_a_turn_waits_for_its_place_holds_though_that_turn_is_cancelled() {
+    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let turn = |answer: &str| Script::new().await_line("go").claude_init().claude_text(answer).claude_result(answer);
+    // Were the prompt first, it would be passed over here, and the agent would wait for ever.
+    let session = open(&lab, &turn("1").await_line("another-model").then(turn("2")).read_to_end());
+    answers(&session, "1").await;
+    let go = lab.path("go");
+    let mut busy = lab.start(lab.request(&any_agent(&lab).await_file(&go).claude_result("busy").read_to_end()));
+    let begun = read_until(&mut busy, is_init).await;
+    let mut one = session.send("go").unwrap();
+    let queued = read_until(&mut one, |event| matches!(event, Event::Queued(_))).await;
+    session.set_model("another-model").unwrap();
+    // The answer comes when all that was ordered before it has been taken.
+    let answer = Answer::Deny { message: None };
+    bounded("the answer", session.answer(RequestId::from("none"), answer)).await.unwrap_err();
+    one.control().interrupt();
+    rest_after(queued, &mut one).await;
+    std::fs::write(&go, "").unwrap();
+    rest_after(begun, &mut busy).await.is_good("busy");
+    answers(&session, "2").await;
+    bounded("the end", session.close()).await;
+}
+
+#[tokio::test]
 async fn what_outlives_a_process_that_was_closed_between_turns_is_in_the_next_turns_result() {
     let lab = Lab::with_runtime(Runtime::new().idle_process_timeout(SHORT));
     let child = Child::new(Script::new().write_pid(&lab.pid_file(), "child").ready().hang()).session().without_stdout();

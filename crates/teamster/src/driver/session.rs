@@ -153,6 +153,10 @@ impl SessionJob {
         let mut idle = self.permit.as_ref().filter(|_| is_resumable).map(ProcessPermit::idle);
         let until = self.idle_timeout.filter(|_| is_resumable);
         loop {
+            // Maybe since a turn that was cancelled in the queue.
+            if kept.reopen {
+                return Next::Idle;
+            }
             let next = tokio::select! {
                 biased;
                 () = wanted(idle.as_ref()) => {
@@ -175,9 +179,6 @@ impl SessionJob {
                 // At once: the agent may begin a turn by itself before the next one is sent.
                 Between::Change(change) => process.tell(&mut **protocol, kept, change.command()),
                 Between::Turn(turn) => return turn.map_or(Next::Close, Next::Turn),
-            }
-            if kept.reopen {
-                return Next::Idle;
             }
         }
     }
@@ -261,27 +262,29 @@ impl SessionJob {
             self.permit = Some(permit);
         }
         self.desk.place = ticket;
-        if waited && !stopped {
-            self.take_changes(changes, warm).await;
+        if waited {
+            // Also for a turn that does not begin: it is the process that has to know.
+            self.take_changes(changes, warm);
+        }
+        if !stopped
+            && warm.as_ref().is_some_and(|warm| warm.kept.reopen && !warm.begun)
+            && let Some(warm) = warm.take()
+        {
+            // Its place is for the process that replaces it.
+            self.outlived.append(&mut warm.close(&self.desk.frame.limits).await);
         }
         story.started = Instant::now();
         stopped.then_some(Cause::Aborted)
     }
 
-    /// Has what was ordered while a turn waited in the queue hold for this turn, which has not begun.
-    async fn take_changes(&mut self, mut changes: Vec<Asked>, warm: &mut Option<Warm>) {
+    /// Has what was ordered while a turn waited in the queue hold for this turn, which has not begun, and for those after it.
+    fn take_changes(&mut self, mut changes: Vec<Asked>, warm: &mut Option<Warm>) {
         changes.extend(std::iter::from_fn(|| self.desk.change_now()));
         for change in changes {
             // Without a process, the next one is started as it was ordered.
             if let Some(Warm { process, protocol, kept, .. }) = warm {
                 process.tell(&mut **protocol, kept, change.command());
             }
-        }
-        if warm.as_ref().is_some_and(|warm| warm.kept.reopen && !warm.begun)
-            && let Some(warm) = warm.take()
-        {
-            // Its place is for the process that replaces it.
-            self.outlived.append(&mut warm.close(&self.desk.frame.limits).await);
         }
     }
 
