@@ -143,8 +143,22 @@ impl Redactor {
     }
 
     /// Returns the length of the longest end of a text that begins a secret, and what replaces that secret. A whole secret
-    /// counts only where it begins a longer one.
+    /// counts only where it begins a longer one. The secret may be broken over lines.
     pub(crate) fn begun(&self, text: &str) -> Option<(usize, &str)> {
+        let plain = self.begun_in(text);
+        // The next piece decides what a line break at the end is.
+        let lines = text.trim_end_matches(['\r', '\n']);
+        let unwrapped = Unwrapped::of(lines);
+        let whole = unwrapped.as_ref().map_or(lines, |unwrapped| &unwrapped.text);
+        let broken = (whole.len() < text.len()).then(|| self.begun_in(whole)).flatten().map(|(length, word)| {
+            let range = whole.len() - length..whole.len();
+            let start = unwrapped.as_ref().map_or(range.start, |unwrapped| unwrapped.original(&range).start);
+            (text.len() - start, word)
+        });
+        plain.into_iter().chain(broken).max_by_key(|(length, _)| *length)
+    }
+
+    fn begun_in(&self, text: &str) -> Option<(usize, &str)> {
         let first = text.len().saturating_sub(self.longest.saturating_sub(1));
         let starts = text.bytes().enumerate().skip(first).filter(|(_, byte)| self.first_bytes.contains(byte));
         starts.filter_map(|(start, _)| text.get(start..)).find_map(|end| {

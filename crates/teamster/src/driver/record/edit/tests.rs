@@ -88,6 +88,20 @@ fn lines_of_a_secret_on_a_stream_of_plain_text_are_found_with_either_line_end() 
 }
 
 #[test]
+fn a_secret_that_is_broken_over_lines_and_split_over_deltas_is_found() {
+    let secret = "0123456789abcdefghijklmnopqrstuv";
+    let text = "a 01234567\n89abcdef\nghijklmn\nopqrstuv b";
+    for size in [1, 3, 7, 12, 20] {
+        let pieces = text.as_bytes().chunks(size).map(|piece| text_event(str::from_utf8(piece).unwrap(), "a"));
+        let found = joined(&edited(pieces.collect(), secret), "a");
+        assert!(found.contains("[redacted A_TOKEN]") && !found.contains("ghij"), "{size}: {found}");
+    }
+    let lines = text.lines().map(|line| Happening::Err(Said::Text(format!("{line}\n"))));
+    let found = format!("{:?}", edited(lines.collect(), secret));
+    assert!(found.contains("[redacted A_TOKEN]") && !found.contains("ghij"), "{found}");
+}
+
+#[test]
 fn every_text_of_an_event_is_redacted_and_the_event_stays_one() {
     let mut result = RunResult::default();
     result.text = format!("it is {SECRET}").into();
