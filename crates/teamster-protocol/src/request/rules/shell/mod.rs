@@ -48,7 +48,8 @@ fn parse(text: &str) -> Option<Vec<Node>> {
     rable::parse(text, false).ok()
 }
 
-/// The last component of a program's path, in lower case: some file systems ignore the case.
+/// The last component of a program's path, in lower case: some file systems ignore the case. Linux within Windows runs `git.exe`.
 fn base_name(program: &str) -> String {
-    program.rsplit('/').next().unwrap_or_default().to_lowercase()
+    let name = program.rsplit('/').next().unwrap_or_default().to_lowercase();
+    name.strip_suffix(".exe").map_or_else(|| name.clone(), str::to_owned)
 }

@@ -20,7 +20,32 @@ pub(super) const RENAMING: [&str; 3] = ["enable", "fc", "hash"];
 pub(super) const RUN_AT_START: [&str; 4] = ["BASH_ENV=", "ENV=", "ZDOTDIR=", "GIT_CONFIG_"];
 
 /// Subcommands and options of Git after which a command stands.
-pub(super) const GIT_RUNS: [&str; 5] = ["foreach", "run", "--exec", "-x", "--extcmd"];
+pub(super) const GIT_RUNS: [&str; 15] = [
+    "foreach",
+    "run",
+    "--exec",
+    "-x",
+    "--extcmd",
+    "--tree-filter",
+    "--index-filter",
+    "--env-filter",
+    "--msg-filter",
+    "--parent-filter",
+    "--commit-filter",
+    "--tag-name-filter",
+    "--open-files-in-pager",
+    "--upload-pack",
+    "--receive-pack",
+];
+
+/// Options of Git whose value is a command and may follow without a space: of `rebase` and of `grep`.
+pub(super) const GIT_RUNS_JOINED: [&str; 2] = ["-x", "-O"];
+
+/// Commands that set variables for later commands, or for the one that they run.
+pub(super) const EXPORTING: [&str; 6] = ["declare", "env", "export", "local", "readonly", "typeset"];
+
+/// Programs that run their input later.
+pub(super) const SCHEDULERS: [&str; 2] = ["at", "batch"];
 
 /// Builtins that run a file in the shell itself, where it can change what later words mean.
 pub(super) const SOURCES: [&str; 2] = [".", "source"];
@@ -32,8 +57,9 @@ pub(super) const FROM_INPUT: [&str; 2] = ["xargs", "parallel"];
 pub(super) const FIND_RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Programs that run the program which their arguments name. Any word after one of them may be that program.
-const WRAPPERS: [&str; 107] = [
+const WRAPPERS: [&str; 127] = [
     "arch",
+    "asdf",
     "batch",
     "builtin",
     "bundle",
@@ -49,6 +75,8 @@ const WRAPPERS: [&str; 107] = [
     "chroot",
     "chrt",
     "command",
+    "conda",
+    "coresched",
     "coreutils",
     "cpulimit",
     "daemon",
@@ -63,6 +91,7 @@ const WRAPPERS: [&str; 107] = [
     "env",
     "envdir",
     "exec",
+    "fakechroot",
     "fakeroot",
     "faketime",
     "fd",
@@ -72,22 +101,28 @@ const WRAPPERS: [&str; 107] = [
     "gdb",
     "gosu",
     "hyperfine",
+    "i386",
     "ionice",
     "ip",
     "linux32",
     "linux64",
     "lldb",
+    "logsave",
     "ltrace",
     "lxc-execute",
+    "micromamba",
     "mise",
     "newgrp",
     "nice",
     "nix-shell",
     "nocorrect",
+    "nodenv",
     "noglob",
     "nohup",
+    "npm",
     "npx",
     "nsenter",
+    "nsjail",
     "numactl",
     "parallel",
     "perf",
@@ -100,10 +135,15 @@ const WRAPPERS: [&str; 107] = [
     "proot",
     "proxychains",
     "proxychains4",
+    "pyenv",
+    "rbenv",
     "repeat",
     "rlwrap",
+    "run-one",
+    "runcon",
     "runuser",
     "rust-gdb",
+    "schroot",
     "screen",
     "script",
     "sem",
@@ -121,6 +161,8 @@ const WRAPPERS: [&str; 107] = [
     "su",
     "su-exec",
     "sudo",
+    "systemd-cat",
+    "systemd-inhibit",
     "systemd-run",
     "taskset",
     "time",
@@ -132,11 +174,14 @@ const WRAPPERS: [&str; 107] = [
     "toybox",
     "ts",
     "tsocks",
+    "uclampset",
+    "uname26",
     "unbuffer",
     "unshare",
     "uv",
     "valgrind",
     "watch",
+    "x86_64",
     "xargs",
     "xvfb-run",
     "yarn",

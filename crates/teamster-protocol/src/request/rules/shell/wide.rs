@@ -2,7 +2,10 @@
 
 use super::super::pattern::{Glob, Star};
 use super::Match;
-use super::names::{EVALUATORS, FIND_RUNS, FROM_INPUT, GIT_RUNS, RENAMING, SHELLS, SOURCES, is_wrapper};
+use super::names::{
+    EVALUATORS, EXPORTING, FIND_RUNS, FROM_INPUT, GIT_RUNS, GIT_RUNS_JOINED, RENAMING, RUN_AT_START, SCHEDULERS,
+    SHELLS, SOURCES, is_wrapper,
+};
 use super::tree::Commands;
 use super::words::Word;
 use super::{base_name, parse};
@@ -192,6 +195,9 @@ impl Search<'_> {
         let mut found = self.direct(words, false, depth);
         let name = base_name(&first.text);
         let open = FROM_INPUT.contains(&name.as_str());
+        if EXPORTING.contains(&name.as_str()) {
+            found = found.max(self.exported(words));
+        }
         if name == "find" {
             for (at, word) in words.iter().enumerate() {
                 if FIND_RUNS.contains(&word.text.as_str()) {
@@ -213,6 +219,16 @@ impl Search<'_> {
         found
     }
 
+    /// Whether a variable that is set here may have a later program run the command: `export GIT_PAGER='rm x'`.
+    fn exported(&self, words: &[Word]) -> Match {
+        let may_run = |word: &Word| {
+            let value = word.text.split_once('=').map_or("", |(_, value)| value);
+            RUN_AT_START.iter().any(|name| word.text.starts_with(name))
+                || self.wanted.begins(&fixed(value), false) == Match::Yes
+        };
+        if words.iter().skip(1).any(may_run) { Match::Maybe } else { Match::No }
+    }
+
     /// What Git runs by its arguments: an alias of the command line, or the command of a subcommand.
     fn git(&mut self, words: &[Word], depth: usize) -> Match {
         let mut found = Match::No;
@@ -225,6 +241,9 @@ impl Search<'_> {
             // `-c core.pager='rm x'`
             if let Some(value) = value.filter(|_| at > 0 && words.get(at - 1).is_some_and(|word| word.text == "-c")) {
                 found = found.max(self.script(value, depth - 1).min(Match::Maybe));
+            }
+            for script in GIT_RUNS_JOINED.iter().filter_map(|option| word.text.strip_prefix(option)) {
+                found = found.max(self.script(script, depth - 1).min(Match::Maybe));
             }
             if GIT_RUNS.contains(&name) {
                 let rest = words.get(at + 1..).unwrap_or_default();
@@ -278,7 +297,7 @@ impl Search<'_> {
         if SHELLS.contains(&name.as_str()) {
             return found.max(self.shell(rest, depth));
         }
-        if SOURCES.contains(&name.as_str()) || RENAMING.contains(&name.as_str()) {
+        if [&SOURCES[..], &RENAMING, &SCHEDULERS].iter().any(|names| names.contains(&name.as_str())) {
             return Match::Maybe;
         }
         if EVALUATORS.contains(&name.as_str()) {
