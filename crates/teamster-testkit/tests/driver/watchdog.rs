@@ -1,7 +1,6 @@
 //! How long an agent may be silent, phase by phase.
 
-use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use teamster::event::{ErrorCode, WarningCode};
@@ -134,26 +133,6 @@ async fn a_deadline_ends_an_agent_that_works_all_the_time() {
 async fn a_deadline_ends_an_agent_that_writes_without_end() {
     let lab = Lab::new();
     let told = play(&lab, &agent(&lab).claude_burst(u64::MAX), |limits| limits.deadline = SHORT * 2).await;
-    told.failed(&ErrorCode::DeadlineExceeded);
-    lab.assert_all_dead();
-}
-
-#[tokio::test]
-async fn a_deadline_ends_an_agent_that_never_falls_silent_though_the_host_is_always_late() {
-    let lab = Lab::new();
-    let script = (0..2000).fold(agent(&lab), |script, _| script.claude_text("still here").sleep(SHORT / 10));
-    let told = play(&lab, &script, |limits| limits.deadline = SHORT);
-    let mut told = pin!(told);
-    let begun = Instant::now();
-    let told = loop {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the deadline is put off for ever");
-        // The run has one thread with this test: it is late whenever the test holds the thread.
-        std::thread::sleep(Duration::from_millis(1300));
-        tokio::select! {
-            told = &mut told => break told,
-            () = tokio::time::sleep(SHORT / 4) => {}
-        }
-    };
     told.failed(&ErrorCode::DeadlineExceeded);
     lab.assert_all_dead();
 }
