@@ -37,7 +37,7 @@ fn sweep(bencher: Bencher<'_, '_>, leftovers: u32) {
     let ledger = Ledger::in_directory(&path);
     bencher.with_inputs(|| (0..leftovers).for_each(|number| leave(&path, number))).bench_values(|()| {
         let sweep = ledger.sweep();
-        assert_eq!(sweep.cleared.len(), leftovers as usize);
+        assert_eq!(sweep.removed.len(), leftovers as usize);
     });
 }
 

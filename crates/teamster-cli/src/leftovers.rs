@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use teamster::ledger::{Cleared, KnownRun, LedgerError, Left, Survey, Sweep};
+use teamster::ledger::{KnownRun, LedgerError, Removed, Skipped, Survey, Sweep};
 
 use crate::doctor::path_text;
 use crate::printable::{Printable, chain, printable};
@@ -16,12 +16,12 @@ pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<
         count => printable!(", {} left by crashes; `teamster doctor --sweep` ends and removes them", count),
     }
     .write_line(out)?;
-    write_rest(out, &survey.left, &survey.problems)
+    write_rest(out, &survey.skipped, &survey.problems)
 }
 
 /// What a sweep did.
 pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()> {
-    for Cleared { run, ended, .. } in &sweep.cleared {
+    for Removed { run, ended, .. } in &sweep.removed {
         printable!("  removed      {}{}", &run.path, described(run)).write(out)?;
         for (index, process) in ended.iter().enumerate() {
             let before = if index == 0 { "; ended " } else { ", " };
@@ -29,12 +29,12 @@ pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()>
         }
         printable!("").write_line(out)?;
     }
-    write_rest(out, &sweep.left, &sweep.problems)?;
+    write_rest(out, &sweep.skipped, &sweep.problems)?;
     let state = if sweep.is_clean() { "nothing is left by crashes" } else { "not everything could be swept" };
-    printable!("runs: {} live, {} swept; {}", sweep.live, sweep.cleared.len(), state).write_line(out)
+    printable!("runs: {} live, {} swept; {}", sweep.live, sweep.removed.len(), state).write_line(out)
 }
 
-fn write_rest(out: &mut impl Write, left: &[Left], problems: &[LedgerError]) -> io::Result<()> {
+fn write_rest(out: &mut impl Write, left: &[Skipped], problems: &[LedgerError]) -> io::Result<()> {
     for left in left {
         let reason = Printable::message(&left.reason.to_string());
         printable!("  left         {}: {}", &left.path, reason).write_line(out)?;
@@ -56,23 +56,23 @@ pub(crate) fn survey_document(survey: &Survey) -> Value {
     json!({
         "live": survey.live.iter().map(run_document).collect::<Vec<_>>(),
         "leftovers": survey.leftovers.iter().map(run_document).collect::<Vec<_>>(),
-        "left": left_document(&survey.left),
+        "left": left_document(&survey.skipped),
         "problems": survey.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
 
 pub(crate) fn sweep_document(sweep: &Sweep) -> Value {
-    let removed = |cleared: &Cleared| {
-        let ended = cleared.ended.iter().map(|process| json!({ "pid": process.pid, "name": process.name }));
-        let mut document = run_document(&cleared.run);
+    let removed = |removed: &Removed| {
+        let ended = removed.ended.iter().map(|process| json!({ "pid": process.pid, "name": process.name }));
+        let mut document = run_document(&removed.run);
         document.insert("ended".to_owned(), ended.collect());
         document
     };
     json!({
         "clean": sweep.is_clean(),
         "live": sweep.live,
-        "removed": sweep.cleared.iter().map(removed).collect::<Vec<_>>(),
-        "left": left_document(&sweep.left),
+        "removed": sweep.removed.iter().map(removed).collect::<Vec<_>>(),
+        "left": left_document(&sweep.skipped),
         "problems": sweep.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
@@ -84,6 +84,6 @@ fn run_document(run: &KnownRun) -> Map<String, Value> {
     known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
-fn left_document(left: &[Left]) -> Value {
+fn left_document(left: &[Skipped]) -> Value {
     left.iter().map(|left| json!({ "path": path_text(&left.path), "reason": left.reason.to_string() })).collect()
 }

@@ -78,7 +78,7 @@ compile_error!(
      it inside WSL."
 );
 
-pub mod abilities;
+pub mod limitations;
 pub mod diagnostics;
 pub mod ledger;
 pub mod limits;
@@ -95,19 +95,19 @@ pub mod tail;
 pub mod tree;
 
 mod handle;
-mod kin;
-mod mark;
+mod descendants;
+mod env_marker;
 mod pipes;
 mod process;
 mod sys;
 mod write_signals;
 
-pub use abilities::{Limitation, limitations};
+pub use limitations::{Limitation, limitations};
 pub use diagnostics::TailReader;
 pub use ledger::{LEDGER_VARIABLE, Ledger, LedgerError, RunDir};
 pub use limits::{Limit, can_start_threads};
 pub use lines::{Frame, LineFramer, OutputReader};
-pub use mark::MARK_PREFIX;
+pub use env_marker::ENV_MARKER_PREFIX;
 pub use private::{PrivateDir, PrivateError};
 pub use program::{FindError, find_program};
 pub use signal::{Exit, Signal};

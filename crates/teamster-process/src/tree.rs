@@ -2,10 +2,10 @@
 //!
 //! The work is done by the tree's keeper, a process of ours between this program and the leader (see
 //! [`supervise`](crate::supervise)): it knows everybody who descends from the leader, whatever they did to hide, and ends
-//! them when this program does. Here is the connection to it.
+//! them when this program does. PidScope is the connection to it.
 
 mod connection;
-mod helpers;
+mod fallback;
 
 use std::{
     io::{self, ErrorKind},
@@ -18,26 +18,26 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use connection::{Connection, Detached, Told};
-use helpers::Traces;
+use connection::{Connection, BlockingConnection, KeeperState};
+use fallback::TreeIdentity;
 
 use crate::{
-    kin::Kin,
+    descendants::Descendants,
     ledger::{Registration, RunDir},
-    mark::Mark,
+    env_marker::EnvMarker,
     pipes::{self, Made, Share},
     process::{Process, Stat},
     signal::{Exit, Signal},
     spawn::{self, Pipes, Spawn, SpawnError},
     supervise::{
-        Supervisor, ending,
-        wire::{self, Order},
+        Supervisor, termination,
+        wire::{self, Request},
     },
     sys,
 };
 
 /// How long [`ProcessTree::terminate`] waits for the system to take down what was killed.
-pub const KILL_SETTLE: Duration = ending::KILL_SETTLE;
+pub const KILL_SETTLE: Duration = termination::KILL_SETTLE;
 
 /// How long dropping a tree waits for its end.
 pub const DROP_SETTLE: Duration = Duration::from_millis(100);
@@ -61,7 +61,7 @@ const SLOW_CHECK: Duration = Duration::from_secs(5);
 /// A process tree. Dropping it kills all of it.
 #[derive(Debug)]
 pub struct ProcessTree {
-    traces: Traces,
+    identity: TreeIdentity,
     connection: Connection,
     /// Until the tree is known to be gone, its entry in the ledger is not removed.
     registration: Mutex<Option<Arc<Registration>>>,
@@ -106,22 +106,22 @@ impl ProcessTree {
             () = &mut stop => return Err(SpawnError::Stopped),
         };
         let Made { ours: pipes, theirs, share } = pipes::make(spawn).map_err(failed)?;
-        let mark = run.map_or_else(Mark::unique, |run| run.mark().clone());
-        let start = spawn::start(spawn, mark.name(), run.map(RunDir::path))?;
-        let order = wire::encode(&Order::Start(Box::new(start)));
+        let marker = run.map_or_else(EnvMarker::unique, |run| run.env_marker().clone());
+        let start = spawn::start(spawn, marker.name(), run.map(RunDir::path))?;
+        let request = wire::encode(&Request::Start(Box::new(start)));
         let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
-        let traces = Traces { keeper, leader: Process { pid: 0, start: 0 }, mark: mark.name().to_owned() };
+        let identity = TreeIdentity { keeper, leader: Process { pid: 0, start: 0 }, marker: marker.name().to_owned() };
         let registration = Mutex::new(run.map(RunDir::registration));
         // From here on the leader may run, whether or not the keeper reports it: dropping this kills it.
-        let mut tree = Self { traces, connection, registration, _share: share };
+        let mut tree = Self { identity, connection, registration, _share: share };
         let started = tokio::select! {
-            started = tree.start(&order, &descriptors) => started.map_err(failed),
+            started = tree.start(&request, &descriptors) => started.map_err(failed),
             () = stop => Err(SpawnError::Stopped),
         };
         drop(theirs);
         match started {
             Ok(leader) => {
-                tree.traces.leader = leader;
+                tree.identity.leader = leader;
                 Ok((tree, pipes))
             }
             Err(error) => {
@@ -132,20 +132,20 @@ impl ProcessTree {
     }
 
     /// Has the keeper start the leader.
-    async fn start(&self, order: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Process> {
-        let started = pin!(self.connection.start(order, descriptors));
-        let started = answered(started, START_LIMIT, CHECK, || self.traces.wake()).await;
+    async fn start(&self, request: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Process> {
+        let started = pin!(self.connection.start(request, descriptors));
+        let started = wait_with_checks(started, START_LIMIT, CHECK, || self.identity.continue_helpers()).await;
         started.unwrap_or_else(|| Err(ErrorKind::TimedOut.into()))
     }
 
     /// The leader's process number.
     pub fn pid(&self) -> u32 {
-        self.traces.leader.pid.unsigned_abs()
+        self.identity.leader.pid.unsigned_abs()
     }
 
     /// The number of the tree's keeper, the subreaper process above the leader.
     pub fn keeper(&self) -> u32 {
-        self.traces.keeper.pid.unsigned_abs()
+        self.identity.keeper.pid.unsigned_abs()
     }
 
     /// Waits for the leader's end, and tells how it ended: in an unknown way if its keeper was killed, or if it was given
@@ -156,23 +156,23 @@ impl ProcessTree {
     ///
     /// Can be dropped and called again at any time.
     pub async fn exited(&self) -> Exit {
-        let end = |told: &Told| told.exit.or_else(|| told.gone.as_ref().map(|_| Exit::default()));
+        let end = |state: &KeeperState| state.exit.or_else(|| state.gone.as_ref().map(|_| Exit::default()));
         let exit = self.connection.wait_for(end);
-        answered(pin!(exit), Duration::MAX, SLOW_CHECK, || self.traces.wake()).await.flatten().unwrap_or_default()
+        wait_with_checks(pin!(exit), Duration::MAX, SLOW_CHECK, || self.identity.continue_helpers()).await.flatten().unwrap_or_default()
     }
 
     /// Sends a signal to the leader alone, if it lives.
     pub fn signal(&self, signal: Signal) {
-        self.connection.order(&Order::Signal(signal.raw().as_raw()));
+        self.connection.send(&Request::Signal(signal.raw().as_raw()));
     }
 
     /// Who of the tree is alive, as the system shows it. It takes about a millisecond on a machine with 150 processes.
     pub fn alive(&self) -> Vec<Survivor> {
-        let Traces { keeper, mark, .. } = &self.traces;
+        let TreeIdentity { keeper, marker, .. } = &self.identity;
         if keeper.is_alive() {
-            Kin::of(keeper.pid, mark.clone()).scan().iter().map(Survivor::from).collect()
+            Descendants::of_keeper(keeper.pid, marker.clone()).scan().iter().map(Survivor::from).collect()
         } else {
-            self.traces.find()
+            self.identity.find()
         }
     }
 
@@ -189,48 +189,48 @@ impl ProcessTree {
     ///
     /// It is bounded: a keeper that is stopped is continued, and one that does not answer within a few seconds after the
     /// grace period is killed, with the tree, by this program. If the keeper and the supervisor were killed, this program
-    /// finds the tree by its leader, its session and its mark, and kills it without a grace period. A process that is
+    /// finds the tree by its leader, its session and its marker, and kills it without a grace period. A process that is
     /// none of their descendants any more, has a session of its own and another environment is not found then.
     ///
     /// The tree's output should be read meanwhile. Can be dropped and called again at any time; of several grace periods,
     /// the one that ends first counts.
     pub async fn terminate(&self, grace: Duration) -> Vec<Survivor> {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        self.connection.order(&Order::End { grace_ms });
-        let survivors = if let Some(survivors) = self.gone(grace.saturating_add(KILL_SETTLE)).await {
+        self.connection.send(&Request::End { grace_ms });
+        let survivors = if let Some(survivors) = self.wait_until_gone(grace.saturating_add(KILL_SETTLE)).await {
             survivors
         } else {
-            let survivors = self.traces.end_on_a_thread().await;
-            self.connection.note_gone(survivors.clone());
+            let survivors = self.identity.kill_on_thread().await;
+            self.connection.record_gone(survivors.clone());
             survivors
         };
         if !survivors.is_empty() {
             tracing::warn!(leader = self.pid(), ?survivors, "processes are left");
         }
-        release(&self.registration, survivors.is_empty());
+        release_registration(&self.registration, survivors.is_empty());
         survivors
     }
 
     /// Leaves those who are alive to themselves, and tells who they are. The tree is over with this.
-    pub async fn leave(self) -> Vec<Survivor> {
-        self.connection.order(&Order::Leave);
-        let left = if let Some(left) = self.gone(KILL_SETTLE).await {
+    pub async fn detach(self) -> Vec<Survivor> {
+        self.connection.send(&Request::Detach);
+        let left = if let Some(left) = self.wait_until_gone(KILL_SETTLE).await {
             left
         } else {
-            let left = self.traces.find();
-            self.connection.note_gone(left.clone());
+            let left = self.identity.find();
+            self.connection.record_gone(left.clone());
             left
         };
-        release(&self.registration, true);
+        release_registration(&self.registration, true);
         left
     }
 
     /// What the keeper, or the supervisor in its place, reports of the tree's end. `None` if they do not within this time
     /// and [`KEEPER_SLACK`], or cannot any more.
-    async fn gone(&self, within: Duration) -> Option<Vec<Survivor>> {
-        let answer = self.connection.wait_for(|told| told.gone.clone());
+    async fn wait_until_gone(&self, within: Duration) -> Option<Vec<Survivor>> {
+        let answer = self.connection.wait_for(|state| state.gone.clone());
         let limit = within.saturating_add(KEEPER_SLACK);
-        answered(pin!(answer), limit, CHECK, || self.traces.wake()).await.flatten()
+        wait_with_checks(pin!(answer), limit, CHECK, || self.identity.continue_helpers()).await.flatten()
     }
 }
 
@@ -238,18 +238,18 @@ impl ProcessTree {
 async fn connect(supervisor: &Supervisor, spawn: &Spawn) -> Result<(Connection, Process), SpawnError> {
     let failed = |source| spawn::explain(spawn, source);
     for _ in 0..SUPERVISORS {
-        let connection = Connection::new(supervisor.keeper().await?).map_err(failed)?;
-        let answer = answered(pin!(connection.ready()), READY_LIMIT, CHECK, || supervisor.wake()).await;
+        let connection = Connection::new(supervisor.request_keeper().await?).map_err(failed)?;
+        let answer = wait_with_checks(pin!(connection.ready()), READY_LIMIT, CHECK, || supervisor.continue_if_stopped()).await;
         match answer {
             Some(keeper) => return Ok((connection, keeper.map_err(failed)?)),
             None => supervisor.replace(),
         }
     }
-    Err(supervisor.unanswered().into())
+    Err(supervisor.no_answer().into())
 }
 
 /// Waits for an answer, not longer than `limit`, and calls `check` as often as it says.
-async fn answered<T>(
+async fn wait_with_checks<T>(
     mut answer: Pin<&mut impl Future<Output = T>>,
     limit: Duration,
     every: Duration,
@@ -267,31 +267,31 @@ async fn answered<T>(
 }
 
 /// Lets go of the run's entry in the ledger. It is kept for the next sweep if processes are left.
-fn release(registration: &Mutex<Option<Arc<Registration>>>, is_gone: bool) {
+fn release_registration(registration: &Mutex<Option<Arc<Registration>>>, is_gone: bool) {
     let released = registration.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(registration) = released
         && !is_gone
     {
-        registration.keep();
+        registration.keep_entry();
     }
 }
 
-/// The emergency path: the keeper kills everybody, and would do so too if it were not told. What it has not done within
+/// The emergency path: the keeper kills everybody, and would do so too if it were not state. What it has not done within
 /// [`DROP_SETTLE`] is waited for, or done in its place, on a thread.
 impl Drop for ProcessTree {
     fn drop(&mut self) {
-        if self.connection.listen().gone.is_some() {
+        if self.connection.read_reports().gone.is_some() {
             return;
         }
-        self.connection.order(&Order::End { grace_ms: 0 });
-        let mut connection = self.connection.detach();
+        self.connection.send(&Request::End { grace_ms: 0 });
+        let mut connection = self.connection.to_blocking();
         connection.wait(DROP_SETTLE);
         let registration = Mutex::new(self.registration.get_mut().unwrap_or_else(PoisonError::into_inner).take());
-        if let Some(survivors) = &connection.told.gone {
-            return release(&registration, survivors.is_empty());
+        if let Some(survivors) = &connection.state.gone {
+            return release_registration(&registration, survivors.is_empty());
         }
-        let traces = self.traces.clone();
-        let wait = move || end_without_runtime(connection, &traces, &registration);
+        let identity = self.identity.clone();
+        let wait = move || end_without_runtime(connection, &identity, &registration);
         if let Err(error) = std::thread::Builder::new().name("teamster-end".into()).spawn(wait) {
             // The keeper notices the end of the connection, if there is one.
             tracing::warn!(%error, leader = self.pid(), "the end of a tree is not waited for");
@@ -299,16 +299,16 @@ impl Drop for ProcessTree {
     }
 }
 
-fn end_without_runtime(mut connection: Detached, traces: &Traces, registration: &Mutex<Option<Arc<Registration>>>) {
+fn end_without_runtime(mut connection: BlockingConnection, identity: &TreeIdentity, registration: &Mutex<Option<Arc<Registration>>>) {
     let began = Instant::now();
     while began.elapsed() < KILL_SETTLE + KEEPER_SLACK && !connection.wait(CHECK) {
-        traces.wake();
+        identity.continue_helpers();
     }
-    let survivors = connection.told.gone.take().unwrap_or_else(|| traces.end());
+    let survivors = connection.state.gone.take().unwrap_or_else(|| identity.kill());
     if !survivors.is_empty() {
-        tracing::warn!(leader = traces.leader.pid, ?survivors, "processes are left");
+        tracing::warn!(leader = identity.leader.pid, ?survivors, "processes are left");
     }
-    release(registration, survivors.is_empty());
+    release_registration(registration, survivors.is_empty());
 }
 
 impl From<&Stat> for Survivor {

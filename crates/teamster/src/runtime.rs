@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use teamster_config::Journals;
-use teamster_process::abilities::{Limitation, join, limitations};
+use teamster_process::limitations::{Limitation, join, limitations};
 use teamster_process::{Ledger, Supervisor};
 use teamster_protocol::agent::{Agent, Plan};
 use teamster_protocol::event::{Warning, WarningCode};

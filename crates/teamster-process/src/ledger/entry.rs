@@ -16,7 +16,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    mark::{self, Mark},
+    env_marker::{self, EnvMarker},
     process::Process,
     sys,
     write_signals::without_write_signals,
@@ -34,10 +34,12 @@ const MAX_BYTES: u64 = 64 * 1024;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Entry {
     version: u32,
-    pub(super) here: Here,
+    #[serde(rename = "here")]
+    pub(super) scope: PidScope,
     pub(super) label: String,
     /// The variable that every descendant inherits.
-    pub(super) mark: String,
+    #[serde(rename = "mark")]
+    pub(super) marker: String,
     /// Seconds since 1970.
     began: u64,
     /// Who registered the run.
@@ -55,7 +57,7 @@ pub(super) struct Entry {
 /// Where process numbers mean something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Here {
+pub(super) struct PidScope {
     /// Which start of the system this is.
     pub(super) boot: String,
     pub(super) pid_namespace: u64,
@@ -65,21 +67,21 @@ pub(super) struct Here {
 #[derive(Debug)]
 pub(super) enum Content {
     /// Nothing: whoever made it did not come so far.
-    Nothing,
+    Missing,
     /// Nothing that can be understood.
     Damaged,
     /// An entry of another version.
-    Other(u32),
+    UnsupportedVersion(u32),
     Entry(Box<Entry>),
 }
 
-impl Here {
+impl PidScope {
     pub(super) fn now() -> io::Result<Self> {
         Ok(Self { boot: sys::boot()?, pid_namespace: sys::pid_namespace()? })
     }
 }
 
-fn own() -> io::Result<Process> {
+fn own_process() -> io::Result<Process> {
     let pid = getpid().as_raw_nonzero().get();
     Process::of(pid).ok_or_else(|| {
         io::Error::new(io::ErrorKind::NotFound, "the system does not tell when this process was started")
@@ -87,14 +89,14 @@ fn own() -> io::Result<Process> {
 }
 
 impl Entry {
-    pub(super) fn new(label: &str, mark: &Mark) -> io::Result<Self> {
+    pub(super) fn new(label: &str, marker: &EnvMarker) -> io::Result<Self> {
         Ok(Self {
             version: VERSION,
-            here: Here::now()?,
+            scope: PidScope::now()?,
             label: label.to_owned(),
-            mark: mark.name().to_owned(),
+            marker: marker.name().to_owned(),
             began: SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs(),
-            host: own()?,
+            host: own_process()?,
             leader: None,
             keeper: None,
             given_up: false,
@@ -122,7 +124,7 @@ impl Entry {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(directory, FILE, flags, Mode::empty()) {
             Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(Content::Nothing),
+            Err(Errno::NOENT) => return Ok(Content::Missing),
             Err(Errno::LOOP | Errno::NXIO) => return Ok(Content::Damaged),
             Err(errno) => return Err(errno.into()),
         };
@@ -141,7 +143,7 @@ impl Entry {
         }
         match serde_json::from_slice(bytes) {
             Ok(Version { version: VERSION }) => {}
-            Ok(Version { version }) => return Content::Other(version),
+            Ok(Version { version }) => return Content::UnsupportedVersion(version),
             Err(_) => return Content::Damaged,
         }
         let Ok(entry) = serde_json::from_slice::<Self>(bytes) else {
@@ -149,7 +151,7 @@ impl Entry {
         };
         // What is in here decides who is killed: a value that was never written here is no entry of ours.
         let possible = |process: Process| process.pid > 1 && process.start >= entry.host.start;
-        if mark::is_name(&entry.mark) && [entry.leader, entry.keeper].into_iter().flatten().all(possible) {
+        if env_marker::is_marker_name(&entry.marker) && [entry.leader, entry.keeper].into_iter().flatten().all(possible) {
             Content::Entry(Box::new(entry))
         } else {
             Content::Damaged

@@ -14,17 +14,17 @@ use rustix::{
 };
 
 use super::{
-    Cleared, KnownRun, LeftReason,
-    entry::{Content, Entry, Here},
-    run_dir::{FILES, is_name, names, open_directory, remove, remove_if_there},
-    search::{self, Look, Outcome, Wanted},
+    Removed, KnownRun, SkipReason,
+    entry::{Content, Entry, PidScope},
+    run_dir::{FILES, is_run_name, is_same_directory, open_directory, remove_if_there, remove_locked},
+    search::{self, Snapshot, Outcome, Target},
 };
 use crate::{handle, process::Process, signal::Signal, supervise::SUPERVISOR_NAME, sys};
 
 /// What a directory is looked at for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    Look,
+    Inspect,
     Claim,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Found {
     /// It went meanwhile.
     Vanished,
     Live(KnownRun),
-    Left(LeftReason),
+    Skipped(SkipReason),
     Leftover(Box<Claim>),
 }
 
@@ -44,31 +44,31 @@ pub(super) struct Claim {
     run: KnownRun,
     lock: OwnedFd,
     /// Whose processes may be alive.
-    wanted: Option<Entry>,
+    entry_with_processes: Option<Entry>,
 }
 
 /// Looks at one entry of a directory of runs.
-pub(super) fn look_at(path: &Path, here: &Here, purpose: Purpose) -> Found {
-    try_look_at(path, here, purpose).unwrap_or_else(|error| match error.kind() {
+pub(super) fn inspect(path: &Path, scope: &PidScope, purpose: Purpose) -> Found {
+    try_inspect(path, scope, purpose).unwrap_or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Found::Vanished,
-        _ => Found::Left(LeftReason::Io(error)),
+        _ => Found::Skipped(SkipReason::Io(error)),
     })
 }
 
-fn try_look_at(path: &Path, here: &Here, purpose: Purpose) -> io::Result<Found> {
-    if !is_name(path) {
-        return Ok(Found::Left(LeftReason::NoRun));
+fn try_inspect(path: &Path, scope: &PidScope, purpose: Purpose) -> io::Result<Found> {
+    if !is_run_name(path) {
+        return Ok(Found::Skipped(SkipReason::NotARun));
     }
     let lock = match open_directory(path) {
         Ok(lock) => lock,
-        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Left(LeftReason::NoRun)),
+        Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Skipped(SkipReason::NotARun)),
         Err(errno) => return Err(errno.into()),
     };
     if fstat(&lock)?.st_uid != geteuid().as_raw() {
-        return Ok(Found::Left(LeftReason::NoRun));
+        return Ok(Found::Skipped(SkipReason::NotARun));
     }
     let operation = match purpose {
-        Purpose::Look => FlockOperation::NonBlockingLockShared,
+        Purpose::Inspect => FlockOperation::NonBlockingLockShared,
         Purpose::Claim => FlockOperation::NonBlockingLockExclusive,
     };
     let held = match flock(&lock, operation) {
@@ -77,34 +77,34 @@ fn try_look_at(path: &Path, here: &Here, purpose: Purpose) -> io::Result<Found> 
         Err(errno) => return Err(errno.into()),
     };
     // Who had the lock before may have removed it.
-    if !names(path, lock.as_fd()) {
+    if !is_same_directory(path, lock.as_fd()) {
         return Ok(Found::Vanished);
     }
     let content = Entry::read(lock.as_fd())?;
-    let run = known(path, &content);
-    if held && !is_halted(&content, here) {
+    let run = known_run(path, &content);
+    if held && !is_held_by_stopped_keeper(&content, scope) {
         return Ok(Found::Live(run));
     }
-    let wanted = match content {
-        Content::Nothing | Content::Damaged => None,
-        Content::Other(version) => return Ok(Found::Left(LeftReason::Newer { version })),
+    let entry_with_processes = match content {
+        Content::Missing | Content::Damaged => None,
+        Content::UnsupportedVersion(version) => return Ok(Found::Skipped(SkipReason::Newer { version })),
         // Its processes ended with its boot.
-        Content::Entry(entry) if entry.here.boot != here.boot => None,
-        Content::Entry(entry) if entry.here != *here => return Ok(Found::Left(LeftReason::OtherNamespace)),
+        Content::Entry(entry) if entry.scope.boot != scope.boot => None,
+        Content::Entry(entry) if entry.scope != *scope => return Ok(Found::Skipped(SkipReason::OtherNamespace)),
         // A host that closed descriptors which are not its own has lost the lock, but lives.
         Content::Entry(entry) if entry.host.is_alive() && !entry.given_up => return Ok(Found::Live(run)),
         Content::Entry(entry) => Some(*entry),
     };
-    Ok(Found::Leftover(Box::new(Claim { run, lock, wanted })))
+    Ok(Found::Leftover(Box::new(Claim { run, lock, entry_with_processes })))
 }
 
 /// Whether only a stopped keeper holds the lock, whose host is gone: nothing continues it. One that a live supervisor
 /// looks after does not stay stopped, and may be ended as well.
-fn is_halted(content: &Content, here: &Here) -> bool {
+fn is_held_by_stopped_keeper(content: &Content, scope: &PidScope) -> bool {
     let Content::Entry(entry) = content else { return false };
     let is_stopped =
         |keeper: Process| sys::stat_of(keeper.pid).is_some_and(|stat| stat.start == keeper.start && stat.is_stopped());
-    entry.here == *here && !entry.host.is_alive() && entry.keeper.is_some_and(is_stopped)
+    entry.scope == *scope && !entry.host.is_alive() && entry.keeper.is_some_and(is_stopped)
 }
 
 /// Continues the supervisor of a keeper whose host is gone, if it is stopped: it ends by itself then.
@@ -118,7 +118,7 @@ fn continue_supervisor(keeper: Process) {
     }
 }
 
-fn known(path: &Path, content: &Content) -> KnownRun {
+fn known_run(path: &Path, content: &Content) -> KnownRun {
     let entry = match content {
         Content::Entry(entry) => Some(entry),
         _ => None,
@@ -133,29 +133,29 @@ impl Claim {
     }
 
     /// Whose processes may be alive.
-    pub(super) fn wanted(&self) -> Option<Wanted<'_>> {
-        let entry = self.wanted.as_ref()?;
+    pub(super) fn target(&self) -> Option<Target<'_>> {
+        let entry = self.entry_with_processes.as_ref()?;
         let (leader, keeper) = (entry.leader, entry.keeper);
-        Some(Wanted { mark: &entry.mark, leader, keeper, not_before: entry.host.start })
+        Some(Target { marker: &entry.marker, leader, keeper, not_before: entry.host.start })
     }
 
     /// Ends the run's processes, and removes its directory if that succeeded.
-    pub(super) fn clear(self, look: &Look, deadline: Instant) -> Result<Cleared, LeftReason> {
-        if let Some(keeper) = self.wanted.as_ref().and_then(|entry| entry.keeper) {
+    pub(super) fn remove(self, snapshot: &Snapshot, deadline: Instant) -> Result<Removed, SkipReason> {
+        if let Some(keeper) = self.entry_with_processes.as_ref().and_then(|entry| entry.keeper) {
             continue_supervisor(keeper);
         }
-        let outcome = match self.wanted() {
-            Some(wanted) if look.has_any(&wanted) => search::end(&wanted, deadline)?,
+        let outcome = match self.target() {
+            Some(target) if snapshot.has_any(&target) => search::kill(&target, deadline)?,
             _ => Outcome { ended: Vec::new(), alive: Vec::new() },
         };
         if !outcome.alive.is_empty() {
             // The entry leads the next sweep to them; the run's private files need not wait for that.
             remove_if_there(&self.run.path.join(FILES))?;
-            return Err(LeftReason::Alive(outcome.alive));
+            return Err(SkipReason::Alive(outcome.alive));
         }
-        match remove(&self.run.path, self.lock.as_fd()) {
+        match remove_locked(&self.run.path, self.lock.as_fd()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(Cleared { run: self.run, ended: outcome.ended }),
+            _ => Ok(Removed { run: self.run, ended: outcome.ended }),
         }
     }
 }
@@ -166,27 +166,27 @@ mod tests {
 
     use super::{super::Ledger, *};
 
-    /// Nothing here can refuse a kill: one that was not waited for stands for it.
+    /// Nothing scope can refuse a kill: one that was not waited for stands for it.
     #[test]
     fn a_run_with_processes_that_do_not_end_keeps_its_entry_but_not_its_files() {
         let home = tempfile::tempdir().unwrap();
         let run = Ledger::in_directory(home.path().join("ledger")).register("claude").unwrap();
         let files = run.private_dir().unwrap();
         files.write("secret", b"x").unwrap();
-        let mut member = Command::new("sleep").arg("300").env(run.mark().name(), "1").spawn().unwrap();
+        let mut member = Command::new("sleep").arg("300").env(run.env_marker().name(), "1").spawn().unwrap();
 
-        let here = Here::now().unwrap();
+        let scope = PidScope::now().unwrap();
         let content = Entry::read(run.lock()).unwrap();
-        let known = known(run.path(), &content);
+        let run = known_run(run.path(), &content);
         let Content::Entry(entry) = content else { panic!("{content:?}") };
         let lock = run.lock().try_clone_to_owned().unwrap();
-        let claim = Claim { run: known, lock, wanted: Some(*entry) };
-        let seen = Look::at(claim.wanted().into_iter()).unwrap();
-        let reason = claim.clear(&seen, Instant::now()).unwrap_err();
-        assert!(matches!(&reason, LeftReason::Alive(alive) if alive.len() == 1), "{reason}");
+        let claim = Claim { run, lock, entry_with_processes: Some(*entry) };
+        let seen = Snapshot::take(claim.target().into_iter()).unwrap();
+        let reason = claim.remove(&seen, Instant::now()).unwrap_err();
+        assert!(matches!(&reason, SkipReason::Alive(alive) if alive.len() == 1), "{reason}");
         assert!(reason.to_string().contains(&member.id().to_string()), "{reason}");
         assert!(!files.path().exists());
-        assert!(matches!(Entry::read(run.lock()).unwrap(), Content::Entry(entry) if entry.here == here));
+        assert!(matches!(Entry::read(run.lock()).unwrap(), Content::Entry(entry) if entry.scope == scope));
         member.wait().unwrap();
     }
 }

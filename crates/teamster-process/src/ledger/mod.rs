@@ -13,10 +13,10 @@
 //! namespace: it bears the run's mark, or is its leader by number and start time, or descends from one of them. No
 //! directory is removed while its lock is held. No link is followed. What is not understood is left alone and told.
 
-mod census;
+mod process_scan;
 mod entry;
 mod leftover;
-mod place;
+mod ledger_dir;
 mod run_dir;
 pub(crate) mod search;
 
@@ -28,11 +28,11 @@ use std::{
 
 use crate::tree::Survivor;
 
-use entry::Here;
+use entry::PidScope;
 use leftover::{Claim, Found, Purpose};
-use place::Place;
+use ledger_dir::LedgerDir;
 
-pub use place::LEDGER_VARIABLE;
+pub use ledger_dir::LEDGER_VARIABLE;
 pub(crate) use run_dir::Registration;
 pub use run_dir::RunDir;
 
@@ -52,9 +52,9 @@ const CLAIMS: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Ledger {
     /// The first that can be used takes new runs.
-    homes: Vec<Place>,
+    candidates: Vec<LedgerDir>,
     /// All that may hold runs.
-    places: Vec<Place>,
+    all_dirs: Vec<LedgerDir>,
 }
 
 /// Why a run could not be registered, or a directory of the ledger not be read.
@@ -85,7 +85,7 @@ pub enum LedgerError {
     },
     /// None of the directories can be used.
     #[error("no directory can hold the ledger of runs: {}", causes(.tried))]
-    Nowhere {
+    NoUsableDirectory {
         /// What was wrong with each.
         tried: Vec<LedgerError>,
     },
@@ -97,16 +97,16 @@ pub enum LedgerError {
 pub enum Refusal {
     /// A link, or a file.
     #[error("it is a link or no directory")]
-    NoDirectory,
+    NotADirectory,
     /// Somebody else made it.
     #[error("it belongs to another user")]
     OtherUser,
     /// Others may read what is in it.
     #[error("other users may enter it; `chmod 700` it")]
-    Open,
-    /// Others may put something else in its place.
+    OthersMayEnter,
+    /// Others may put something else in its dir.
     #[error("other users may replace it, since they can write to its parent")]
-    Parent,
+    OthersMayReplace,
 }
 
 /// A run that the ledger knows.
@@ -130,7 +130,7 @@ pub struct Survey {
     /// What crashes left: the next sweep ends and removes them.
     pub leftovers: Vec<KnownRun>,
     /// What no sweep would touch.
-    pub left: Vec<Left>,
+    pub skipped: Vec<Skipped>,
     /// Directories that could not be looked through.
     pub problems: Vec<LedgerError>,
 }
@@ -140,9 +140,9 @@ pub struct Survey {
 #[non_exhaustive]
 pub struct Sweep {
     /// The leftovers that are gone.
-    pub cleared: Vec<Cleared>,
+    pub removed: Vec<Removed>,
     /// What was left alone, or could not be removed.
-    pub left: Vec<Left>,
+    pub skipped: Vec<Skipped>,
     /// How many runs live: they were not touched.
     pub live: usize,
     /// Directories that could not be looked through.
@@ -152,14 +152,14 @@ pub struct Sweep {
 impl Sweep {
     /// Whether nothing is left of any crash, as far as can be known.
     pub fn is_clean(&self) -> bool {
-        self.left.is_empty() && self.problems.is_empty()
+        self.skipped.is_empty() && self.problems.is_empty()
     }
 }
 
 /// A leftover that is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Cleared {
+pub struct Removed {
     /// The run.
     pub run: KnownRun,
     /// Its processes that were still alive, and were ended.
@@ -169,34 +169,34 @@ pub struct Cleared {
 /// What a sweep left.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Left {
+pub struct Skipped {
     /// The file or directory.
     pub path: PathBuf,
     /// Why.
-    pub reason: LeftReason,
+    pub reason: SkipReason,
 }
 
 /// Why a sweep left something.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LeftReason {
+pub enum SkipReason {
     /// Nothing that a ledger makes.
     #[error("it is no run; look at it, and remove it by hand")]
-    NoRun,
+    NotARun,
     /// A newer version of this program made it.
     #[error("a newer version made it (format {version}); sweep with that one")]
     Newer {
         /// Its format.
         version: u32,
     },
-    /// Its processes have other numbers here, or cannot be seen.
+    /// Its processes have other numbers scope, or cannot be seen.
     #[error(
         "a run in another container (process namespace) made it; sweep there, or remove it by hand if that is gone"
     )]
     OtherNamespace,
     /// The process that sweeps is one of the run's own.
     #[error("this very process descends from that run; sweep from outside of it")]
-    OwnTree,
+    OwnRun,
     /// Processes of the run could not be ended.
     #[error("its processes cannot be ended: {}", names(.0))]
     Alive(Vec<Survivor>),
@@ -215,14 +215,14 @@ impl Ledger {
     /// A sweep goes through all of them, and through `/run/user/UID/teamster`. Where `TEAMSTER_LEDGER_DIR` is set, that
     /// is the only one.
     pub fn of_user() -> Self {
-        let (homes, places) = place::of_user(|name| std::env::var_os(name));
-        Self { homes, places }
+        let (candidates, all_dirs) = ledger_dir::of_user(|name| std::env::var_os(name));
+        Self { candidates, all_dirs }
     }
 
     /// A ledger in this directory alone. It is made with the first run; its parent must be there.
     pub fn in_directory(path: impl Into<PathBuf>) -> Self {
-        let place = Place::new(path.into());
-        Self { homes: vec![place.clone()], places: vec![place] }
+        let dir = LedgerDir::new(path.into());
+        Self { candidates: vec![dir.clone()], all_dirs: vec![dir] }
     }
 
     /// Makes a run known, before anything of it is started. `label` says what runs, for people.
@@ -231,30 +231,30 @@ impl Ledger {
     /// that must not wait.
     pub fn register(&self, label: &str) -> Result<RunDir, LedgerError> {
         let mut tried = Vec::new();
-        for place in &self.homes {
-            match RunDir::register(place, label) {
+        for dir in &self.candidates {
+            match RunDir::register(dir, label) {
                 Ok(run) => return Ok(run),
                 Err(error) => tried.push(error),
             }
         }
-        Err(if tried.len() == 1 { tried.remove(0) } else { LedgerError::Nowhere { tried } })
+        Err(if tried.len() == 1 { tried.remove(0) } else { LedgerError::NoUsableDirectory { tried } })
     }
 
     /// Tells what the ledger holds, and changes nothing.
     pub fn survey(&self) -> Survey {
         let mut survey = Survey::default();
-        let here = match Here::now() {
-            Ok(here) => here,
+        let scope = match PidScope::now() {
+            Ok(scope) => scope,
             Err(source) => {
                 survey.problems.push(LedgerError::Proc { source });
                 return survey;
             }
         };
         for path in self.directories(&mut survey.problems) {
-            match leftover::look_at(&path, &here, Purpose::Look) {
+            match leftover::inspect(&path, &scope, Purpose::Inspect) {
                 Found::Vanished => {}
                 Found::Live(run) => survey.live.push(run),
-                Found::Left(reason) => survey.left.push(Left { path, reason }),
+                Found::Skipped(reason) => survey.skipped.push(Skipped { path, reason }),
                 Found::Leftover(claim) => survey.leftovers.push(claim.run().clone()),
             }
         }
@@ -271,11 +271,11 @@ impl Ledger {
         let deadline = Instant::now() + SWEEP_SETTLE;
         for _ in 0..PASSES {
             let pass = self.pass(deadline);
-            let ended_somebody = pass.cleared.iter().any(|cleared| !cleared.ended.is_empty());
-            sweep.cleared.extend(pass.cleared);
+            let ended_processes = pass.removed.iter().any(|removed| !removed.ended.is_empty());
+            sweep.removed.extend(pass.removed);
             // What was left before is found again.
-            (sweep.left, sweep.live, sweep.problems) = (pass.left, pass.live, pass.problems);
-            if !ended_somebody {
+            (sweep.skipped, sweep.live, sweep.problems) = (pass.skipped, pass.live, pass.problems);
+            if !ended_processes {
                 break;
             }
         }
@@ -284,8 +284,8 @@ impl Ledger {
 
     fn pass(&self, deadline: Instant) -> Sweep {
         let mut sweep = Sweep::default();
-        let here = match Here::now() {
-            Ok(here) => here,
+        let scope = match PidScope::now() {
+            Ok(scope) => scope,
             Err(source) => {
                 sweep.problems.push(LedgerError::Proc { source });
                 return sweep;
@@ -293,19 +293,19 @@ impl Ledger {
         };
         let mut claims = Vec::new();
         for path in self.directories(&mut sweep.problems) {
-            match leftover::look_at(&path, &here, Purpose::Claim) {
+            match leftover::inspect(&path, &scope, Purpose::Claim) {
                 Found::Vanished => {}
                 Found::Live(_) => sweep.live += 1,
-                Found::Left(reason) => sweep.left.push(Left { path, reason }),
+                Found::Skipped(reason) => sweep.skipped.push(Skipped { path, reason }),
                 Found::Leftover(claim) => claims.push(*claim),
             }
             if claims.len() == CLAIMS {
-                clear(std::mem::take(&mut claims), deadline, &mut sweep);
+                remove_leftovers(std::mem::take(&mut claims), deadline, &mut sweep);
             }
         }
-        clear(claims, deadline, &mut sweep);
-        for place in &self.places {
-            place.prune();
+        remove_leftovers(claims, deadline, &mut sweep);
+        for dir in &self.all_dirs {
+            dir.prune();
         }
         sweep
     }
@@ -313,8 +313,8 @@ impl Ledger {
     /// What is in the ledger's directories.
     fn directories(&self, problems: &mut Vec<LedgerError>) -> Vec<PathBuf> {
         let mut found = Vec::new();
-        for place in &self.places {
-            match place.entries() {
+        for dir in &self.all_dirs {
+            match dir.entries() {
                 Ok(entries) => found.extend(entries),
                 Err(error) => problems.push(error),
             }
@@ -324,12 +324,12 @@ impl Ledger {
 }
 
 /// Ends and removes leftovers that are ours to clear.
-fn clear(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
+fn remove_leftovers(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
     if claims.is_empty() {
         return;
     }
-    let look = match search::Look::at(claims.iter().filter_map(Claim::wanted)) {
-        Ok(look) => look,
+    let snapshot = match search::Snapshot::take(claims.iter().filter_map(Claim::target)) {
+        Ok(snapshot) => snapshot,
         Err(source) => {
             sweep.problems.push(LedgerError::Proc { source });
             return;
@@ -337,12 +337,12 @@ fn clear(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
     };
     for claim in claims {
         let path = claim.run().path.clone();
-        match claim.clear(&look, deadline.max(Instant::now() + LEAST_SETTLE)) {
-            Ok(cleared) => {
-                tracing::info!(path = %path.display(), ended = cleared.ended.len(), "a crashed run was swept");
-                sweep.cleared.push(cleared);
+        match claim.remove(&snapshot, deadline.max(Instant::now() + LEAST_SETTLE)) {
+            Ok(removed) => {
+                tracing::info!(path = %path.display(), ended = removed.ended.len(), "a crashed run was swept");
+                sweep.removed.push(removed);
             }
-            Err(reason) => sweep.left.push(Left { path, reason }),
+            Err(reason) => sweep.skipped.push(Skipped { path, reason }),
         }
     }
 }
@@ -352,11 +352,11 @@ fn io_error(path: &Path, source: impl Into<io::Error>) -> LedgerError {
 }
 
 fn causes(tried: &[LedgerError]) -> String {
-    let told = |error: &LedgerError| match std::error::Error::source(error) {
+    let with_source = |error: &LedgerError| match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     };
-    tried.iter().map(told).collect::<Vec<_>>().join("; ")
+    tried.iter().map(with_source).collect::<Vec<_>>().join("; ")
 }
 
 fn names(survivors: &[Survivor]) -> impl fmt::Display {
@@ -372,17 +372,17 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("file");
         std::fs::write(&file, "x").unwrap();
-        let bad = [Place::new("/proc/ledger".into()), Place::new(file.clone())];
-        let good = Place::new(home.path().join("good"));
-        let homes = [&bad[..], std::slice::from_ref(&good)].concat();
-        let ledger = Ledger { homes: homes.clone(), places: homes };
+        let bad = [LedgerDir::new("/proc/ledger".into()), LedgerDir::new(file.clone())];
+        let good = LedgerDir::new(home.path().join("good"));
+        let candidates = [&bad[..], std::slice::from_ref(&good)].concat();
+        let ledger = Ledger { candidates: candidates.clone(), all_dirs: candidates };
         let run = ledger.register("claude").unwrap();
         assert!(run.path().starts_with(good.path()));
         let sweep = ledger.sweep();
         assert_eq!((sweep.live, sweep.is_clean()), (1, true), "{sweep:?}");
         drop(run);
 
-        let ledger = Ledger { homes: bad.to_vec(), places: Vec::new() };
+        let ledger = Ledger { candidates: bad.to_vec(), all_dirs: Vec::new() };
         let error = ledger.register("claude").unwrap_err().to_string();
         assert!(error.contains("/proc/ledger") && error.contains(file.to_str().unwrap()), "{error}");
     }

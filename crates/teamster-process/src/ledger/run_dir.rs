@@ -19,9 +19,9 @@ use rustix::{
     io::Errno,
 };
 
-use super::{LedgerError, entry::Entry, io_error, place::Place};
+use super::{LedgerError, entry::Entry, io_error, ledger_dir::LedgerDir};
 use crate::{
-    mark::Mark,
+    env_marker::EnvMarker,
     private::{PrivateDir, PrivateError, give_owner_rights},
     process::Process,
 };
@@ -42,7 +42,7 @@ const ATTEMPTS: usize = 64;
 #[derive(Debug)]
 pub struct RunDir {
     registration: Arc<Registration>,
-    mark: Mark,
+    marker: EnvMarker,
 }
 
 /// The entry of a run on disk, which the run and its tree hold. The last of them removes it.
@@ -50,21 +50,21 @@ pub struct RunDir {
 pub(crate) struct Registration {
     path: PathBuf,
     lock: OwnedFd,
-    place: Place,
+    ledger_dir: LedgerDir,
     entry: Mutex<Entry>,
     keep: AtomicBool,
 }
 
 impl RunDir {
-    pub(super) fn register(place: &Place, label: &str) -> Result<Self, LedgerError> {
-        let mark = Mark::unique();
-        let entry = Entry::new(label, &mark).map_err(|source| LedgerError::Proc { source })?;
-        let (path, lock) = make(place)?;
-        let (place, keep) = (place.clone(), AtomicBool::new(false));
-        let registration = Arc::new(Registration { path, lock, place, entry: Mutex::new(entry), keep });
+    pub(super) fn register(ledger_dir: &LedgerDir, label: &str) -> Result<Self, LedgerError> {
+        let marker = EnvMarker::unique();
+        let entry = Entry::new(label, &marker).map_err(|source| LedgerError::Proc { source })?;
+        let (path, lock) = create(ledger_dir)?;
+        let (ledger_dir, keep) = (ledger_dir.clone(), AtomicBool::new(false));
+        let registration = Arc::new(Registration { path, lock, ledger_dir, entry: Mutex::new(entry), keep });
         // Dropped if it fails.
         registration.change(|_| ())?;
-        Ok(Self { registration, mark })
+        Ok(Self { registration, marker })
     }
 
     /// The directory.
@@ -83,10 +83,10 @@ impl RunDir {
     }
 
     /// Notes the tree, once it is started: its leader is found again then even if it has thrown its environment away, and
-    /// a keeper that is stopped is not taken for one that works. (The rest of the tree is found by its mark.)
+    /// a keeper that is stopped is not taken for one that works. (The rest of the tree is found by its marker.)
     ///
     /// It writes a file: keep it from threads that must not wait for a disk.
-    pub fn note(&mut self, leader: u32, keeper: Option<u32>) -> Result<(), LedgerError> {
+    pub fn record_tree(&mut self, leader: u32, keeper: Option<u32>) -> Result<(), LedgerError> {
         let process = |pid: u32| i32::try_from(pid).ok().and_then(Process::of);
         let (leader, keeper) = (process(leader), keeper.and_then(process));
         self.registration.change(|entry| (entry.leader, entry.keeper) = (leader, keeper))
@@ -101,8 +101,8 @@ impl RunDir {
     }
 
     /// What the run's processes have in their environment.
-    pub(crate) fn mark(&self) -> &Mark {
-        &self.mark
+    pub(crate) fn env_marker(&self) -> &EnvMarker {
+        &self.marker
     }
 
     /// What a tree of this run holds until it is gone.
@@ -113,7 +113,7 @@ impl RunDir {
 
 impl Registration {
     /// Has the entry stay when everybody has let go of it: processes are left that could not be ended. A sweep tries again.
-    pub(crate) fn keep(&self) {
+    pub(crate) fn keep_entry(&self) {
         self.keep.store(true, Ordering::Relaxed);
     }
 
@@ -126,15 +126,15 @@ impl Registration {
     fn clear(&self) -> Result<(), LedgerError> {
         if self.keep.load(Ordering::Relaxed) {
             self.remove_files()?;
-            return if names(&self.path, self.lock()) { self.change(|entry| entry.given_up = true) } else { Ok(()) };
+            return if is_same_directory(&self.path, self.lock()) { self.change(|entry| entry.given_up = true) } else { Ok(()) };
         }
-        let removed = remove(&self.path, self.lock()).map_err(|error| io_error(&self.path, error));
-        self.place.prune();
+        let removed = remove_locked(&self.path, self.lock()).map_err(|error| io_error(&self.path, error));
+        self.ledger_dir.prune();
         removed
     }
 
     fn remove_files(&self) -> Result<(), LedgerError> {
-        if !names(&self.path, self.lock()) {
+        if !is_same_directory(&self.path, self.lock()) {
             return Ok(());
         }
         remove_if_there(&self.path.join(FILES)).map_err(|error| io_error(&self.path, error))
@@ -173,10 +173,10 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a directory and locks it.
-fn make(place: &Place) -> Result<(PathBuf, OwnedFd), LedgerError> {
+fn create(ledger_dir: &LedgerDir) -> Result<(PathBuf, OwnedFd), LedgerError> {
     let mut last = Errno::BUSY.into();
     for _ in 0..ATTEMPTS {
-        match try_make(place) {
+        match try_create(ledger_dir) {
             Ok(Some(made)) => return Ok(made),
             Ok(None) => {}
             // An empty ledger was removed between two steps, or its parent is not there.
@@ -184,12 +184,12 @@ fn make(place: &Place) -> Result<(PathBuf, OwnedFd), LedgerError> {
             Err(error) => return Err(error),
         }
     }
-    Err(io_error(place.path(), last))
+    Err(io_error(ledger_dir.path(), last))
 }
 
 /// `None` if a sweep took it away.
-fn try_make(place: &Place) -> Result<Option<(PathBuf, OwnedFd)>, LedgerError> {
-    let runs = place.make()?;
+fn try_create(ledger_dir: &LedgerDir) -> Result<Option<(PathBuf, OwnedFd)>, LedgerError> {
+    let runs = ledger_dir.create()?;
     let failed = |error: io::Error| io_error(&runs, error);
     let directory = tempfile::Builder::new()
         .prefix("")
@@ -204,7 +204,7 @@ fn try_make(place: &Place) -> Result<Option<(PathBuf, OwnedFd)>, LedgerError> {
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(errno) => return Err(failed(errno.into())),
     }
-    if !names(directory.path(), lock.as_fd()) {
+    if !is_same_directory(directory.path(), lock.as_fd()) {
         return Ok(None);
     }
     Ok(Some((directory.keep(), lock)))
@@ -216,19 +216,19 @@ pub(super) fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Whether this could be the name of a run.
-pub(super) fn is_name(path: &Path) -> bool {
+pub(super) fn is_run_name(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.len() == NAME_BYTES && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Whether the path still names the directory that was opened.
-pub(super) fn names(path: &Path, directory: BorrowedFd<'_>) -> bool {
+pub(super) fn is_same_directory(path: &Path, directory: BorrowedFd<'_>) -> bool {
     let there = statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
     let opened = fstat(directory);
     matches!((there, opened), (Ok(there), Ok(opened)) if (there.st_dev, there.st_ino) == (opened.st_dev, opened.st_ino))
 }
 
 /// Removes a locked directory with everything in it, if it is still there. No link is followed.
-pub(super) fn remove(path: &Path, lock: BorrowedFd<'_>) -> io::Result<()> {
-    if names(path, lock) { fs::remove_dir_all(path) } else { Ok(()) }
+pub(super) fn remove_locked(path: &Path, lock: BorrowedFd<'_>) -> io::Result<()> {
+    if is_same_directory(path, lock) { fs::remove_dir_all(path) } else { Ok(()) }
 }

@@ -11,31 +11,31 @@ use std::{
 
 use rustix::process::getpid;
 
-use super::{LeftReason, census::Census};
+use super::{SkipReason, process_scan::ProcessScan};
 use crate::{
     handle,
-    kin::{is_in_session_of, with_descendants},
+    descendants::{is_in_session_of, with_descendants},
     process::{Process, Stat, start_of},
     signal::Signal,
     tree::Survivor,
 };
 
 /// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
-const FREEZE_LOOKS: usize = 8;
+const FREEZE_SCANS: usize = 8;
 
 /// The pause between two looks at those who are slow to die.
 const RESCAN: Duration = Duration::from_millis(2);
 
 /// How long those who move on to new processes all the time are looked for after the last of them was found.
-const TRAIL: Duration = Duration::from_millis(500);
+const SUCCESSOR_SETTLE: Duration = Duration::from_millis(500);
 
 /// How long looking for processes may take where nothing is done about them.
-const LOOK_LIMIT: Duration = Duration::from_secs(1);
+const SCAN_LIMIT: Duration = Duration::from_secs(1);
 
 /// Whom to find.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
-    pub(crate) mark: &'a str,
+pub(crate) struct Target<'a> {
+    pub(crate) marker: &'a str,
     pub(crate) leader: Option<Process>,
     /// It is ended too. Its session is where the run began.
     pub(crate) keeper: Option<Process>,
@@ -53,35 +53,35 @@ pub(crate) struct Outcome {
 
 /// One look at all processes, for many runs: most have nobody left.
 #[derive(Debug, Default)]
-pub(super) struct Look {
-    marks: HashSet<String>,
+pub(super) struct Snapshot {
+    markers: HashSet<String>,
     processes: HashSet<(i32, u64)>,
 }
 
-impl Look {
-    /// Looks for those who are wanted, if there are any.
-    pub(super) fn at<'a>(mut wanted: impl Iterator<Item = Wanted<'a>>) -> io::Result<Self> {
-        let mut look = Self::default();
-        if wanted.next().is_none() {
-            return Ok(look);
+impl Snapshot {
+    /// Looks for those who are target, if there are any.
+    pub(super) fn take<'a>(mut target: impl Iterator<Item = Target<'a>>) -> io::Result<Self> {
+        let mut snapshot = Self::default();
+        if target.next().is_none() {
+            return Ok(snapshot);
         }
-        Census::default().take(Instant::now() + LOOK_LIMIT, |stat, marks| {
-            look.processes.insert(identity(stat));
-            look.marks.extend(marks.iter().cloned());
+        ProcessScan::default().run(Instant::now() + SCAN_LIMIT, |stat, markers| {
+            snapshot.processes.insert(identity(stat));
+            snapshot.markers.extend(markers.iter().cloned());
         })?;
-        Ok(look)
+        Ok(snapshot)
     }
 
     /// Whether anybody of this run may be alive.
-    pub(super) fn has_any(&self, wanted: &Wanted<'_>) -> bool {
+    pub(super) fn has_any(&self, target: &Target<'_>) -> bool {
         let is_there = |process: Process| self.processes.contains(&(process.pid, process.start));
-        wanted.roots().any(is_there)
-            || self.marks.contains(wanted.mark)
-            || self.processes.iter().any(|&(pid, start)| wanted.is_in_session(Process { pid, start }))
+        target.roots().any(is_there)
+            || self.markers.contains(target.marker)
+            || self.processes.iter().any(|&(pid, start)| target.is_in_session(Process { pid, start }))
     }
 }
 
-impl Wanted<'_> {
+impl Target<'_> {
     fn roots(&self) -> impl Iterator<Item = Process> {
         self.leader.into_iter().chain(self.keeper)
     }
@@ -98,32 +98,32 @@ impl Wanted<'_> {
 }
 
 /// The members of a run that are alive, without its keeper.
-pub(crate) fn find(wanted: &Wanted<'_>) -> Result<Vec<Survivor>, LeftReason> {
-    let mut hunt = Hunt::new(wanted, Instant::now() + LOOK_LIMIT);
-    let alive = hunt.look(|_| ())?;
-    Ok(told(wanted, alive))
+pub(crate) fn find(target: &Target<'_>) -> Result<Vec<Survivor>, SkipReason> {
+    let mut reaper = Reaper::new(target, Instant::now() + SCAN_LIMIT);
+    let alive = reaper.scan(|_| ())?;
+    Ok(survivors(target, alive))
 }
 
 /// Kills the remaining processes of a run and its keeper, until a scan finds none or the deadline passes.
-pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, LeftReason> {
-    let mut hunt = Hunt::new(wanted, deadline);
+pub(crate) fn kill(target: &Target<'_>, deadline: Instant) -> Result<Outcome, SkipReason> {
+    let mut reaper = Reaper::new(target, deadline);
     let own = getpid().as_raw_nonzero().get();
-    if hunt.look(|_| ())?.iter().any(|stat| stat.pid == own) {
-        return Err(LeftReason::OwnTree);
+    if reaper.scan(|_| ())?.iter().any(|stat| stat.pid == own) {
+        return Err(SkipReason::OwnRun);
     }
     let mut killed = HashSet::new();
     loop {
-        let alive = hunt.freeze(&killed)?;
+        let alive = reaper.freeze(&killed)?;
         for stat in alive.iter().filter(|stat| killed.insert(identity(stat))) {
             handle::send(stat, Signal::Kill);
         }
         let left = deadline.saturating_duration_since(Instant::now());
         // One that was seen before may have moved on to a process that no look shows.
-        let has_trail = !hunt.census.is_complete && hunt.found_at.is_some_and(|found_at| found_at.elapsed() < TRAIL);
-        if alive.is_empty() && !has_trail || left.is_zero() {
+        let may_have_successor = !reaper.process_scan.is_complete && reaper.found_at.is_some_and(|found_at| found_at.elapsed() < SUCCESSOR_SETTLE);
+        if alive.is_empty() && !may_have_successor || left.is_zero() {
             let still: HashSet<_> = alive.iter().map(identity).collect();
-            let ended = hunt.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
-            return Ok(Outcome { ended: told(wanted, ended), alive: told(wanted, alive) });
+            let ended = reaper.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
+            return Ok(Outcome { ended: survivors(target, ended), alive: survivors(target, alive) });
         }
         handle::block_on_ends(&alive, left);
         // Without a descriptor for one of them, nobody was waited for.
@@ -132,38 +132,38 @@ pub(crate) fn end(wanted: &Wanted<'_>, deadline: Instant) -> Result<Outcome, Lef
 }
 
 /// Who was found so far.
-struct Hunt<'a> {
-    wanted: Wanted<'a>,
+struct Reaper<'a> {
+    target: Target<'a>,
     /// No new scan begins after it: processes that fork and exit all the time could have it go on for ever.
     deadline: Instant,
-    census: Census,
+    process_scan: ProcessScan,
     /// They stay the run's when their parents are gone.
     seen: HashMap<(i32, u64), Stat>,
     /// When the last of them was found.
     found_at: Option<Instant>,
 }
 
-impl<'a> Hunt<'a> {
-    fn new(wanted: &Wanted<'a>, deadline: Instant) -> Self {
-        Self { wanted: *wanted, deadline, census: Census::default(), seen: HashMap::new(), found_at: None }
+impl<'a> Reaper<'a> {
+    fn new(target: &Target<'a>, deadline: Instant) -> Self {
+        Self { target: *target, deadline, process_scan: ProcessScan::default(), seen: HashMap::new(), found_at: None }
     }
 
-    /// Who is alive. Who bears the mark is shown at once.
-    fn look(&mut self, mut met: impl FnMut(&Stat)) -> io::Result<Vec<Stat>> {
-        let wanted = self.wanted;
-        let Wanted { mark, not_before, .. } = wanted;
-        let everybody = self.census.take(self.deadline, |stat, marks| {
-            if stat.start >= not_before && marks.iter().any(|one| one == mark) {
-                met(stat);
+    /// Who is alive. Who bears the marker is shown at once.
+    fn scan(&mut self, mut on_marked: impl FnMut(&Stat)) -> io::Result<Vec<Stat>> {
+        let target = self.target;
+        let Target { marker, not_before, .. } = target;
+        let all = self.process_scan.run(self.deadline, |stat, markers| {
+            if stat.start >= not_before && markers.iter().any(|one| one == marker) {
+                on_marked(stat);
             }
         })?;
         let is_of_it = |stat: &Stat| {
             self.seen.contains_key(&identity(stat))
-                || wanted.roots().any(|root| (root.pid, root.start) == identity(stat))
-                || (stat.start >= not_before && self.census.bears(stat, mark))
-                || wanted.is_in_session(Process { pid: stat.pid, start: stat.start })
+                || target.roots().any(|root| (root.pid, root.start) == identity(stat))
+                || (stat.start >= not_before && self.process_scan.has_marker(stat, marker))
+                || target.is_in_session(Process { pid: stat.pid, start: stat.start })
         };
-        let alive = with_descendants(everybody, is_of_it, Stat::is_still);
+        let alive = with_descendants(all, is_of_it, Stat::is_still);
         if alive.iter().any(|stat| !self.seen.contains_key(&identity(stat))) {
             self.found_at = Some(Instant::now());
         }
@@ -171,22 +171,22 @@ impl<'a> Hunt<'a> {
         Ok(alive)
     }
 
-    /// Stops everybody but the dying, and tells who is alive.
+    /// Stops all but the dying, and tells who is alive.
     fn freeze(&mut self, dying: &HashSet<(i32, u64)>) -> io::Result<Vec<Stat>> {
-        let mut told = dying.clone();
+        let mut signaled = dying.clone();
         let mut alive = Vec::new();
-        for _ in 0..FREEZE_LOOKS {
-            let before = told.len();
+        for _ in 0..FREEZE_SCANS {
+            let before = signaled.len();
             let mut stop = |stat: &Stat| {
-                if told.insert(identity(stat)) {
+                if signaled.insert(identity(stat)) {
                     handle::send(stat, Signal::Stop);
                 }
             };
             // Those who do not live long are stopped as soon as they are seen.
-            alive = self.look(&mut stop)?;
+            alive = self.scan(&mut stop)?;
             alive.iter().for_each(stop);
             let is_still =
-                told.len() == before && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat)));
+                signaled.len() == before && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat)));
             if is_still || Instant::now() >= self.deadline {
                 break;
             }
@@ -199,10 +199,10 @@ fn identity(stat: &Stat) -> (i32, u64) {
     (stat.pid, stat.start)
 }
 
-fn told(wanted: &Wanted<'_>, processes: impl IntoIterator<Item = Stat>) -> Vec<Survivor> {
-    let is_keeper = |stat: &Stat| wanted.keeper.is_some_and(|keeper| (keeper.pid, keeper.start) == identity(stat));
+fn survivors(target: &Target<'_>, processes: impl IntoIterator<Item = Stat>) -> Vec<Survivor> {
+    let is_keeper = |stat: &Stat| target.keeper.is_some_and(|keeper| (keeper.pid, keeper.start) == identity(stat));
     let members = processes.into_iter().filter(|stat| !is_keeper(stat));
-    let mut told: Vec<_> = members.map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
-    told.sort_by_key(|survivor| survivor.pid);
-    told
+    let mut survivors: Vec<_> = members.map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
+    survivors.sort_by_key(|survivor| survivor.pid);
+    survivors
 }

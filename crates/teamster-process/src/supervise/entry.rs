@@ -35,7 +35,7 @@ const TITLE: &str = "tree-reaper";
 /// How a supervisor exits that could not do its work.
 const FAILED: i32 = 125;
 
-pub(crate) extern "C" fn begin() {
+pub(crate) extern "C" fn run_if_supervisor() {
     startup::note_closed_streams();
     // Whoever starts a setuid program chooses its environment, and must not choose what it does.
     let is_asked = std::env::var_os(VARIABLE).is_some() && !sys::is_privileged();
@@ -75,7 +75,7 @@ pub(super) fn start(program: &Path, control: UnixStream) -> io::Result<Child> {
     let mut command = Command::new(program);
     if let (Some(path), Some(root)) = (sys::in_held_proc(program), proc.as_ref()) {
         command = Command::new(path);
-        enter(&mut command, root.try_clone()?);
+        start_in(&mut command, root.try_clone()?);
     }
     command
         .arg0(TITLE)
@@ -90,7 +90,7 @@ pub(super) fn start(program: &Path, control: UnixStream) -> io::Result<Child> {
 
 /// Has a program be looked for from this directory.
 #[expect(unsafe_code, reason = "no safe call starts a program from a directory that has no path")]
-fn enter(command: &mut Command, directory: OwnedFd) {
+fn start_in(command: &mut Command, directory: OwnedFd) {
     // SAFETY: between fork and exec it makes one system call, and uses no memory that a lock protects.
     unsafe { command.pre_exec(move || Ok(fchdir(&directory)?)) };
 }

@@ -19,7 +19,7 @@ use signal_hook::{SigId, consts::signal, flag, low_level};
 
 /// Signals that neither a supervisor nor a keeper obeys: they end when this program lets go of them. They are caught and
 /// not ignored, since what is ignored stays so in the programs that are started.
-const DEAF_TO: [i32; 14] = [
+const DISCARDED_SIGNALS: [i32; 14] = [
     signal::SIGHUP,
     signal::SIGINT,
     signal::SIGQUIT,
@@ -37,8 +37,8 @@ const DEAF_TO: [i32; 14] = [
 ];
 
 /// Makes the process deaf to whatever would end or halt it, but SIGKILL, SIGSTOP and its own faults.
-pub(super) fn turn_deaf() -> io::Result<()> {
-    for signal in DEAF_TO {
+pub(super) fn discard_signals() -> io::Result<()> {
+    for signal in DISCARDED_SIGNALS {
         flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     Ok(())
@@ -46,25 +46,25 @@ pub(super) fn turn_deaf() -> io::Result<()> {
 
 /// Tells that a child has ended.
 #[derive(Debug)]
-pub(super) struct Children {
-    told: UnixStream,
+pub(super) struct ChildWatch {
+    signals: UnixStream,
     handler: SigId,
 }
 
-impl Children {
+impl ChildWatch {
     pub(super) fn watch() -> io::Result<Self> {
-        let (told, teller) = UnixStream::pair()?;
-        told.set_nonblocking(true)?;
-        Ok(Self { told, handler: low_level::pipe::register(signal::SIGCHLD, teller)? })
+        let (signals, sender) = UnixStream::pair()?;
+        signals.set_nonblocking(true)?;
+        Ok(Self { signals, handler: low_level::pipe::register(signal::SIGCHLD, sender)? })
     }
 
-    fn forget(&mut self) {
+    fn drain(&mut self) {
         let mut buffer = [0; 64];
-        while matches!(self.told.read(&mut buffer), Ok(1..)) {}
+        while matches!(self.signals.read(&mut buffer), Ok(1..)) {}
     }
 }
 
-impl Drop for Children {
+impl Drop for ChildWatch {
     fn drop(&mut self) {
         low_level::unregister(self.handler);
     }
@@ -85,15 +85,15 @@ pub(super) enum Reaped {
 
 /// Reaps the next child that has ended.
 pub(super) fn reap() -> Reaped {
-    look(WaitOptions::NOHANG)
+    wait_any(WaitOptions::NOHANG)
 }
 
 /// The same, and returns each child once that was stopped since.
 pub(super) fn reap_or_stopped() -> Reaped {
-    look(WaitOptions::NOHANG | WaitOptions::UNTRACED)
+    wait_any(WaitOptions::NOHANG | WaitOptions::UNTRACED)
 }
 
-fn look(options: WaitOptions) -> Reaped {
+fn wait_any(options: WaitOptions) -> Reaped {
     loop {
         return match rustix::process::wait(options) {
             Err(Errno::INTR) => continue,
@@ -108,14 +108,14 @@ fn look(options: WaitOptions) -> Reaped {
 /// Waits until one of the sockets can be read, a child has ended, or it is time. Tells which sockets can be read.
 pub(super) fn wait<const N: usize>(
     sockets: [Option<BorrowedFd<'_>>; N],
-    children: &mut Children,
+    children: &mut ChildWatch,
     until: Option<Instant>,
 ) -> io::Result<[bool; N]> {
     let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-    let told = children.told.as_fd();
+    let signals = children.signals.as_fd();
     let mut waited: Vec<_> = sockets.iter().flatten().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
-    waited.push(PollFd::new(&told, PollFlags::IN));
+    waited.push(PollFd::new(&signals, PollFlags::IN));
     match poll(&mut waited, timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(errno) => return Err(errno.into()),
@@ -123,6 +123,6 @@ pub(super) fn wait<const N: usize>(
     let mut seen = waited.iter().map(|polled| !polled.revents().is_empty());
     let readable = sockets.map(|socket| socket.is_some() && seen.next().unwrap_or(false));
     drop(waited);
-    children.forget();
+    children.drain();
     Ok(readable)
 }

@@ -23,11 +23,11 @@ use super::{entry, starting, wire};
 use crate::{handle, limits::Limit, sys};
 
 /// How long the supervisor may take to take an order. It takes microseconds, unless it is stopped and has many to take.
-const TAKEN_WITHIN: Duration = Duration::from_secs(1);
-const TAKE_PAUSE: Duration = Duration::from_millis(10);
+const SEND_LIMIT: Duration = Duration::from_secs(1);
+const SEND_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a tree may wait until there is a supervisor that has taken its order.
-const KEEPER_WITHIN: Duration = Duration::from_secs(20);
+const KEEPER_LIMIT: Duration = Duration::from_secs(20);
 
 /// How long dropping a supervisor waits for its end, so that it can be reaped at once.
 const DROP_SETTLE: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ pub struct Supervisor {
     /// Locked for moments only.
     process: Mutex<Option<Process>>,
     /// Held by whoever starts the process, or waits until it takes an order.
-    turn: tokio::sync::Mutex<()>,
+    start_lock: tokio::sync::Mutex<()>,
 }
 
 /// Why there is no supervisor.
@@ -70,7 +70,7 @@ pub enum SupervisorError {
         program: PathBuf,
     },
     /// The supervisor could not be started.
-    #[error("cannot start {program:?} as the supervisor of processes{}", because(source))]
+    #[error("cannot start {program:?} as the supervisor of processes{}", limit_suffix(source))]
     Start {
         /// The program.
         program: PathBuf,
@@ -80,7 +80,7 @@ pub enum SupervisorError {
 }
 
 /// The limit that is behind an error, if it is one.
-fn because(source: &io::Error) -> String {
+fn limit_suffix(source: &io::Error) -> String {
     Limit::behind(source).map(|limit| format!(", since {limit}")).unwrap_or_default()
 }
 
@@ -94,7 +94,7 @@ impl Default for Supervisor {
     fn default() -> Self {
         // Something else may be mounted over `/proc` before the first tree is started.
         sys::hold_proc();
-        Self { program: None, process: Mutex::default(), turn: tokio::sync::Mutex::default() }
+        Self { program: None, process: Mutex::default(), start_lock: tokio::sync::Mutex::default() }
     }
 }
 
@@ -111,34 +111,34 @@ impl Supervisor {
     }
 
     /// A connection to a new keeper. It waits for the supervisor without blocking a thread, for 20 seconds at most.
-    pub(crate) async fn keeper(&self) -> Result<UnixStream, SupervisorError> {
-        let program = self.file()?;
-        match tokio::time::timeout(KEEPER_WITHIN, self.connect(&program)).await {
+    pub(crate) async fn request_keeper(&self) -> Result<UnixStream, SupervisorError> {
+        let program = self.executable()?;
+        match tokio::time::timeout(KEEPER_LIMIT, self.connect(&program)).await {
             Ok(connected) => connected.map_err(|source| SupervisorError::Start { program, source }),
             Err(_) => Err(SupervisorError::NoAnswer { program }),
         }
     }
 
     /// The error for a supervisor that was replaced and still does not answer.
-    pub(crate) fn unanswered(&self) -> SupervisorError {
-        self.file().map_or_else(|error| error, |program| SupervisorError::NoAnswer { program })
+    pub(crate) fn no_answer(&self) -> SupervisorError {
+        self.executable().map_or_else(|error| error, |program| SupervisorError::NoAnswer { program })
     }
 
     /// Continues the supervisor, if it is stopped.
-    pub(crate) fn wake(&self) {
+    pub(crate) fn continue_if_stopped(&self) {
         if let Some(running) = &*self.process() {
-            running.wake();
+            running.continue_if_stopped();
         }
     }
 
     /// Has the next tree get a supervisor of its own, since this one does not answer. The trees of this one stay with it.
     pub(crate) fn replace(&self) {
         tracing::warn!("the supervisor of process trees does not answer; another one is started");
-        self.dismiss();
+        self.release_process();
     }
 
     /// What is executed as the supervisor.
-    fn file(&self) -> Result<PathBuf, SupervisorError> {
+    fn executable(&self) -> Result<PathBuf, SupervisorError> {
         match &self.program {
             Some(_) if geteuid() != getuid() || getegid() != getgid() => Err(SupervisorError::Privileged),
             Some(program) => Ok(program.clone()),
@@ -155,42 +155,42 @@ impl Supervisor {
     async fn connect(&self, program: &Path) -> io::Result<UnixStream> {
         let (ours, theirs) = pair()?;
         let theirs = OwnedFd::from(theirs);
-        let _turn = self.turn.lock().await;
-        if self.pass_on(&theirs).await.is_ok() {
+        let _guard = self.start_lock.lock().await;
+        if self.send_keeper_socket(&theirs).await.is_ok() {
             return Ok(ours);
         }
-        self.dismiss();
+        self.release_process();
         let program = program.to_owned();
         let started = starting::on_a_thread(move || Process::start(&program)).await?;
         *self.process() = Some(started);
-        self.pass_on(&theirs).await?;
+        self.send_keeper_socket(&theirs).await?;
         Ok(ours)
     }
 
-    async fn pass_on(&self, keeper: &OwnedFd) -> io::Result<()> {
+    async fn send_keeper_socket(&self, keeper: &OwnedFd) -> io::Result<()> {
         let began = Instant::now();
         loop {
-            match self.take(keeper) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && began.elapsed() < TAKEN_WITHIN => {
-                    tokio::time::sleep(TAKE_PAUSE).await;
+            match self.try_send(keeper) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && began.elapsed() < SEND_LIMIT => {
+                    tokio::time::sleep(SEND_PAUSE).await;
                 }
-                taken => return taken,
+                sent => return sent,
             }
         }
     }
 
-    fn take(&self, keeper: &OwnedFd) -> io::Result<()> {
+    fn try_send(&self, keeper: &OwnedFd) -> io::Result<()> {
         let mut process = self.process();
         let running = process.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         if !running.is_alive() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        running.wake();
-        running.take(keeper)
+        running.continue_if_stopped();
+        running.try_send(keeper)
     }
 
     /// Lets the process go. That may wait for its end, so that a thread does it.
-    fn dismiss(&self) {
+    fn release_process(&self) {
         let Some(process) = self.process().take() else { return };
         // Without a thread it is done here.
         _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(move || drop(process));
@@ -223,11 +223,11 @@ impl Process {
     }
 
     /// It is our child and not reaped, so that its number is its own.
-    fn wake(&self) {
+    fn continue_if_stopped(&self) {
         _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
     }
 
-    fn take(&self, keeper: &OwnedFd) -> io::Result<()> {
+    fn try_send(&self, keeper: &OwnedFd) -> io::Result<()> {
         wire::send(&self.control, b"k", &[keeper.as_fd()], SendFlags::DONTWAIT).map(|_| ())
     }
 }

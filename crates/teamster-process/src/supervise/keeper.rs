@@ -1,7 +1,7 @@
 //! The process above one tree. See the [module above](super) for what it is for.
 //!
 //! It has one thread and blocks in one place. Invariants: it is never left before nobody of its tree is alive or can be
-//! ended, unless it was told to leave; and it speaks of the tree's end only then.
+//! ended, unless it was has_requests to detach; and it speaks of the tree's end only then.
 
 use std::{
     ffi::OsString,
@@ -21,12 +21,12 @@ use rustix::{
 };
 
 use super::{
-    ending::{Ending, Members},
-    events::{Children, Reaped, reap, wait},
-    wire::{self, Inbox, Order, Report, Start},
+    termination::{Termination, Members},
+    events::{ChildWatch, Reaped, reap, wait},
+    wire::{self, Inbox, Request, Report, Start},
 };
 use crate::{
-    kin::Kin,
+    descendants::Descendants,
     process::{Process, Stat},
     sys,
     tree::Survivor,
@@ -37,21 +37,21 @@ use crate::{
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
 /// How often those are looked for who are nobody's children.
-const STRAYS_PAUSE: Duration = Duration::from_millis(20);
+const ORPHAN_SCAN_INTERVAL: Duration = Duration::from_millis(20);
 
 struct Keeper {
     /// `None` when the host is gone.
     host: Option<OwnedFd>,
     inbox: Inbox,
-    children: Children,
+    children: ChildWatch,
     leader: Option<i32>,
-    kin: Kin,
-    ending: Option<Ending>,
-    leave: bool,
-    belongings: Option<Belongings>,
+    descendants: Descendants,
+    termination: Option<Termination>,
+    detach: bool,
+    resources: Option<RunResources>,
 }
 
-struct Belongings {
+struct RunResources {
     /// To be removed if the host dies.
     directory: PathBuf,
     /// Held for as long as this process lives.
@@ -59,66 +59,66 @@ struct Belongings {
 }
 
 /// Keeps one tree, from its start to its end, and returns those of it who are left: whom nothing ends, or all if it was
-/// told to leave them. `host_process` can be read once the program that the tree belongs to has ended.
-pub(super) fn keep(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<Vec<Stat>> {
-    let children = ready().inspect_err(|error| refuse(&host, error))?;
+/// has_requests to detach them. `host_process` can be read once the program that the tree belongs to has ended.
+pub(super) fn run(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<Vec<Stat>> {
+    let children = ready().inspect_err(|error| report_failure(&host, error))?;
     let mut keeper = Keeper {
         host: Some(host),
         inbox: Inbox::default(),
         children,
         leader: None,
-        kin: Kin::of(own(), String::new()),
-        ending: None,
-        leave: false,
-        belongings: None,
+        descendants: Descendants::of_keeper(own(), String::new()),
+        termination: None,
+        detach: false,
+        resources: None,
     };
-    keeper.tell(&Report::Ready { keeper: Process::known(own()) });
+    keeper.report(&Report::Ready { keeper: Process::known(own()) });
     let mut childless = false;
     loop {
         let host = keeper.host.as_ref();
         let sockets = [host.map(AsFd::as_fd), host.and(host_process).map(AsFd::as_fd)];
         let due = keeper.due(childless);
-        let [told, host_ended] = wait(sockets, &mut keeper.children, due)?;
-        if told && !keeper.hear() || host_ended {
-            keeper.lose_host();
+        let [has_requests, host_ended] = wait(sockets, &mut keeper.children, due)?;
+        if has_requests && !keeper.read_requests() || host_ended {
+            keeper.host_gone();
         }
         childless = keeper.reap();
-        if let Some(left) = keeper.is_over(childless) {
+        if let Some(left) = keeper.finish_if_done(childless) {
             return Ok(left);
         }
     }
 }
 
-fn ready() -> io::Result<Children> {
+fn ready() -> io::Result<ChildWatch> {
     sys::adopt_orphans()?;
     // Out of the terminal's reach; and without a terminal, a tool that asks for one fails at once, and is not halted.
     setsid()?;
-    Children::watch()
+    ChildWatch::watch()
 }
 
 /// Tells a host why it gets no keeper.
-pub(super) fn refuse(host: &OwnedFd, error: &io::Error) {
+pub(super) fn report_failure(host: &OwnedFd, error: &io::Error) {
     _ = wire::send_all(host, &wire::encode(&Report::NotStarted { errno: error.raw_os_error() }));
 }
 
 impl Keeper {
     /// Does what the host wants; `false` when it is gone, or not to be understood.
-    fn hear(&mut self) -> bool {
+    fn read_requests(&mut self) -> bool {
         let Some(host) = &self.host else { return true };
         let connected = self.inbox.receive(host.as_fd(), RecvFlags::empty()).unwrap_or(false);
         loop {
             match self.inbox.next() {
-                Ok(Some(order)) => self.obey(order),
+                Ok(Some(request)) => self.handle(request),
                 Ok(None) => return connected,
                 Err(_) => return false,
             }
         }
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Start(start) => self.start(*start),
-            Order::Signal(signal) => {
+    fn handle(&mut self, request: Request) {
+        match request {
+            Request::Start(start) => self.start(*start),
+            Request::Signal(signal) => {
                 // A leader that was reaped has no number any more.
                 if let Some(leader) = self.leader.and_then(Pid::from_raw)
                     && let Some(signal) = rustix::process::Signal::from_named_raw(signal)
@@ -126,8 +126,8 @@ impl Keeper {
                     _ = kill_process(leader, signal);
                 }
             }
-            Order::End { grace_ms } => self.end(Duration::from_millis(grace_ms)),
-            Order::Leave => self.leave = true,
+            Request::End { grace_ms } => self.end(Duration::from_millis(grace_ms)),
+            Request::Detach => self.detach = true,
         }
     }
 
@@ -135,40 +135,40 @@ impl Keeper {
         let mut descriptors = std::mem::take(&mut self.inbox.descriptors).into_iter();
         let stdin = if start.has_stdin { descriptors.next().map(Stdio::from) } else { Some(Stdio::null()) };
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, descriptors.next(), descriptors.next()) else {
-            return self.tell(&Report::NotStarted { errno: None });
+            return self.report(&Report::NotStarted { errno: None });
         };
         let directory = start.directory.as_ref().map(PathBuf::from);
-        self.belongings = directory.map(|directory| Belongings { directory, _lock: descriptors.next() });
-        self.kin = Kin::of(own(), start.mark.clone());
+        self.resources = directory.map(|directory| RunResources { directory, _lock: descriptors.next() });
+        self.descendants = Descendants::of_keeper(own(), start.marker.clone());
         match spawn(start, stdin, stdout, stderr) {
             Ok(child) => {
                 let leader = Process::known(child.id().cast_signed());
                 self.leader = Some(leader.pid);
-                self.tell(&Report::Started { leader });
+                self.report(&Report::Started { leader });
             }
-            Err(error) => self.tell(&Report::NotStarted { errno: error.raw_os_error() }),
+            Err(error) => self.report(&Report::NotStarted { errno: error.raw_os_error() }),
         }
     }
 
     fn end(&mut self, grace: Duration) {
-        match &mut self.ending {
-            Some(ending) => ending.hurry(grace),
-            None => self.ending = Some(Ending::begin(grace, &mut self.kin)),
+        match &mut self.termination {
+            Some(termination) => termination.shorten_grace(grace),
+            None => self.termination = Some(Termination::begin(grace, &mut self.descendants)),
         }
     }
 
-    fn lose_host(&mut self) {
+    fn host_gone(&mut self) {
         self.host = None;
-        if !self.leave {
+        if !self.detach {
             self.end(ORPHAN_GRACE);
         }
     }
 
     /// When to look again, if nothing happens before. Nobody tells of the end of a process that is not this one's child.
     fn due(&self, childless: bool) -> Option<Instant> {
-        let due = self.ending.as_ref()?.due();
-        let is_last_to_know = childless && !sys::ADOPTS_ORPHANS;
-        Some(if is_last_to_know { due.min(Instant::now() + STRAYS_PAUSE) } else { due })
+        let due = self.termination.as_ref()?.due();
+        let must_poll = childless && !sys::ADOPTS_ORPHANS;
+        Some(if must_poll { due.min(Instant::now() + ORPHAN_SCAN_INTERVAL) } else { due })
     }
 
     /// Reaps whoever has ended; whether there are no children any more.
@@ -176,7 +176,7 @@ impl Keeper {
         let mut fewer = false;
         let childless = loop {
             match reap() {
-                Reaped::One(pid, status) => self.ended(pid, status),
+                Reaped::One(pid, status) => self.child_exited(pid, status),
                 Reaped::Stopped(_) => {}
                 Reaped::NoneYet => break false,
                 Reaped::Childless => break true,
@@ -185,41 +185,41 @@ impl Keeper {
         };
         if fewer
             && !childless
-            && let Some(ending) = &mut self.ending
+            && let Some(termination) = &mut self.termination
         {
-            ending.ask_left_behind(&mut self.kin);
+            termination.terminate_new_orphans(&mut self.descendants);
         }
         childless
     }
 
-    fn ended(&mut self, pid: Pid, status: WaitStatus) {
+    fn child_exited(&mut self, pid: Pid, status: WaitStatus) {
         if Some(pid.as_raw_nonzero().get()) == self.leader {
             self.leader = None;
-            self.tell(&Report::Exited { code: status.exit_status(), signal: status.terminating_signal() });
+            self.report(&Report::Exited { code: status.exit_status(), signal: status.terminating_signal() });
         }
     }
 
     /// Goes on with the end, and returns who is left when it is over.
-    fn is_over(&mut self, childless: bool) -> Option<Vec<Stat>> {
-        let Self { kin, ending, .. } = self;
-        let left = if self.leave {
-            kin.alive()
+    fn finish_if_done(&mut self, childless: bool) -> Option<Vec<Stat>> {
+        let Self { descendants, termination, .. } = self;
+        let left = if self.detach {
+            descendants.alive()
         } else {
-            let ending = ending.as_mut()?;
-            let nobody_is_left = childless && (sys::ADOPTS_ORPHANS || kin.alive().is_empty());
-            if nobody_is_left { Vec::new() } else { ending.go_on(kin)? }
+            let termination = termination.as_mut()?;
+            let is_empty = childless && (sys::ADOPTS_ORPHANS || descendants.alive().is_empty());
+            if is_empty { Vec::new() } else { termination.advance(descendants)? }
         };
         if self.host.is_none()
-            && let Some(Belongings { directory, .. }) = &self.belongings
+            && let Some(RunResources { directory, .. }) = &self.resources
         {
-            // Nobody is there any more to be told that it failed; the next start sweeps.
+            // Nobody is there any more to be has_requests that it failed; the next start sweeps.
             _ = std::fs::remove_dir_all(directory);
         }
-        self.tell(&Report::Gone { survivors: left.iter().map(Survivor::from).collect() });
+        self.report(&Report::Gone { survivors: left.iter().map(Survivor::from).collect() });
         Some(left)
     }
 
-    fn tell(&mut self, report: &Report) {
+    fn report(&mut self, report: &Report) {
         if let Some(host) = &self.host {
             // One that is gone is noticed when it is listened to.
             _ = wire::send_all(host, &wire::encode(report));
@@ -232,12 +232,12 @@ fn own() -> i32 {
 }
 
 fn spawn(start: Start, stdin: Stdio, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Child> {
-    let Start { program, args, env, mark, cwd, .. } = start;
+    let Start { program, args, env, marker, cwd, .. } = start;
     Command::new(program)
         .args(args)
         .env_clear()
         .envs(env)
-        .env(mark, "1")
+        .env(marker, "1")
         .current_dir::<OsString>(cwd)
         .process_group(0)
         .stdin(stdin)

@@ -22,7 +22,7 @@
 //! macOS gives orphans to nobody but process 1. There a keeper knows its tree by kinship, by its own session, which all
 //! of the tree are in but those that opened another, and by the run's mark, as far as the system shows it.
 
-pub(crate) mod ending;
+pub(crate) mod termination;
 mod entry;
 mod events;
 mod host;
@@ -31,6 +31,6 @@ mod starting;
 mod supervisor;
 pub(crate) mod wire;
 
-pub(crate) use entry::begin;
+pub(crate) use entry::run_if_supervisor;
 pub use host::{Supervisor, SupervisorError};
 pub(crate) use supervisor::NAME as SUPERVISOR_NAME;

@@ -46,7 +46,7 @@ pub(super) async fn on_a_thread<T: Send + 'static>(
         match timeout(CHECK, receiver.as_mut()).await {
             Ok(Ok(started)) => return started,
             Ok(Err(_)) => return Err(io::Error::other("the thread that started it has panicked")),
-            Err(_) => attempt.0.wake(),
+            Err(_) => attempt.0.continue_if_stopped(),
         }
     }
 }
@@ -71,7 +71,7 @@ impl State {
     }
 
     /// Continues the new process if it is stopped.
-    fn wake(&self) {
+    fn continue_if_stopped(&self) {
         self.send(Signal::Continue, Stat::is_stopped);
     }
 

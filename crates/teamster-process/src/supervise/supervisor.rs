@@ -16,13 +16,13 @@ use rustix::{
 };
 
 use super::{
-    ending::{self, Members},
-    events::{Children, Reaped, reap_or_stopped, turn_deaf, wait},
+    termination::{self, Members},
+    events::{ChildWatch, Reaped, reap_or_stopped, discard_signals, wait},
     keeper,
     wire::{self, Report},
 };
 use crate::{
-    kin::{is_in_session_of, with_descendants},
+    descendants::{is_in_session_of, with_descendants},
     process::Stat,
     sys,
     tree::Survivor,
@@ -43,17 +43,17 @@ const STOPS_WITHIN: Duration = Duration::from_secs(10);
 const IDENTITY_BYTES: usize = 12;
 
 struct Supervisor {
-    keepers: HashMap<i32, Kept>,
+    keepers: HashMap<i32, KeeperEntry>,
     /// Processes that outlived their keeper knowingly: number and start time.
-    left: HashSet<(i32, u64)>,
+    detached: HashSet<(i32, u64)>,
     /// Where keepers write whom they leave, before they exit.
-    leaving: (PipeReader, PipeWriter),
-    children: Children,
+    detached_pipe: (PipeReader, PipeWriter),
+    children: ChildWatch,
     host: Option<Host>,
 }
 
 /// A keeper that lives.
-struct Kept {
+struct KeeperEntry {
     /// While it is open here too, the connection to the host does not break with the keeper's death.
     socket: OwnedFd,
     /// How often it was stopped, and since when this is counted.
@@ -70,23 +70,23 @@ struct Host {
 /// Supervises until the program at the other end of `control` is gone, and all keepers are.
 pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
     sys::hold_proc();
-    turn_deaf()?;
+    discard_signals()?;
     setsid()?;
     sys::adopt_orphans()?;
     sys::name_process(NAME);
     sys::continue_with_parents_death();
     // Belt and braces: the connection breaks when the program ends, unless it has forked and a copy holds it open.
     let host = getppid().and_then(|pid| Some(Host { pid, handle: sys::watch(pid).ok()? }));
-    let leaving = io::pipe()?;
-    ioctl_fionbio(&leaving.0, true)?;
+    let detached_pipe = io::pipe()?;
+    ioctl_fionbio(&detached_pipe.0, true)?;
     let mut supervisor =
-        Supervisor { keepers: HashMap::new(), left: HashSet::new(), leaving, children: Children::watch()?, host };
+        Supervisor { keepers: HashMap::new(), detached: HashSet::new(), detached_pipe, children: ChildWatch::watch()?, host };
     let mut control = Some(control);
     while control.is_some() || !supervisor.keepers.is_empty() {
-        let sockets = [control.as_ref().map(AsFd::as_fd), Some(supervisor.leaving.0.as_fd())];
-        let [told, _] = wait(sockets, &mut supervisor.children, None)?;
-        supervisor.note_left();
-        if told && let Some(socket) = control.take() {
+        let sockets = [control.as_ref().map(AsFd::as_fd), Some(supervisor.detached_pipe.0.as_fd())];
+        let [has_request, _] = wait(sockets, &mut supervisor.children, None)?;
+        supervisor.read_detached();
+        if has_request && let Some(socket) = control.take() {
             let (count, descriptors) = wire::receive(socket.as_fd(), &mut [0], RecvFlags::empty())?;
             for keeper in descriptors {
                 if let Fork::Child(keeper) = supervisor.fork(keeper) {
@@ -113,24 +113,24 @@ impl Supervisor {
         // none. So no lock is held by another thread, and the child may do what its parent may.
         match unsafe { libc::fork() } {
             -1 => {
-                keeper::refuse(&keeper, &io::Error::last_os_error());
+                keeper::report_failure(&keeper, &io::Error::last_os_error());
                 Fork::Parent
             }
             0 => Fork::Child(keeper),
             child => {
-                self.keepers.insert(child, Kept { socket: keeper, stops: 0, since: Instant::now() });
+                self.keepers.insert(child, KeeperEntry { socket: keeper, stops: 0, since: Instant::now() });
                 Fork::Parent
             }
         }
     }
 
     /// Notes whom keepers have left.
-    fn note_left(&mut self) {
+    fn read_detached(&mut self) {
         let mut identity = [0; IDENTITY_BYTES];
-        while self.leaving.0.read_exact(&mut identity).is_ok() {
+        while self.detached_pipe.0.read_exact(&mut identity).is_ok() {
             if let Some((pid, start)) = identity.split_first_chunk() {
                 let start = start.try_into().map_or(0, u64::from_ne_bytes);
-                self.left.insert((i32::from_ne_bytes(*pid), start));
+                self.detached.insert((i32::from_ne_bytes(*pid), start));
             }
         }
     }
@@ -141,45 +141,45 @@ impl Supervisor {
                 Reaped::One(pid, status) => {
                     let pid = pid.as_raw_nonzero().get();
                     if self.keepers.contains_key(&pid) {
-                        self.bury(pid, status.exit_status() == Some(0));
+                        self.keeper_exited(pid, status.exit_status() == Some(0));
                     }
                 }
-                Reaped::Stopped(pid) => self.go_on(pid),
+                Reaped::Stopped(pid) => self.continue_keeper(pid),
                 Reaped::NoneYet | Reaped::Childless => return,
             }
         }
     }
 
     /// A keeper has ended. If it was killed, what it should have done is done and reported here.
-    fn bury(&mut self, pid: i32, in_order: bool) {
-        let survivors = if in_order { None } else { Some(self.end_orphans(pid)) };
+    fn keeper_exited(&mut self, pid: i32, exited_normally: bool) {
+        let survivors = if exited_normally { None } else { Some(self.kill_orphans(pid)) };
         // Only now its owner may see the connection break.
-        if let (Some(kept), Some(survivors)) = (self.keepers.remove(&pid), survivors) {
+        if let (Some(entry), Some(survivors)) = (self.keepers.remove(&pid), survivors) {
             let survivors = survivors.iter().map(Survivor::from).collect();
-            _ = wire::send_all(&kept.socket, &wire::encode(&Report::Gone { survivors }));
+            _ = wire::send_all(&entry.socket, &wire::encode(&Report::Gone { survivors }));
         }
     }
 
     /// Continues a keeper that was stopped; one that is stopped again and again is killed. It is our child and not reaped, so
     /// that its number is its own.
-    fn go_on(&mut self, pid: Pid) {
-        let Some(kept) = self.keepers.get_mut(&pid.as_raw_nonzero().get()) else { return };
-        if kept.since.elapsed() > STOPS_WITHIN {
-            (kept.stops, kept.since) = (0, Instant::now());
+    fn continue_keeper(&mut self, pid: Pid) {
+        let Some(entry) = self.keepers.get_mut(&pid.as_raw_nonzero().get()) else { return };
+        if entry.since.elapsed() > STOPS_WITHIN {
+            (entry.stops, entry.since) = (0, Instant::now());
         }
-        kept.stops += 1;
-        _ = kill_process(pid, if kept.stops > STOPS { Signal::KILL } else { Signal::CONT });
+        entry.stops += 1;
+        _ = kill_process(pid, if entry.stops > STOPS { Signal::KILL } else { Signal::CONT });
     }
 
     /// Ends what a keeper should have ended that was killed. Returns who could not be ended.
-    fn end_orphans(&mut self, keeper: i32) -> Vec<Stat> {
+    fn kill_orphans(&mut self, keeper: i32) -> Vec<Stat> {
         let until = Instant::now() + ORPHANS_SETTLE;
         let mut orphans = Orphans { supervisor: self, keeper };
-        let mut looks_without = 0;
+        let mut empty_scans = 0;
         loop {
-            let left = ending::kill(&mut orphans).alive;
-            looks_without = if left.is_empty() { looks_without + 1 } else { 0 };
-            if looks_without == 2 || Instant::now() >= until {
+            let left = termination::kill(&mut orphans).alive;
+            empty_scans = if left.is_empty() { empty_scans + 1 } else { 0 };
+            if empty_scans == 2 || Instant::now() >= until {
                 return left;
             }
             std::thread::sleep(PAUSE);
@@ -188,7 +188,7 @@ impl Supervisor {
 
     /// Whether a process is a keeper, or was left by one knowingly.
     fn is_known(&self, stat: &Stat) -> bool {
-        self.keepers.contains_key(&stat.pid) || self.left.contains(&(stat.pid, stat.start))
+        self.keepers.contains_key(&stat.pid) || self.detached.contains(&(stat.pid, stat.start))
     }
 }
 
@@ -202,8 +202,8 @@ struct Orphans<'a> {
 impl Members for Orphans<'_> {
     fn children(&mut self, seen: impl FnMut(Stat)) {
         let children: Vec<_> = sys::children();
-        // After the look: another keeper may end meanwhile, and has told before whom it leaves.
-        self.supervisor.note_left();
+        // After the look: another keeper may end meanwhile, and has has_request before whom it leaves.
+        self.supervisor.read_detached();
         let is_orphan = |stat: &Stat| stat.is_alive() && !self.supervisor.is_known(stat);
         children.into_iter().rev().filter_map(sys::stat_of).filter(is_orphan).for_each(seen);
     }
@@ -211,7 +211,7 @@ impl Members for Orphans<'_> {
     fn scan(&mut self) -> Vec<Stat> {
         let own = getpid().as_raw_nonzero().get();
         let snapshot = sys::snapshot().unwrap_or_else(|_| sys::own_children());
-        self.supervisor.note_left();
+        self.supervisor.read_detached();
         let is_orphan = |stat: &Stat| {
             let is_lost = stat.parent == own || !sys::ADOPTS_ORPHANS && is_in_session_of(stat.pid, self.keeper);
             is_lost && !self.supervisor.is_known(stat)
@@ -221,16 +221,16 @@ impl Members for Orphans<'_> {
 }
 
 fn become_keeper(supervisor: Supervisor, socket: OwnedFd) -> ! {
-    let Supervisor { keepers, left, leaving, children, host } = supervisor;
+    let Supervisor { keepers, detached, detached_pipe, children, host } = supervisor;
     // The sockets of other keepers, and the news of the supervisor's children.
-    drop((keepers, left, children));
-    let (_, mut leaving) = leaving;
+    drop((keepers, detached, children));
+    let (_, mut detached_pipe) = detached_pipe;
     sys::name_process(c"tree-reaper-one");
     sys::continue_with_parents_death();
     let host = host.and_then(|host| sys::watch_after_fork(host.handle, host.pid));
-    let told = keeper::keep(socket, host.as_ref()).and_then(|left| {
+    let has_request = keeper::run(socket, host.as_ref()).and_then(|left| {
         let identities = left.iter().flat_map(|stat| [&stat.pid.to_ne_bytes()[..], &stat.start.to_ne_bytes()].concat());
-        leaving.write_all(&identities.collect::<Vec<_>>())
+        detached_pipe.write_all(&identities.collect::<Vec<_>>())
     });
-    exit(i32::from(told.is_err()))
+    exit(i32::from(has_request.is_err()))
 }

@@ -24,24 +24,26 @@ const MAX_DESCRIPTORS: usize = 4;
 /// What a keeper is told.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Order {
-    /// Start the leader. The first order, and once; the descriptors that it speaks of come with it.
+pub(crate) enum Request {
+    /// Start the leader. The first request, and once; the descriptors that it speaks of come with it.
     Start(Box<Start>),
     /// Send this signal to the leader.
     Signal(i32),
     /// End the tree: SIGTERM, and SIGKILL after so many milliseconds.
     End { grace_ms: u64 },
     /// Look after the tree no longer, whoever is left of it.
-    Leave,
+    #[serde(rename = "leave")]
+    Detach,
 }
 
-/// What to start. The variables, and the mark, are the whole environment.
+/// What to start. The variables, and the marker, are the whole environment.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) program: OsString,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) mark: String,
+    #[serde(rename = "mark")]
+    pub(crate) marker: String,
     pub(crate) cwd: OsString,
     /// A descriptor for stdin comes first; otherwise it is `/dev/null`.
     pub(crate) has_stdin: bool,
@@ -53,7 +55,7 @@ pub(crate) struct Start {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// There is a keeper, which takes orders. The first report.
+    /// There is a keeper, which takes requests. The first report.
     Ready { keeper: Process },
     /// The leader runs.
     Started { leader: Process },
@@ -180,22 +182,22 @@ mod tests {
             program: OsString::from_vec(b"/bin/\xff".to_vec()),
             args: vec!["a\nb".into(), "".into()],
             env: vec![("A".into(), "=".into())],
-            mark: "TEAMSTER_TREE_1".into(),
+            marker: "TEAMSTER_TREE_1".into(),
             cwd: "/".into(),
             has_stdin: true,
             directory: None,
         };
-        let both = [encode(&Order::Start(Box::new(start))), encode(&Order::End { grace_ms: 7 })].concat();
+        let both = [encode(&Request::Start(Box::new(start))), encode(&Request::End { grace_ms: 7 })].concat();
         for cut in 0..both.len() {
             let mut inbox = Inbox::default();
-            let mut orders = Vec::new();
+            let mut requests = Vec::new();
             for piece in [&both[..cut], &both[cut..]] {
                 inbox.feed(piece);
-                while let Some(order) = inbox.next::<Order>().unwrap() {
-                    orders.push(order);
+                while let Some(request) = inbox.next::<Request>().unwrap() {
+                    requests.push(request);
                 }
             }
-            let [Order::Start(start), Order::End { grace_ms: 7 }] = &orders[..] else { panic!("{orders:?}") };
+            let [Request::Start(start), Request::End { grace_ms: 7 }] = &requests[..] else { panic!("{requests:?}") };
             assert_eq!(start.program.as_encoded_bytes(), b"/bin/\xff");
             assert_eq!(start.args, ["a\nb", ""]);
         }
@@ -205,6 +207,6 @@ mod tests {
     fn a_line_that_is_no_message_is_an_error() {
         let mut inbox = Inbox::default();
         inbox.feed(b"{}\n");
-        assert!(inbox.next::<Order>().is_err());
+        assert!(inbox.next::<Request>().is_err());
     }
 }

@@ -17,20 +17,20 @@ use super::Survivor;
 use crate::{
     process::Process,
     signal::Exit,
-    supervise::wire::{self, Inbox, Order, Report},
+    supervise::wire::{self, Inbox, Request, Report},
 };
 
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: UnixStream,
-    told: Mutex<Told>,
+    state: Mutex<KeeperState>,
     /// Wakes those who wait when another of them has read what they wait for.
     changed: Notify,
 }
 
-/// What the keeper has told so far.
+/// What the keeper has state so far.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct KeeperState {
     inbox: Inbox,
     pub(super) keeper: Option<Process>,
     started: Option<Result<Process, Option<i32>>>,
@@ -45,35 +45,35 @@ impl Connection {
     pub(super) fn new(socket: std::os::unix::net::UnixStream) -> std::io::Result<Self> {
         socket.set_nonblocking(true)?;
         let socket = UnixStream::from_std(socket)?;
-        Ok(Self { socket, told: Mutex::default(), changed: Notify::new() })
+        Ok(Self { socket, state: Mutex::default(), changed: Notify::new() })
     }
 
     /// Waits until there is a keeper at the other end.
     pub(super) async fn ready(&self) -> std::io::Result<Process> {
-        let answer = |told: &Told| told.keeper.map(Ok).or(told.started.and_then(Result::err).map(Err));
+        let answer = |state: &KeeperState| state.keeper.map(Ok).or(state.started.and_then(Result::err).map(Err));
         match self.wait_for(answer).await {
             Some(Ok(keeper)) => Ok(keeper),
-            Some(Err(errno)) => Err(refused(errno)),
+            Some(Err(errno)) => Err(start_error(errno)),
             None => Err(std::io::Error::other("its keeper was killed before it had started anything")),
         }
     }
 
     /// Has a tree started, and returns its leader, or what kept the system from it.
-    pub(super) async fn start(&self, order: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<Process> {
-        match self.send(order, descriptors).await {
-            // Nobody is there: perhaps it was told why.
+    pub(super) async fn start(&self, request: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<Process> {
+        match self.send_with_descriptors(request, descriptors).await {
+            // Nobody is there: perhaps it was state why.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
             sent => sent?,
         }
-        match self.wait_for(|told| told.started).await {
+        match self.wait_for(|state| state.started).await {
             Some(Ok(leader)) => Ok(leader),
-            Some(Err(errno)) => Err(refused(errno)),
+            Some(Err(errno)) => Err(start_error(errno)),
             None => Err(std::io::Error::other("its keeper was killed before it had started anything")),
         }
     }
 
     /// Writes all of it, and the descriptors with its beginning.
-    async fn send(&self, mut bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+    async fn send_with_descriptors(&self, mut bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
         let mut descriptors = descriptors;
         while !bytes.is_empty() {
             let write = || wire::send(&self.socket, bytes, descriptors, SendFlags::DONTWAIT);
@@ -85,24 +85,24 @@ impl Connection {
     }
 
     /// Writes an order, which is small: a keeper reads all that comes, so that there is room for it.
-    pub(super) fn order(&self, order: &Order) {
-        if let Err(error) = wire::send(&self.socket, &wire::encode(order), &[], SendFlags::DONTWAIT) {
-            tracing::debug!(%error, ?order, "the keeper took no order");
+    pub(super) fn send(&self, request: &Request) {
+        if let Err(error) = wire::send(&self.socket, &wire::encode(request), &[], SendFlags::DONTWAIT) {
+            tracing::debug!(%error, ?request, "a request to the keeper could not be sent");
         }
     }
 
-    /// Waits until something was told; `None` if the connection ends first.
-    pub(super) async fn wait_for<T>(&self, what: impl Fn(&Told) -> Option<T>) -> Option<T> {
+    /// Waits until something was state; `None` if the connection ends first.
+    pub(super) async fn wait_for<T>(&self, what: impl Fn(&KeeperState) -> Option<T>) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             // Before the look: what another one reads after it is not missed.
             changed.as_mut().enable();
             {
-                let told = self.listen();
-                if let Some(told) = what(&told) {
-                    return Some(told);
+                let state = self.read_reports();
+                if let Some(state) = what(&state) {
+                    return Some(state);
                 }
-                if told.lost {
+                if state.lost {
                     return None;
                 }
             }
@@ -117,54 +117,54 @@ impl Connection {
     }
 
     /// Notes an end of the tree that the keeper did not report.
-    pub(super) fn note_gone(&self, survivors: Vec<Survivor>) {
-        self.told().gone = Some(survivors);
+    pub(super) fn record_gone(&self, survivors: Vec<Survivor>) {
+        self.state().gone = Some(survivors);
         self.changed.notify_waiters();
     }
 
-    /// Reads what the keeper has told by now.
-    pub(super) fn listen(&self) -> MutexGuard<'_, Told> {
-        let mut told = self.told();
-        let mut news = false;
+    /// Reads what the keeper has state by now.
+    pub(super) fn read_reports(&self) -> MutexGuard<'_, KeeperState> {
+        let mut state = self.state();
+        let mut changed = false;
         // First past the runtime, which may not have noticed yet what is there; then as it wants it, to be woken by more.
-        while told.read(self.socket.as_fd()) {
-            news = true;
+        while state.read(self.socket.as_fd()) {
+            changed = true;
         }
-        while self.socket.try_io(Interest::READABLE, || told.try_read(self.socket.as_fd())).is_ok() && !told.lost {
-            news = true;
+        while self.socket.try_io(Interest::READABLE, || state.try_read(self.socket.as_fd())).is_ok() && !state.lost {
+            changed = true;
         }
-        if news {
+        if changed {
             self.changed.notify_waiters();
         }
-        told
+        state
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, KeeperState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what is needed to wait for the end without the runtime.
-    pub(super) fn detach(&self) -> Detached {
+    pub(super) fn to_blocking(&self) -> BlockingConnection {
         let socket = self.socket.as_fd().try_clone_to_owned().ok();
-        Detached { socket, told: std::mem::take(&mut *self.told()) }
+        BlockingConnection { socket, state: std::mem::take(&mut *self.state()) }
     }
 }
 
 /// A connection that is waited on by a thread.
 #[derive(Debug)]
-pub(super) struct Detached {
+pub(super) struct BlockingConnection {
     /// `None` if there was no descriptor for it: then nothing more is heard.
     socket: Option<OwnedFd>,
-    pub(super) told: Told,
+    pub(super) state: KeeperState,
 }
 
-impl Detached {
-    /// Waits until the keeper has told of the tree's end, or cannot any more, but not longer than `limit`. Returns whether
+impl BlockingConnection {
+    /// Waits until the keeper has state of the tree's end, or cannot any more, but not longer than `limit`. Returns whether
     /// that has come.
     pub(super) fn wait(&mut self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         loop {
-            if self.told.is_over() {
+            if self.state.is_over() {
                 return true;
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -173,12 +173,12 @@ impl Detached {
             if left.is_zero() || polled.is_err_and(|errno| errno != rustix::io::Errno::INTR) {
                 return false;
             }
-            self.told.read(socket.as_fd());
+            self.state.read(socket.as_fd());
         }
     }
 }
 
-impl Told {
+impl KeeperState {
     /// Whether the keeper has no more to tell.
     pub(super) fn is_over(&self) -> bool {
         self.gone.is_some() || self.lost
@@ -198,7 +198,7 @@ impl Told {
         }
         loop {
             match self.inbox.next() {
-                Ok(Some(report)) => self.note(report),
+                Ok(Some(report)) => self.apply(report),
                 Ok(None) => return Ok(()),
                 Err(_) => self.lost = true,
             }
@@ -208,7 +208,7 @@ impl Told {
         }
     }
 
-    fn note(&mut self, report: Report) {
+    fn apply(&mut self, report: Report) {
         match report {
             Report::Ready { keeper } => self.keeper = Some(keeper),
             Report::Started { leader } => self.started = Some(Ok(leader)),
@@ -219,7 +219,7 @@ impl Told {
     }
 }
 
-fn refused(errno: Option<i32>) -> std::io::Error {
+fn start_error(errno: Option<i32>) -> std::io::Error {
     match errno {
         Some(errno) => std::io::Error::from_raw_os_error(errno),
         None => std::io::Error::other("its keeper did not get all that it needs"),
@@ -231,12 +231,12 @@ mod tests {
     use super::*;
 
     /// What a host hears of a keeper that says this and is gone.
-    async fn started(said: &[u8]) -> std::io::Result<Process> {
+    async fn started(sent: &[u8]) -> std::io::Result<Process> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-        wire::send_all(&theirs, said).unwrap();
+        wire::send_all(&theirs, sent).unwrap();
         drop(theirs);
         let connection = Connection::new(ours).unwrap();
-        connection.start(b"order", &[]).await
+        connection.start(b"request", &[]).await
     }
 
     #[tokio::test]

@@ -71,7 +71,7 @@ async fn those_who_are_left_are_named_and_live_on_though_another_keeper_is_kille
     let (supervisor, tree, _stdout, pids) = with_a_daemon().await;
     kill(pids[0]);
     assert_eq!(tree.exited().await.signal, Some(9));
-    let left = tree.leave().await;
+    let left = tree.detach().await;
     assert_eq!(left.iter().map(|survivor| (survivor.pid, &*survivor.name)).collect::<Vec<_>>(), [(pids[1], "sleep")]);
 
     let (other, _pipes) = ProcessTree::spawn(&supervisor, &sh("sleep 300"), None).await.unwrap();

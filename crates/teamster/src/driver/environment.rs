@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use teamster_process::{LEDGER_VARIABLE, MARK_PREFIX};
+use teamster_process::{LEDGER_VARIABLE, ENV_MARKER_PREFIX};
 use teamster_protocol::agent::{Abilities, WITHHELD_KEYS};
 use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{Arg, Launch};
@@ -47,7 +47,7 @@ pub(crate) fn without_keys(host: &Environment, registry: &Registry) -> Environme
 /// The marks of the trees that this program itself runs in, by which their ends find what we leave behind; and the place
 /// of the ledger, where the agent starts Teamster in its turn.
 fn is_ours(name: &str) -> bool {
-    name.starts_with(MARK_PREFIX) || name == LEDGER_VARIABLE
+    name.starts_with(ENV_MARKER_PREFIX) || name == LEDGER_VARIABLE
 }
 
 fn is_key(name: &str, registry: &Registry) -> bool {

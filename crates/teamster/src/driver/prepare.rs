@@ -78,7 +78,7 @@ impl Belongings {
     /// Makes the tree known. The file is written anew: where it waits for the disk, nobody else does.
     async fn note(&mut self, leader: u32, keeper: u32) {
         let Some(mut run) = self.run.take() else { return };
-        let noted = blocking(move || (run.note(leader, Some(keeper)), run)).await;
+        let noted = blocking(move || (run.record_tree(leader, Some(keeper)), run)).await;
         if let (Err(error), _) = &noted {
             // It is found by its environment, unless it throws that away.
             tracing::debug!(%error, "the ledger does not know the leader");

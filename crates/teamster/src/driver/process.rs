@@ -124,7 +124,7 @@ impl Process {
         let end = delivering(&mut story.outbox, async {
             let survivors = if keep { Vec::new() } else { tree.terminate(grace).await };
             let exit = tree.exited().await;
-            let kept = if keep { tree.leave().await } else { Vec::new() };
+            let kept = if keep { tree.detach().await } else { Vec::new() };
             (survivors, kept, exit)
         });
         let (survivors, kept, exit) = end.await;
@@ -226,7 +226,7 @@ impl Process {
         }
         let Self { tree, belongings, background, link, .. } = self;
         let left = if background == Background::Keep {
-            tree.leave().await
+            tree.detach().await
         } else {
             let survivors = tree.terminate(limits.grace).await;
             link.recorder.exit(tree.exited().await);

@@ -20,7 +20,7 @@ pub(crate) fn begin(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Optio
     let ledger = Arc::clone(ledger);
     track(tracker, move || {
         let sweep = ledger.sweep();
-        for left in sweep.left {
+        for skipped in sweep.skipped {
             tracing::warn!(path = %left.path.display(), reason = %left.reason, "a crashed run was not swept");
         }
         for problem in sweep.problems {

@@ -32,7 +32,7 @@ pub(crate) fn numbers() -> io::Result<Vec<i32>> {
 }
 
 /// Whether processes can be seen; if not, why.
-pub(crate) fn can_look() -> io::Result<()> {
+pub(crate) fn can_see_processes() -> io::Result<()> {
     procfs::of_this_namespace().map(drop)
 }
 

@@ -3,14 +3,14 @@
 use std::{ffi::OsString, io, path::Path};
 
 use super::procfs;
-use crate::supervise::begin;
+use crate::supervise::run_if_supervisor;
 
 // Before the functions of other libraries, which might start threads, and after that of the standard library.
 #[used]
 #[expect(unsafe_code, reason = "the only way to run before somebody else's main")]
 // SAFETY: the section holds pointers to functions of C's calling convention; this one does not unwind.
 #[unsafe(link_section = ".init_array.00101")]
-pub(crate) static START: extern "C" fn() = begin;
+pub(crate) static START: extern "C" fn() = run_if_supervisor;
 
 /// Where the file of this program is found.
 pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";

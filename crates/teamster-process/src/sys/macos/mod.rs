@@ -21,7 +21,7 @@ use rustix::{
 
 pub(crate) use handle::{signal, watch, watch_after_fork};
 pub(crate) use processes::{
-    adopt_proc, can_look, children, children_of_thread, environ, held_proc, hold_proc, in_held_proc, is_own_child,
+    adopt_proc, can_see_processes, children, children_of_thread, environ, held_proc, hold_proc, in_held_proc, is_own_child,
     numbers, own_children, resident, snapshot, stat_of,
 };
 pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};

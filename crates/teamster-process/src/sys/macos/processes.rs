@@ -93,7 +93,7 @@ fn text(bytes: &[libc::c_char]) -> String {
 
 /// Whether processes can be seen. Nothing can keep the system from showing those of this user.
 #[expect(clippy::unnecessary_wraps, reason = "another system may not show them")]
-pub(crate) fn can_look() -> io::Result<()> {
+pub(crate) fn can_see_processes() -> io::Result<()> {
     Ok(())
 }
 

@@ -8,14 +8,14 @@ use std::{
     path::Path,
 };
 
-use crate::supervise::begin;
+use crate::supervise::run_if_supervisor;
 
 #[used]
 #[expect(unsafe_code, reason = "the only way to run before somebody else's main")]
 // SAFETY: the section holds pointers to functions of C's calling convention; this one takes none of the arguments that
 // it is given, and does not unwind.
 #[unsafe(link_section = "__DATA,__mod_init_func")]
-static START: extern "C" fn() = begin;
+static START: extern "C" fn() = run_if_supervisor;
 
 /// How the file of this program is called where it cannot be found.
 pub(crate) const OWN_PROGRAM: &str = "this program";

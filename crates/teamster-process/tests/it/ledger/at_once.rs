@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use teamster_process::ledger::{LeftReason, Sweep};
+use teamster_process::ledger::{SkipReason, Sweep};
 
 use super::scene::{Running, scene};
 use crate::BOUND;
@@ -29,14 +29,14 @@ fn sweeps_at_once_clear_each_leftover_once() {
         }
         assert!(began.elapsed() < BOUND, "{sweeps:?}");
     }
-    let left = sweeps.iter().flat_map(|sweep| &sweep.left);
-    assert!(left.clone().all(|left| matches!(left.reason, LeftReason::Alive(_))), "{sweeps:?}");
-    let mut cleared: Vec<_> = sweeps.iter().flat_map(|sweep| &sweep.cleared).map(|cleared| &cleared.run.path).collect();
-    assert_eq!(cleared.len(), runs.len());
-    cleared.sort();
-    cleared.dedup();
-    assert_eq!(cleared.len(), runs.len());
-    let ended = sweeps.iter().flat_map(|sweep| &sweep.cleared).map(|cleared| cleared.ended.len()).sum::<usize>();
+    let left = sweeps.iter().flat_map(|sweep| &sweep.skipped);
+    assert!(left.clone().all(|left| matches!(left.reason, SkipReason::Alive(_))), "{sweeps:?}");
+    let mut removed: Vec<_> = sweeps.iter().flat_map(|sweep| &sweep.removed).map(|removed| &removed.run.path).collect();
+    assert_eq!(removed.len(), runs.len());
+    removed.sort();
+    removed.dedup();
+    assert_eq!(removed.len(), runs.len());
+    let ended = sweeps.iter().flat_map(|sweep| &sweep.removed).map(|removed| removed.ended.len()).sum::<usize>();
     assert!(ended <= members.len() && ended + left.count() >= members.len(), "{sweeps:?}");
     assert!(!members.iter().any(Running::is_alive) && scene.is_empty());
 }
@@ -61,7 +61,7 @@ fn runs_that_start_and_end_while_others_sweep_are_not_touched() {
                         let mut run = scene.ledger.register("claude").unwrap();
                         let files = run.private_dir().unwrap();
                         let file = files.write("file", b"x").unwrap();
-                        run.note(std::process::id(), None).unwrap();
+                        run.record_tree(std::process::id(), None).unwrap();
                         assert_eq!(fs::read(file).unwrap(), b"x");
                         assert!(run.path().join("entry.json").exists());
                         run.remove().unwrap();

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink, process::Command};
 
 use serde_json::{Value, json};
-use teamster_process::ledger::LeftReason;
+use teamster_process::ledger::SkipReason;
 
 use super::scene::{Running, entry, lock, scene};
 
@@ -12,8 +12,8 @@ fn a_run_of_another_process_namespace_is_left_and_told() {
     let scene = scene();
     let run = scene.crashed_with(|entry| entry["here"]["pidNamespace"] = json!(1));
     let sweep = scene.ledger.sweep();
-    assert!(matches!(sweep.left.as_slice(), [left] if left.path == run.path
-        && matches!(left.reason, LeftReason::OtherNamespace)));
+    assert!(matches!(sweep.skipped.as_slice(), [left] if left.path == run.path
+        && matches!(left.reason, SkipReason::OtherNamespace)));
     assert!(!sweep.is_clean() && run.path.join("entry.json").exists());
 }
 
@@ -22,7 +22,7 @@ fn a_run_of_a_newer_version_is_left_and_told() {
     let scene = scene();
     let run = scene.crashed_with(|entry| *entry = json!({ "version": 2, "marks": [] }));
     let sweep = scene.ledger.sweep();
-    assert!(matches!(&sweep.left[0].reason, LeftReason::Newer { version: 2 }));
+    assert!(matches!(&sweep.skipped[0].reason, SkipReason::Newer { version: 2 }));
     assert!(run.path.exists());
 }
 
@@ -57,8 +57,8 @@ fn a_damaged_entry_is_removed_and_no_process_is_hit() {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         fs::write(scene.bare().join("entry.json"), bytes).unwrap();
         let sweep = scene.ledger.sweep();
-        assert!(sweep.is_clean() && sweep.cleared.len() == 1, "{text}: {sweep:?}");
-        assert!(sweep.cleared[0].ended.is_empty(), "{text}");
+        assert!(sweep.is_clean() && sweep.removed.len() == 1, "{text}: {sweep:?}");
+        assert!(sweep.removed[0].ended.is_empty(), "{text}");
         assert!(scene.is_empty());
     }
     assert!(other.is_alive());
@@ -75,7 +75,7 @@ fn an_entry_that_is_no_file_is_damaged() {
     let pipe = Command::new("mkfifo").arg(scene.bare().join("entry.json")).status().unwrap();
     assert!(pipe.success());
     let sweep = scene.ledger.sweep();
-    assert!(sweep.is_clean() && sweep.cleared.len() == 3, "{sweep:?}");
+    assert!(sweep.is_clean() && sweep.removed.len() == 3, "{sweep:?}");
     assert!(other.is_alive() && elsewhere.exists());
 }
 
@@ -87,7 +87,7 @@ fn a_run_that_crashed_before_it_wrote_its_entry_is_removed_when_its_lock_is_free
     assert_eq!(scene.ledger.sweep().live, 1);
     assert!(path.exists());
     drop(host);
-    assert_eq!(scene.ledger.sweep().cleared.len(), 1);
+    assert_eq!(scene.ledger.sweep().removed.len(), 1);
     assert!(scene.is_empty());
 }
 
@@ -103,11 +103,11 @@ fn what_is_no_run_is_left_and_told() {
     fs::write(scene.runs().join("ABCDEFGHIJKLMNOP"), "x").unwrap();
     fs::create_dir(scene.runs().join("notes")).unwrap();
     let sweep = scene.ledger.sweep();
-    assert_eq!((sweep.cleared.len(), sweep.left.len()), (1, 3));
-    assert!(sweep.left.iter().all(|left| matches!(left.reason, LeftReason::NoRun)));
+    assert_eq!((sweep.removed.len(), sweep.skipped.len()), (1, 3));
+    assert!(sweep.skipped.iter().all(|left| matches!(left.reason, SkipReason::NotARun)));
     assert!(!sweep.is_clean());
     assert!(theirs.join("entry.json").exists() && link.is_symlink());
-    assert_eq!(scene.ledger.survey().left.len(), 3);
+    assert_eq!(scene.ledger.survey().skipped.len(), 3);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn links_in_a_leftover_are_removed_and_what_they_lead_to_stays() {
     let run = scene.crashed();
     fs::create_dir(run.path.join("files")).unwrap();
     symlink(&theirs, run.path.join("files/home")).unwrap();
-    assert_eq!(scene.ledger.sweep().cleared.len(), 1);
+    assert_eq!(scene.ledger.sweep().removed.len(), 1);
     assert!(!run.path.exists() && theirs.join("file").exists());
 }
 

@@ -24,7 +24,7 @@ fn a_run_is_known_while_it_lives_and_nothing_stays_when_it_has_ended() {
     assert_eq!(survey.live[0].path, run.path());
     assert_eq!(survey.live[0].label.as_deref(), Some("claude"));
     assert!(survey.live[0].began.unwrap().elapsed().unwrap() < BOUND);
-    assert!(survey.leftovers.is_empty() && survey.left.is_empty() && survey.problems.is_empty());
+    assert!(survey.leftovers.is_empty() && survey.skipped.is_empty() && survey.problems.is_empty());
     drop(run);
     assert!(scene.is_empty());
     assert!(scene.ledger.survey().live.is_empty());
@@ -50,9 +50,9 @@ fn a_live_run_is_not_swept() {
     let scene = scene();
     let mut run = scene.ledger.register("claude").unwrap();
     let leader = Running::sh("exec sleep 300", &[]);
-    run.note(leader.pid(), None).unwrap();
+    run.record_tree(leader.pid(), None).unwrap();
     let sweep = scene.ledger.sweep();
-    assert_eq!((sweep.live, sweep.cleared.len(), sweep.is_clean()), (1, 0, true));
+    assert_eq!((sweep.live, sweep.removed.len(), sweep.is_clean()), (1, 0, true));
     assert!(leader.is_alive() && run.path().join("entry.json").exists());
 }
 
@@ -63,11 +63,11 @@ fn a_run_lives_while_a_process_that_inherited_its_lock_does() {
     let keeper = Command::new("sleep").arg("300").stdin(lock(&run.path)).process_group(0).spawn();
     let keeper = Running(keeper.unwrap());
     let sweep = scene.ledger.sweep();
-    assert_eq!((sweep.live, sweep.cleared.len()), (1, 0));
+    assert_eq!((sweep.live, sweep.removed.len()), (1, 0));
     assert!(run.path.exists());
     drop(keeper);
     let sweep = scene.ledger.sweep();
-    assert_eq!((sweep.live, sweep.cleared.len()), (0, 1));
+    assert_eq!((sweep.live, sweep.removed.len()), (0, 1));
     assert!(scene.is_empty());
 }
 
@@ -81,7 +81,7 @@ fn a_run_whose_host_is_gone_is_ended_though_a_stopped_keeper_holds_its_lock() {
     wait_until("it is stopped", || stat(keeper.pid()).is_some_and(|(state, ..)| state == "T"));
     assert_eq!(scene.ledger.survey().leftovers.len(), 1);
     let sweep = scene.ledger.sweep();
-    assert_eq!((sweep.live, sweep.cleared.len()), (0, 1), "{sweep:?}");
+    assert_eq!((sweep.live, sweep.removed.len()), (0, 1), "{sweep:?}");
     assert!(!keeper.is_alive() && !member.is_alive() && !run.path.exists());
     drop(holder);
 }
@@ -93,7 +93,7 @@ fn a_stopped_supervisor_of_a_dead_host_is_continued_so_that_it_ends() {
     wait_until("it is stopped", || stat(supervisor.pid()).is_some_and(|(state, ..)| state == "T"));
     let keeper = children_of(supervisor.pid())[0];
     let run = scene.crashed_with(|entry| entry["keeper"] = json!({ "pid": keeper, "start": start_of(keeper) }));
-    assert_eq!(scene.ledger.sweep().cleared.len(), 1);
+    assert_eq!(scene.ledger.sweep().removed.len(), 1);
     wait_until("it has ended with its last keeper", || !supervisor.is_alive());
     assert!(!run.path.exists());
 }
@@ -117,7 +117,7 @@ fn a_run_lives_while_its_host_does_even_if_that_lost_the_lock() {
     assert_eq!(scene.ledger.sweep().live, 1);
     assert!(member.is_alive());
     drop(host);
-    assert_eq!(scene.ledger.sweep().cleared.len(), 1);
+    assert_eq!(scene.ledger.sweep().removed.len(), 1);
     assert!(!member.is_alive());
 }
 
@@ -132,17 +132,17 @@ fn a_directory_that_others_could_use_is_refused() {
     };
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, &ledger).unwrap();
-    assert_eq!(refusal(), Refusal::NoDirectory);
+    assert_eq!(refusal(), Refusal::NotADirectory);
     fs::remove_file(&ledger).unwrap();
 
     fs::create_dir(&ledger).unwrap();
     fs::set_permissions(&ledger, fs::Permissions::from_mode(0o750)).unwrap();
-    assert_eq!(refusal(), Refusal::Open);
+    assert_eq!(refusal(), Refusal::OthersMayEnter);
     assert!(!scene.ledger.sweep().is_clean(), "something of ours may be in there");
     fs::remove_dir(&ledger).unwrap();
 
     fs::set_permissions(scene.home.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    assert_eq!(refusal(), Refusal::Parent);
+    assert_eq!(refusal(), Refusal::OthersMayReplace);
     // As /tmp is.
     fs::set_permissions(scene.home.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     assert!(scene.ledger.register("claude").is_ok());

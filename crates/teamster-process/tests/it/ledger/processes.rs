@@ -26,12 +26,12 @@ fn whoever_is_left_of_a_crashed_run_is_ended_and_its_directory_removed() {
 
     let sweep = scene.ledger.sweep();
     assert!(sweep.is_clean(), "{sweep:?}");
-    let [cleared] = sweep.cleared.as_slice() else { panic!("{sweep:?}") };
-    assert_eq!(cleared.run.path, run.path);
-    assert_eq!(cleared.run.label.as_deref(), Some("claude"));
+    let [removed] = sweep.removed.as_slice() else { panic!("{sweep:?}") };
+    assert_eq!(removed.run.path, run.path);
+    assert_eq!(removed.run.label.as_deref(), Some("claude"));
     for pid in [leader.pid(), daemon, plain] {
         assert!(!is_alive(pid), "{pid}");
-        assert!(cleared.ended.iter().any(|one| one.pid == pid), "{pid} is told");
+        assert!(removed.ended.iter().any(|one| one.pid == pid), "{pid} is told");
     }
     assert!(!scene.home.path().join("ledger").exists());
 }
@@ -42,7 +42,7 @@ fn a_halted_process_of_a_crashed_run_is_ended() {
     let run = scene.crashed();
     let halted = Running::marked("kill -STOP $$; sleep 300", &run);
     wait_until("it halts", || stat(halted.pid()).is_some_and(|(state, ..)| state == "T"));
-    assert_eq!(scene.ledger.sweep().cleared[0].ended.len(), 1);
+    assert_eq!(scene.ledger.sweep().removed[0].ended.len(), 1);
     assert!(!halted.is_alive());
 }
 
@@ -56,7 +56,7 @@ fn a_daemon_that_moves_on_to_a_new_process_all_the_time_is_ended() {
     let hops = || fs::read_to_string(&told).unwrap_or_default().lines().count();
     wait_until("it has moved on", || hops() > 3);
     let sweep = scene.ledger.sweep();
-    assert!(sweep.is_clean() && sweep.cleared.len() == 1, "{sweep:?}");
+    assert!(sweep.is_clean() && sweep.removed.len() == 1, "{sweep:?}");
     assert_eq!(bearers(&run.mark), [0; 0]);
 }
 
@@ -67,7 +67,7 @@ fn a_leader_that_threw_its_environment_away_is_ended_with_its_children() {
     let leader = Running::sh(&format!("sleep 300 & echo $! >{}; wait", told.display()), &[]);
     let child = wait_for(&told);
     scene.crashed_with(|entry| entry["leader"] = leader.leader());
-    assert_eq!(scene.ledger.sweep().cleared[0].ended.len(), 2);
+    assert_eq!(scene.ledger.sweep().removed[0].ended.len(), 2);
     assert!(!leader.is_alive() && !is_alive(child));
 }
 
@@ -82,7 +82,7 @@ fn a_process_that_got_the_leaders_number_is_not_hit() {
             entry["leader"] = json!({ "pid": other.pid(), "start": start });
         });
         let sweep = scene.ledger.sweep();
-        assert!(sweep.is_clean() && sweep.cleared[0].ended.is_empty(), "{sweep:?}");
+        assert!(sweep.is_clean() && sweep.removed[0].ended.is_empty(), "{sweep:?}");
     }
     assert!(other.is_alive());
     assert!(scene.is_empty());
@@ -98,7 +98,7 @@ fn a_run_of_another_boot_is_removed_and_no_process_is_hit() {
         entry["leader"] = other.leader();
     });
     let sweep = scene.ledger.sweep();
-    assert!(sweep.is_clean() && sweep.cleared[0].ended.is_empty(), "{sweep:?}");
+    assert!(sweep.is_clean() && sweep.removed[0].ended.is_empty(), "{sweep:?}");
     assert!(other.is_alive() && scene.is_empty());
 }
 
@@ -111,6 +111,6 @@ fn a_run_inside_a_crashed_run_is_ended_and_swept_with_it() {
     let member = Running::sh("exec sleep 300", &[(&outer.mark, "1"), (&inner.mark, "1")]);
     let sweep = scene.ledger.sweep();
     assert!(sweep.is_clean(), "{sweep:?}");
-    assert_eq!((sweep.cleared.len(), sweep.live), (2, 0));
+    assert_eq!((sweep.removed.len(), sweep.live), (2, 0));
     assert!(!host.is_alive() && !member.is_alive() && scene.is_empty());
 }

@@ -42,7 +42,7 @@ pub fn limitations() -> Vec<Limitation> {
         Ok(_) | Err(Errno::MFILE | Errno::NFILE) => None,
         Err(errno) => Some(Limitation::NoHandles { source: errno.into() }),
     };
-    let processes = sys::can_look().err().filter(|error| !is_exhausted(error));
+    let processes = sys::can_see_processes().err().filter(|error| !is_exhausted(error));
     handles.into_iter().chain(processes.map(|source| Limitation::NoProcesses { source })).collect()
 }
 

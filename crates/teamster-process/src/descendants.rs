@@ -4,28 +4,28 @@ use std::collections::{HashMap, HashSet};
 
 use rustix::process::getpid;
 
-use crate::{mark, process::Stat, supervise::ending::Members, sys};
+use crate::{env_marker, process::Stat, supervise::termination::Members, sys};
 
 /// The tree below a keeper.
 ///
 /// Where a keeper adopts orphans, whoever descends from it is of the tree, and nobody else. Elsewhere an orphan is of the
-/// tree too if it was seen before, is in the keeper's session, or bears the mark, which not every process shows.
+/// tree too if it was seen before, is in the keeper's session, or bears the marker, which not every process shows.
 #[derive(Debug, Default)]
-pub(crate) struct Kin {
+pub(crate) struct Descendants {
     keeper: i32,
-    mark: String,
+    marker: String,
     seen: HashSet<(i32, u64)>,
 }
 
-impl Kin {
-    pub(crate) fn of(keeper: i32, mark: String) -> Self {
-        Self { keeper, mark, seen: HashSet::new() }
+impl Descendants {
+    pub(crate) fn of_keeper(keeper: i32, marker: String) -> Self {
+        Self { keeper, marker, seen: HashSet::new() }
     }
 
     /// Who of it is alive, as one scan of all processes shows it. A keeper that cannot see processes still finds its own
     /// children, by number alone.
     pub(crate) fn scan(&mut self) -> Vec<Stat> {
-        let is_of_it = |stat: &Stat| stat.parent == self.keeper || self.has_lost(stat);
+        let is_of_it = |stat: &Stat| stat.parent == self.keeper || self.is_orphan(stat);
         let alive = sys::snapshot().map(|snapshot| with_descendants(snapshot, is_of_it, Stat::is_still));
         let mut alive = alive.unwrap_or_default();
         let is_shown = |pid| sys::stat_of(pid).is_some();
@@ -43,17 +43,17 @@ impl Kin {
     }
 
     /// Whether a process is of the tree though nobody above it is.
-    fn has_lost(&self, stat: &Stat) -> bool {
+    fn is_orphan(&self, stat: &Stat) -> bool {
         !sys::ADOPTS_ORPHANS
             && stat.parent == 1
             && (self.seen.contains(&(stat.pid, stat.start))
                 || is_in_session_of(stat.pid, self.keeper)
-                || mark::is_borne_by(stat.pid, &self.mark))
+                || env_marker::has_marker(stat.pid, &self.marker))
     }
 }
 
 /// For the keeper itself.
-impl Members for Kin {
+impl Members for Descendants {
     fn children(&mut self, seen: impl FnMut(Stat)) {
         sys::children().into_iter().rev().filter_map(sys::stat_of).filter(Stat::is_alive).for_each(seen);
     }
@@ -70,21 +70,21 @@ pub(crate) fn is_in_session_of(pid: i32, keeper: i32) -> bool {
     pid != keeper && unsafe { libc::getsid(pid) } == keeper
 }
 
-/// Those of a snapshot who are wanted, with all who descend from them, if they are alive.
+/// Those of a snapshot who are roots, with all who descend from them, if they are alive.
 ///
 /// A snapshot takes time, and a number passes on: `is_still` tells whether a process is the one it was. One that has its
 /// number still had it when its children were looked at.
 pub(crate) fn with_descendants(
     snapshot: Vec<Stat>,
-    is_wanted: impl Fn(&Stat) -> bool,
+    is_root: impl Fn(&Stat) -> bool,
     is_still: impl Fn(&Stat) -> bool,
 ) -> Vec<Stat> {
     let mut children: HashMap<i32, Vec<usize>> = HashMap::new();
     for (index, stat) in snapshot.iter().enumerate() {
         children.entry(stat.parent).or_default().push(index);
     }
-    let wanted = |(index, stat): (usize, &Stat)| (stat.is_alive() && is_wanted(stat)).then_some(index);
-    let mut waiting: Vec<usize> = snapshot.iter().enumerate().filter_map(wanted).collect();
+    let roots = |(index, stat): (usize, &Stat)| (stat.is_alive() && is_root(stat)).then_some(index);
+    let mut waiting: Vec<usize> = snapshot.iter().enumerate().filter_map(roots).collect();
     let mut found = HashSet::new();
     while let Some(index) = waiting.pop() {
         let Some(stat) = snapshot.get(index).filter(|stat| stat.is_alive() && stat.pid > 1) else {
@@ -109,10 +109,10 @@ mod tests {
         Stat { pid, name: "x".into(), state: State::Alive, parent, start: pid.unsigned_abs().into() }
     }
 
-    fn found(snapshot: &[Stat], wanted: &[i32], gone: &[i32]) -> Vec<i32> {
-        let is_wanted = |stat: &Stat| wanted.contains(&stat.pid);
+    fn found(snapshot: &[Stat], roots: &[i32], gone: &[i32]) -> Vec<i32> {
+        let is_root = |stat: &Stat| roots.contains(&stat.pid);
         let is_still = |stat: &Stat| !gone.contains(&stat.pid);
-        with_descendants(snapshot.to_vec(), is_wanted, is_still).iter().map(|stat| stat.pid).collect()
+        with_descendants(snapshot.to_vec(), is_root, is_still).iter().map(|stat| stat.pid).collect()
     }
 
     #[test]

@@ -16,41 +16,41 @@ use crate::{
     sys,
 };
 
-/// The variable that names the ledger's place, instead of the user's own.
+/// The variable that names the ledger's ledger_dir, instead of the user's own.
 pub const LEDGER_VARIABLE: &str = "TEAMSTER_LEDGER_DIR";
 
 /// A directory with the runs of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LedgerDir {
     path: PathBuf,
 }
 
 /// Where new runs go, in order, and where runs may be.
-pub(super) fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> (Vec<Place>, Vec<Place>) {
+pub(super) fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> (Vec<LedgerDir>, Vec<LedgerDir>) {
     let directory = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(only) = directory(LEDGER_VARIABLE) {
-        return (vec![Place::new(only.clone())], vec![Place::new(only)]);
+        return (vec![LedgerDir::new(only.clone())], vec![LedgerDir::new(only)]);
     }
     let uid = geteuid().as_raw();
     let runtime = directory("XDG_RUNTIME_DIR").filter(|path| is_private(path));
     let temporary = [directory("TMPDIR"), Some(PathBuf::from("/tmp"))];
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")));
 
-    let mut homes = Vec::new();
-    homes.extend(runtime.map(|path| path.join("teamster")));
-    homes.extend(temporary.into_iter().flatten().map(|path| path.join(format!("teamster-{uid}"))));
-    homes.extend(state.map(|path| path.join("teamster")));
-    let mut homes: Vec<_> = homes.into_iter().map(Place::new).collect();
-    homes.dedup();
+    let mut candidates = Vec::new();
+    candidates.extend(runtime.map(|path| path.join("teamster")));
+    candidates.extend(temporary.into_iter().flatten().map(|path| path.join(format!("teamster-{uid}"))));
+    candidates.extend(state.map(|path| path.join("teamster")));
+    let mut candidates: Vec<_> = candidates.into_iter().map(LedgerDir::new).collect();
+    candidates.dedup();
 
-    let mut places = homes.clone();
+    let mut all = candidates.clone();
     // Known without its variable too, which a job of cron does not have.
-    let known = sys::known_ledger(uid).map(Place::new);
-    places.extend(known.filter(|known| !homes.contains(known)));
-    (homes, places)
+    let known = sys::known_ledger(uid).map(LedgerDir::new);
+    all.extend(known.filter(|known| !candidates.contains(known)));
+    (candidates, all)
 }
 
-impl Place {
+impl LedgerDir {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path }
     }
@@ -64,27 +64,27 @@ impl Place {
     }
 
     /// Makes it, if it is not there, and gives the directory for runs. It may vanish again when others leave it empty.
-    pub(super) fn make(&self) -> Result<PathBuf, LedgerError> {
+    pub(super) fn create(&self) -> Result<PathBuf, LedgerError> {
         if let Some(parent) = self.path.parent() {
-            make_parents(parent)?;
+            create_parents(parent)?;
         }
         self.check_parent()?;
         let runs = self.runs();
         for path in [&self.path, &runs] {
-            make_private(path)?;
+            create_private(path)?;
             check(path)?;
         }
         Ok(runs)
     }
 
-    /// What is among the runs. A place that is not there, or somebody else's, has none of ours.
+    /// What is among the runs. A ledger_dir that is not there, or somebody else's, has none of ours.
     pub(super) fn entries(&self) -> Result<Vec<PathBuf>, LedgerError> {
         let runs = self.runs();
         let checked = self.check_parent().and_then(|()| check(&self.path)).and_then(|()| check(&runs));
         match checked {
             Ok(()) => {}
             Err(LedgerError::Io { source, .. }) if is_absent(&source) => return Ok(Vec::new()),
-            Err(LedgerError::Refused { path, reason: Refusal::OtherUser | Refusal::NoDirectory }) => {
+            Err(LedgerError::Refused { path, reason: Refusal::OtherUser | Refusal::NotADirectory }) => {
                 tracing::debug!(path = %path.display(), "not a ledger of this user");
                 return Ok(Vec::new());
             }
@@ -110,7 +110,7 @@ impl Place {
         }
     }
 
-    /// Nobody else may be able to put another directory in its place.
+    /// Nobody else may be able to put another directory in its ledger_dir.
     fn check_parent(&self) -> Result<(), LedgerError> {
         let parent = self.path.parent().unwrap_or(&self.path);
         let metadata = fs::metadata(parent).map_err(|error| io_error(parent, error))?;
@@ -120,7 +120,7 @@ impl Place {
         if trusted && (sticky || !open) {
             return Ok(());
         }
-        Err(LedgerError::Refused { path: self.path.clone(), reason: Refusal::Parent })
+        Err(LedgerError::Refused { path: self.path.clone(), reason: Refusal::OthersMayReplace })
     }
 }
 
@@ -130,7 +130,7 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Makes what is missing of `~/.local/state`. Only below a directory that is this user's.
-fn make_parents(parent: &Path) -> Result<(), LedgerError> {
+fn create_parents(parent: &Path) -> Result<(), LedgerError> {
     let is_own = |metadata: Metadata| metadata.uid() == geteuid().as_raw();
     let Some(there) = parent.ancestors().find(|path| path.exists()) else {
         return Ok(());
@@ -140,7 +140,7 @@ fn make_parents(parent: &Path) -> Result<(), LedgerError> {
     }
     let missing: Vec<_> = parent.ancestors().take_while(|path| *path != there).collect();
     for (made, path) in missing.iter().rev().enumerate() {
-        if let Err(error) = make_private(path) {
+        if let Err(error) = create_private(path) {
             // What was made for nothing goes again.
             missing.iter().rev().take(made).rev().for_each(|path| _ = fs::remove_dir(path));
             return Err(error);
@@ -149,7 +149,7 @@ fn make_parents(parent: &Path) -> Result<(), LedgerError> {
     Ok(())
 }
 
-fn make_private(path: &Path) -> Result<(), LedgerError> {
+fn create_private(path: &Path) -> Result<(), LedgerError> {
     match make_directory(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(io_error(path, error)),
         _ => Ok(()),
@@ -160,11 +160,11 @@ fn make_private(path: &Path) -> Result<(), LedgerError> {
 fn check(path: &Path) -> Result<(), LedgerError> {
     let metadata = fs::symlink_metadata(path).map_err(|error| io_error(path, error))?;
     let refusal = if !metadata.is_dir() {
-        Refusal::NoDirectory
+        Refusal::NotADirectory
     } else if metadata.uid() != geteuid().as_raw() {
         Refusal::OtherUser
     } else if metadata.mode() & 0o077 != 0 {
-        Refusal::Open
+        Refusal::OthersMayEnter
     } else {
         return Ok(());
     };
@@ -179,9 +179,9 @@ mod tests {
 
     fn named(variables: &[(&str, &str)]) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let variable = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
-        let (homes, places) = of_user(variable);
-        let paths = |places: Vec<Place>| places.into_iter().map(|place| place.path).collect();
-        (paths(homes), paths(places))
+        let (candidates, all) = of_user(variable);
+        let paths = |all: Vec<LedgerDir>| all.into_iter().map(|ledger_dir| ledger_dir.path).collect();
+        (paths(candidates), paths(all))
     }
 
     fn of_uid(path: &str) -> PathBuf {
@@ -194,32 +194,32 @@ mod tests {
         fs::set_permissions(runtime.path(), Permissions::from_mode(0o700)).unwrap();
         let path = runtime.path().to_str().unwrap();
         let variables = [("XDG_RUNTIME_DIR", path), ("TMPDIR", "/scratch"), ("HOME", "/home/dev")];
-        let (homes, places) = named(&variables);
+        let (candidates, all) = named(&variables);
         let expected = [
             runtime.path().join("teamster"),
             of_uid("/scratch/teamster-UID"),
             of_uid("/tmp/teamster-UID"),
             "/home/dev/.local/state/teamster".into(),
         ];
-        assert_eq!(homes, expected);
-        assert_eq!(places, [&expected[..], &[of_uid("/run/user/UID/teamster")]].concat());
+        assert_eq!(candidates, expected);
+        assert_eq!(all, [&expected[..], &[of_uid("/run/user/UID/teamster")]].concat());
     }
 
     #[test]
     fn variables_that_name_no_directory_of_this_user_are_passed_over() {
         for wrong in ["/usr", "relative", ""] {
-            let (homes, _) = named(&[("XDG_RUNTIME_DIR", wrong), ("TMPDIR", "tmp"), ("HOME", "")]);
-            assert_eq!(homes, [of_uid("/tmp/teamster-UID")]);
+            let (candidates, _) = named(&[("XDG_RUNTIME_DIR", wrong), ("TMPDIR", "tmp"), ("HOME", "")]);
+            assert_eq!(candidates, [of_uid("/tmp/teamster-UID")]);
         }
-        let (homes, _) = named(&[("TMPDIR", "/tmp/"), ("XDG_STATE_HOME", "/state"), ("HOME", "/home/dev")]);
-        assert_eq!(homes, [of_uid("/tmp/teamster-UID"), "/state/teamster".into()]);
+        let (candidates, _) = named(&[("TMPDIR", "/tmp/"), ("XDG_STATE_HOME", "/state"), ("HOME", "/home/dev")]);
+        assert_eq!(candidates, [of_uid("/tmp/teamster-UID"), "/state/teamster".into()]);
     }
 
     #[test]
     fn a_directory_that_the_user_has_chosen_is_the_only_one() {
-        let (homes, places) = named(&[("TEAMSTER_LEDGER_DIR", "/only"), ("HOME", "/home/dev")]);
-        assert_eq!(homes, [PathBuf::from("/only")]);
-        assert_eq!(places, homes);
+        let (candidates, all) = named(&[("TEAMSTER_LEDGER_DIR", "/only"), ("HOME", "/home/dev")]);
+        assert_eq!(candidates, [PathBuf::from("/only")]);
+        assert_eq!(all, candidates);
     }
 
     #[test]
@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn what_is_missing_of_a_users_own_directories_is_made() {
         let home = tempfile::tempdir().unwrap();
-        let place = Place::new(home.path().join(".local/state/teamster"));
-        assert!(place.make().unwrap().is_dir());
-        place.prune();
-        assert!(!place.path().exists());
+        let ledger_dir = LedgerDir::new(home.path().join(".local/state/teamster"));
+        assert!(ledger_dir.create().unwrap().is_dir());
+        ledger_dir.prune();
+        assert!(!ledger_dir.path().exists());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Both can be stopped (`SIGSTOP`) or killed like any process of this user. A stopped one is continued. What a killed
 //! keeper leaves is ended by the supervisor; without a supervisor, this program searches for the tree: the leader, every
-//! process that descends from it, that is still in the keeper's session, or that has the tree's mark in its environment.
+//! process that descends from it, that is still in the keeper's session, or that has the tree's marker in its environment.
 
 use std::time::Instant;
 
@@ -12,24 +12,24 @@ use tokio::sync::oneshot;
 use super::Survivor;
 use crate::{
     handle,
-    ledger::search::{self, Wanted},
+    ledger::search::{self, Target},
     process::{self, Process},
     signal::Signal,
-    supervise::ending::KILL_SETTLE,
+    supervise::termination::KILL_SETTLE,
     sys,
 };
 
 /// How a tree is found without the help of its keeper.
 #[derive(Clone, Debug)]
-pub(super) struct Traces {
+pub(super) struct TreeIdentity {
     pub(super) keeper: Process,
     pub(super) leader: Process,
-    pub(super) mark: String,
+    pub(super) marker: String,
 }
 
-impl Traces {
+impl TreeIdentity {
     /// Continues the keeper and the supervisor if they are stopped.
-    pub(super) fn wake(&self) {
+    pub(super) fn continue_helpers(&self) {
         let Some(keeper) = sys::stat_of(self.keeper.pid).filter(|stat| stat.start == self.keeper.start) else { return };
         if keeper.is_stopped() {
             tracing::debug!(pid = keeper.pid, "the keeper of a tree is stopped; it is continued");
@@ -48,13 +48,13 @@ impl Traces {
 
     /// The members of the tree that can be found. Blocks for some milliseconds.
     pub(super) fn find(&self) -> Vec<Survivor> {
-        search::find(&self.wanted()).unwrap_or_default()
+        search::find(&self.target()).unwrap_or_default()
     }
 
     /// Kills the members of the tree that can be found, and its keeper. Returns those that are alive after
     /// [`KILL_SETTLE`]. Blocks until then.
-    pub(super) fn end(&self) -> Vec<Survivor> {
-        match search::end(&self.wanted(), Instant::now() + KILL_SETTLE) {
+    pub(super) fn kill(&self) -> Vec<Survivor> {
+        match search::kill(&self.target(), Instant::now() + KILL_SETTLE) {
             Ok(outcome) => outcome.alive,
             Err(reason) => {
                 tracing::warn!(leader = self.leader.pid, %reason, "the processes of a tree cannot be searched for");
@@ -65,21 +65,21 @@ impl Traces {
     }
 
     /// The same without blocking the runtime.
-    pub(super) async fn end_on_a_thread(&self) -> Vec<Survivor> {
+    pub(super) async fn kill_on_thread(&self) -> Vec<Survivor> {
         let (sender, receiver) = oneshot::channel();
-        let traces = self.clone();
-        let work = move || _ = sender.send(traces.end());
+        let identity = self.clone();
+        let work = move || _ = sender.send(identity.kill());
         match std::thread::Builder::new().name("teamster-end".into()).spawn(work) {
-            Ok(_) => receiver.await.unwrap_or_else(|_| self.end()),
+            Ok(_) => receiver.await.unwrap_or_else(|_| self.kill()),
             // The limit of threads is reached.
-            Err(_) => self.end(),
+            Err(_) => self.kill(),
         }
     }
 
-    fn wanted(&self) -> Wanted<'_> {
+    fn target(&self) -> Target<'_> {
         let own = getpid().as_raw_nonzero().get();
-        Wanted {
-            mark: &self.mark,
+        Target {
+            marker: &self.marker,
             leader: Some(self.leader),
             keeper: Some(self.keeper),
             not_before: process::start_of(own).unwrap_or_default(),

@@ -1,9 +1,9 @@
-//! The end of a tree: everybody is found and told, although they go on starting others.
+//! The end of a tree: everybody is found and signaled, although they go on starting others.
 //!
 //! A program that forks, exits in the parent and goes on in the child is gone whenever somebody looks: a scan of all
 //! processes shows its past. But its orphans become children of this process, at once, and a list of one's own children is
 //! read in microseconds. So the tree is stopped before it is killed, children first, until two looks agree. That nobody is
-//! left is known from the system alone, when it says that there are no children; no look is taken for that.
+//! orphans is known from the system alone, when it says that there are no children; no look is taken for that.
 
 use std::{
     collections::HashSet,
@@ -14,7 +14,7 @@ use rustix::process::{Pid, kill_process};
 
 use crate::{handle, process::Stat, signal::Signal, sys};
 
-/// How long killing goes on before those who are left are given up: processes of another user, or such as hang in the
+/// How long killing goes on before those who are orphans are given up: processes of another user, or such as hang in the
 /// kernel.
 pub(crate) const KILL_SETTLE: Duration = Duration::from_secs(2);
 
@@ -23,16 +23,16 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_millis(200);
 
 /// How often killing starts over at once for descendants that were born meanwhile.
-const SWEEPS: usize = 16;
+const KILL_ROUNDS: usize = 16;
 
 /// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
-const FREEZE_LOOKS: usize = 8;
+const FREEZE_SCANS: usize = 8;
 
 /// How long one attempt to stop or to kill everybody goes on, on a machine with so many processes that each scan is slow.
-const ROUND: Duration = Duration::from_secs(1);
+const ROUND_LIMIT: Duration = Duration::from_secs(1);
 
 /// How often the children alone are looked at until no new one is among them.
-const CHILD_LOOKS: usize = 64;
+const CHILD_SCANS: usize = 64;
 
 /// How much longer killing goes on while new processes are found: they are not such as nothing ends.
 const GROWING_SETTLE: Duration = Duration::from_secs(2);
@@ -64,62 +64,62 @@ type Identity = (i32, u64);
 
 /// A tree that is being ended.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct Termination {
     kill_at: Instant,
     give_up_at: Instant,
     pause: Duration,
-    /// Who was asked to end.
-    asked: HashSet<Identity>,
+    /// Who was sigterm_sent to end.
+    sigterm_sent: HashSet<Identity>,
     killing: bool,
     /// When something is due.
     due: Instant,
 }
 
-impl Ending {
+impl Termination {
     /// Asks everybody to end.
     pub(crate) fn begin(grace: Duration, members: &mut impl Members) -> Self {
         let kill_at = Instant::now() + grace;
-        let asked = if grace.is_zero() { HashSet::new() } else { ask(members) };
-        Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, asked, killing: false, due: kill_at }
+        let sigterm_sent = if grace.is_zero() { HashSet::new() } else { send_sigterm(members) };
+        Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, sigterm_sent, killing: false, due: kill_at }
     }
 
-    /// Asks those who were not asked and whom one that has ended left behind: it was starting them when everybody was asked,
-    /// or did so after. One that has somebody above it is not asked: that one may need its help to end.
-    pub(crate) fn ask_left_behind(&mut self, members: &mut impl Members) {
+    /// Asks those who were not sigterm_sent and whom one that has ended orphans behind: it was starting them when everybody was sigterm_sent,
+    /// or did so after. One that has somebody above it is not sigterm_sent: that one may need its help to end.
+    pub(crate) fn terminate_new_orphans(&mut self, members: &mut impl Members) {
         if self.killing {
             return;
         }
-        let mut left = Vec::new();
+        let mut orphans = Vec::new();
         if sys::ADOPTS_ORPHANS {
-            members.children(|stat| left.push(stat));
+            members.children(|stat| orphans.push(stat));
         }
-        if left.is_empty() {
-            left = members.scan();
-            let alive: HashSet<i32> = left.iter().map(|stat| stat.pid).collect();
-            left.retain(|stat| !alive.contains(&stat.parent));
+        if orphans.is_empty() {
+            orphans = members.scan();
+            let alive: HashSet<i32> = orphans.iter().map(|stat| stat.pid).collect();
+            orphans.retain(|stat| !alive.contains(&stat.parent));
         }
-        let left = without(&left, &self.asked);
-        deliver(Signal::Terminate, &left);
-        deliver(Signal::Continue, &left);
-        self.asked.extend(left.iter().map(identity));
+        let orphans = without(&orphans, &self.sigterm_sent);
+        signal_all(Signal::Terminate, &orphans);
+        signal_all(Signal::Continue, &orphans);
+        self.sigterm_sent.extend(orphans.iter().map(identity));
     }
 
     /// Shortens the grace period, if it is longer than this from now.
-    pub(crate) fn hurry(&mut self, grace: Duration) {
+    pub(crate) fn shorten_grace(&mut self, grace: Duration) {
         let kill_at = Instant::now() + grace;
         if !self.killing && kill_at < self.kill_at {
             (self.kill_at, self.give_up_at, self.due) = (kill_at, kill_at + KILL_SETTLE, kill_at);
         }
     }
 
-    /// When to call [`go_on`](Self::go_on) next, if nobody has ended before.
+    /// When to call [`go_on`](Self::advance) next, if nobody has ended before.
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
     /// Kills when it is time. Returns those who are still alive when there is no more to be done. Call it only while the system
-    /// says that somebody is left: then there is more to be done as long as no look shows who that is.
-    pub(crate) fn go_on(&mut self, members: &mut impl Members) -> Option<Vec<Stat>> {
+    /// says that somebody is orphans: then there is more to be done as long as no look shows who that is.
+    pub(crate) fn advance(&mut self, members: &mut impl Members) -> Option<Vec<Stat>> {
         let now = Instant::now();
         if now < self.due {
             return None;
@@ -140,12 +140,12 @@ impl Ending {
 }
 
 /// Sends SIGTERM to everybody, and tells who that was. Who is born of a process that had no turn to come to a halt, in the
-/// middle of a fork with its signals blocked, is missed; see [`Ending::ask_left_behind`].
-fn ask(members: &mut impl Members) -> HashSet<Identity> {
-    let members = freeze(&HashSet::new(), members, Instant::now() + ROUND);
-    deliver(Signal::Terminate, &members);
+/// middle of a fork with its signals blocked, is missed; see [`Termination::terminate_new_orphans`].
+fn send_sigterm(members: &mut impl Members) -> HashSet<Identity> {
+    let members = freeze(&HashSet::new(), members, Instant::now() + ROUND_LIMIT);
+    signal_all(Signal::Terminate, &members);
     // Also for those whom somebody else has stopped: they act on SIGTERM only when they go on.
-    deliver(Signal::Continue, &members);
+    signal_all(Signal::Continue, &members);
     members.iter().map(identity).collect()
 }
 
@@ -162,14 +162,14 @@ pub(crate) struct Killed {
 pub(crate) fn kill(members: &mut impl Members) -> Killed {
     let mut killed = HashSet::new();
     let mut alive = Vec::new();
-    let until = Instant::now() + ROUND;
-    for _ in 0..SWEEPS {
+    let until = Instant::now() + ROUND_LIMIT;
+    for _ in 0..KILL_ROUNDS {
         alive = freeze(&killed, members, until);
         let fresh = without(&alive, &killed);
         if fresh.is_empty() {
             return Killed { alive, grew: false };
         }
-        deliver(Signal::Kill, &fresh);
+        signal_all(Signal::Kill, &fresh);
         killed.extend(fresh.iter().map(identity));
         if Instant::now() >= until {
             break;
@@ -181,17 +181,17 @@ pub(crate) fn kill(members: &mut impl Members) -> Killed {
 /// Stops everybody but the `dying`, and returns all that are alive. Between a look and a signal, one that runs could start
 /// others that the signal misses.
 fn freeze(dying: &HashSet<Identity>, members: &mut impl Members, until: Instant) -> Vec<Stat> {
-    let mut told = dying.clone();
+    let mut signaled = dying.clone();
     let mut alive = Vec::new();
-    for _ in 0..FREEZE_LOOKS {
-        freeze_children(&mut told, members);
+    for _ in 0..FREEZE_SCANS {
+        freeze_children(&mut signaled, members);
         alive = members.alive();
-        let fresh = without(&alive, &told);
+        let fresh = without(&alive, &signaled);
         if fresh.is_empty() && without(&alive, dying).iter().all(Stat::is_stopped) {
             break;
         }
-        deliver(Signal::Stop, &fresh);
-        told.extend(fresh.iter().map(identity));
+        signal_all(Signal::Stop, &fresh);
+        signaled.extend(fresh.iter().map(identity));
         if Instant::now() >= until {
             break;
         }
@@ -200,17 +200,17 @@ fn freeze(dying: &HashSet<Identity>, members: &mut impl Members, until: Instant)
 }
 
 /// Stops those who become children of this process, until two looks show no new one.
-fn freeze_children(told: &mut HashSet<Identity>, members: &mut impl Members) {
-    let mut quiet = 0;
-    for _ in 0..CHILD_LOOKS {
-        quiet += 1;
+fn freeze_children(signaled: &mut HashSet<Identity>, members: &mut impl Members) {
+    let mut unchanged = 0;
+    for _ in 0..CHILD_SCANS {
+        unchanged += 1;
         members.children(|stat| {
-            if told.insert(identity(&stat)) {
+            if signaled.insert(identity(&stat)) {
                 stop_child(&stat);
-                quiet = 0;
+                unchanged = 0;
             }
         });
-        if quiet == 2 {
+        if unchanged == 2 {
             return;
         }
     }
@@ -223,7 +223,7 @@ fn stop_child(stat: &Stat) {
     }
 }
 
-fn deliver(signal: Signal, members: &[Stat]) {
+fn signal_all(signal: Signal, members: &[Stat]) {
     for stat in members {
         handle::send(stat, signal);
     }
