@@ -1,4 +1,4 @@
-//! Who descends from whom.
+//! Finds the living descendants of a process.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,10 +6,11 @@ use rustix::process::getpid;
 
 use crate::{env_marker, process::Stat, supervise::termination::Members, sys};
 
-/// The tree below a keeper.
+/// The descendants of a keeper.
 ///
-/// Where a keeper adopts orphans, whoever descends from it is of the tree, and nobody else. Elsewhere an orphan is of the
-/// tree too if it was seen before, is in the keeper's session, or bears the marker, which not every process shows.
+/// Where a keeper adopts orphans (Linux), the tree is exactly the keeper's descendants. On macOS an
+/// orphan also belongs to the tree if an earlier scan found it, if it is in the keeper's session,
+/// or if its environment has the tree's marker.
 #[derive(Debug, Default)]
 pub(crate) struct Descendants {
     keeper: i32,
@@ -22,8 +23,8 @@ impl Descendants {
         Self { keeper, marker, seen: HashSet::new() }
     }
 
-    /// Who of it is alive, as one scan of all processes shows it. A keeper that cannot see processes still finds its own
-    /// children, by number alone.
+    /// Returns the living descendants that one scan of all processes finds. A keeper that cannot
+    /// list processes still finds its own children, by pid alone.
     pub(crate) fn scan(&mut self) -> Vec<Stat> {
         let is_of_it = |stat: &Stat| stat.parent == self.keeper || self.is_orphan(stat);
         let alive = sys::snapshot().map(|snapshot| with_descendants(snapshot, is_of_it, Stat::is_still));
@@ -33,7 +34,8 @@ impl Descendants {
             && self.keeper == getpid().as_raw_nonzero().get()
             && !sys::children().into_iter().any(is_shown)
         {
-            // Not to see anybody does not mean that nobody is there: `/proc` may be of no use, or hide processes.
+            // An empty scan is no proof that the tree is gone: `/proc` may be unusable or hide
+            // processes.
             alive = sys::own_children();
         }
         if !sys::ADOPTS_ORPHANS {
@@ -42,7 +44,7 @@ impl Descendants {
         alive
     }
 
-    /// Whether a process is of the tree though nobody above it is.
+    /// Returns whether an orphan belongs to the tree.
     fn is_orphan(&self, stat: &Stat) -> bool {
         !sys::ADOPTS_ORPHANS
             && stat.parent == 1
@@ -52,7 +54,7 @@ impl Descendants {
     }
 }
 
-/// For the keeper itself.
+/// Used by the keeper itself.
 impl Members for Descendants {
     fn children(&mut self, seen: impl FnMut(Stat)) {
         sys::children().into_iter().rev().filter_map(sys::stat_of).filter(Stat::is_alive).for_each(seen);
@@ -63,17 +65,18 @@ impl Members for Descendants {
     }
 }
 
-/// Whether a process is in the session that a keeper has opened, the keeper apart.
-#[expect(unsafe_code, reason = "the safe call takes the sessions of others, which have no number here, for impossible")]
+/// Returns whether a process other than the keeper is in the keeper's session.
+#[expect(unsafe_code, reason = "the safe call panics on a session that has no pid in this namespace")]
 pub(crate) fn is_in_session_of(pid: i32, keeper: i32) -> bool {
-    // SAFETY: it takes a number and gives one.
+    // SAFETY: the call takes and returns numbers.
     pid != keeper && unsafe { libc::getsid(pid) } == keeper
 }
 
-/// Those of a snapshot who are roots, with all who descend from them, if they are alive.
+/// Returns the living processes of a snapshot that `is_root` accepts, and all their living
+/// descendants.
 ///
-/// A snapshot takes time, and a number passes on: `is_still` tells whether a process is the one it was. One that has its
-/// number still had it when its children were looked at.
+/// A snapshot takes time, and a pid can be reused meanwhile: `is_still` checks that a pid still
+/// means the same process. If it does, the children in the snapshot are its own.
 pub(crate) fn with_descendants(
     snapshot: Vec<Stat>,
     is_root: impl Fn(&Stat) -> bool,
@@ -93,8 +96,8 @@ pub(crate) fn with_descendants(
         if !found.insert(index) {
             continue;
         }
-        if let Some(theirs) = children.get(&stat.pid).filter(|_| is_still(stat)) {
-            waiting.extend(theirs);
+        if let Some(indices) = children.get(&stat.pid).filter(|_| is_still(stat)) {
+            waiting.extend(indices);
         }
     }
     snapshot.into_iter().enumerate().filter(|(index, _)| found.contains(index)).map(|(_, stat)| stat).collect()
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn all_who_descend_from_one_who_is_wanted_are_found_and_nobody_else() {
+    fn only_the_descendants_of_a_root_are_found() {
         let snapshot = [process(1, 0), process(5, 1), process(10, 5), process(11, 10), process(12, 11), process(13, 5)];
         assert_eq!(found(&snapshot, &[10], &[]), [10, 11, 12]);
         assert_eq!(found(&snapshot, &[], &[]), [] as [i32; 0]);
@@ -124,19 +127,19 @@ mod tests {
     }
 
     #[test]
-    fn the_children_of_one_whose_number_passed_on_meanwhile_are_strangers() {
+    fn children_of_a_reused_pid_are_not_descendants() {
         let snapshot = [process(10, 5), process(11, 10)];
         assert_eq!(found(&snapshot, &[10], &[10]), [10]);
     }
 
     #[test]
-    fn the_dead_are_nobody() {
+    fn dead_processes_are_not_found() {
         let dead = Stat { state: State::Dead, ..process(10, 5) };
         assert_eq!(found(&[dead, process(11, 10)], &[10], &[]), [] as [i32; 0]);
     }
 
     #[test]
-    fn a_circle_which_two_moments_in_one_snapshot_can_show_has_an_end() {
+    fn a_parent_cycle_in_an_inconsistent_snapshot_terminates() {
         assert_eq!(found(&[process(11, 10), process(12, 11), process(11, 12)], &[12], &[]), [12, 11]);
     }
 }

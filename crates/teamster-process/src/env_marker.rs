@@ -1,8 +1,9 @@
-//! The marker of a tree: a variable in the environment of its leader, which every descendant inherits.
+//! An environment variable that marks the processes of one tree. The leader gets it, and every
+//! descendant inherits it.
 //!
-//! It is for the ledger: when a keeper was killed with its host, a process whose parents have ended is kin to nobody any
-//! more. Its environment still tells where it came from. The marker's name is unique, so that a tree inside another one
-//! bears both. Only a process that threw its environment away escapes.
+//! The ledger uses it. If a keeper was killed with its host, the parents of an orphan no longer
+//! lead to its tree, but its environment still does. The name is unique, so a tree inside another
+//! tree has both variables. A process that clears its environment loses the marker.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,17 +11,17 @@ use rustix::process::getpid;
 
 use crate::{process, sys};
 
-/// What the names of the variables begin with that marker the trees in which a process runs.
+/// The prefix of the variable names that mark process trees.
 pub const ENV_MARKER_PREFIX: &str = "TEAMSTER_TREE_";
 
-/// A variable that only one tree has.
+/// The marker of one tree.
 #[derive(Clone, Debug)]
 pub(crate) struct EnvMarker {
     name: String,
 }
 
 impl EnvMarker {
-    /// One that no other tree of this machine bears.
+    /// Returns a marker that no other tree on this machine has.
     pub(crate) fn unique() -> Self {
         static TREES: AtomicU64 = AtomicU64::new(0);
         let pid = getpid().as_raw_nonzero().get();
@@ -29,24 +30,25 @@ impl EnvMarker {
         Self { name }
     }
 
-    /// The variable's name; its value says nothing.
+    /// Returns the variable's name. Its value has no meaning.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// Whether this can be the name of a marker.
+/// Returns whether this is a valid marker name.
 pub(crate) fn is_marker_name(name: &str) -> bool {
     let own = name.strip_prefix(ENV_MARKER_PREFIX).unwrap_or_default();
     !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a process bears the marker of this name.
+/// Returns whether a process has the marker with this name.
 pub(crate) fn has_marker(pid: i32, name: &str) -> bool {
     markers_of(pid).is_some_and(|names| names.iter().any(|one| one == name))
 }
 
-/// The names of all marks that a process bears; `None` if it has no environment, or none that may be read.
+/// Returns the names of all markers in a process's environment; `None` if it has no environment or
+/// it cannot be read.
 pub(crate) fn markers_of(pid: i32) -> Option<Vec<String>> {
     let environ = sys::environ(pid);
     let variables = environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(ENV_MARKER_PREFIX.as_bytes()));
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_bears_the_mark_that_it_was_started_with_and_no_other() {
+    fn a_process_has_only_the_marker_that_it_was_started_with() {
         let marker = EnvMarker::unique();
         assert_ne!(marker.name(), EnvMarker::unique().name());
         let mut child = std::process::Command::new("sleep").arg("30").env(marker.name(), "1").spawn().unwrap();
@@ -71,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_be_the_name_of_a_mark_is_taken_for_one() {
+    fn invalid_marker_names_are_rejected() {
         assert!(is_marker_name(EnvMarker::unique().name()));
         for name in ["", "PATH", "TEAMSTER_TREE_", "TEAMSTER_TREE_1=", "XTEAMSTER_TREE_1", "TEAMSTER_TREE_a b"] {
             assert!(!is_marker_name(name), "{name:?}");

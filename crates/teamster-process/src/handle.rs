@@ -1,4 +1,5 @@
-//! Signals to processes and waits for their ends, which hit and wait for nobody who got a number later.
+//! Sends signals to processes and waits for their exit, without hitting a process that reuses a
+//! pid.
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -17,7 +18,7 @@ use crate::{
     sys,
 };
 
-/// Blocks until the process has ended, but not longer than `limit`.
+/// Blocks until the process has ended, for at most `limit`.
 pub(crate) fn block_on_end(handle: BorrowedFd<'_>, limit: Duration) {
     let deadline = Instant::now() + limit;
     loop {
@@ -32,7 +33,8 @@ pub(crate) fn block_on_end(handle: BorrowedFd<'_>, limit: Duration) {
     }
 }
 
-/// Blocks until all of these have ended, but not longer than `limit`. One that cannot be watched is not waited for.
+/// Blocks until all of these have ended, for at most `limit`. Processes that cannot be watched are
+/// skipped.
 pub(crate) fn block_on_ends(alive: &[Stat], limit: Duration) {
     let deadline = Instant::now() + limit;
     for stat in alive {
@@ -42,7 +44,7 @@ pub(crate) fn block_on_ends(alive: &[Stat], limit: Duration) {
     }
 }
 
-/// Sends a signal to this very process, and to nobody who has its number by now.
+/// Sends a signal to exactly this process, never to one that reuses its pid.
 pub(crate) fn send(stat: &Stat, signal: Signal) {
     let sent = match open(stat) {
         Ok(Some(handle)) => match sys::signal(&handle, stat, signal.raw()) {
@@ -50,16 +52,17 @@ pub(crate) fn send(stat: &Stat, signal: Signal) {
             sent => sent,
         },
         Ok(None) => return,
-        // Out of descriptors, or the system refuses handles: a look just before the signal is the best that is left.
+        // Out of descriptors, or pidfds are refused: comparing the start time just before the
+        // signal is the best remaining check.
         Err(_) => kill_if_same(stat, signal),
     };
     match sent {
         Ok(()) | Err(Errno::SRCH) => {}
-        Err(errno) => tracing::debug!(pid = stat.pid, ?signal, %errno, "a member took no signal"),
+        Err(errno) => tracing::debug!(pid = stat.pid, ?signal, %errno, "cannot send a signal to a process"),
     }
 }
 
-/// `None` if the process is gone.
+/// Opens a handle of the process; `None` if it is gone.
 fn open(stat: &Stat) -> rustix::io::Result<Option<OwnedFd>> {
     let Some(pid) = Pid::from_raw(stat.pid) else {
         return Ok(None);
@@ -69,7 +72,7 @@ fn open(stat: &Stat) -> rustix::io::Result<Option<OwnedFd>> {
         Err(Errno::SRCH) => return Ok(None),
         Err(errno) => return Err(errno),
     };
-    // If the number still means this process now, it did when the handle was opened.
+    // If the pid is still this process's own, it was so when the handle was opened.
     Ok(is_same(stat).then_some(handle))
 }
 
@@ -80,7 +83,8 @@ fn kill_if_same(stat: &Stat, signal: Signal) -> rustix::io::Result<()> {
     }
 }
 
-/// Whether a number still means this process. A child that was not waited for keeps its number.
+/// Returns whether the pid is still this process's own. The pid of a child that was not reaped is
+/// never reused.
 fn is_same(stat: &Stat) -> bool {
     if stat.start == UNKNOWN_START { sys::is_own_child(stat.pid) } else { stat.is_still() }
 }

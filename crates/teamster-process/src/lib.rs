@@ -1,8 +1,8 @@
-//! The operating-system side of Teamster: process trees, their pipes, and the files that a run needs.
+//! Process trees, their pipes, and the private files of a run.
 //!
-//! This crate starts a program as the leader of a process tree, hands out its pipes, tells when the leader ends, and
-//! makes sure that nothing of the tree stays behind. It knows no agent, no protocol and no event: whoever calls it
-//! decides what the bytes mean.
+//! This crate starts a program as the leader of a process tree and returns its pipes. It reports
+//! when the leader exits, and kills every remaining process of the tree. It knows no agent, no
+//! protocol and no event: its caller interprets the bytes.
 //!
 //! ```
 //! use std::{ffi::OsString, path::Path, time::Duration};
@@ -30,51 +30,57 @@
 //! }
 //!
 //! assert_eq!(tree.exited().await.code, Some(3));
-//! tree.terminate(Duration::from_millis(1500)).await; // whoever outlived the leader
+//! tree.terminate(Duration::from_millis(1500)).await; // kills the remaining processes
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
 //! | [`program`] | finds an executable by name |
 //! | [`spawn`] | what to start, as plain data, and why a start failed |
-//! | [`tree`] | [`ProcessTree`]: the running tree, its signals, its end |
-//! | [`supervise`] | [`Supervisor`]: the processes of ours that see to it |
-//! | [`signal`] | the signals that are sent, and how a process ended |
+//! | [`tree`] | [`ProcessTree`]: the running tree, its signals and its termination |
+//! | [`supervise`] | [`Supervisor`] and the helper processes that supervise trees |
+//! | [`signal`] | the signals that can be sent, and the exit status of a leader |
 //! | [`lines`] | splits output into lines of bounded length |
-//! | [`diagnostics`] | reads what a program says beside its output, and keeps the end of it |
+//! | [`diagnostics`] | reads a program's diagnostics line by line and keeps the last bytes |
 //! | [`stdin`] | writes input while output is read |
-//! | [`tail`] | the last bytes of a stream |
-//! | [`private`] | files that only this user can read, gone after the run |
-//! | [`ledger`] | live runs on disk, so that what a crash left of them can be ended and removed |
-//! | [`spill`] | a bounded queue on disk, for what waits for a slow consumer |
-//! | [`abilities`] | what cannot be guaranteed where the system refuses something |
-//! | [`limits`] | which limit of the user is behind an error |
+//! | [`tail`] | keeps the last bytes of a stream |
+//! | [`private`] | files that only this user can read, removed after the run |
+//! | [`ledger`] | a record of live runs on disk, from which a crashed run is cleaned up |
+//! | [`spill`] | a bounded queue on disk, for records that wait for a slow consumer |
+//! | [`limitations`] | guarantees that do not hold where the system refuses a call |
+//! | [`limits`] | the user's limit that caused an error |
 //! | [`startup`] | inherited signals and closed standard streams |
 //!
 //! # Invariants
 //!
-//! - A [`ProcessTree`] never ends with members alive: [`ProcessTree::terminate`] and dropping it end whoever descends from
-//!   its leader, whatever they did to hide, and so does the death of this program, within two seconds.
-//! - No signal is ever sent to a process that does not descend from the leader, nor to one that got the number of a dead
-//!   member.
-//! - No prompt and no secret is shown by `Debug` or logged: of arguments, variables and buffers only names and sizes.
-//! - Output is never decoded here, and a buffer never grows past its limit, whatever a program writes.
-//! - Every `async fn` can be dropped at any await point; nothing is written twice, lost, or read twice.
-//! - No environment variable is read, except by [`PrivateDir::default_parent`] and [`Ledger::of_user`], and for the
-//!   supervisor; no timer runs but while a tree is being started or ended, and while the end of a leader is waited for (every
-//!   5 s, to see whether the processes of ours are stopped).
+//! - [`ProcessTree::terminate`] and dropping a [`ProcessTree`] kill all descendants of the
+//!   leader, including those that left its session or lost their parent. If this program dies, the
+//!   tree is killed within two seconds.
+//! - A signal is sent only to descendants of the leader. A process that got the pid of a dead
+//!   member never receives one.
+//! - `Debug` output and logs contain no prompt and no secret: of arguments, variables and buffers
+//!   they show names and sizes only.
+//! - Output is not decoded here, and no buffer grows past its limit.
+//! - Every `async fn` can be dropped at any await point. Nothing is then written twice, lost, or
+//!   read twice.
+//! - Environment variables are read only by [`PrivateDir::default_parent`], by
+//!   [`Ledger::of_user`] and to start the supervisor.
+//! - Timers run only while a tree is started or terminated, and every 5 s while an exit is
+//!   awaited (to check that the helper processes are not stopped).
 //! - Nothing is printed, and no signal handler is installed in this program.
-//! - No write of this crate ends this program by `SIGPIPE` or `SIGXFSZ`, whatever it does about these signals.
+//! - No write by this crate raises `SIGPIPE` or `SIGXFSZ` in this program.
 //!
-//! Linking it adds a few instructions before `main`, by which the supervisor, which is this program's file executed anew,
-//! knows what it is: see [`supervise`]. It needs Linux 5.4 or later (pidfds), or macOS, where the first two invariants hold
-//! as far as the system lets them (`docs/security.md` in the repository), and a Tokio runtime with I/O and time enabled.
+//! Linking this crate adds a short function that runs before `main`. The supervisor is this
+//! program's file, executed again, and that function detects it: see [`supervise`]. The crate needs
+//! Linux 5.4 or later (pidfds), or macOS, and a Tokio runtime with I/O and time enabled. On macOS
+//! the first two invariants hold as far as the system allows (`docs/security.md` in the
+//! repository).
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 compile_error!(
-    "Teamster runs on Linux and macOS: it watches over process trees by signals, sessions and Unix sockets. On Windows, use \
+    "Teamster runs on Linux and macOS: it supervises process trees with signals, sessions and Unix sockets. On Windows, use \
      it inside WSL."
 );
 

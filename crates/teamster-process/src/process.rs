@@ -1,19 +1,20 @@
-//! A process, as the system shows it.
+//! A process as the system describes it.
 //!
-//! A number names one process only for its life, so a process is always meant by number and start time together.
+//! A pid is reused after the process is gone, so a process is always identified by pid and start
+//! time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
-/// The start time of a process that the system does not show.
+/// The start time of a process whose start time is unknown.
 pub(crate) const UNKNOWN_START: u64 = u64::MAX;
 
-/// One process at one moment.
+/// The state of one process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: i32,
-    /// How its program's name begins.
+    /// The beginning of its program's name.
     pub(crate) name: String,
     pub(crate) state: State,
     pub(crate) parent: i32,
@@ -25,11 +26,11 @@ pub(crate) struct Stat {
 pub(crate) enum State {
     Alive,
     Stopped,
-    /// It has ended, and waits for its parent to look.
+    /// A zombie: it has ended and was not reaped.
     Dead,
 }
 
-/// A process for good: its number alone may pass to another one.
+/// Identifies a process, even after its pid is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
@@ -38,17 +39,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The process that has this number now, if the system shows when it was started.
+    /// Returns the process that has this pid now, if its start time is known.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         Some(Self { pid, start: start_of(pid)? })
     }
 
-    /// Whether the process is there and has not ended.
+    /// Returns whether the process is alive.
     pub(crate) fn is_alive(self) -> bool {
         sys::stat_of(self.pid).is_some_and(|stat| stat.start == self.start && stat.is_alive())
     }
 
-    /// Like [`of`](Self::of). If the system does not show the start time, no process is found to be this one.
+    /// Like [`of`](Self::of). If the start time is unknown, the result matches no process.
     pub(crate) fn known(pid: i32) -> Self {
         Self::of(pid).unwrap_or(Self { pid, start: 0 })
     }
@@ -59,7 +60,7 @@ impl Stat {
         self.state != State::Dead
     }
 
-    /// Whether the number is this process's still.
+    /// Returns whether the pid still belongs to this process.
     pub(crate) fn is_still(&self) -> bool {
         start_of(self.pid) == Some(self.start)
     }
@@ -69,7 +70,7 @@ impl Stat {
     }
 }
 
-/// When the process with this number was started.
+/// Returns the start time of the process with this pid.
 pub(crate) fn start_of(pid: i32) -> Option<u64> {
     sys::stat_of(pid).map(|stat| stat.start)
 }
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_finds_itself() {
+    fn a_snapshot_contains_this_process() {
         let own = i32::try_from(std::process::id()).unwrap();
         let found = sys::snapshot().unwrap().into_iter().find(|stat| stat.pid == own).unwrap();
         assert!(found.is_alive() && found.is_still());

@@ -1,8 +1,8 @@
-//! A running process tree: its leader, everybody who descends from it, and their end.
+//! A running process tree: a leader and all its descendants.
 //!
-//! The work is done by the tree's keeper, a process of ours between this program and the leader (see
-//! [`supervise`](crate::supervise)): it knows everybody who descends from the leader, whatever they did to hide, and ends
-//! them when this program does. PidScope is the connection to it.
+//! The tree's keeper does the work: a helper process between this program and the leader (see
+//! [`supervise`](crate::supervise)). It finds all descendants of the leader and kills them when
+//! this program dies. This module is the connection to it.
 
 mod connection;
 mod fallback;
@@ -36,53 +36,57 @@ use crate::{
     sys,
 };
 
-/// How long [`ProcessTree::terminate`] waits for the system to take down what was killed.
+/// How long [`ProcessTree::terminate`] waits for killed processes to disappear.
 pub const KILL_SETTLE: Duration = termination::KILL_SETTLE;
 
-/// How long dropping a tree waits for its end.
+/// How long dropping a tree blocks until the tree is gone.
 pub const DROP_SETTLE: Duration = Duration::from_millis(100);
 
-/// How long the system may take to load a program, from a network that does not answer perhaps.
+/// How long the system may take to load a program, for example from a slow network file system.
 const START_LIMIT: Duration = Duration::from_mins(1);
 
-/// How long a supervisor may take to make a keeper. One that takes longer is replaced.
+/// How long a supervisor may take to start a keeper. A slower supervisor is replaced.
 const READY_LIMIT: Duration = Duration::from_secs(10);
 
-/// How many supervisors are asked for a keeper.
+/// How many supervisors are tried until one starts a keeper.
 const SUPERVISORS: usize = 2;
 
-/// How much longer than it should a keeper may take to end its tree, on a busy machine. Then this program does it.
+/// Extra time for a keeper to kill its tree on a busy machine. After it, this program kills the
+/// tree itself.
 const KEEPER_SLACK: Duration = Duration::from_secs(3);
 
-/// How often this program checks whether the helpers are stopped: while it waits for an answer, and while a leader runs.
+/// How often this program checks whether the helper processes are stopped: while it waits for an
+/// answer, and while a leader runs.
 const CHECK: Duration = Duration::from_millis(250);
 const SLOW_CHECK: Duration = Duration::from_secs(5);
 
-/// A process tree. Dropping it kills all of it.
+/// A process tree. Dropping it kills every process of the tree.
 #[derive(Debug)]
 pub struct ProcessTree {
     identity: TreeIdentity,
     connection: Connection,
-    /// Until the tree is known to be gone, its entry in the ledger is not removed.
+    /// The tree's ledger entry, which stays until the tree is known to be gone.
     registration: Mutex<Option<Arc<Registration>>>,
-    /// What its pipes take of the user's allowance.
+    /// The share of the user's pipe allowance that the tree's pipes use.
     _share: Share,
 }
 
-/// A member of a tree that is alive.
+/// A living member of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survivor {
-    /// Its process number.
+    /// The pid.
     pub pid: u32,
-    /// How its program's name begins: the first 15 bytes on Linux, 31 on macOS.
+    /// The beginning of its program's name: 15 bytes on Linux, 31 on macOS.
     pub name: String,
 }
 
 impl ProcessTree {
-    /// Starts a program as the leader of a new tree. Call it inside a Tokio runtime with I/O and time enabled.
+    /// Starts a program as the leader of a new tree. Must be called inside a Tokio runtime with I/O
+    /// and time enabled.
     ///
-    /// The tree's keeper holds the lock of the run's directory for as long as it lives, and removes the directory if this
-    /// program dies before the tree. When the future is dropped before it is ready, nothing is left of what was started.
+    /// The tree's keeper holds the lock of the run's directory while it lives, and removes the
+    /// directory if this program dies before the tree. If the future is dropped before it is ready,
+    /// everything it started is killed.
     pub async fn spawn(
         supervisor: &Supervisor,
         spawn: &Spawn,
@@ -91,8 +95,9 @@ impl ProcessTree {
         Self::spawn_until(supervisor, spawn, run, std::future::pending()).await
     }
 
-    /// Like [`spawn`](Self::spawn), but gives up when `stop` is ready, with [`SpawnError::Stopped`]. Unlike dropping the
-    /// future, this returns only when nothing of the tree is alive, or a few seconds have passed.
+    /// Like [`spawn`](Self::spawn), but returns [`SpawnError::Stopped`] when `stop` is ready. In
+    /// contrast to dropping the future, it returns only when no process of the tree is alive, or
+    /// after a few seconds.
     pub async fn spawn_until(
         supervisor: &Supervisor,
         spawn: &Spawn,
@@ -112,7 +117,8 @@ impl ProcessTree {
         let descriptors: Vec<_> = theirs.iter().map(AsFd::as_fd).chain(run.map(RunDir::lock)).collect();
         let identity = TreeIdentity { keeper, leader: Process { pid: 0, start: 0 }, marker: marker.name().to_owned() };
         let registration = Mutex::new(run.map(RunDir::registration));
-        // From here on the leader may run, whether or not the keeper reports it: dropping this kills it.
+        // From here on the leader may run, even if the keeper does not report it. Dropping `tree`
+        // kills it.
         let mut tree = Self { identity, connection, registration, _share: share };
         let started = tokio::select! {
             started = tree.start(&request, &descriptors) => started.map_err(failed),
@@ -131,28 +137,30 @@ impl ProcessTree {
         }
     }
 
-    /// Has the keeper start the leader.
+    /// Requests the start of the leader and waits for the keeper's report.
     async fn start(&self, request: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<Process> {
         let started = pin!(self.connection.start(request, descriptors));
         let started = wait_with_checks(started, START_LIMIT, CHECK, || self.identity.continue_helpers()).await;
         started.unwrap_or_else(|| Err(ErrorKind::TimedOut.into()))
     }
 
-    /// The leader's process number.
+    /// Returns the leader's pid.
     pub fn pid(&self) -> u32 {
         self.identity.leader.pid.unsigned_abs()
     }
 
-    /// The number of the tree's keeper, the subreaper process above the leader.
+    /// Returns the pid of the tree's keeper, the subreaper process above the leader.
     pub fn keeper(&self) -> u32 {
         self.identity.keeper.pid.unsigned_abs()
     }
 
-    /// Waits for the leader's end, and tells how it ended: in an unknown way if its keeper was killed, or if it was given
-    /// up since nothing could end it. Others of the tree may still run and hold its pipes.
+    /// Waits until the leader exits, and returns its exit status. The status is unknown if the
+    /// keeper was killed, or if the leader could not be killed. Other members may still run and
+    /// hold its pipes.
     ///
-    /// If the keeper and the supervisor were killed, the leader may still run when this returns: nothing reports its end
-    /// any more, and [`terminate`](Self::terminate) finds and kills the tree.
+    /// If the keeper and the supervisor were killed, this returns while the leader may still run,
+    /// since no process reports its exit. [`terminate`](Self::terminate) finds and kills the tree
+    /// then.
     ///
     /// Can be dropped and called again at any time.
     pub async fn exited(&self) -> Exit {
@@ -161,12 +169,13 @@ impl ProcessTree {
         wait_with_checks(pin!(exit), Duration::MAX, SLOW_CHECK, || self.identity.continue_helpers()).await.flatten().unwrap_or_default()
     }
 
-    /// Sends a signal to the leader alone, if it lives.
+    /// Sends a signal to the leader only, if it is alive.
     pub fn signal(&self, signal: Signal) {
         self.connection.send(&Request::Signal(signal.raw().as_raw()));
     }
 
-    /// Who of the tree is alive, as the system shows it. It takes about a millisecond on a machine with 150 processes.
+    /// Returns the living members of the tree. A scan takes about a millisecond on a machine with
+    /// 150 processes.
     pub fn alive(&self) -> Vec<Survivor> {
         let TreeIdentity { keeper, marker, .. } = &self.identity;
         if keeper.is_alive() {
@@ -176,24 +185,26 @@ impl ProcessTree {
         }
     }
 
-    /// How many bytes of memory its members hold, shared ones counted for each. It takes as long
-    /// as [`alive`](Self::alive).
+    /// Returns the resident memory of all members in bytes; shared memory is counted for each. It
+    /// takes as long as [`alive`](Self::alive).
     pub fn memory(&self) -> u64 {
         self.alive().iter().map(|member| sys::resident(member.pid.cast_signed())).sum()
     }
 
-    /// Ends the tree: `SIGTERM` to every member, then `SIGKILL` to those that are left after `grace`. The tree is halted
-    /// (`SIGSTOP`) for the moment that it takes to find and reach all of them. Returns as soon as nobody is left;
-    /// otherwise, [`KILL_SETTLE`] after the kill, who could not be ended (a process of another user, or one that hangs in
-    /// the kernel).
+    /// Terminates the tree: sends `SIGTERM` to every member, and `SIGKILL` to the remaining ones
+    /// after `grace`. All members are stopped (`SIGSTOP`) for the moment in which they are found
+    /// and signaled. Returns an empty list as soon as the tree is gone. Otherwise it returns,
+    /// [`KILL_SETTLE`] after the kill, the processes that could not be killed: those of another
+    /// user, or blocked in the kernel.
     ///
-    /// It is bounded: a keeper that is stopped is continued, and one that does not answer within a few seconds after the
-    /// grace period is killed, with the tree, by this program. If the keeper and the supervisor were killed, this program
-    /// finds the tree by its leader, its session and its marker, and kills it without a grace period. A process that is
-    /// none of their descendants any more, has a session of its own and another environment is not found then.
+    /// The wait is bounded. A stopped keeper is continued. If the keeper does not answer within a
+    /// few seconds after the grace period, this program kills it and the tree. If the keeper and
+    /// the supervisor were killed, this program finds the tree by its leader, its session and its
+    /// environment marker, and kills it without a grace period. It then misses a process that is an
+    /// orphan, has its own session and cleared its environment.
     ///
-    /// The tree's output should be read meanwhile. Can be dropped and called again at any time; of several grace periods,
-    /// the one that ends first counts.
+    /// The caller should read the tree's output meanwhile. Can be dropped and called again at any
+    /// time; of several grace periods, the one that expires first applies.
     pub async fn terminate(&self, grace: Duration) -> Vec<Survivor> {
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         self.connection.send(&Request::End { grace_ms });
@@ -205,13 +216,13 @@ impl ProcessTree {
             survivors
         };
         if !survivors.is_empty() {
-            tracing::warn!(leader = self.pid(), ?survivors, "processes are left");
+            tracing::warn!(leader = self.pid(), ?survivors, "processes of a tree could not be killed");
         }
         release_registration(&self.registration, survivors.is_empty());
         survivors
     }
 
-    /// Leaves those who are alive to themselves, and tells who they are. The tree is over with this.
+    /// Stops supervising the tree without killing it, and returns the members that are alive.
     pub async fn detach(self) -> Vec<Survivor> {
         self.connection.send(&Request::Detach);
         let left = if let Some(left) = self.wait_until_gone(KILL_SETTLE).await {
@@ -225,8 +236,9 @@ impl ProcessTree {
         left
     }
 
-    /// What the keeper, or the supervisor in its place, reports of the tree's end. `None` if they do not within this time
-    /// and [`KEEPER_SLACK`], or cannot any more.
+    /// Waits for the report that the tree is gone, from the keeper or from the supervisor in its
+    /// place. Returns `None` if it does not arrive within `within` plus [`KEEPER_SLACK`], or cannot
+    /// arrive any more.
     async fn wait_until_gone(&self, within: Duration) -> Option<Vec<Survivor>> {
         let answer = self.connection.wait_for(|state| state.gone.clone());
         let limit = within.saturating_add(KEEPER_SLACK);
@@ -234,7 +246,7 @@ impl ProcessTree {
     }
 }
 
-/// Gets a keeper from the supervisor, which is replaced if it does not answer.
+/// Requests a keeper from the supervisor, and replaces a supervisor that does not answer.
 async fn connect(supervisor: &Supervisor, spawn: &Spawn) -> Result<(Connection, Process), SpawnError> {
     let failed = |source| spawn::explain(spawn, source);
     for _ in 0..SUPERVISORS {
@@ -248,7 +260,7 @@ async fn connect(supervisor: &Supervisor, spawn: &Spawn) -> Result<(Connection, 
     Err(supervisor.no_answer().into())
 }
 
-/// Waits for an answer, not longer than `limit`, and calls `check` as often as it says.
+/// Waits for an answer for at most `limit`, and calls `check` once per interval `every`.
 async fn wait_with_checks<T>(
     mut answer: Pin<&mut impl Future<Output = T>>,
     limit: Duration,
@@ -266,7 +278,7 @@ async fn wait_with_checks<T>(
     }
 }
 
-/// Lets go of the run's entry in the ledger. It is kept for the next sweep if processes are left.
+/// Releases the run's ledger entry. It is kept for the next sweep if processes remain.
 fn release_registration(registration: &Mutex<Option<Arc<Registration>>>, is_gone: bool) {
     let released = registration.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(registration) = released
@@ -276,8 +288,8 @@ fn release_registration(registration: &Mutex<Option<Arc<Registration>>>, is_gone
     }
 }
 
-/// The emergency path: the keeper kills everybody, and would do so too if it were not state. What it has not done within
-/// [`DROP_SETTLE`] is waited for, or done in its place, on a thread.
+/// The emergency path. The keeper kills the tree, as it does when the connection breaks. If it has
+/// not finished within [`DROP_SETTLE`], a thread waits for it, or kills the tree in its place.
 impl Drop for ProcessTree {
     fn drop(&mut self) {
         if self.connection.read_reports().gone.is_some() {
@@ -293,8 +305,8 @@ impl Drop for ProcessTree {
         let identity = self.identity.clone();
         let wait = move || end_without_runtime(connection, &identity, &registration);
         if let Err(error) = std::thread::Builder::new().name("teamster-end".into()).spawn(wait) {
-            // The keeper notices the end of the connection, if there is one.
-            tracing::warn!(%error, leader = self.pid(), "the end of a tree is not waited for");
+            // The keeper, if it is alive, notices that the connection has closed.
+            tracing::warn!(%error, leader = self.pid(), "cannot wait for the end of a tree");
         }
     }
 }
@@ -306,7 +318,7 @@ fn end_without_runtime(mut connection: BlockingConnection, identity: &TreeIdenti
     }
     let survivors = connection.state.gone.take().unwrap_or_else(|| identity.kill());
     if !survivors.is_empty() {
-        tracing::warn!(leader = identity.leader.pid, ?survivors, "processes are left");
+        tracing::warn!(leader = identity.leader.pid, ?survivors, "processes of a tree could not be killed");
     }
     release_registration(registration, survivors.is_empty());
 }

@@ -1,8 +1,8 @@
-//! How this program's file becomes the supervisor: a few instructions that run before `main`.
+//! Turns this program's file into the supervisor, in a function that runs before `main`.
 //!
-//! A program that links this crate cannot be asked to call something first in its `main`; a test has no `main` of its own.
-//! So the linker puts `START` among the functions that the C runtime calls before `main`. In an ordinary start it looks
-//! for a variable in the environment, finds none, and returns.
+//! The crate cannot require a call in `main`, and a test has no `main` of its own. So the linker
+//! puts `START` among the functions that the C runtime calls before `main`. In an ordinary start it
+//! finds its environment variable missing and returns.
 
 use std::{
     io,
@@ -25,24 +25,25 @@ use rustix::{
 use super::supervisor::supervise;
 use crate::{startup, sys};
 
-/// Set for a supervisor alone. It is no option: without a socket that the parent process has made it means nothing.
+/// Set for a supervisor only. It is not an option: without a socket that the parent process
+/// created, it has no effect.
 const VARIABLE: &str = "TEAMSTER_SUPERVISOR";
 
-/// What `ps` shows of supervisors and keepers, whatever program they are. It names neither this library nor an agent, so that
-/// `pkill -f teamster` or `pkill -f claude` does not hit those that would clean up after it.
+/// The command line of supervisors and keepers in `ps`. It names neither this library nor an agent,
+/// so that `pkill -f teamster` or `pkill -f claude` does not kill the processes that clean up.
 const TITLE: &str = "tree-reaper";
 
-/// How a supervisor exits that could not do its work.
+/// The exit code of a supervisor that failed.
 const FAILED: i32 = 125;
 
 pub(crate) extern "C" fn run_if_supervisor() {
     startup::note_closed_streams();
-    // Whoever starts a setuid program chooses its environment, and must not choose what it does.
+    // A user who starts a setuid program chooses its environment, and must not control it that way.
     let is_asked = std::env::var_os(VARIABLE).is_some() && !sys::is_privileged();
     if !is_asked || !is_socket() {
         return;
     }
-    // A parent that has died meanwhile has no use for a supervisor; `main` must not run in its place.
+    // If the parent has died, no supervisor is needed. `main` must not run instead.
     let supervised = sys::is_made_by_parent(stdin()).then(|| catch_unwind(|| control().and_then(supervise)));
     exit(if matches!(supervised, Some(Ok(Ok(())))) { 0 } else { FAILED });
 }
@@ -51,7 +52,8 @@ fn is_socket() -> bool {
     fstat(stdin()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
 }
 
-/// Takes the connection to the host, which is stdin, to where no other program inherits it, and closes the rest.
+/// Moves the connection to the host from stdin to a descriptor that no other program inherits, and
+/// closes the rest.
 fn control() -> io::Result<OwnedFd> {
     startup::reset_signals();
     sys::close_inherited();
@@ -61,14 +63,15 @@ fn control() -> io::Result<OwnedFd> {
     let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
-    // Nothing is kept from being unmounted.
+    // The working directory must not block an unmount.
     rustix::process::chdir("/")?;
     Ok(control)
 }
 
-/// Executes a program that links this crate as a supervisor, with this connection.
+/// Executes a program that links this crate as a supervisor that uses this connection.
 pub(super) fn start(program: &Path, control: UnixStream) -> io::Result<Child> {
-    // What the dynamic linker needs to load the program as it was loaded for the host, and nothing else: no keys.
+    // Only the variables of the dynamic linker are passed on, so that the program loads as it did
+    // for the host. Keys are not.
     let is_linkers = |name: &[u8]| name.starts_with(b"LD_") || name.starts_with(b"DYLD_");
     let loader = std::env::vars_os().filter(|(name, _)| is_linkers(name.as_encoded_bytes()));
     let proc = sys::held_proc();
@@ -88,7 +91,7 @@ pub(super) fn start(program: &Path, control: UnixStream) -> io::Result<Child> {
         .spawn()
 }
 
-/// Has a program be looked for from this directory.
+/// Starts the program in this directory, so that its relative path is found there.
 #[expect(unsafe_code, reason = "no safe call starts a program from a directory that has no path")]
 fn start_in(command: &mut Command, directory: OwnedFd) {
     // SAFETY: between fork and exec it makes one system call, and uses no memory that a lock protects.

@@ -1,4 +1,4 @@
-//! What a supervisor or keeper waits for: its sockets, the ends of its children, the time.
+//! The events that a supervisor or keeper waits for: readable sockets, exits of children, timeouts.
 
 use std::{
     io::{self, Read},
@@ -17,8 +17,8 @@ use rustix::{
 };
 use signal_hook::{SigId, consts::signal, flag, low_level};
 
-/// Signals that neither a supervisor nor a keeper obeys: they end when this program lets go of them. They are caught and
-/// not ignored, since what is ignored stays so in the programs that are started.
+/// Signals that supervisors and keepers discard; they exit when the host closes the connection. The
+/// signals are caught, not ignored, since started programs would inherit an ignored signal.
 const DISCARDED_SIGNALS: [i32; 14] = [
     signal::SIGHUP,
     signal::SIGINT,
@@ -36,7 +36,8 @@ const DISCARDED_SIGNALS: [i32; 14] = [
     signal::SIGWINCH,
 ];
 
-/// Makes the process deaf to whatever would end or halt it, but SIGKILL, SIGSTOP and its own faults.
+/// Catches and discards every signal that would end or stop this process, except SIGKILL, SIGSTOP
+/// and its own faults.
 pub(super) fn discard_signals() -> io::Result<()> {
     for signal in DISCARDED_SIGNALS {
         flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -44,7 +45,7 @@ pub(super) fn discard_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Tells that a child has ended.
+/// Reports through a pipe that a child has ended (SIGCHLD).
 #[derive(Debug)]
 pub(super) struct ChildWatch {
     signals: UnixStream,
@@ -70,16 +71,16 @@ impl Drop for ChildWatch {
     }
 }
 
-/// What looking for ended children gave.
+/// The result of one wait for children.
 #[derive(Debug)]
 pub(super) enum Reaped {
-    /// This one had ended.
+    /// This child ended and was reaped.
     One(Pid, WaitStatus),
-    /// This one is stopped. Only [`reap_or_stopped`] reports it.
+    /// This child is stopped. Only [`reap_or_stopped`] reports it.
     Stopped(Pid),
-    /// There are children, and all of them live.
+    /// There are children, and none has ended.
     NoneYet,
-    /// There are none: whoever ever descended from this process has ended.
+    /// There are no children. On Linux, this process then has no descendants.
     Childless,
 }
 
@@ -88,7 +89,7 @@ pub(super) fn reap() -> Reaped {
     wait_any(WaitOptions::NOHANG)
 }
 
-/// The same, and returns each child once that was stopped since.
+/// Like [`reap`], and also reports each child that was stopped.
 pub(super) fn reap_or_stopped() -> Reaped {
     wait_any(WaitOptions::NOHANG | WaitOptions::UNTRACED)
 }
@@ -105,7 +106,8 @@ fn wait_any(options: WaitOptions) -> Reaped {
     }
 }
 
-/// Waits until one of the sockets can be read, a child has ended, or it is time. Tells which sockets can be read.
+/// Waits until a socket is readable, a child has ended, or `until` has passed. Returns which
+/// sockets are readable.
 pub(super) fn wait<const N: usize>(
     sockets: [Option<BorrowedFd<'_>>; N],
     children: &mut ChildWatch,

@@ -1,4 +1,4 @@
-//! This program's hand on its supervisor.
+//! The host's handle of its supervisor process.
 
 use std::{
     io,
@@ -22,48 +22,48 @@ use rustix::{
 use super::{entry, starting, wire};
 use crate::{handle, limits::Limit, sys};
 
-/// How long the supervisor may take to take an order. It takes microseconds, unless it is stopped and has many to take.
+/// How long the supervisor may take to accept a request. It takes microseconds, unless it is
+/// stopped and many requests wait.
 const SEND_LIMIT: Duration = Duration::from_secs(1);
 const SEND_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a tree may wait until there is a supervisor that has taken its order.
+/// How long a tree may wait for a supervisor that accepts its request.
 const KEEPER_LIMIT: Duration = Duration::from_secs(20);
 
-/// How long dropping a supervisor waits for its end, so that it can be reaped at once.
+/// How long dropping a supervisor blocks until it ends, so that it can be reaped at once.
 const DROP_SETTLE: Duration = Duration::from_millis(100);
 
-/// Starts process trees, and sees to it that none of them outlives this program, however it ends.
+/// Starts process trees and guarantees that none outlives this program.
 ///
-/// The process behind it is started with the first tree, and again if it was killed. It ends when this is dropped and the
-/// last tree has ended. Making one starts nothing.
+/// The supervisor process is started with the first tree, and again if it was killed. It exits
+/// after this value is dropped and the last tree has ended. [`Supervisor::new`] starts no process.
 #[derive(Debug)]
 pub struct Supervisor {
     program: Option<PathBuf>,
-    /// Locked for moments only.
+    /// Never locked across an await point.
     process: Mutex<Option<Process>>,
-    /// Held by whoever starts the process, or waits until it takes an order.
+    /// Held while the process is started, or until it accepts a request.
     start_lock: tokio::sync::Mutex<()>,
 }
 
-/// Why there is no supervisor.
+/// Why no supervisor could be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorError {
     /// This program cannot be its own supervisor.
     #[error(
-        "this program loads Teamster as a library at run time, so that its own file cannot supervise processes; name a \
+        "this program loads Teamster as a library at run time, so its own file cannot supervise processes; name a \
          program that can, such as the command teamster"
     )]
     NotInProgram,
-    /// This program runs with rights that whoever started it does not have, and its supervisor ignores an environment that
-    /// this user chose.
+    /// This program has rights that the user who started it does not have, and its supervisor
+    /// ignores an environment that this user chose.
     #[error(
-        "this program runs with the rights of its file (setuid, setgid or capabilities), and cannot supervise processes; \
+        "this program runs with the rights of its file (setuid, setgid or capabilities) and cannot supervise processes; \
          give up these rights or keep them for good (`setresuid`), and name a program without them as the supervisor"
     )]
     Privileged,
-    /// The supervisor was started, or was to be, and does not answer: it is stopped again and again, or its file cannot be
-    /// loaded, from a network perhaps.
+    /// The supervisor does not answer: it is stopped again and again, or its file cannot be loaded.
     #[error("{program:?} does not answer as the supervisor of processes")]
     NoAnswer {
         /// The program.
@@ -74,12 +74,12 @@ pub enum SupervisorError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// The limit that is behind an error, if it is one.
+/// Returns the limit that caused an error, as the end of a sentence.
 fn limit_suffix(source: &io::Error) -> String {
     Limit::behind(source).map(|limit| format!(", since {limit}")).unwrap_or_default()
 }
@@ -92,25 +92,28 @@ struct Process {
 
 impl Default for Supervisor {
     fn default() -> Self {
-        // Something else may be mounted over `/proc` before the first tree is started.
+        // Opened now, since `/proc` may be covered by another mount before the first tree is
+        // started.
         sys::hold_proc();
         Self { program: None, process: Mutex::default(), start_lock: tokio::sync::Mutex::default() }
     }
 }
 
 impl Supervisor {
-    /// The file of this very program, executed anew.
+    /// Uses this program's own file as the supervisor.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Another program that links this crate, such as the command `teamster`: for libraries that a program which is not
-    /// written in Rust loads at run time. A program that does not link this crate is started and does what it always does.
+    /// Uses another program that links this crate, such as the command `teamster`. Libraries that a
+    /// program in another language loads at run time need it. The file must link this crate;
+    /// another program would just run as usual.
     pub fn program(program: impl Into<PathBuf>) -> Self {
         Self { program: Some(program.into()), ..Self::default() }
     }
 
-    /// A connection to a new keeper. It waits for the supervisor without blocking a thread, for 20 seconds at most.
+    /// Requests a new keeper and returns the connection to it. Waits at most 20 seconds, without
+    /// blocking a thread.
     pub(crate) async fn request_keeper(&self) -> Result<UnixStream, SupervisorError> {
         let program = self.executable()?;
         match tokio::time::timeout(KEEPER_LIMIT, self.connect(&program)).await {
@@ -119,7 +122,7 @@ impl Supervisor {
         }
     }
 
-    /// The error for a supervisor that was replaced and still does not answer.
+    /// Returns the error for a supervisor that was replaced and still does not answer.
     pub(crate) fn no_answer(&self) -> SupervisorError {
         self.executable().map_or_else(|error| error, |program| SupervisorError::NoAnswer { program })
     }
@@ -131,13 +134,13 @@ impl Supervisor {
         }
     }
 
-    /// Has the next tree get a supervisor of its own, since this one does not answer. The trees of this one stay with it.
+    /// Makes the next tree start a new supervisor. The trees of the present one stay with it.
     pub(crate) fn replace(&self) {
-        tracing::warn!("the supervisor of process trees does not answer; another one is started");
+        tracing::warn!("the supervisor does not answer and is replaced");
         self.release_process();
     }
 
-    /// What is executed as the supervisor.
+    /// Returns the file that is executed as the supervisor.
     fn executable(&self) -> Result<PathBuf, SupervisorError> {
         match &self.program {
             Some(_) if geteuid() != getuid() || getegid() != getgid() => Err(SupervisorError::Privileged),
@@ -151,7 +154,8 @@ impl Supervisor {
         }
     }
 
-    /// Gives a new keeper's end of its connection to the supervisor, which is started for this if it must be.
+    /// Sends the keeper's end of a new connection to the supervisor, which is started first if it
+    /// does not run.
     async fn connect(&self, program: &Path) -> io::Result<UnixStream> {
         let (ours, theirs) = pair()?;
         let theirs = OwnedFd::from(theirs);
@@ -189,10 +193,10 @@ impl Supervisor {
         running.try_send(keeper)
     }
 
-    /// Lets the process go. That may wait for its end, so that a thread does it.
+    /// Releases the process on a thread, since waiting for its end may block.
     fn release_process(&self) {
         let Some(process) = self.process().take() else { return };
-        // Without a thread it is done here.
+        // If no thread can be started, it is released here.
         _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(move || drop(process));
     }
 
@@ -210,19 +214,19 @@ impl Process {
     fn is_alive(&mut self) -> bool {
         match self.child.try_wait() {
             Ok(status) => status.is_none(),
-            // The host ignores `SIGCHLD`, and the system tells nothing about its children: the connection does.
+            // If the host ignores `SIGCHLD`, only the connection shows whether the child is alive.
             Err(_) => !self.is_disconnected(),
         }
     }
 
-    /// Whether nobody holds the other end of the connection.
+    /// Returns whether the other end of the connection is closed.
     fn is_disconnected(&self) -> bool {
         let mut control = [PollFd::new(&self.control, PollFlags::empty())];
         let polled = poll(&mut control, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
         polled.is_ok() && control.iter().any(|control| control.revents().contains(PollFlags::HUP))
     }
 
-    /// It is our child and not reaped, so that its number is its own.
+    /// It is an unreaped child, so its pid cannot be reused.
     fn continue_if_stopped(&self) {
         _ = kill_process(Pid::from_child(&self.child), Signal::CONT);
     }
@@ -232,7 +236,8 @@ impl Process {
     }
 }
 
-/// Lets it go: it ends after the last tree. It is our child, so somebody has to reap it.
+/// Closes the connection: the supervisor exits after its last tree. As a child of this process, it
+/// must be reaped here.
 impl Drop for Process {
     fn drop(&mut self) {
         _ = self.control.shutdown(std::net::Shutdown::Both);
@@ -245,7 +250,7 @@ impl Drop for Process {
             handle::block_on_end(handle.as_fd(), DROP_SETTLE);
         }
         if !has_ended(&mut self.child) {
-            // Nobody else waits for this child, so its number stays its own until then.
+            // No other code reaps this child, so its pid is not reused before.
             _ = std::thread::Builder::new().name("teamster-reap".into()).spawn(move || reap(pid));
         }
     }

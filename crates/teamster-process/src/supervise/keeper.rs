@@ -1,7 +1,8 @@
-//! The process above one tree. See the [module above](super) for what it is for.
+//! The keeper: the per-run subreaper process above one tree. See the [parent module](super).
 //!
-//! It has one thread and blocks in one place. Invariants: it is never left before nobody of its tree is alive or can be
-//! ended, unless it was has_requests to detach; and it speaks of the tree's end only then.
+//! It has one thread and blocks in one place. Invariants: it does not exit while a member of its
+//! tree is alive that it can kill, unless it was requested to detach; and it reports the tree's end
+//! only then.
 
 use std::{
     ffi::OsString,
@@ -32,15 +33,15 @@ use crate::{
     tree::Survivor,
 };
 
-/// How long a tree may take to end by itself when its host is gone: the whole must be over within two seconds, on a busy
-/// machine too.
+/// The grace period of a tree whose host is gone. The whole tree must be gone within two seconds,
+/// also on a busy machine.
 const ORPHAN_GRACE: Duration = Duration::from_millis(500);
 
-/// How often those are looked for who are nobody's children.
+/// How often a keeper without children scans for other members of its tree (macOS).
 const ORPHAN_SCAN_INTERVAL: Duration = Duration::from_millis(20);
 
 struct Keeper {
-    /// `None` when the host is gone.
+    /// The connection to the host; `None` when the host is gone.
     host: Option<OwnedFd>,
     inbox: Inbox,
     children: ChildWatch,
@@ -52,14 +53,15 @@ struct Keeper {
 }
 
 struct RunResources {
-    /// To be removed if the host dies.
+    /// Removed if the host dies.
     directory: PathBuf,
-    /// Held for as long as this process lives.
+    /// The run's lock, held while this process lives.
     _lock: Option<OwnedFd>,
 }
 
-/// Keeps one tree, from its start to its end, and returns those of it who are left: whom nothing ends, or all if it was
-/// has_requests to detach them. `host_process` can be read once the program that the tree belongs to has ended.
+/// Supervises one tree from its start to its end. Returns the remaining members: those that could
+/// not be killed, or all after a request to detach. `host_process` is a pidfd of the program that
+/// owns the tree.
 pub(super) fn run(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<Vec<Stat>> {
     let children = ready().inspect_err(|error| report_failure(&host, error))?;
     let mut keeper = Keeper {
@@ -91,18 +93,20 @@ pub(super) fn run(host: OwnedFd, host_process: Option<&OwnedFd>) -> io::Result<V
 
 fn ready() -> io::Result<ChildWatch> {
     sys::adopt_orphans()?;
-    // Out of the terminal's reach; and without a terminal, a tool that asks for one fails at once, and is not halted.
+    // The keeper leaves the terminal. Without a terminal, a tool that opens one fails at once
+    // instead of being stopped.
     setsid()?;
     ChildWatch::watch()
 }
 
-/// Tells a host why it gets no keeper.
+/// Reports to a host why its keeper could not start.
 pub(super) fn report_failure(host: &OwnedFd, error: &io::Error) {
     _ = wire::send_all(host, &wire::encode(&Report::NotStarted { errno: error.raw_os_error() }));
 }
 
 impl Keeper {
-    /// Does what the host wants; `false` when it is gone, or not to be understood.
+    /// Reads and handles the host's requests. Returns `false` if the host is gone or a request is
+    /// invalid.
     fn read_requests(&mut self) -> bool {
         let Some(host) = &self.host else { return true };
         let connected = self.inbox.receive(host.as_fd(), RecvFlags::empty()).unwrap_or(false);
@@ -119,7 +123,7 @@ impl Keeper {
         match request {
             Request::Start(start) => self.start(*start),
             Request::Signal(signal) => {
-                // A leader that was reaped has no number any more.
+                // The pid of a reaped leader may be reused.
                 if let Some(leader) = self.leader.and_then(Pid::from_raw)
                     && let Some(signal) = rustix::process::Signal::from_named_raw(signal)
                 {
@@ -164,14 +168,15 @@ impl Keeper {
         }
     }
 
-    /// When to look again, if nothing happens before. Nobody tells of the end of a process that is not this one's child.
+    /// Returns when to act again without an event. The exit of a process that is not a child causes
+    /// no event.
     fn due(&self, childless: bool) -> Option<Instant> {
         let due = self.termination.as_ref()?.due();
         let must_poll = childless && !sys::ADOPTS_ORPHANS;
         Some(if must_poll { due.min(Instant::now() + ORPHAN_SCAN_INTERVAL) } else { due })
     }
 
-    /// Reaps whoever has ended; whether there are no children any more.
+    /// Reaps the children that have ended. Returns whether no child remains.
     fn reap(&mut self) -> bool {
         let mut fewer = false;
         let childless = loop {
@@ -199,7 +204,7 @@ impl Keeper {
         }
     }
 
-    /// Goes on with the end, and returns who is left when it is over.
+    /// Advances the termination. Returns the remaining processes when it is finished.
     fn finish_if_done(&mut self, childless: bool) -> Option<Vec<Stat>> {
         let Self { descendants, termination, .. } = self;
         let left = if self.detach {
@@ -212,7 +217,7 @@ impl Keeper {
         if self.host.is_none()
             && let Some(RunResources { directory, .. }) = &self.resources
         {
-            // Nobody is there any more to be has_requests that it failed; the next start sweeps.
+            // The host is gone, so a failure cannot be reported. The next start sweeps.
             _ = std::fs::remove_dir_all(directory);
         }
         self.report(&Report::Gone { survivors: left.iter().map(Survivor::from).collect() });
@@ -221,7 +226,7 @@ impl Keeper {
 
     fn report(&mut self, report: &Report) {
         if let Some(host) = &self.host {
-            // One that is gone is noticed when it is listened to.
+            // A closed connection is noticed by the next read.
             _ = wire::send_all(host, &wire::encode(report));
         }
     }

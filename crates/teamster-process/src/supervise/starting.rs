@@ -1,9 +1,10 @@
 //! Starts the supervisor's process without blocking the caller.
 //!
-//! The call that starts a program returns when the system has loaded it. That takes long if its file is on a network that does
-//! not answer, and for ever if the new process is stopped (`SIGSTOP`) before. So a thread makes the call.
+//! The call that starts a program returns once the system has loaded it. That takes long if the
+//! file is on a slow network, and never happens while the new process is stopped (`SIGSTOP`). So a
+//! thread makes the call.
 //!
-//! Invariant: a start that its caller gives up is killed, and the thread ends with it.
+//! Invariant: a start whose caller stops waiting is killed, and its thread ends.
 
 use std::{
     io,
@@ -17,14 +18,14 @@ use tokio::{sync::oneshot, time::timeout};
 
 use crate::{handle, process::Stat, signal::Signal, sys};
 
-/// How often it is checked whether the new process is stopped.
+/// How often to check whether the new process is stopped.
 const CHECK: Duration = Duration::from_millis(100);
 
-/// The longest pause between two attempts to kill a start that was given up.
+/// The longest pause between two attempts to kill an abandoned start.
 const MOST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Does `start`, which starts one process, on a thread. If the future is dropped before it is ready, the process is killed, and
-/// the result is dropped on that thread.
+/// Runs `start`, which starts one process, on a thread. If the future is dropped before it is
+/// ready, the process is killed and the thread drops the result.
 pub(super) async fn on_a_thread<T: Send + 'static>(
     start: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -81,7 +82,7 @@ impl State {
     }
 
     fn send(&self, signal: Signal, is_meant: impl Fn(&Stat) -> bool) -> bool {
-        // The thread cannot end meanwhile, and its number cannot become another's.
+        // While the lock is held, the thread cannot end and its id cannot be reused.
         let phase = self.lock();
         if let Phase::Starting { thread } = *phase {
             let children = sys::children_of_thread(thread).into_iter().filter_map(sys::stat_of);
@@ -91,7 +92,7 @@ impl State {
     }
 }
 
-/// Someone waits for a start. Dropping it kills what is not over.
+/// A start that a caller waits for. Dropping it kills the start if it has not finished.
 struct Attempt(Arc<State>);
 
 impl Drop for Attempt {
@@ -109,7 +110,7 @@ impl Drop for Attempt {
             }
         };
         if let Err(error) = thread::Builder::new().name("teamster-reap".into()).spawn(kill) {
-            tracing::warn!(%error, "the start of a supervisor that was given up is not waited for");
+            tracing::warn!(%error, "cannot wait for an abandoned start of a supervisor");
         }
     }
 }

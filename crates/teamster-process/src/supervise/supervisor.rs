@@ -1,4 +1,4 @@
-//! The process that forks keepers. See the [module above](super) for what it is for.
+//! The supervisor process, which forks the keepers. See the [parent module](super).
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,46 +28,48 @@ use crate::{
     tree::Survivor,
 };
 
-/// What the system calls a supervisor.
+/// The process name of a supervisor.
 pub(crate) const NAME: &CStr = c"tree-reaper-all";
 
-/// How long the orphans of a keeper that was killed may take to die.
+/// How long the orphans of a killed keeper may take to die.
 const ORPHANS_SETTLE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A keeper that is stopped more often than this within this time is killed: whoever stops it goes on with it.
+/// A keeper that is stopped more often than `STOPS` within `STOPS_WITHIN` is killed, since it would
+/// be stopped again and again.
 const STOPS: u32 = 20;
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
 
-/// The size of a process's number and start time.
+/// The size of an encoded pid and start time.
 const IDENTITY_BYTES: usize = 12;
 
 struct Supervisor {
     keepers: HashMap<i32, KeeperEntry>,
-    /// Processes that outlived their keeper knowingly: number and start time.
+    /// Processes that a keeper detached on request: pid and start time.
     detached: HashSet<(i32, u64)>,
-    /// Where keepers write whom they leave, before they exit.
+    /// The pipe into which a keeper writes the processes that it leaves alive, before it exits.
     detached_pipe: (PipeReader, PipeWriter),
     children: ChildWatch,
     host: Option<Host>,
 }
 
-/// A keeper that lives.
+/// A living keeper.
 struct KeeperEntry {
-    /// While it is open here too, the connection to the host does not break with the keeper's death.
+    /// A copy of the keeper's socket: while it is open, the connection to the host does not break
+    /// when the keeper dies.
     socket: OwnedFd,
-    /// How often it was stopped, and since when this is counted.
+    /// The number of stops since `since`.
     stops: u32,
     since: Instant,
 }
 
 struct Host {
     pid: Pid,
-    /// Can be read once it has ended.
+    /// A pidfd: readable once the process has ended.
     handle: OwnedFd,
 }
 
-/// Supervises until the program at the other end of `control` is gone, and all keepers are.
+/// Runs until the program at the other end of `control` and all keepers are gone.
 pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
     sys::hold_proc();
     discard_signals()?;
@@ -75,7 +77,8 @@ pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
     sys::adopt_orphans()?;
     sys::name_process(NAME);
     sys::continue_with_parents_death();
-    // Belt and braces: the connection breaks when the program ends, unless it has forked and a copy holds it open.
+    // A second check: the connection breaks when the host ends, unless a forked copy of the host
+    // holds it open.
     let host = getppid().and_then(|pid| Some(Host { pid, handle: sys::watch(pid).ok()? }));
     let detached_pipe = io::pipe()?;
     ioctl_fionbio(&detached_pipe.0, true)?;
@@ -109,8 +112,9 @@ enum Fork {
 impl Supervisor {
     #[expect(unsafe_code, reason = "no safe call forks")]
     fn fork(&mut self, keeper: OwnedFd) -> Fork {
-        // SAFETY: this process has one thread: it was executed for this alone, has not reached its `main`, and starts
-        // none. So no lock is held by another thread, and the child may do what its parent may.
+        // SAFETY: this process has one thread: it was executed only to supervise, has not reached
+        // its `main`, and starts no thread. So no other thread holds a lock, and the child may do
+        // what its parent may.
         match unsafe { libc::fork() } {
             -1 => {
                 keeper::report_failure(&keeper, &io::Error::last_os_error());
@@ -124,7 +128,7 @@ impl Supervisor {
         }
     }
 
-    /// Notes whom keepers have left.
+    /// Reads the identities of the processes that keepers have detached.
     fn read_detached(&mut self) {
         let mut identity = [0; IDENTITY_BYTES];
         while self.detached_pipe.0.read_exact(&mut identity).is_ok() {
@@ -150,18 +154,18 @@ impl Supervisor {
         }
     }
 
-    /// A keeper has ended. If it was killed, what it should have done is done and reported here.
+    /// Handles the exit of a keeper. If it was killed, its tree is killed and reported here.
     fn keeper_exited(&mut self, pid: i32, exited_normally: bool) {
         let survivors = if exited_normally { None } else { Some(self.kill_orphans(pid)) };
-        // Only now its owner may see the connection break.
+        // The connection closes only after the tree is gone.
         if let (Some(entry), Some(survivors)) = (self.keepers.remove(&pid), survivors) {
             let survivors = survivors.iter().map(Survivor::from).collect();
             _ = wire::send_all(&entry.socket, &wire::encode(&Report::Gone { survivors }));
         }
     }
 
-    /// Continues a keeper that was stopped; one that is stopped again and again is killed. It is our child and not reaped, so
-    /// that its number is its own.
+    /// Continues a keeper that was stopped, and kills one that is stopped repeatedly. It is an
+    /// unreaped child, so its pid cannot be reused.
     fn continue_keeper(&mut self, pid: Pid) {
         let Some(entry) = self.keepers.get_mut(&pid.as_raw_nonzero().get()) else { return };
         if entry.since.elapsed() > STOPS_WITHIN {
@@ -171,7 +175,7 @@ impl Supervisor {
         _ = kill_process(pid, if entry.stops > STOPS { Signal::KILL } else { Signal::CONT });
     }
 
-    /// Ends what a keeper should have ended that was killed. Returns who could not be ended.
+    /// Kills the orphans of a killed keeper. Returns those that could not be killed.
     fn kill_orphans(&mut self, keeper: i32) -> Vec<Stat> {
         let until = Instant::now() + ORPHANS_SETTLE;
         let mut orphans = Orphans { supervisor: self, keeper };
@@ -186,14 +190,14 @@ impl Supervisor {
         }
     }
 
-    /// Whether a process is a keeper, or was left by one knowingly.
+    /// Returns whether a process is a keeper, or was detached by one.
     fn is_known(&self, stat: &Stat) -> bool {
         self.keepers.contains_key(&stat.pid) || self.detached.contains(&(stat.pid, stat.start))
     }
 }
 
-/// What a keeper has left that was killed: living children that are no keepers and were not left knowingly, and whoever descends
-/// from them. Where they did not become children, those who are still in the session of their keeper.
+/// The orphans of a killed keeper: living children that are neither keepers nor detached, and their
+/// descendants. On macOS, the processes that are still in the keeper's session.
 struct Orphans<'a> {
     supervisor: &'a mut Supervisor,
     keeper: i32,
@@ -202,7 +206,8 @@ struct Orphans<'a> {
 impl Members for Orphans<'_> {
     fn children(&mut self, seen: impl FnMut(Stat)) {
         let children: Vec<_> = sys::children();
-        // After the look: another keeper may end meanwhile, and has has_request before whom it leaves.
+        // Read after the scan: another keeper may exit meanwhile, and it has written its detached
+        // processes before.
         self.supervisor.read_detached();
         let is_orphan = |stat: &Stat| stat.is_alive() && !self.supervisor.is_known(stat);
         children.into_iter().rev().filter_map(sys::stat_of).filter(is_orphan).for_each(seen);
@@ -222,7 +227,7 @@ impl Members for Orphans<'_> {
 
 fn become_keeper(supervisor: Supervisor, socket: OwnedFd) -> ! {
     let Supervisor { keepers, detached, detached_pipe, children, host } = supervisor;
-    // The sockets of other keepers, and the news of the supervisor's children.
+    // Closes the sockets of other keepers and the signal pipe of the supervisor.
     drop((keepers, detached, children));
     let (_, mut detached_pipe) = detached_pipe;
     sys::name_process(c"tree-reaper-one");

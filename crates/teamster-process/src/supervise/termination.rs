@@ -1,9 +1,10 @@
-//! The end of a tree: everybody is found and signaled, although they go on starting others.
+//! Terminates a tree that may start new processes meanwhile.
 //!
-//! A program that forks, exits in the parent and goes on in the child is gone whenever somebody looks: a scan of all
-//! processes shows its past. But its orphans become children of this process, at once, and a list of one's own children is
-//! read in microseconds. So the tree is stopped before it is killed, children first, until two looks agree. That nobody is
-//! orphans is known from the system alone, when it says that there are no children; no look is taken for that.
+//! A program that keeps forking and exiting in the parent is never caught by a scan of all
+//! processes, which takes milliseconds. But its orphans become children of this process at once,
+//! and a process can list its own children in microseconds. So a tree is stopped before it is
+//! killed, children first, until two scans agree. Only the kernel decides that the tree is gone: it
+//! reports that there are no children. No scan is trusted for that.
 
 use std::{
     collections::HashSet,
@@ -14,39 +15,41 @@ use rustix::process::{Pid, kill_process};
 
 use crate::{handle, process::Stat, signal::Signal, sys};
 
-/// How long killing goes on before those who are orphans are given up: processes of another user, or such as hang in the
-/// kernel.
+/// How long killing is repeated before the remaining processes are given up: those of another user,
+/// or blocked in the kernel.
 pub(crate) const KILL_SETTLE: Duration = Duration::from_secs(2);
 
-/// Kills again those who were born meanwhile: the first pause, doubled up to the last.
+/// The first pause between two kills, which is doubled up to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_millis(200);
 
-/// How often killing starts over at once for descendants that were born meanwhile.
+/// How often killing is repeated at once for descendants that were born meanwhile.
 const KILL_ROUNDS: usize = 16;
 
-/// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
+/// How many scans wait until all members are stopped. A process that waits for its own child in the
+/// kernel never stops.
 const FREEZE_SCANS: usize = 8;
 
-/// How long one attempt to stop or to kill everybody goes on, on a machine with so many processes that each scan is slow.
+/// The time limit of one attempt to stop or kill all members, on a machine where each scan is slow.
 const ROUND_LIMIT: Duration = Duration::from_secs(1);
 
-/// How often the children alone are looked at until no new one is among them.
+/// How many lists of children are read until no new child appears.
 const CHILD_SCANS: usize = 64;
 
-/// How much longer killing goes on while new processes are found: they are not such as nothing ends.
+/// How much longer killing is repeated while new processes are found: those can be killed.
 const GROWING_SETTLE: Duration = Duration::from_secs(2);
 
-/// Where the members of a tree are looked for.
+/// Finds the members of a tree.
 pub(crate) trait Members {
-    /// The children of this process that are alive and of the tree, newest first. Each is shown as soon as it is seen. Where
-    /// there is no quick way to look, none is.
+    /// Passes each living child of this process that belongs to the tree to `seen`, newest first,
+    /// as soon as it is read. Passes none where the system has no list of children.
     fn children(&mut self, seen: impl FnMut(Stat));
 
-    /// All who are alive. It takes some milliseconds; whoever has moved on meanwhile is missed.
+    /// Returns the living members of the tree. The scan takes some milliseconds and misses
+    /// processes that appear meanwhile.
     fn scan(&mut self) -> Vec<Stat>;
 
-    /// All who are alive, the newest children too.
+    /// Returns the living members, including the newest children.
     fn alive(&mut self) -> Vec<Stat> {
         let mut alive = self.scan();
         let mut known: HashSet<_> = alive.iter().map(identity).collect();
@@ -59,32 +62,33 @@ pub(crate) trait Members {
     }
 }
 
-/// The number and start time of a process.
+/// The pid and start time of a process.
 type Identity = (i32, u64);
 
-/// A tree that is being ended.
+/// The termination of one tree.
 #[derive(Debug)]
 pub(crate) struct Termination {
     kill_at: Instant,
     give_up_at: Instant,
     pause: Duration,
-    /// Who was sigterm_sent to end.
+    /// The processes that received SIGTERM.
     sigterm_sent: HashSet<Identity>,
     killing: bool,
-    /// When something is due.
+    /// When to act next.
     due: Instant,
 }
 
 impl Termination {
-    /// Asks everybody to end.
+    /// Sends SIGTERM to all members and starts the grace period.
     pub(crate) fn begin(grace: Duration, members: &mut impl Members) -> Self {
         let kill_at = Instant::now() + grace;
         let sigterm_sent = if grace.is_zero() { HashSet::new() } else { send_sigterm(members) };
         Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, sigterm_sent, killing: false, due: kill_at }
     }
 
-    /// Asks those who were not sigterm_sent and whom one that has ended orphans behind: it was starting them when everybody was sigterm_sent,
-    /// or did so after. One that has somebody above it is not sigterm_sent: that one may need its help to end.
+    /// Sends SIGTERM to members that did not receive it and whose parent has ended: they were
+    /// started during or after the first SIGTERM. A member with a living parent receives none,
+    /// since its parent may need it to exit.
     pub(crate) fn terminate_new_orphans(&mut self, members: &mut impl Members) {
         if self.killing {
             return;
@@ -104,7 +108,7 @@ impl Termination {
         self.sigterm_sent.extend(orphans.iter().map(identity));
     }
 
-    /// Shortens the grace period, if it is longer than this from now.
+    /// Shortens the grace period to `grace` from now, if it is longer.
     pub(crate) fn shorten_grace(&mut self, grace: Duration) {
         let kill_at = Instant::now() + grace;
         if !self.killing && kill_at < self.kill_at {
@@ -112,13 +116,14 @@ impl Termination {
         }
     }
 
-    /// When to call [`go_on`](Self::advance) next, if nobody has ended before.
+    /// Returns when to call [`advance`](Self::advance) next, if no child ends before.
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Kills when it is time. Returns those who are still alive when there is no more to be done. Call it only while the system
-    /// says that somebody is orphans: then there is more to be done as long as no look shows who that is.
+    /// Kills when the grace period is over. Returns the processes that are still alive when it
+    /// gives up. Call it only while the kernel reports remaining processes: it does not give up
+    /// while no scan finds them.
     pub(crate) fn advance(&mut self, members: &mut impl Members) -> Option<Vec<Stat>> {
         let now = Instant::now();
         if now < self.due {
@@ -139,26 +144,26 @@ impl Termination {
     }
 }
 
-/// Sends SIGTERM to everybody, and tells who that was. Who is born of a process that had no turn to come to a halt, in the
-/// middle of a fork with its signals blocked, is missed; see [`Termination::terminate_new_orphans`].
+/// Sends SIGTERM to all members and returns them. It misses the child of a process that could not
+/// be stopped because it was inside a fork; see [`Termination::terminate_new_orphans`].
 fn send_sigterm(members: &mut impl Members) -> HashSet<Identity> {
     let members = freeze(&HashSet::new(), members, Instant::now() + ROUND_LIMIT);
     signal_all(Signal::Terminate, &members);
-    // Also for those whom somebody else has stopped: they act on SIGTERM only when they go on.
+    // Also continues members that were stopped before: they handle SIGTERM only once they run.
     signal_all(Signal::Continue, &members);
     members.iter().map(identity).collect()
 }
 
-/// What killing came to.
+/// The result of one round of kills.
 #[derive(Debug)]
 pub(crate) struct Killed {
-    /// Those that were alive at the last look.
+    /// The processes that were alive in the last scan.
     pub(crate) alive: Vec<Stat>,
-    /// Whether there were new ones at the last look still.
+    /// Whether the last scan still found new processes.
     grew: bool,
 }
 
-/// Kills everybody until a look finds nobody new.
+/// Kills all members until a scan finds no new one.
 pub(crate) fn kill(members: &mut impl Members) -> Killed {
     let mut killed = HashSet::new();
     let mut alive = Vec::new();
@@ -178,8 +183,8 @@ pub(crate) fn kill(members: &mut impl Members) -> Killed {
     Killed { alive, grew: true }
 }
 
-/// Stops everybody but the `dying`, and returns all that are alive. Between a look and a signal, one that runs could start
-/// others that the signal misses.
+/// Stops all members except the `dying`, and returns all that are alive. A running process could
+/// start others between a scan and a signal.
 fn freeze(dying: &HashSet<Identity>, members: &mut impl Members, until: Instant) -> Vec<Stat> {
     let mut signaled = dying.clone();
     let mut alive = Vec::new();
@@ -199,7 +204,7 @@ fn freeze(dying: &HashSet<Identity>, members: &mut impl Members, until: Instant)
     alive
 }
 
-/// Stops those who become children of this process, until two looks show no new one.
+/// Stops processes that become children of this process, until two lists show no new one.
 fn freeze_children(signaled: &mut HashSet<Identity>, members: &mut impl Members) {
     let mut unchanged = 0;
     for _ in 0..CHILD_SCANS {
@@ -216,7 +221,8 @@ fn freeze_children(signaled: &mut HashSet<Identity>, members: &mut impl Members)
     }
 }
 
-/// A child that is not reaped meanwhile has its number to itself: no handle is needed, which would take longer.
+/// Stops a child. The pid of an unreaped child cannot be reused, so the slower handle is not
+/// needed.
 fn stop_child(stat: &Stat) {
     if let Some(pid) = Pid::from_raw(stat.pid) {
         _ = kill_process(pid, Signal::Stop.raw());

@@ -1,4 +1,5 @@
-//! What this program and a keeper say to each other: JSON lines over a socket, and descriptors beside them.
+//! The protocol between the host and a keeper: JSON lines over a Unix socket, with descriptors
+//! beside them.
 
 use std::{
     ffi::OsString,
@@ -18,25 +19,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{process::Process, sys, tree::Survivor};
 
-/// The most descriptors that come together: stdin, stdout, stderr, a lock.
+/// The largest number of descriptors in one message: stdin, stdout, stderr, a lock.
 const MAX_DESCRIPTORS: usize = 4;
 
-/// What a keeper is told.
+/// A request from the host to a keeper.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Start the leader. The first request, and once; the descriptors that it speaks of come with it.
+    /// Start the leader. It is the first request, is sent once, and carries the descriptors.
     Start(Box<Start>),
     /// Send this signal to the leader.
     Signal(i32),
-    /// End the tree: SIGTERM, and SIGKILL after so many milliseconds.
+    /// Terminate the tree: SIGTERM, then SIGKILL after this many milliseconds.
     End { grace_ms: u64 },
-    /// Look after the tree no longer, whoever is left of it.
+    /// Stop supervising the tree and exit.
     #[serde(rename = "leave")]
     Detach,
 }
 
-/// What to start. The variables, and the marker, are the whole environment.
+/// The program to start. `env` and the marker are its whole environment.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) program: OsString,
@@ -45,41 +46,41 @@ pub(crate) struct Start {
     #[serde(rename = "mark")]
     pub(crate) marker: String,
     pub(crate) cwd: OsString,
-    /// A descriptor for stdin comes first; otherwise it is `/dev/null`.
+    /// Whether the first descriptor is stdin; otherwise stdin is `/dev/null`.
     pub(crate) has_stdin: bool,
-    /// What to remove if this program dies before the tree.
+    /// The directory to remove if the host dies before the tree.
     pub(crate) directory: Option<OsString>,
 }
 
-/// What a keeper tells.
+/// A report from a keeper to the host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// There is a keeper, which takes requests. The first report.
+    /// The keeper runs and accepts requests. The first report.
     Ready { keeper: Process },
-    /// The leader runs.
+    /// The leader was started.
     Started { leader: Process },
-    /// It could not be started: what the system said, if it was the system.
+    /// The leader could not be started; `errno` if the system refused it.
     NotStarted { errno: Option<i32> },
-    /// The leader has ended.
+    /// The leader has exited.
     Exited { code: Option<i32>, signal: Option<i32> },
-    /// Nobody is left, but for those who could not be ended. The last report, from the keeper, or from the supervisor if
-    /// the keeper was killed.
+    /// The tree is gone, except for processes that could not be killed. The last report, from the
+    /// keeper, or from the supervisor if the keeper was killed.
     Gone { survivors: Vec<Survivor> },
 }
 
 pub(crate) fn encode<T: Serialize>(message: &T) -> Vec<u8> {
-    // Strings, numbers and lists of them: nothing that JSON has no words for.
+    // Strings, numbers and lists always serialize.
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// Puts messages together from the pieces in which they arrive.
+/// Reassembles messages from partial reads.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
-    /// How many of them are known to hold no end of a line.
+    /// How many bytes were searched for a line end.
     searched: usize,
     pub(crate) descriptors: Vec<OwnedFd>,
 }
@@ -89,7 +90,7 @@ impl Inbox {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next message that is whole; an error if it is none of ours.
+    /// Returns the next complete message, or an error if it is invalid.
     pub(crate) fn next<T: for<'a> Deserialize<'a>>(&mut self) -> io::Result<Option<T>> {
         let rest = self.bytes.get(self.searched..).unwrap_or_default();
         let Some(end) = memchr::memchr(b'\n', rest).map(|end| self.searched + end) else {
@@ -102,7 +103,7 @@ impl Inbox {
         Ok(Some(message))
     }
 
-    /// Reads once; `false` at the end of the connection.
+    /// Reads once; returns `false` at the end of the connection.
     pub(crate) fn receive(&mut self, socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<bool> {
         let mut buffer = [0; 4096];
         let (count, descriptors) = receive(socket, &mut buffer, flags)?;
@@ -112,7 +113,7 @@ impl Inbox {
     }
 }
 
-/// Reads bytes, and the descriptors that came with them.
+/// Reads bytes and the descriptors that arrived with them.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -132,7 +133,7 @@ pub(crate) fn receive(
                     }
                 }
                 for descriptor in &descriptors {
-                    // Where it could not be asked for before.
+                    // For systems without `MSG_CMSG_CLOEXEC`.
                     fcntl_setfd(descriptor, FdFlags::CLOEXEC)?;
                 }
                 return Ok((message.bytes, descriptors));
@@ -141,7 +142,7 @@ pub(crate) fn receive(
     }
 }
 
-/// Writes some of these bytes, and with them all of these descriptors. Returns how many bytes were taken.
+/// Writes some of the bytes, and all descriptors with them. Returns the number of bytes written.
 pub(crate) fn send(
     socket: impl AsFd,
     bytes: &[u8],
@@ -161,7 +162,7 @@ pub(crate) fn send(
     }
 }
 
-/// Writes all of these bytes to a socket that blocks.
+/// Writes all bytes to a blocking socket.
 pub(crate) fn send_all(socket: impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let count = send(&socket, bytes, &[], SendFlags::empty())?;
@@ -177,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_out_whole_however_they_are_cut() {
+    fn messages_are_reassembled_from_any_split() {
         let start = Start {
             program: OsString::from_vec(b"/bin/\xff".to_vec()),
             args: vec!["a\nb".into(), "".into()],
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_message_is_an_error() {
+    fn an_invalid_line_is_an_error() {
         let mut inbox = Inbox::default();
         inbox.feed(b"{}\n");
         assert!(inbox.next::<Request>().is_err());

@@ -1,4 +1,4 @@
-//! The connection to a tree's keeper: orders go out, reports come in.
+//! The connection to a tree's keeper: requests go out, reports come in.
 
 use std::{
     io::ErrorKind,
@@ -24,20 +24,20 @@ use crate::{
 pub(super) struct Connection {
     socket: UnixStream,
     state: Mutex<KeeperState>,
-    /// Wakes those who wait when another of them has read what they wait for.
+    /// Wakes the other waiting tasks when one task has read reports.
     changed: Notify,
 }
 
-/// What the keeper has state so far.
+/// The reports that the keeper has sent so far.
 #[derive(Debug, Default)]
 pub(super) struct KeeperState {
     inbox: Inbox,
     pub(super) keeper: Option<Process>,
     started: Option<Result<Process, Option<i32>>>,
     pub(super) exit: Option<Exit>,
-    /// The end of the tree, and the processes that outlived it.
+    /// Set when the tree has ended: the processes that remain.
     pub(super) gone: Option<Vec<Survivor>>,
-    /// The connection is at its end. Without `gone` this says nothing about the tree.
+    /// The connection is closed. Without `gone`, the state of the tree is unknown.
     pub(super) lost: bool,
 }
 
@@ -48,31 +48,31 @@ impl Connection {
         Ok(Self { socket, state: Mutex::default(), changed: Notify::new() })
     }
 
-    /// Waits until there is a keeper at the other end.
+    /// Waits until a keeper runs at the other end.
     pub(super) async fn ready(&self) -> std::io::Result<Process> {
         let answer = |state: &KeeperState| state.keeper.map(Ok).or(state.started.and_then(Result::err).map(Err));
         match self.wait_for(answer).await {
             Some(Ok(keeper)) => Ok(keeper),
             Some(Err(errno)) => Err(start_error(errno)),
-            None => Err(std::io::Error::other("its keeper was killed before it had started anything")),
+            None => Err(std::io::Error::other("its keeper was killed before it started the program")),
         }
     }
 
-    /// Has a tree started, and returns its leader, or what kept the system from it.
+    /// Sends a start request. Returns the leader, or the error of the system.
     pub(super) async fn start(&self, request: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<Process> {
         match self.send_with_descriptors(request, descriptors).await {
-            // Nobody is there: perhaps it was state why.
+            // The keeper is gone, but its report may still be readable.
             Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {}
             sent => sent?,
         }
         match self.wait_for(|state| state.started).await {
             Some(Ok(leader)) => Ok(leader),
             Some(Err(errno)) => Err(start_error(errno)),
-            None => Err(std::io::Error::other("its keeper was killed before it had started anything")),
+            None => Err(std::io::Error::other("its keeper was killed before it started the program")),
         }
     }
 
-    /// Writes all of it, and the descriptors with its beginning.
+    /// Writes all bytes; the descriptors are sent with the first of them.
     async fn send_with_descriptors(&self, mut bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
         let mut descriptors = descriptors;
         while !bytes.is_empty() {
@@ -84,18 +84,20 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes an order, which is small: a keeper reads all that comes, so that there is room for it.
+    /// Sends a request without blocking. Requests are small and the keeper reads all of them, so
+    /// the socket has room.
     pub(super) fn send(&self, request: &Request) {
         if let Err(error) = wire::send(&self.socket, &wire::encode(request), &[], SendFlags::DONTWAIT) {
             tracing::debug!(%error, ?request, "a request to the keeper could not be sent");
         }
     }
 
-    /// Waits until something was state; `None` if the connection ends first.
+    /// Waits until `what` returns a value; `None` if the connection closes first.
     pub(super) async fn wait_for<T>(&self, what: impl Fn(&KeeperState) -> Option<T>) -> Option<T> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
-            // Before the look: what another one reads after it is not missed.
+            // Enabled before the check, so that a report which another task reads after it is not
+            // missed.
             changed.as_mut().enable();
             {
                 let state = self.read_reports();
@@ -116,17 +118,18 @@ impl Connection {
         }
     }
 
-    /// Notes an end of the tree that the keeper did not report.
+    /// Records an end of the tree that the keeper did not report.
     pub(super) fn record_gone(&self, survivors: Vec<Survivor>) {
         self.state().gone = Some(survivors);
         self.changed.notify_waiters();
     }
 
-    /// Reads what the keeper has state by now.
+    /// Reads the reports that have arrived.
     pub(super) fn read_reports(&self) -> MutexGuard<'_, KeeperState> {
         let mut state = self.state();
         let mut changed = false;
-        // First past the runtime, which may not have noticed yet what is there; then as it wants it, to be woken by more.
+        // First a direct read, since the runtime may not know yet that the socket is readable. Then
+        // through the runtime, so that it wakes this task for later data.
         while state.read(self.socket.as_fd()) {
             changed = true;
         }
@@ -143,24 +146,24 @@ impl Connection {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what is needed to wait for the end without the runtime.
+    /// Returns a connection that a thread can wait on without the runtime.
     pub(super) fn to_blocking(&self) -> BlockingConnection {
         let socket = self.socket.as_fd().try_clone_to_owned().ok();
         BlockingConnection { socket, state: std::mem::take(&mut *self.state()) }
     }
 }
 
-/// A connection that is waited on by a thread.
+/// A connection on which a thread waits.
 #[derive(Debug)]
 pub(super) struct BlockingConnection {
-    /// `None` if there was no descriptor for it: then nothing more is heard.
+    /// `None` if the descriptor could not be duplicated: then no further report is read.
     socket: Option<OwnedFd>,
     pub(super) state: KeeperState,
 }
 
 impl BlockingConnection {
-    /// Waits until the keeper has state of the tree's end, or cannot any more, but not longer than `limit`. Returns whether
-    /// that has come.
+    /// Waits at most `limit` until the keeper reports the tree's end or the connection closes.
+    /// Returns whether one of the two happened.
     pub(super) fn wait(&mut self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         loop {
@@ -179,12 +182,12 @@ impl BlockingConnection {
 }
 
 impl KeeperState {
-    /// Whether the keeper has no more to tell.
+    /// Returns whether no further report can arrive.
     pub(super) fn is_over(&self) -> bool {
         self.gone.is_some() || self.lost
     }
 
-    /// Reads once; whether there may be more.
+    /// Reads once; returns whether there may be more data.
     fn read(&mut self, socket: BorrowedFd<'_>) -> bool {
         !self.lost && self.try_read(socket).is_ok()
     }
@@ -222,7 +225,7 @@ impl KeeperState {
 fn start_error(errno: Option<i32>) -> std::io::Error {
     match errno {
         Some(errno) => std::io::Error::from_raw_os_error(errno),
-        None => std::io::Error::other("its keeper did not get all that it needs"),
+        None => std::io::Error::other("its keeper did not receive all descriptors"),
     }
 }
 
@@ -230,7 +233,7 @@ fn start_error(errno: Option<i32>) -> std::io::Error {
 mod tests {
     use super::*;
 
-    /// What a host hears of a keeper that says this and is gone.
+    /// Returns the start result of a host whose keeper sends these bytes and exits.
     async fn started(sent: &[u8]) -> std::io::Result<Process> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         wire::send_all(&theirs, sent).unwrap();
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn why_there_is_no_keeper_is_heard_though_nobody_is_there_to_take_the_order() {
+    async fn the_reason_for_a_missing_keeper_is_read_after_the_connection_broke() {
         let refused = wire::encode(&Report::NotStarted { errno: Some(11) });
         assert_eq!(started(&refused).await.unwrap_err().raw_os_error(), Some(11));
         let killed = started(b"").await.unwrap_err().to_string();

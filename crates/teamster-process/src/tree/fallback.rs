@@ -1,8 +1,9 @@
-//! What this program does itself when a tree's keeper and supervisor cannot do their work.
+//! Fallbacks in this program for a keeper or supervisor that is stopped or killed.
 //!
-//! Both can be stopped (`SIGSTOP`) or killed like any process of this user. A stopped one is continued. What a killed
-//! keeper leaves is ended by the supervisor; without a supervisor, this program searches for the tree: the leader, every
-//! process that descends from it, that is still in the keeper's session, or that has the tree's marker in its environment.
+//! Any process of this user can stop (`SIGSTOP`) or kill them. A stopped one is continued. After
+//! the death of a keeper, the supervisor kills its tree. Without a supervisor, this program
+//! searches for the tree: the leader, its descendants, the processes in the keeper's session, and
+//! those with the tree's environment marker.
 
 use std::time::Instant;
 
@@ -19,7 +20,7 @@ use crate::{
     sys,
 };
 
-/// How a tree is found without the help of its keeper.
+/// The data by which a tree is found without its keeper.
 #[derive(Clone, Debug)]
 pub(super) struct TreeIdentity {
     pub(super) keeper: Process,
@@ -35,7 +36,7 @@ impl TreeIdentity {
             tracing::debug!(pid = keeper.pid, "the keeper of a tree is stopped; it is continued");
             handle::send(&keeper, Signal::Continue);
         }
-        // A keeper whose supervisor is gone has another parent, which is no child of this program.
+        // If the supervisor is gone, the keeper's parent is not a child of this program.
         let is_ours = |parent: i32| parent == getpid().as_raw_nonzero().get();
         if let Some(parent) = sys::stat_of(keeper.parent)
             && is_ours(parent.parent)
@@ -46,32 +47,33 @@ impl TreeIdentity {
         }
     }
 
-    /// The members of the tree that can be found. Blocks for some milliseconds.
+    /// Returns the members of the tree that a search finds. Blocks for some milliseconds.
     pub(super) fn find(&self) -> Vec<Survivor> {
         search::find(&self.target()).unwrap_or_default()
     }
 
-    /// Kills the members of the tree that can be found, and its keeper. Returns those that are alive after
-    /// [`KILL_SETTLE`]. Blocks until then.
+    /// Kills the keeper and the members of the tree that a search finds. Returns the members that
+    /// are alive after [`KILL_SETTLE`]. Blocks until then.
     pub(super) fn kill(&self) -> Vec<Survivor> {
         match search::kill(&self.target(), Instant::now() + KILL_SETTLE) {
             Ok(outcome) => outcome.alive,
             Err(reason) => {
-                tracing::warn!(leader = self.leader.pid, %reason, "the processes of a tree cannot be searched for");
-                // Nothing is known of the others, and of this one only that its end was not seen.
+                tracing::warn!(leader = self.leader.pid, %reason, "cannot search for the processes of a tree");
+                // Other members are unknown. The leader is reported, since its exit was not
+                // observed.
                 vec![Survivor { pid: self.leader.pid.unsigned_abs(), name: String::new() }]
             }
         }
     }
 
-    /// The same without blocking the runtime.
+    /// Like [`kill`](Self::kill), without blocking the runtime.
     pub(super) async fn kill_on_thread(&self) -> Vec<Survivor> {
         let (sender, receiver) = oneshot::channel();
         let identity = self.clone();
         let work = move || _ = sender.send(identity.kill());
         match std::thread::Builder::new().name("teamster-end".into()).spawn(work) {
             Ok(_) => receiver.await.unwrap_or_else(|_| self.kill()),
-            // The limit of threads is reached.
+            // No thread could be started.
             Err(_) => self.kill(),
         }
     }

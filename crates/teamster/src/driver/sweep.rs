@@ -21,7 +21,7 @@ pub(crate) fn begin(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Optio
     track(tracker, move || {
         let sweep = ledger.sweep();
         for skipped in sweep.skipped {
-            tracing::warn!(path = %left.path.display(), reason = %left.reason, "a crashed run was not swept");
+            tracing::warn!(path = %skipped.path.display(), reason = %skipped.reason, "a crashed run was not swept");
         }
         for problem in sweep.problems {
             tracing::warn!(%problem, "the ledger of runs could not be swept");
