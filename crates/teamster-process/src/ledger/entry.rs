@@ -1,4 +1,4 @@
-//! What the ledger tells of one run, as a file in the run's directory.
+//! The ledger's entry for one run: a file in the run's directory.
 
 use std::{
     fs::{File, Permissions},
@@ -24,10 +24,10 @@ use crate::{
 
 const FILE: &str = "entry.json";
 
-/// The format that is written here. Another one is not understood.
+/// The version of the format. Other versions are not read.
 const VERSION: u32 = 1;
 
-/// An entry has a few hundred bytes.
+/// The largest entry that is read; a real one has a few hundred bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,40 +37,40 @@ pub(super) struct Entry {
     #[serde(rename = "here")]
     pub(super) scope: PidScope,
     pub(super) label: String,
-    /// The variable that every descendant inherits.
+    /// The environment variable that every descendant inherits.
     #[serde(rename = "mark")]
     pub(super) marker: String,
     /// Seconds since 1970.
     began: u64,
-    /// Who registered the run.
+    /// The process that registered the run.
     pub(super) host: Process,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) leader: Option<Process>,
-    /// The process that looks after the tree.
+    /// The keeper of the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) keeper: Option<Process>,
-    /// The host has given the run up, with processes that it could not end: any sweep may try again.
+    /// The host gave the run up with processes that it could not kill. Any sweep may try again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) given_up: bool,
 }
 
-/// Where process numbers mean something.
+/// The scope in which pids are valid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PidScope {
-    /// Which start of the system this is.
+    /// The id of the system's boot.
     pub(super) boot: String,
     pub(super) pid_namespace: u64,
 }
 
-/// What a run's directory says.
+/// The contents of a run's entry.
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Nothing: whoever made it did not come so far.
+    /// There is no entry: its creator did not write it.
     Missing,
-    /// Nothing that can be understood.
+    /// The entry is damaged.
     Damaged,
-    /// An entry of another version.
+    /// The entry has another version.
     UnsupportedVersion(u32),
     Entry(Box<Entry>),
 }
@@ -84,7 +84,7 @@ impl PidScope {
 fn own_process() -> io::Result<Process> {
     let pid = getpid().as_raw_nonzero().get();
     Process::of(pid).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, "the system does not tell when this process was started")
+        io::Error::new(io::ErrorKind::NotFound, "the start time of this process is unknown")
     })
 }
 
@@ -107,10 +107,10 @@ impl Entry {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.began))
     }
 
-    /// Writes it whole, in place of an earlier one.
+    /// Replaces the file atomically.
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        // The umask may have taken away the owner's own rights, without which no sweep can read it.
+        // The umask may have removed the owner's permissions, which a sweep needs.
         file.as_file().set_permissions(Permissions::from_mode(0o600))?;
         let bytes = serde_json::to_vec(self)?;
         without_write_signals(|| file.write_all(&bytes))?;
@@ -120,7 +120,7 @@ impl Entry {
 
     /// Reads the entry of a run's directory.
     pub(super) fn read(directory: BorrowedFd<'_>) -> io::Result<Content> {
-        // Neither a link nor a pipe that nobody writes to is waited for.
+        // Links are not followed, and a pipe without a writer does not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(directory, FILE, flags, Mode::empty()) {
             Ok(file) => file,
@@ -149,7 +149,8 @@ impl Entry {
         let Ok(entry) = serde_json::from_slice::<Self>(bytes) else {
             return Content::Damaged;
         };
-        // What is in here decides who is killed: a value that was never written here is no entry of ours.
+        // This entry decides which processes are killed, so a value that this crate never writes
+        // makes it invalid.
         let possible = |process: Process| process.pid > 1 && process.start >= entry.host.start;
         if env_marker::is_marker_name(&entry.marker) && [entry.leader, entry.keeper].into_iter().flatten().all(possible) {
             Content::Entry(Box::new(entry))

@@ -1,4 +1,4 @@
-//! The directories that hold the ledger: which, and whether they can be trusted.
+//! The directories of the ledger: which are used, and whether they are safe.
 
 use std::{
     ffi::OsString,
@@ -16,16 +16,17 @@ use crate::{
     sys,
 };
 
-/// The variable that names the ledger's ledger_dir, instead of the user's own.
+/// The environment variable that names the only ledger directory.
 pub const LEDGER_VARIABLE: &str = "TEAMSTER_LEDGER_DIR";
 
-/// A directory with the runs of one user.
+/// A ledger directory with the runs of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LedgerDir {
     path: PathBuf,
 }
 
-/// Where new runs go, in order, and where runs may be.
+/// Returns the directories for new runs, in order of preference, and all directories that may hold
+/// runs.
 pub(super) fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> (Vec<LedgerDir>, Vec<LedgerDir>) {
     let directory = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(only) = directory(LEDGER_VARIABLE) {
@@ -44,7 +45,7 @@ pub(super) fn of_user(variable: impl Fn(&str) -> Option<OsString>) -> (Vec<Ledge
     candidates.dedup();
 
     let mut all = candidates.clone();
-    // Known without its variable too, which a job of cron does not have.
+    // Also read without the variable, which a cron job lacks.
     let known = sys::known_ledger(uid).map(LedgerDir::new);
     all.extend(known.filter(|known| !candidates.contains(known)));
     (candidates, all)
@@ -63,7 +64,8 @@ impl LedgerDir {
         self.path.join("runs")
     }
 
-    /// Makes it, if it is not there, and gives the directory for runs. It may vanish again when others leave it empty.
+    /// Creates it if it is missing, and returns its directory of runs. A concurrent cleanup may
+    /// remove it while it is empty.
     pub(super) fn create(&self) -> Result<PathBuf, LedgerError> {
         if let Some(parent) = self.path.parent() {
             create_parents(parent)?;
@@ -77,7 +79,8 @@ impl LedgerDir {
         Ok(runs)
     }
 
-    /// What is among the runs. A ledger_dir that is not there, or somebody else's, has none of ours.
+    /// Returns the paths in the directory of runs. A ledger that is missing, or belongs to another
+    /// user, has none.
     pub(super) fn entries(&self) -> Result<Vec<PathBuf>, LedgerError> {
         let runs = self.runs();
         let checked = self.check_parent().and_then(|()| check(&self.path)).and_then(|()| check(&runs));
@@ -102,7 +105,7 @@ impl LedgerDir {
         Ok(found)
     }
 
-    /// Removes it, if it is empty and ours.
+    /// Removes it, if it is empty and owned by this user.
     pub(super) fn prune(&self) {
         if self.check_parent().is_ok() && check(&self.path).is_ok() {
             _ = fs::remove_dir(self.runs());
@@ -110,7 +113,7 @@ impl LedgerDir {
         }
     }
 
-    /// Nobody else may be able to put another directory in its ledger_dir.
+    /// Checks that no other user can replace the directory.
     fn check_parent(&self) -> Result<(), LedgerError> {
         let parent = self.path.parent().unwrap_or(&self.path);
         let metadata = fs::metadata(parent).map_err(|error| io_error(parent, error))?;
@@ -124,12 +127,12 @@ impl LedgerDir {
     }
 }
 
-/// Whether a file is not there, or cannot be, since what leads to it is no directory.
+/// Returns whether a file does not exist, or a part of its path is not a directory.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Makes what is missing of `~/.local/state`. Only below a directory that is this user's.
+/// Creates the missing parents (such as `~/.local/state`), only below a directory of this user.
 fn create_parents(parent: &Path) -> Result<(), LedgerError> {
     let is_own = |metadata: Metadata| metadata.uid() == geteuid().as_raw();
     let Some(there) = parent.ancestors().find(|path| path.exists()) else {
@@ -141,7 +144,7 @@ fn create_parents(parent: &Path) -> Result<(), LedgerError> {
     let missing: Vec<_> = parent.ancestors().take_while(|path| *path != there).collect();
     for (made, path) in missing.iter().rev().enumerate() {
         if let Err(error) = create_private(path) {
-            // What was made for nothing goes again.
+            // Removes the parents that were created before the error.
             missing.iter().rev().take(made).rev().for_each(|path| _ = fs::remove_dir(path));
             return Err(error);
         }
@@ -156,7 +159,7 @@ fn create_private(path: &Path) -> Result<(), LedgerError> {
     }
 }
 
-/// Whether this is a directory that only this user can enter. A link to one is none.
+/// Checks that this is a directory, not a link, that only this user can enter.
 fn check(path: &Path) -> Result<(), LedgerError> {
     let metadata = fs::symlink_metadata(path).map_err(|error| io_error(path, error))?;
     let refusal = if !metadata.is_dir() {
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_directory_comes_before_temporary_files_and_those_before_the_state_of_programs() {
+    fn the_runtime_directory_is_preferred_then_temporary_files_then_the_state_directory() {
         let runtime = tempfile::tempdir().unwrap();
         fs::set_permissions(runtime.path(), Permissions::from_mode(0o700)).unwrap();
         let path = runtime.path().to_str().unwrap();
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_name_no_directory_of_this_user_are_passed_over() {
+    fn variables_that_name_no_directory_of_this_user_are_ignored() {
         for wrong in ["/usr", "relative", ""] {
             let (candidates, _) = named(&[("XDG_RUNTIME_DIR", wrong), ("TMPDIR", "tmp"), ("HOME", "")]);
             assert_eq!(candidates, [of_uid("/tmp/teamster-UID")]);
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_of_a_users_own_directories_is_made() {
+    fn missing_parents_of_a_users_own_directory_are_created() {
         let home = tempfile::tempdir().unwrap();
         let ledger_dir = LedgerDir::new(home.path().join(".local/state/teamster"));
         assert!(ledger_dir.create().unwrap().is_dir());

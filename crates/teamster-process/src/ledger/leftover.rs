@@ -1,4 +1,4 @@
-//! Tells live runs from leftovers, and clears the latter.
+//! Distinguishes live runs from crashed ones, and removes the latter.
 
 use std::{
     io,
@@ -21,33 +21,33 @@ use super::{
 };
 use crate::{handle, process::Process, signal::Signal, supervise::SUPERVISOR_NAME, sys};
 
-/// What a directory is looked at for.
+/// Why a directory is inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Inspect,
     Claim,
 }
 
-/// What was found at a path among the runs.
+/// The result of inspecting a path in the directory of runs.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// It went meanwhile.
+    /// It was removed meanwhile.
     Vanished,
     Live(KnownRun),
     Skipped(SkipReason),
     Leftover(Box<Claim>),
 }
 
-/// A leftover, and the lock on it: nobody else clears it.
+/// A crashed run and the lock on it: no other sweep removes it.
 #[derive(Debug)]
 pub(super) struct Claim {
     run: KnownRun,
     lock: OwnedFd,
-    /// Whose processes may be alive.
+    /// The entry, if processes of the run may be alive.
     entry_with_processes: Option<Entry>,
 }
 
-/// Looks at one entry of a directory of runs.
+/// Inspects one entry of a directory of runs.
 pub(super) fn inspect(path: &Path, scope: &PidScope, purpose: Purpose) -> Found {
     try_inspect(path, scope, purpose).unwrap_or_else(|error| match error.kind() {
         io::ErrorKind::NotFound => Found::Vanished,
@@ -76,7 +76,7 @@ fn try_inspect(path: &Path, scope: &PidScope, purpose: Purpose) -> io::Result<Fo
         Err(Errno::WOULDBLOCK) => true,
         Err(errno) => return Err(errno.into()),
     };
-    // Who had the lock before may have removed it.
+    // The previous holder of the lock may have removed it.
     if !is_same_directory(path, lock.as_fd()) {
         return Ok(Found::Vanished);
     }
@@ -91,15 +91,15 @@ fn try_inspect(path: &Path, scope: &PidScope, purpose: Purpose) -> io::Result<Fo
         // Its processes ended with its boot.
         Content::Entry(entry) if entry.scope.boot != scope.boot => None,
         Content::Entry(entry) if entry.scope != *scope => return Ok(Found::Skipped(SkipReason::OtherNamespace)),
-        // A host that closed descriptors which are not its own has lost the lock, but lives.
+        // A host that closed descriptors of this crate has lost the lock, but is alive.
         Content::Entry(entry) if entry.host.is_alive() && !entry.given_up => return Ok(Found::Live(run)),
         Content::Entry(entry) => Some(*entry),
     };
     Ok(Found::Leftover(Box::new(Claim { run, lock, entry_with_processes })))
 }
 
-/// Whether only a stopped keeper holds the lock, whose host is gone: nothing continues it. One that a live supervisor
-/// looks after does not stay stopped, and may be ended as well.
+/// Returns whether the host is gone and the keeper, which holds the lock, is stopped: nothing would
+/// continue it. A keeper with a live supervisor does not stay stopped, and may be killed as well.
 fn is_held_by_stopped_keeper(content: &Content, scope: &PidScope) -> bool {
     let Content::Entry(entry) = content else { return false };
     let is_stopped =
@@ -107,7 +107,7 @@ fn is_held_by_stopped_keeper(content: &Content, scope: &PidScope) -> bool {
     entry.scope == *scope && !entry.host.is_alive() && entry.keeper.is_some_and(is_stopped)
 }
 
-/// Continues the supervisor of a keeper whose host is gone, if it is stopped: it ends by itself then.
+/// Continues the stopped supervisor of a keeper whose host is gone, so that it exits by itself.
 fn continue_supervisor(keeper: Process) {
     let Some(stat) = sys::stat_of(keeper.pid).filter(|stat| stat.start == keeper.start) else { return };
     if let Some(parent) = sys::stat_of(stat.parent)
@@ -139,7 +139,7 @@ impl Claim {
         Some(Target { marker: &entry.marker, leader, keeper, not_before: entry.host.start })
     }
 
-    /// Ends the run's processes, and removes its directory if that succeeded.
+    /// Kills the run's processes, and removes its directory if no process is left.
     pub(super) fn remove(self, snapshot: &Snapshot, deadline: Instant) -> Result<Removed, SkipReason> {
         if let Some(keeper) = self.entry_with_processes.as_ref().and_then(|entry| entry.keeper) {
             continue_supervisor(keeper);
@@ -149,7 +149,7 @@ impl Claim {
             _ => Outcome { ended: Vec::new(), alive: Vec::new() },
         };
         if !outcome.alive.is_empty() {
-            // The entry leads the next sweep to them; the run's private files need not wait for that.
+            // The entry is kept for the next sweep; the private files can be removed now.
             remove_if_there(&self.run.path.join(FILES))?;
             return Err(SkipReason::Alive(outcome.alive));
         }
@@ -166,7 +166,7 @@ mod tests {
 
     use super::{super::Ledger, *};
 
-    /// Nothing scope can refuse a kill: one that was not waited for stands for it.
+    /// A zombie that was not reaped replaces a process that cannot be killed.
     #[test]
     fn a_run_with_processes_that_do_not_end_keeps_its_entry_but_not_its_files() {
         let home = tempfile::tempdir().unwrap();

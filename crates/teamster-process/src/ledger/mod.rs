@@ -1,17 +1,19 @@
-//! The ledger: live runs are known on disk, so that whatever a crash left of them can be ended and removed.
+//! The ledger: a record of live runs on disk, from which the next start cleans up after a crash.
 //!
-//! Each run has a directory of its own: what is needed to find its processes again ([`RunDir`]), and its private
-//! files. It goes with the run. When the host was killed and everything that watched over the run with it, the
-//! directory stays, and the next [`sweep`](Ledger::sweep) ends whoever is left of the run and removes it.
+//! Each run has its own directory ([`RunDir`]). It holds the run's private files and the data by
+//! which its processes are found again, and is removed with the run. If the host and all helper
+//! processes were killed, the directory stays. The next [`sweep`](Ledger::sweep) kills the
+//! remaining processes of the run and removes it.
 //!
-//! Whether somebody still cares for a run is told by a lock (`flock`) on its directory, which the system frees with
-//! its last holder; never by the age of a file. (Cleaners of `/tmp` leave a locked directory alone.) A directory is
-//! visible for a moment before it is locked. A sweep may take it then, and its maker takes another one. One holder of a lock
-//! does not count: a keeper that is stopped (`SIGSTOP`) while its host is gone.
+//! A lock (`flock`) on the directory shows that a run is live; the system releases it with its last
+//! holder. The age of a file is never used. (Cleaners of `/tmp` skip a locked directory.) A new
+//! directory is visible for a moment before it is locked. If a sweep takes it then, its creator
+//! creates another one. A stopped (`SIGSTOP`) keeper whose host is gone does not count as a holder.
 //!
-//! Invariants: no process is hit that is not proved to be of a run whose host is gone, in this boot and this process
-//! namespace: it bears the run's mark, or is its leader by number and start time, or descends from one of them. No
-//! directory is removed while its lock is held. No link is followed. What is not understood is left alone and told.
+//! Invariants: a process is killed only if it provably belongs to a run whose host is gone, in this
+//! boot and this pid namespace. It has the run's environment marker, or is its leader by pid and
+//! start time, or is in its keeper's session, or descends from one of these. No locked directory is
+//! removed. No link is followed. Anything that is not understood is skipped and reported.
 
 mod process_scan;
 mod entry;
@@ -36,28 +38,28 @@ pub use ledger_dir::LEDGER_VARIABLE;
 pub(crate) use run_dir::Registration;
 pub use run_dir::RunDir;
 
-/// How long a sweep waits, in all, for the system to take down what it has killed.
+/// How long a sweep waits, in total, for killed processes to disappear.
 pub const SWEEP_SETTLE: Duration = Duration::from_secs(2);
 
-/// How long it waits at least for each run's processes.
+/// The shortest wait for the processes of one run.
 const LEAST_SETTLE: Duration = Duration::from_millis(100);
 
-/// Runs inside a run that is ended are left by that: a sweep looks again, at most so often.
+/// Killing a run can leave runs that it had started. A sweep repeats at most this often.
 const PASSES: usize = 3;
 
-/// How many runs a sweep holds at a time, each with a descriptor.
+/// How many runs a sweep locks at a time; each needs a descriptor.
 const CLAIMS: usize = 64;
 
-/// Where live runs are known.
+/// The ledger of live runs.
 #[derive(Clone, Debug)]
 pub struct Ledger {
-    /// The first that can be used takes new runs.
+    /// The first usable directory registers new runs.
     candidates: Vec<LedgerDir>,
-    /// All that may hold runs.
+    /// All directories that may hold runs.
     all_dirs: Vec<LedgerDir>,
 }
 
-/// Why a run could not be registered, or a directory of the ledger not be read.
+/// Why a run could not be registered, or a ledger directory could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
@@ -74,11 +76,11 @@ pub enum LedgerError {
     Io {
         /// The directory or file.
         path: PathBuf,
-        /// What the system said: no space, a read-only file system, or that it has no locks.
+        /// The error of the system: no space, a read-only file system, or no support for locks.
         source: io::Error,
     },
-    /// The system does not tell who is who.
-    #[error("the ledger of runs needs to know all processes (on Linux: /proc of this process namespace)")]
+    /// Processes cannot be identified.
+    #[error("the ledger of runs needs a list of all processes (on Linux: /proc of this pid namespace)")]
     Proc {
         /// What the system said.
         source: io::Error,
@@ -86,7 +88,7 @@ pub enum LedgerError {
     /// None of the directories can be used.
     #[error("no directory can hold the ledger of runs: {}", causes(.tried))]
     NoUsableDirectory {
-        /// What was wrong with each.
+        /// The error of each directory.
         tried: Vec<LedgerError>,
     },
 }
@@ -95,78 +97,78 @@ pub enum LedgerError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A link, or a file.
-    #[error("it is a link or no directory")]
+    /// It is a link or a file.
+    #[error("it is a link or not a directory")]
     NotADirectory,
-    /// Somebody else made it.
+    /// It belongs to another user.
     #[error("it belongs to another user")]
     OtherUser,
-    /// Others may read what is in it.
+    /// Other users may read its contents.
     #[error("other users may enter it; `chmod 700` it")]
     OthersMayEnter,
-    /// Others may put something else in its dir.
-    #[error("other users may replace it, since they can write to its parent")]
+    /// Other users may replace it.
+    #[error("other users may replace it, since its parent directory is writable for them")]
     OthersMayReplace,
 }
 
-/// A run that the ledger knows.
+/// A run in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownRun {
     /// Its directory.
     pub path: PathBuf,
-    /// What runs there, as it was registered; unknown if its entry was never written or is damaged.
+    /// The label of the run; unknown if its entry was never written or is damaged.
     pub label: Option<String>,
     /// When it was registered.
     pub began: Option<SystemTime>,
 }
 
-/// What the ledger holds.
+/// The contents of the ledger.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Survey {
-    /// Runs that somebody cares for.
+    /// Live runs.
     pub live: Vec<KnownRun>,
-    /// What crashes left: the next sweep ends and removes them.
+    /// Crashed runs, which the next sweep kills and removes.
     pub leftovers: Vec<KnownRun>,
-    /// What no sweep would touch.
+    /// Entries that a sweep would skip.
     pub skipped: Vec<Skipped>,
     /// Directories that could not be looked through.
     pub problems: Vec<LedgerError>,
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Sweep {
-    /// The leftovers that are gone.
+    /// The crashed runs that were removed.
     pub removed: Vec<Removed>,
-    /// What was left alone, or could not be removed.
+    /// Entries that were skipped or could not be removed.
     pub skipped: Vec<Skipped>,
-    /// How many runs live: they were not touched.
+    /// The number of live runs, which were not touched.
     pub live: usize,
     /// Directories that could not be looked through.
     pub problems: Vec<LedgerError>,
 }
 
 impl Sweep {
-    /// Whether nothing is left of any crash, as far as can be known.
+    /// Returns whether no remains of a crash are known.
     pub fn is_clean(&self) -> bool {
         self.skipped.is_empty() && self.problems.is_empty()
     }
 }
 
-/// A leftover that is gone.
+/// A crashed run that was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removed {
     /// The run.
     pub run: KnownRun,
-    /// Its processes that were still alive, and were ended.
+    /// Its processes that were still alive and were killed.
     pub ended: Vec<Survivor>,
 }
 
-/// What a sweep left.
+/// An entry that a sweep skipped.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Skipped {
@@ -176,29 +178,29 @@ pub struct Skipped {
     pub reason: SkipReason,
 }
 
-/// Why a sweep left something.
+/// Why a sweep skipped an entry.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// Nothing that a ledger makes.
-    #[error("it is no run; look at it, and remove it by hand")]
+    /// It is not a run.
+    #[error("it is not a run; inspect it and remove it by hand")]
     NotARun,
-    /// A newer version of this program made it.
-    #[error("a newer version made it (format {version}); sweep with that one")]
+    /// A newer version of this program created it.
+    #[error("a newer version created it (format {version}); sweep with that version")]
     Newer {
         /// Its format.
         version: u32,
     },
-    /// Its processes have other numbers scope, or cannot be seen.
+    /// Its processes have other pids here, or cannot be seen.
     #[error(
-        "a run in another container (process namespace) made it; sweep there, or remove it by hand if that is gone"
+        "a run in another container (pid namespace) created it; sweep there, or remove it by hand if the container is gone"
     )]
     OtherNamespace,
-    /// The process that sweeps is one of the run's own.
-    #[error("this very process descends from that run; sweep from outside of it")]
+    /// The sweeping process belongs to the run.
+    #[error("this process belongs to that run; sweep from outside of it")]
     OwnRun,
-    /// Processes of the run could not be ended.
-    #[error("its processes cannot be ended: {}", names(.0))]
+    /// Processes of the run could not be killed.
+    #[error("its processes cannot be killed: {}", names(.0))]
     Alive(Vec<Survivor>),
     /// It could not be read or removed.
     #[error("{0}")]
@@ -206,29 +208,30 @@ pub enum SkipReason {
 }
 
 impl Ledger {
-    /// This user's ledger. A new run is registered in the first of these directories that can be trusted and used:
+    /// Returns this user's ledger. A new run is registered in the first of these directories that
+    /// is usable and private:
     ///
     /// - `$XDG_RUNTIME_DIR/teamster`, if that variable names a directory that is this user's alone;
     /// - `teamster-UID` in the directory for temporary files (`$TMPDIR`), and in `/tmp`;
     /// - `$XDG_STATE_HOME/teamster`, or `~/.local/state/teamster`.
     ///
-    /// A sweep goes through all of them, and through `/run/user/UID/teamster`. Where `TEAMSTER_LEDGER_DIR` is set, that
-    /// is the only one.
+    /// A sweep reads all of them and `/run/user/UID/teamster`. If `TEAMSTER_LEDGER_DIR` is set,
+    /// only that directory is used.
     pub fn of_user() -> Self {
         let (candidates, all_dirs) = ledger_dir::of_user(|name| std::env::var_os(name));
         Self { candidates, all_dirs }
     }
 
-    /// A ledger in this directory alone. It is made with the first run; its parent must be there.
+    /// Returns a ledger in one directory, which is created with the first run. Its parent must
+    /// exist.
     pub fn in_directory(path: impl Into<PathBuf>) -> Self {
         let dir = LedgerDir::new(path.into());
         Self { candidates: vec![dir.clone()], all_dirs: vec![dir] }
     }
 
-    /// Makes a run known, before anything of it is started. `label` says what runs, for people.
+    /// Registers a run, before its processes are started. `label` describes the run for people.
     ///
-    /// It waits for the disk, some milliseconds on a busy one, and so does dropping what it gives: keep both from threads
-    /// that must not wait.
+    /// It waits for the disk, and so does dropping the result. Do both on a thread that may block.
     pub fn register(&self, label: &str) -> Result<RunDir, LedgerError> {
         let mut tried = Vec::new();
         for dir in &self.candidates {
@@ -240,7 +243,7 @@ impl Ledger {
         Err(if tried.len() == 1 { tried.remove(0) } else { LedgerError::NoUsableDirectory { tried } })
     }
 
-    /// Tells what the ledger holds, and changes nothing.
+    /// Returns the contents of the ledger and changes nothing.
     pub fn survey(&self) -> Survey {
         let mut survey = Survey::default();
         let scope = match PidScope::now() {
@@ -261,11 +264,11 @@ impl Ledger {
         survey
     }
 
-    /// Ends the processes of runs that nobody cares for any more, and removes their directories.
+    /// Kills the processes of crashed runs and removes their directories.
     ///
-    /// Any number of sweeps may run at once, and beside runs that start and end. It blocks: for less than a millisecond
-    /// if nothing is left, and for up to [`SWEEP_SETTLE`] and a tenth of a second for each run if processes cannot be
-    /// ended.
+    /// Sweeps may run concurrently with each other and with runs that start and end. A sweep
+    /// blocks: less than a millisecond if there is nothing to remove, and up to [`SWEEP_SETTLE`]
+    /// plus 0.1 s for each run whose processes cannot be killed.
     pub fn sweep(&self) -> Sweep {
         let mut sweep = Sweep::default();
         let deadline = Instant::now() + SWEEP_SETTLE;
@@ -273,7 +276,7 @@ impl Ledger {
             let pass = self.pass(deadline);
             let ended_processes = pass.removed.iter().any(|removed| !removed.ended.is_empty());
             sweep.removed.extend(pass.removed);
-            // What was left before is found again.
+            // Skipped entries are found again by each pass.
             (sweep.skipped, sweep.live, sweep.problems) = (pass.skipped, pass.live, pass.problems);
             if !ended_processes {
                 break;
@@ -310,7 +313,7 @@ impl Ledger {
         sweep
     }
 
-    /// What is in the ledger's directories.
+    /// Returns the paths in all ledger directories.
     fn directories(&self, problems: &mut Vec<LedgerError>) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for dir in &self.all_dirs {
@@ -323,7 +326,7 @@ impl Ledger {
     }
 }
 
-/// Ends and removes leftovers that are ours to clear.
+/// Kills the processes of claimed runs and removes the runs.
 fn remove_leftovers(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
     if claims.is_empty() {
         return;
@@ -339,7 +342,7 @@ fn remove_leftovers(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
         let path = claim.run().path.clone();
         match claim.remove(&snapshot, deadline.max(Instant::now() + LEAST_SETTLE)) {
             Ok(removed) => {
-                tracing::info!(path = %path.display(), ended = removed.ended.len(), "a crashed run was swept");
+                tracing::info!(path = %path.display(), ended = removed.ended.len(), "a crashed run was removed");
                 sweep.removed.push(removed);
             }
             Err(reason) => sweep.skipped.push(Skipped { path, reason }),

@@ -1,35 +1,35 @@
-//! Who is alive, and which markers they bear.
+//! Scans all living processes and their environment markers.
 //!
-//! They are looked at one after the other, and that takes time. One that ends before it is looked at may have left
-//! a child that was born too late to be listed: a daemon that moves on to a new process all the time could slip through
-//! every look. So it is looked again until nobody vanished unseen. That is quick: whom a process comes from is asked
-//! once.
+//! Processes are read one after another, which takes time. A process that ends before it is read
+//! may have started a child too late to be listed, so a daemon that keeps replacing itself could
+//! escape every scan. So the scan is repeated until no unread process disappeared. A repeat is
+//! quick: the environment of each process is read once.
 
 use std::{collections::HashMap, io, time::Instant};
 
 use crate::{env_marker, process::Stat, sys};
 
-/// How often it is looked at most, on a system where processes come and go all the time.
+/// The largest number of passes, on a system where processes start and end all the time.
 const MAX_PASSES: usize = 25;
 
-/// What is known of processes from look to look.
+/// A scan of all processes. It caches environment markers between passes.
 #[derive(Debug, Default)]
 pub(super) struct ProcessScan {
     known: HashMap<i32, CachedProcess>,
-    /// Whether the last scan read every process that it listed.
+    /// Whether the last pass read every process that it listed.
     pub(super) is_complete: bool,
 }
 
 #[derive(Debug)]
 struct CachedProcess {
     start: u64,
-    /// None for the dead.
+    /// Empty for a dead process.
     markers: Vec<String>,
 }
 
 impl ProcessScan {
-    /// Who is alive. Each is shown, at the moment when it is looked at, with the markers that it has_marker. No new scan begins after
-    /// the deadline.
+    /// Returns the living processes. Calls `on_process` with each process and its markers when it
+    /// is read. No pass starts after the deadline.
     pub(super) fn run(&mut self, deadline: Instant, mut on_process: impl FnMut(&Stat, &[String])) -> io::Result<Vec<Stat>> {
         let mut passes = 1;
         loop {
@@ -42,7 +42,7 @@ impl ProcessScan {
         }
     }
 
-    /// Who is alive, and whether nobody vanished of whom it is not known that he came from no run.
+    /// Returns the living processes, and whether no process disappeared that could belong to a run.
     fn pass(&mut self, on_process: &mut impl FnMut(&Stat, &[String])) -> io::Result<(Vec<Stat>, bool)> {
         let mut now = HashMap::new();
         let mut alive = Vec::new();
@@ -63,7 +63,7 @@ impl ProcessScan {
                 Some(before) => before.markers,
                 None => match env_marker::markers_of(pid) {
                     Some(markers) => markers,
-                    // It has none, or hides it, or died by now.
+                    // It has no environment, or hides it, or is dead.
                     None if is_still_alive(&stat) => Vec::new(),
                     None => {
                         is_complete = false;
@@ -79,7 +79,7 @@ impl ProcessScan {
         Ok((alive, is_complete))
     }
 
-    /// Whether a process that was alive at the last look has_marker this marker.
+    /// Returns whether a process that was alive in the last pass has this marker.
     pub(super) fn has_marker(&self, stat: &Stat, marker: &str) -> bool {
         let known = self.known.get(&stat.pid).filter(|known| known.start == stat.start);
         known.is_some_and(|known| known.markers.iter().any(|one| one == marker))
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn each_living_process_is_shown_with_its_marks_and_asked_once() {
+    fn each_living_process_is_reported_with_its_markers() {
         let marker = EnvMarker::unique();
         let name = marker.name();
         let mut child = Command::new("sleep").arg("300").env(name, "1").spawn().unwrap();

@@ -29,23 +29,25 @@ use crate::{
 /// The directory of private files in a run's directory.
 pub(super) const FILES: &str = "files";
 
-/// The length of a run's name.
+/// The length of a run directory's name.
 const NAME_BYTES: usize = 16;
 
-/// How often another directory is tried. A sweep may take one before it is locked, or remove an empty ledger.
+/// How often creating a directory is tried. A sweep may remove one before it is locked, or remove
+/// an empty ledger.
 const ATTEMPTS: usize = 64;
 
-/// A run's directory in the ledger, removed with everything in it when it is dropped. If a process tree was started for
-/// it that is not known to be gone by then, only the private files are removed, and the rest when it is.
+/// A run's directory in the ledger, which is removed with its contents on drop. If the run's
+/// process tree may still be alive then, only the private files are removed at once, and the rest
+/// when the tree is gone.
 ///
-/// The run is known as live for as long as [`lock`](Self::lock) is open anywhere, here or in another process.
+/// The run counts as live while [`lock`](Self::lock) is open in any process.
 #[derive(Debug)]
 pub struct RunDir {
     registration: Arc<Registration>,
     marker: EnvMarker,
 }
 
-/// The entry of a run on disk, which the run and its tree hold. The last of them removes it.
+/// The ledger entry of a run, shared by the run and its tree. The last of them removes it.
 #[derive(Debug)]
 pub(crate) struct Registration {
     path: PathBuf,
@@ -62,7 +64,7 @@ impl RunDir {
         let (path, lock) = create(ledger_dir)?;
         let (ledger_dir, keep) = (ledger_dir.clone(), AtomicBool::new(false));
         let registration = Arc::new(Registration { path, lock, ledger_dir, entry: Mutex::new(entry), keep });
-        // Dropped if it fails.
+        // If this fails, dropping it removes the directory.
         registration.change(|_| ())?;
         Ok(Self { registration, marker })
     }
@@ -72,47 +74,50 @@ impl RunDir {
         &self.registration.path
     }
 
-    /// The lock: a descriptor of the directory. Whoever inherits it, or a duplicate of it, cares for the run too.
+    /// The lock: a descriptor of the directory. A process that inherits it, or a duplicate, also
+    /// keeps the run live.
     pub fn lock(&self) -> BorrowedFd<'_> {
         self.registration.lock.as_fd()
     }
 
-    /// A directory for the run's private files, inside of this one. There is one at a time.
+    /// Creates the directory for the run's private files. Only one exists at a time.
     pub fn private_dir(&self) -> Result<PrivateDir, PrivateError> {
         PrivateDir::create_named(self.path(), FILES)
     }
 
-    /// Notes the tree, once it is started: its leader is found again then even if it has thrown its environment away, and
-    /// a keeper that is stopped is not taken for one that works. (The rest of the tree is found by its marker.)
+    /// Records the leader and the keeper of the started tree. The leader is then found even if it
+    /// cleared its environment, and a stopped keeper does not make a crashed run look live. Other
+    /// members are found by their environment marker.
     ///
-    /// It writes a file: keep it from threads that must not wait for a disk.
+    /// It writes a file, so call it on a thread that may block.
     pub fn record_tree(&mut self, leader: u32, keeper: Option<u32>) -> Result<(), LedgerError> {
         let process = |pid: u32| i32::try_from(pid).ok().and_then(Process::of);
         let (leader, keeper) = (process(leader), keeper.and_then(process));
         self.registration.change(|entry| (entry.leader, entry.keeper) = (leader, keeper))
     }
 
-    /// Removes the directory with everything in it. Unlike a drop, it reports an error. While processes of the run may be
-    /// alive, its ledger entry stays and a later sweep removes it.
+    /// Removes the directory and its contents. In contrast to a drop, it reports errors. While
+    /// processes of the run may be alive, its ledger entry stays for a later sweep.
     pub fn remove(self) -> Result<(), LedgerError> {
         let registration = self.registration.clone();
         drop(self);
         Arc::try_unwrap(registration).map_or_else(|held| held.remove_files(), |last| last.clear())
     }
 
-    /// What the run's processes have in their environment.
+    /// The environment marker of the run's processes.
     pub(crate) fn env_marker(&self) -> &EnvMarker {
         &self.marker
     }
 
-    /// What a tree of this run holds until it is gone.
+    /// Returns the entry that a tree of this run holds until it is gone.
     pub(crate) fn registration(&self) -> Arc<Registration> {
         Arc::clone(&self.registration)
     }
 }
 
 impl Registration {
-    /// Has the entry stay when everybody has let go of it: processes are left that could not be ended. A sweep tries again.
+    /// Keeps the entry when its last holder drops it: processes remain that could not be killed. A
+    /// sweep tries again.
     pub(crate) fn keep_entry(&self) {
         self.keep.store(true, Ordering::Relaxed);
     }
@@ -147,11 +152,11 @@ impl Registration {
 
 impl Drop for RunDir {
     fn drop(&mut self) {
-        // A tree holds it too: the private files need not wait for that.
+        // A tree still holds the entry; the private files are removed now.
         if Arc::strong_count(&self.registration) > 1
             && let Err(error) = self.registration.remove_files()
         {
-            tracing::warn!(%error, path = %self.path().display(), "private files of a run stay behind");
+            tracing::warn!(%error, path = %self.path().display(), "cannot remove the private files of a run");
         }
     }
 }
@@ -159,12 +164,12 @@ impl Drop for RunDir {
 impl Drop for Registration {
     fn drop(&mut self) {
         if let Err(error) = self.clear() {
-            tracing::warn!(%error, path = %self.path.display(), "a run's directory stays behind");
+            tracing::warn!(%error, path = %self.path.display(), "cannot remove the directory of a run");
         }
     }
 }
 
-/// Removes a directory with everything in it; that it is not there is no error.
+/// Removes a directory and its contents. A missing directory is not an error.
 pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -172,14 +177,14 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a directory and locks it.
+/// Creates and locks a directory.
 fn create(ledger_dir: &LedgerDir) -> Result<(PathBuf, OwnedFd), LedgerError> {
     let mut last = Errno::BUSY.into();
     for _ in 0..ATTEMPTS {
         match try_create(ledger_dir) {
             Ok(Some(made)) => return Ok(made),
             Ok(None) => {}
-            // An empty ledger was removed between two steps, or its parent is not there.
+            // An empty ledger was removed meanwhile, or its parent does not exist.
             Err(LedgerError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => last = source,
             Err(error) => return Err(error),
         }
@@ -187,7 +192,7 @@ fn create(ledger_dir: &LedgerDir) -> Result<(PathBuf, OwnedFd), LedgerError> {
     Err(io_error(ledger_dir.path(), last))
 }
 
-/// `None` if a sweep took it away.
+/// Creates and locks a directory; `None` if a sweep removed it first.
 fn try_create(ledger_dir: &LedgerDir) -> Result<Option<(PathBuf, OwnedFd)>, LedgerError> {
     let runs = ledger_dir.create()?;
     let failed = |error: io::Error| io_error(&runs, error);
@@ -210,25 +215,25 @@ fn try_create(ledger_dir: &LedgerDir) -> Result<Option<(PathBuf, OwnedFd)>, Ledg
     Ok(Some((directory.keep(), lock)))
 }
 
-/// Opens a directory, but no link to one.
+/// Opens a directory, without following a link.
 pub(super) fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
     open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Whether this could be the name of a run.
+/// Returns whether a path has the name of a run.
 pub(super) fn is_run_name(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.len() == NAME_BYTES && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Whether the path still names the directory that was opened.
+/// Returns whether the path still names the opened directory.
 pub(super) fn is_same_directory(path: &Path, directory: BorrowedFd<'_>) -> bool {
     let there = statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
     let opened = fstat(directory);
     matches!((there, opened), (Ok(there), Ok(opened)) if (there.st_dev, there.st_ino) == (opened.st_dev, opened.st_ino))
 }
 
-/// Removes a locked directory with everything in it, if it is still there. No link is followed.
+/// Removes a locked directory and its contents, if it still exists. No link is followed.
 pub(super) fn remove_locked(path: &Path, lock: BorrowedFd<'_>) -> io::Result<()> {
     if is_same_directory(path, lock) { fs::remove_dir_all(path) } else { Ok(()) }
 }

@@ -1,7 +1,9 @@
-//! Finds and ends the processes of a run that nothing looks after any more: its host is gone, or its keeper and the supervisor.
+//! Finds and kills the processes of a run that no helper supervises: its host is gone, or its
+//! keeper and the supervisor.
 //!
-//! They are halted first: between a look and a signal, one that runs could start others and end, so that nothing leads
-//! to them any more. Invariant: a process is known by number and start time, and only as long as both are its own.
+//! Processes are stopped before they are killed: a running process could start others and exit
+//! between a scan and a signal, and no link would lead to them. Invariant: a process is identified
+//! by pid and start time.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,38 +22,40 @@ use crate::{
     tree::Survivor,
 };
 
-/// How often a tree is looked at until it stands still. One that waits for its own child in the kernel never does.
+/// How many scans wait until all processes are stopped. A process that waits for its own child in
+/// the kernel never stops.
 const FREEZE_SCANS: usize = 8;
 
-/// The pause between two looks at those who are slow to die.
+/// The pause between two scans for processes that die slowly.
 const RESCAN: Duration = Duration::from_millis(2);
 
-/// How long those who move on to new processes all the time are looked for after the last of them was found.
+/// How long to search for successors after the last process was found: a daemon may keep replacing
+/// itself.
 const SUCCESSOR_SETTLE: Duration = Duration::from_millis(500);
 
-/// How long looking for processes may take where nothing is done about them.
+/// The time limit of a search that kills nothing.
 const SCAN_LIMIT: Duration = Duration::from_secs(1);
 
-/// Whom to find.
+/// The processes to find.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) marker: &'a str,
     pub(crate) leader: Option<Process>,
-    /// It is ended too. Its session is where the run began.
+    /// The keeper, which is killed too. The run began in its session.
     pub(crate) keeper: Option<Process>,
-    /// When their host was started: they are not older.
+    /// The start time of the host: the run's processes are not older.
     pub(crate) not_before: u64,
 }
 
-/// What became of them.
+/// The result of a kill.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) ended: Vec<Survivor>,
-    /// Who could not be ended.
+    /// The processes that could not be killed.
     pub(crate) alive: Vec<Survivor>,
 }
 
-/// One look at all processes, for many runs: most have nobody left.
+/// One scan of all processes, shared by many runs: most have no process left.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     markers: HashSet<String>,
@@ -59,7 +63,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks for those who are target, if there are any.
+    /// Scans all processes, if there is any target.
     pub(super) fn take<'a>(mut target: impl Iterator<Item = Target<'a>>) -> io::Result<Self> {
         let mut snapshot = Self::default();
         if target.next().is_none() {
@@ -72,7 +76,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Whether anybody of this run may be alive.
+    /// Returns whether a process of this run may be alive.
     pub(super) fn has_any(&self, target: &Target<'_>) -> bool {
         let is_there = |process: Process| self.processes.contains(&(process.pid, process.start));
         target.roots().any(is_there)
@@ -86,8 +90,8 @@ impl Target<'_> {
         self.leader.into_iter().chain(self.keeper)
     }
 
-    /// Whether a process is in the session that the keeper opened. Another process that got the keeper's number may have
-    /// opened one since.
+    /// Returns whether a process is in the session that the keeper opened. Another process that
+    /// reused the keeper's pid may have opened one since.
     fn is_in_session(&self, process: Process) -> bool {
         self.keeper.is_some_and(|keeper| {
             process.start >= keeper.start
@@ -97,7 +101,7 @@ impl Target<'_> {
     }
 }
 
-/// The members of a run that are alive, without its keeper.
+/// Returns the living members of a run, without its keeper.
 pub(crate) fn find(target: &Target<'_>) -> Result<Vec<Survivor>, SkipReason> {
     let mut reaper = Reaper::new(target, Instant::now() + SCAN_LIMIT);
     let alive = reaper.scan(|_| ())?;
@@ -118,7 +122,7 @@ pub(crate) fn kill(target: &Target<'_>, deadline: Instant) -> Result<Outcome, Sk
             handle::send(stat, Signal::Kill);
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        // One that was seen before may have moved on to a process that no look shows.
+        // A process that was found before may have started a successor that no scan has found.
         let may_have_successor = !reaper.process_scan.is_complete && reaper.found_at.is_some_and(|found_at| found_at.elapsed() < SUCCESSOR_SETTLE);
         if alive.is_empty() && !may_have_successor || left.is_zero() {
             let still: HashSet<_> = alive.iter().map(identity).collect();
@@ -126,20 +130,21 @@ pub(crate) fn kill(target: &Target<'_>, deadline: Instant) -> Result<Outcome, Sk
             return Ok(Outcome { ended: survivors(target, ended), alive: survivors(target, alive) });
         }
         handle::block_on_ends(&alive, left);
-        // Without a descriptor for one of them, nobody was waited for.
+        // Without a free descriptor, the wait above returned at once.
         std::thread::sleep(RESCAN.min(left));
     }
 }
 
-/// Who was found so far.
+/// The search for the processes of one run, and their kill.
 struct Reaper<'a> {
     target: Target<'a>,
-    /// No new scan begins after it: processes that fork and exit all the time could have it go on for ever.
+    /// No scan starts after it: processes that fork and exit all the time could prolong the search
+    /// forever.
     deadline: Instant,
     process_scan: ProcessScan,
-    /// They stay the run's when their parents are gone.
+    /// Processes that were found once belong to the run even when their parents are gone.
     seen: HashMap<(i32, u64), Stat>,
-    /// When the last of them was found.
+    /// When the last process was found.
     found_at: Option<Instant>,
 }
 
@@ -148,7 +153,8 @@ impl<'a> Reaper<'a> {
         Self { target: *target, deadline, process_scan: ProcessScan::default(), seen: HashMap::new(), found_at: None }
     }
 
-    /// Who is alive. Who bears the marker is shown at once.
+    /// Returns the living processes of the run. Calls `on_marked` at once with each process that
+    /// has the marker.
     fn scan(&mut self, mut on_marked: impl FnMut(&Stat)) -> io::Result<Vec<Stat>> {
         let target = self.target;
         let Target { marker, not_before, .. } = target;
@@ -171,7 +177,7 @@ impl<'a> Reaper<'a> {
         Ok(alive)
     }
 
-    /// Stops all but the dying, and tells who is alive.
+    /// Stops all processes except the dying, and returns those that are alive.
     fn freeze(&mut self, dying: &HashSet<(i32, u64)>) -> io::Result<Vec<Stat>> {
         let mut signaled = dying.clone();
         let mut alive = Vec::new();
@@ -182,7 +188,7 @@ impl<'a> Reaper<'a> {
                     handle::send(stat, Signal::Stop);
                 }
             };
-            // Those who do not live long are stopped as soon as they are seen.
+            // Short-lived processes are stopped as soon as they are found.
             alive = self.scan(&mut stop)?;
             alive.iter().for_each(stop);
             let is_still =
