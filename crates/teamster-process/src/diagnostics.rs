@@ -1,4 +1,5 @@
-//! Reads what a program says beside its output, line by line, and keeps the end of it.
+//! Reads a program's diagnostics (the stream that is not its output) line by line, and keeps the
+//! last bytes.
 
 use std::{fmt, io, os::fd::AsFd};
 
@@ -8,13 +9,13 @@ use tokio::{io::AsyncReadExt, net::unix::pipe};
 use crate::lines::{Frame, LineFramer};
 use crate::tail::Tail;
 
-/// How much is read at a time.
+/// The number of bytes per read.
 const READ_BYTES: usize = 16 * 1024;
 
-/// Longer lines are nothing that a program says of itself.
+/// The longest line that is returned; longer ones are not diagnostics.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// Reads a pipe, gives its lines, and keeps its last bytes.
+/// Reads lines from a pipe and keeps its last bytes.
 pub struct TailReader {
     pipe: pipe::Receiver,
     tail: Tail,
@@ -23,13 +24,14 @@ pub struct TailReader {
 }
 
 impl TailReader {
-    /// A reader that keeps the last `max_bytes`.
+    /// Creates a reader that keeps the last `max_bytes`.
     pub fn new(pipe: pipe::Receiver, max_bytes: usize) -> Self {
         let (tail, lines) = (Tail::new(max_bytes), LineFramer::new(LONGEST_LINE));
         Self { pipe, tail, lines, buffer: Vec::new() }
     }
 
-    /// Waits for something and reads it; 0 means that the stream has ended. Take out all lines between two calls.
+    /// Waits for data and reads it; returns 0 at the end of the stream. Take all lines with
+    /// [`next_line`](Self::next_line) between two calls.
     ///
     /// Can be dropped and called again at any time.
     pub async fn fill(&mut self) -> io::Result<usize> {
@@ -39,7 +41,8 @@ impl TailReader {
         Ok(count)
     }
 
-    /// Reads what is there now; `None` means that there is nothing, 0 that the stream has ended.
+    /// Reads the data that is available now. Returns `None` if there is none, and 0 at the end of
+    /// the stream.
     pub fn fill_now(&mut self) -> io::Result<Option<usize>> {
         loop {
             self.make_room();
@@ -55,16 +58,17 @@ impl TailReader {
         }
     }
 
-    /// The next whole line of what was read, unless it is too long, or `None` if more must be read.
+    /// Returns the next complete line (empty if it is too long), or `None` if more data must be
+    /// read.
     pub fn next_line(&mut self) -> Option<&[u8]> {
         match self.lines.next()? {
             Frame::Line(line) | Frame::Unterminated(line) => Some(line),
-            // Nobody looks at it; what follows is told all the same.
+            // An empty line stands for it, so that the caller continues with the next line.
             Frame::TooLong { .. } => Some(&[]),
         }
     }
 
-    /// The end of what was read, as text.
+    /// Returns the last bytes that were read, as text.
     pub fn text(&self) -> String {
         self.tail.text()
     }
@@ -76,7 +80,7 @@ impl TailReader {
 
     fn keep(&mut self) {
         self.tail.push(&self.buffer);
-        // A read is no longer than the space.
+        // A read is never longer than the space.
         self.lines.space().put_slice(&self.buffer);
     }
 }

@@ -1,4 +1,4 @@
-//! What the system lets this program do with processes, and what cannot be guaranteed where it refuses something.
+//! The guarantees that do not hold where the system refuses access to processes.
 
 use std::io;
 
@@ -6,11 +6,12 @@ use rustix::{io::Errno, process::getpid};
 
 use crate::sys;
 
-/// Something that the system refuses, so that a guarantee about process trees does not hold.
+/// A refusal of the system, which voids a guarantee about process trees.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Limitation {
-    /// There are no handles of processes (`pidfd_open`), as under the seccomp filters of older containers.
+    /// Process handles (`pidfd_open`) are refused, as under the seccomp filters of older
+    /// containers.
     #[error(
         "the system refuses handles of processes (pidfd_open: {source}), so processes are killed by number, right after their \
          start time was compared: it is not guaranteed that no other process gets the number in between, and if this program \
@@ -20,7 +21,7 @@ pub enum Limitation {
         /// What the system said.
         source: io::Error,
     },
-    /// Processes cannot be seen: there is no `/proc`, or it is of another process namespace.
+    /// Processes cannot be listed: `/proc` is missing or belongs to another pid namespace.
     #[error(
         "processes cannot be seen ({source}), so those of a run are found one generation at a time, as their parents end: it is \
          not guaranteed that all of them are ended in time, nor that those left are all named, and what a crash leaves is not \
@@ -32,13 +33,13 @@ pub enum Limitation {
     },
 }
 
-/// What the system refuses to this program now. Empty where every guarantee of this crate holds.
+/// Returns what the system refuses to this program now. Empty if all guarantees of this crate hold.
 ///
-/// It asks the system, which takes microseconds. The helpers of this crate are started by this program, and the same is
-/// refused to them.
+/// The check takes microseconds. The helper processes of this crate are started by this program, so
+/// the same is refused to them.
 pub fn limitations() -> Vec<Limitation> {
     let handles = match sys::watch(getpid()) {
-        // Out of descriptors: that is no lasting refusal, and a start says so by itself.
+        // Out of descriptors is a temporary error, which a start reports itself.
         Ok(_) | Err(Errno::MFILE | Errno::NFILE) => None,
         Err(errno) => Some(Limitation::NoHandles { source: errno.into() }),
     };
@@ -46,7 +47,7 @@ pub fn limitations() -> Vec<Limitation> {
     handles.into_iter().chain(processes.map(|source| Limitation::NoProcesses { source })).collect()
 }
 
-/// Several limitations as one text.
+/// Joins several limitations into one text.
 pub fn join(limitations: &[Limitation]) -> String {
     limitations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn on_a_system_that_refuses_nothing_there_is_no_limitation() {
+    fn a_system_without_refusals_has_no_limitations() {
         assert!(limitations().is_empty(), "{:?}", limitations());
     }
 }

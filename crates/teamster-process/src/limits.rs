@@ -1,4 +1,4 @@
-//! The limits of the user: which one is behind an error, and whether there is room for a thread.
+//! The user's limits: which one caused an error, and whether more threads and files are possible.
 
 use std::{
     fmt, io,
@@ -17,14 +17,14 @@ use rustix::{
 pub enum Limit {
     /// Open files of this process (`RLIMIT_NOFILE`).
     OpenFiles {
-        /// How many; `None` without a limit.
+        /// The number; `None` without a limit.
         limit: Option<u64>,
     },
     /// Open files of the whole system.
     SystemFiles,
     /// Processes and threads of this user or container (`RLIMIT_NPROC`, `pids.max`).
     Processes {
-        /// How many; `None` without a limit of the user.
+        /// The number; `None` without a limit of the user.
         limit: Option<u64>,
     },
     /// The size of a file (`RLIMIT_FSIZE`).
@@ -35,8 +35,8 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// The limit behind an error of the system. An `EAGAIN` is taken for the limit of processes: ask only about the start of a
-    /// process or thread.
+    /// Returns the limit that caused an error. `EAGAIN` is taken for the process limit, so pass
+    /// only errors of starting a process or thread.
     pub fn behind(error: &io::Error) -> Option<Self> {
         let current = |resource| getrlimit(resource).current;
         match Errno::from_io_error(error)? {
@@ -64,15 +64,15 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What an error of the system means where a process or thread is started: the limit, if one is behind it.
+/// Returns why a process or thread could not be started: the limit, if one caused the error.
 pub(crate) fn reason(error: &io::Error) -> String {
     Limit::behind(error).map_or_else(|| "its memory is used up".to_owned(), |limit| limit.to_string())
 }
 
-/// Whether this process can start so many more threads now.
+/// Checks that this process can start `count` more threads now.
 ///
-/// It starts them and waits until the system no longer counts them. Another process of the same user may take the room at any
-/// moment after that.
+/// It starts them and waits until the system no longer counts them. Another process of the same
+/// user may use up the limit right after.
 ///
 /// # Errors
 /// When the system refuses one of them; see [`Limit::behind`].
@@ -87,7 +87,7 @@ pub fn can_start_threads(count: usize) -> io::Result<()> {
             crate::sys::own_thread()
         })
     };
-    // All are there at the same time.
+    // All threads exist at the same time.
     let probes = (0..count).map(start).collect::<io::Result<Vec<_>>>();
     drop(closed);
     for thread in probes?.into_iter().filter_map(|probe| probe.join().ok()) {
@@ -96,7 +96,7 @@ pub fn can_start_threads(count: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this process can open so many more files now.
+/// Checks that this process can open `count` more files now.
 ///
 /// # Errors
 /// When the system refuses one of them; see [`Limit::behind`].
@@ -105,7 +105,7 @@ pub fn can_open_files(count: usize) -> io::Result<()> {
     (2..count).map(|_| end.try_clone()).collect::<io::Result<Vec<_>>>().map(drop)
 }
 
-/// The system may round it up.
+/// The stack size of a probe thread. The system may round it up.
 const PROBE_STACK_BYTES: usize = 64 * 1024;
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_names_the_limit_behind_it() {
+    fn an_error_names_the_limit_that_caused_it() {
         let text = |errno: Errno| Limit::behind(&errno.into()).map(|limit| limit.to_string());
         assert!(text(Errno::MFILE).unwrap().contains("open files (`ulimit -n`"));
         assert!(text(Errno::AGAIN).unwrap().contains("processes and threads (`ulimit -u`"));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_were_tried_are_no_longer_counted() {
+    fn probe_threads_are_no_longer_counted_afterwards() {
         let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
         // Other tests start threads meanwhile, so a single comparison proves nothing.
         assert!((0..20).any(|_| {

@@ -1,8 +1,8 @@
 //! Splits output into lines.
 //!
-//! [`LineFramer`] does no I/O: bytes go in, frames come out. Invariants: it never holds more than a line of the longest
-//! length and one read, each byte is looked at once however the output is cut, and what a line holds, be it too long
-//! or no text, never touches the next one.
+//! [`LineFramer`] does no I/O: it takes bytes and returns frames. Invariants: it buffers at most
+//! one line of the maximum length and one read; each byte is scanned once, however the output is
+//! split; and an overlong or invalid line never affects the next one.
 
 use std::{fmt, io, os::fd::AsFd};
 
@@ -10,13 +10,13 @@ use bytes::BufMut;
 use memchr::memchr;
 use tokio::{io::AsyncReadExt, net::unix::pipe};
 
-/// How much is read at a time.
+/// The number of bytes per read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How much of a line that is too long is kept.
+/// How many bytes of an overlong line are kept.
 pub const HEAD_BYTES: usize = 1024;
 
-/// A line that has been so long that its memory is given back after it.
+/// The largest buffer that is kept after a long line.
 const KEPT_BYTES: usize = 1024 * 1024;
 
 /// A part of the output.
@@ -24,44 +24,45 @@ const KEPT_BYTES: usize = 1024 * 1024;
 pub enum Frame<'a> {
     /// A line, without its end (`\n` or `\r\n`).
     Line(&'a [u8]),
-    /// A line that was longer than the limit, and is gone.
+    /// A line that was longer than the limit. It was discarded.
     TooLong {
-        /// How it began: its first [`HEAD_BYTES`], or fewer.
+        /// Its first [`HEAD_BYTES`], or fewer.
         head: &'a [u8],
-        /// How many bytes it had, up to the `\n`.
+        /// Its length in bytes, without the `\n`.
         length: u64,
     },
-    /// The last line, whose end never came.
+    /// The last line, which has no line end.
     Unterminated(&'a [u8]),
 }
 
 /// Splits bytes into lines of at most a given length.
 pub struct LineFramer {
     buffer: Vec<u8>,
-    /// Where the current line begins.
+    /// The start of the current line.
     begin: usize,
-    /// Up to where the current line was searched for its end.
+    /// How far the current line was searched for its end.
     searched: usize,
     max_line: usize,
-    /// How much of a line that is too long was thrown away so far.
+    /// The number of bytes of an overlong line that were discarded so far.
     skipped: Option<u64>,
     /// The beginning of that line.
     head: Vec<u8>,
 }
 
 impl LineFramer {
-    /// A framer for lines of at most `max_line` bytes, their `\n` not counted.
+    /// Creates a framer for lines of at most `max_line` bytes, without the `\n`.
     pub fn new(max_line: usize) -> Self {
         Self { buffer: Vec::new(), begin: 0, searched: 0, max_line, skipped: None, head: Vec::new() }
     }
 
-    /// Space for the next bytes of the output. Take out all frames first: only [`next`](Self::next) makes room.
+    /// Returns space for the next bytes. Take all frames first: only [`next`](Self::next) makes
+    /// room.
     pub fn space(&mut self) -> impl BufMut {
         self.make_room();
         (&mut self.buffer).limit(READ_BYTES)
     }
 
-    /// The next whole line, or `None` if more bytes are needed.
+    /// Returns the next complete line, or `None` if more bytes are needed.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend what it holds")]
     pub fn next(&mut self) -> Option<Frame<'_>> {
         let Some(offset) = memchr(b'\n', self.buffer.get(self.searched..)?) else {
@@ -79,7 +80,8 @@ impl LineFramer {
         Some(Frame::Line(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// What is left when the output has ended: lines that were not taken out yet, then the one without an end.
+    /// Returns the remaining frames after the output has ended: complete lines, then the
+    /// unterminated one.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         if memchr(b'\n', self.buffer.get(self.searched..)?).is_some() {
             return self.next();
@@ -104,7 +106,7 @@ impl LineFramer {
         Some(Frame::TooLong { head: &self.head, length })
     }
 
-    /// Counts a part of a line that is too long, and keeps of it what belongs to the line's head.
+    /// Counts a discarded part of an overlong line, and keeps the beginning of the line.
     fn skip(&mut self, begin: usize, end: usize) {
         let part = self.buffer.get(begin..end).unwrap_or_default();
         if self.skipped.is_none() {
@@ -126,7 +128,8 @@ impl LineFramer {
 
     fn make_room(&mut self) {
         let rest = self.buffer.len() - self.begin;
-        // Both keep the whole linear: the rest is not larger than what was consumed, or it would be copied anyway.
+        // Both conditions keep the total work linear: the moved rest is not larger than the
+        // consumed part, or it would be copied anyway.
         if self.begin >= rest || self.buffer.len() + READ_BYTES > self.buffer.capacity() {
             self.buffer.drain(..self.begin);
             self.searched -= self.begin;
@@ -137,7 +140,8 @@ impl LineFramer {
         }
         let wanted = self.buffer.len() + READ_BYTES;
         if wanted > self.buffer.capacity() {
-            // Doubled, so that a long line is not copied at every read, but not past the longest line.
+            // Capacity is doubled, so that a long line is not copied at every read, up to the
+            // longest line.
             let most = self.max_line.saturating_add(READ_BYTES);
             let capacity = wanted.max(self.buffer.capacity().saturating_mul(2).min(most));
             self.buffer.reserve_exact(capacity - self.buffer.len());
@@ -153,23 +157,25 @@ pub struct OutputReader {
 }
 
 impl OutputReader {
-    /// A reader of lines of at most `max_line` bytes.
+    /// Creates a reader of lines of at most `max_line` bytes.
     pub fn new(pipe: pipe::Receiver, max_line: usize) -> Self {
         Self { pipe, framer: LineFramer::new(max_line) }
     }
 
-    /// Waits for output and reads some; 0 means that it has ended. Take out all frames between two calls.
+    /// Waits for output and reads it; returns 0 at the end of the output. Take all frames between
+    /// two calls.
     ///
     /// Can be dropped and called again at any time.
     pub async fn fill(&mut self) -> io::Result<usize> {
         self.pipe.read_buf(&mut self.framer.space()).await
     }
 
-    /// Reads what is there now; `None` means that there is nothing, 0 that the output has ended. After the writer's
-    /// end, everything that it wrote has been read when this gives `None`, even if others hold the pipe open.
+    /// Reads the output that is available now. Returns `None` if there is none, and 0 at the end of
+    /// the output. If the writer has exited, `None` means that all its output was read, even if
+    /// other processes hold the pipe open.
     pub fn fill_now(&mut self) -> io::Result<Option<usize>> {
         loop {
-            // The pipe itself is asked: the runtime may not have noticed yet that there is something.
+            // The pipe is read directly, since the runtime may not know yet that it is readable.
             self.framer.make_room();
             let space = rustix::buffer::spare_capacity(&mut self.framer.buffer);
             match rustix::io::read(self.pipe.as_fd(), space) {
@@ -181,13 +187,13 @@ impl OutputReader {
         }
     }
 
-    /// The next whole line, or `None` if more must be read.
+    /// Returns the next complete line, or `None` if more must be read.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend what it holds")]
     pub fn next(&mut self) -> Option<Frame<'_>> {
         self.framer.next()
     }
 
-    /// What is left when the output has ended, or will be read no further. Call it until it gives `None`.
+    /// Returns the remaining frames once no more output is read. Call it until it returns `None`.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.framer.finish()
     }
@@ -241,7 +247,7 @@ mod tests {
         found
     }
 
-    /// The same, from the whole output at once.
+    /// The expected frames, computed from the whole output at once.
     fn split(max_line: usize, output: &[u8]) -> Vec<Owned> {
         let mut lines: Vec<_> = output.split(|&byte| byte == b'\n').collect();
         let last = lines.pop().unwrap();

@@ -1,7 +1,8 @@
-//! The pipes to a program, and how much of what the user may have in pipes they take.
+//! The pipes to a program, and their share of the user's pipe allowance.
 //!
-//! A user who is not root has an allowance for all pipes, and once it is spent every new one holds two pages, those of
-//! any other program of this user too. So of this process's runs no more than half of it is taken for large pipes.
+//! The memory of all pipes of an unprivileged user is limited. Once the limit is reached, every new
+//! pipe of the user holds only two pages, also in other programs. So this process uses at most half
+//! of the allowance for large pipes.
 
 use std::{
     io,
@@ -19,21 +20,22 @@ use crate::{
     sys,
 };
 
-/// How much a program can write to its output before somebody reads it, if the user's allowance for pipes lets it. Agents
-/// that end while the pipe is full lose what it did not take, so it is as large as an unprivileged user may ask for.
+/// The capacity of an output pipe, if the user's pipe allowance permits it. Some agents lose output
+/// that does not fit when they exit, so it is as large as an unprivileged user may request.
 pub const PIPE_BYTES: usize = 1024 * 1024;
 
-/// What a pipe holds by itself, while the user's allowance lasts.
+/// The default capacity of a pipe.
 const DEFAULT_PIPE_BYTES: usize = 64 * 1024;
 
-/// Our ends of a program's pipes. They do not block, and no other child inherits them.
+/// This program's ends of the pipes to a started program. They do not block, and no other child
+/// inherits them.
 #[derive(Debug)]
 pub struct Pipes {
-    /// What the program reads, if it was started with [`Stdin::Pipe`].
+    /// The program's stdin, if it was started with [`Stdin::Pipe`].
     pub stdin: Option<pipe::Sender>,
-    /// What the program writes to stdout.
+    /// The program's stdout.
     pub stdout: pipe::Receiver,
-    /// What the program writes to stderr.
+    /// The program's stderr.
     pub stderr: pipe::Receiver,
 }
 
@@ -41,28 +43,28 @@ pub struct Pipes {
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) ours: Pipes,
-    /// The ends of the program, in the order of their numbers.
+    /// The program's ends, in the order of their descriptors.
     pub(crate) theirs: Vec<OwnedFd>,
     pub(crate) share: Share,
 }
 
-/// How much may be taken for large pipes.
+/// The allowance for large pipes.
 #[derive(Debug)]
 struct Allowance {
     left: Arc<AtomicUsize>,
 }
 
-/// What was taken of it, until this is dropped.
+/// A share of the allowance, which is returned on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     of: Arc<AtomicUsize>,
     bytes: usize,
 }
 
-/// Of all runs of this process.
+/// The allowance of all runs of this process.
 static ALLOWANCE: LazyLock<Allowance> = LazyLock::new(|| Allowance::of(sys::pipe_allowance()));
 
-/// Makes the pipes.
+/// Creates the pipes.
 pub(crate) fn make(spawn: &Spawn) -> io::Result<Made> {
     let mut theirs = Vec::with_capacity(3);
     let stdin = match spawn.stdin {
@@ -91,16 +93,16 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl Allowance {
-    /// Half of what a user may have.
+    /// Returns half of the user's allowance.
     fn of(user: Option<usize>) -> Self {
         Self { left: Arc::new(AtomicUsize::new(user.map_or(usize::MAX, |bytes| bytes / 2))) }
     }
 
-    /// Makes a pipe as large as there is room for.
+    /// Makes a pipe as large as the allowance permits.
     fn enlarge(&self, pipe: &OwnedFd) -> Share {
         let mut bytes = PIPE_BYTES;
         while bytes > DEFAULT_PIPE_BYTES {
-            // Others of this user may have taken the rest.
+            // Other programs of this user may have used the rest.
             if let Some(share) = self.take(bytes)
                 && sys::enlarge_pipe(pipe, bytes)
             {
@@ -131,7 +133,7 @@ mod tests {
 
     const MIB: usize = 1024 * 1024;
 
-    /// A pipe that was made as large as there is room for, and how much it holds.
+    /// Returns the share of an enlarged pipe, and the pipe's capacity.
     fn enlarged(allowance: &Allowance) -> (Share, usize) {
         let (read, _write) = pair().unwrap();
         let share = allowance.enlarge(&read);
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn large_pipes_take_no_more_than_half_of_what_the_user_may_have() {
+    fn large_pipes_use_at_most_half_of_the_users_allowance() {
         let allowance = Allowance::of(Some(5 * MIB));
         let pipes: Vec<_> = (0..5).map(|_| enlarged(&allowance)).collect();
         let sizes: Vec<_> = pipes.iter().map(|(_, size)| *size).collect();
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pipe_took_is_free_again_when_it_is_gone() {
+    fn a_dropped_pipe_returns_its_share() {
         let allowance = Allowance::of(Some(2 * MIB));
         for _ in 0..3 {
             let (_share, size) = enlarged(&allowance);

@@ -1,7 +1,7 @@
-//! A directory for files that only this user may read, gone after the run.
+//! A directory for files that only this user can read, removed after the run.
 //!
-//! Invariants: nobody else can list, read or replace what is in it, it never follows a link that somebody put there,
-//! and it is removed with everything in it when it is dropped.
+//! Invariants: no other user can list, read or replace its contents; links in it are never
+//! followed; it is removed with its contents on drop.
 
 use std::{
     env, fs,
@@ -21,19 +21,19 @@ use tempfile::TempDir;
 
 use crate::write_signals::without_write_signals;
 
-/// Why a private file could not be made.
+/// Why a private file or directory could not be created or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrivateError {
     /// The directory could not be created.
     #[error("cannot create a private directory in {parent:?}")]
     Create {
-        /// Where it should have been.
+        /// The directory in which it was to be created.
         parent: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// Somebody has put something else in the directory's place.
+    /// Something else is at the directory's path.
     #[error("{path:?} is not the private directory that was created there")]
     Replaced {
         /// The directory.
@@ -67,7 +67,7 @@ pub enum PrivateError {
 #[derive(Debug)]
 pub struct PrivateDir {
     directory: TempDir,
-    /// The directory itself, whatever its path names later.
+    /// A descriptor of the directory, whatever its path names later.
     handle: OwnedFd,
 }
 
@@ -121,7 +121,8 @@ impl PrivateDir {
         self.directory.path()
     }
 
-    /// Writes a new file with mode 0600. `name` is a single name; a file that exists is left alone.
+    /// Writes a new file with mode 0600. `name` is a single path component; an existing file is not
+    /// changed.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, PrivateError> {
         check(name)?;
         let path = self.path().join(name);
@@ -131,7 +132,7 @@ impl PrivateDir {
         }
     }
 
-    /// Removes the directory with everything in it. Unlike a drop, it reports an error.
+    /// Removes the directory and its contents. In contrast to a drop, it reports errors.
     pub fn remove(self) -> Result<(), PrivateError> {
         let path = self.path().to_owned();
         self.directory.close().map_err(|source| PrivateError::Remove { path, source })
@@ -141,13 +142,13 @@ impl PrivateDir {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let file = openat(&self.handle, name, flags, mode)?;
-        // The umask may have taken away the owner's own rights.
+        // The umask may have removed the owner's permissions.
         let written = fchmod(&file, mode).map_err(io::Error::from).and_then(|()| {
             let mut file = fs::File::from(file);
             without_write_signals(|| file.write_all(bytes))
         });
         if written.is_err() {
-            // Half a file of secrets or settings is worse than none; the first error is the one to tell.
+            // A partial file is worse than none; the first error is reported.
             _ = unlinkat(&self.handle, name, AtFlags::empty());
         }
         written
@@ -157,22 +158,23 @@ impl PrivateDir {
 fn check(name: &str) -> Result<(), PrivateError> {
     let mut components = Path::new(name).components();
     match (components.next(), components.next()) {
-        // Comparing with the whole refuses `a/` and `a/.`, which are one component too.
+        // Comparing with the whole name rejects `a/` and `a/.`, which have one component too.
         (Some(Component::Normal(only)), None) if only == name && !name.contains('\0') => Ok(()),
         _ => Err(PrivateError::Name { name: name.to_owned() }),
     }
 }
 
-/// Creates a directory with mode 0700, whatever the umask is.
+/// Creates a directory with mode 0700, independent of the umask.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(path)?;
     give_owner_rights(path)
 }
 
-/// Gives mode 0700 to a directory that was just created, of which the umask took some away. It is removed if that fails.
+/// Sets mode 0700 on a directory that was just created under a stricter umask. The directory is
+/// removed if that fails.
 pub(crate) fn give_owner_rights(path: &Path) -> io::Result<()> {
     let given = fs::symlink_metadata(path).and_then(|metadata| {
-        // What was put in its place meanwhile is left as it is.
+        // Anything else at this path is not changed.
         let is_ours = metadata.is_dir() && metadata.uid() == geteuid().as_raw();
         if is_ours && metadata.mode() & 0o777 != 0o700 {
             fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
@@ -182,7 +184,8 @@ pub(crate) fn give_owner_rights(path: &Path) -> io::Result<()> {
     given.inspect_err(|_| _ = fs::remove_dir(path))
 }
 
-/// Whether a directory is this user's alone, and can be written to.
+/// Returns whether a directory belongs to this user, only this user can enter it, and it is
+/// writable.
 pub(crate) fn is_private(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(|metadata| {
         metadata.is_dir() && metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o777 == 0o700
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_gone_when_it_is_dropped() {
+    fn a_dropped_directory_is_removed_with_its_contents() {
         let parent = tempfile::tempdir().unwrap();
         let private = PrivateDir::create(Some(parent.path()), "run-").unwrap();
         private.write("a", b"x").unwrap();
@@ -239,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_or_link_that_exists_is_left_alone() {
+    fn an_existing_file_or_link_is_not_changed() {
         let parent = tempfile::tempdir().unwrap();
         let private = PrivateDir::create(Some(parent.path()), "").unwrap();
         let target = parent.path().join("target");

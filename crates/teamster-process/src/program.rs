@@ -1,7 +1,7 @@
-//! Finds the executable that a name stands for.
+//! Finds an executable by name.
 //!
-//! It follows the rules of a shell with one exception: directories of `PATH` that are not absolute are passed over,
-//! since they would be looked up in the working directory, which may come from a stranger.
+//! It follows the rules of a shell with one exception: relative directories in `PATH` are ignored,
+//! since they depend on the working directory, which may contain untrusted files.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -19,27 +19,27 @@ pub enum FindError {
     /// The name is empty.
     #[error("the name of the program is empty")]
     Empty,
-    /// No directory of `PATH` has a program of this name.
+    /// No directory in `PATH` has a program of this name.
     #[error("no program {name:?} in the {directories} directories of PATH; install it, or give its full path")]
     NotInPath {
         /// The name that was searched.
         name: OsString,
-        /// How many directories were searched.
+        /// The number of directories that were searched.
         directories: usize,
     },
-    /// The path names nothing.
+    /// The path does not exist.
     #[error("{path:?} does not exist")]
     Missing {
         /// The path, made absolute.
         path: PathBuf,
     },
-    /// The path is a symbolic link to nothing, as a broken installation leaves behind.
-    #[error("{path:?} is a link to something that does not exist; reinstall the program")]
+    /// The path is a symbolic link to a missing file, as a broken installation leaves it.
+    #[error("{path:?} is a link to a file that does not exist; reinstall the program")]
     Dangling {
         /// The link.
         path: PathBuf,
     },
-    /// A file is there, but it may not be executed.
+    /// The file exists, but is not executable.
     #[error("{path:?} is not executable; check its permissions")]
     NotExecutable {
         /// The file.
@@ -48,7 +48,7 @@ pub enum FindError {
     /// The path names a directory or a device.
     #[error("{path:?} is not a regular file")]
     NotAFile {
-        /// What was found.
+        /// The path.
         path: PathBuf,
     },
     /// The path could not be examined.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_executable_is_told_from_none() {
+    fn a_file_that_is_not_executable_has_its_own_error() {
         let directory = tempfile::tempdir().unwrap();
         file(directory.path(), "agent", 0o644);
         let error = find("agent", &[directory.path()], Path::new("/")).unwrap_err();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_link_in_path_is_told_from_none() {
+    fn a_broken_link_in_path_has_its_own_error() {
         let directory = tempfile::tempdir().unwrap();
         symlink("/nowhere/at/all", directory.path().join("agent")).unwrap();
         let error = find("agent", &[directory.path()], Path::new("/")).unwrap_err();

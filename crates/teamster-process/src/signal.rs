@@ -1,4 +1,4 @@
-//! The signals that a tree can be sent, and how its leader ended.
+//! The signals that can be sent to a tree, and the exit status of its leader.
 
 use std::{borrow::Cow, fmt, mem::MaybeUninit, ptr::null};
 
@@ -14,22 +14,24 @@ pub enum Signal {
     Interrupt,
     /// `SIGQUIT`.
     Quit,
-    /// `SIGTERM`: the request to end.
+    /// `SIGTERM`: requests termination.
     Terminate,
-    /// `SIGKILL`: the end, which cannot be refused.
+    /// `SIGKILL`: kills; it cannot be caught.
     Kill,
-    /// `SIGSTOP`: halts a process until `SIGCONT`.
+    /// `SIGSTOP`: stops a process until `SIGCONT`.
     Stop,
-    /// `SIGCONT`: lets a halted process go on.
+    /// `SIGCONT`: continues a stopped process.
     Continue,
 }
 
 impl Signal {
-    /// Whether this program ignores it: as it does if whoever started it did, `nohup` or a shell for its background jobs.
+    /// Returns whether this program ignores the signal. It inherits that from its parent: `nohup`,
+    /// or a shell with background jobs.
     #[expect(unsafe_code, reason = "no safe call asks what is done about a signal")]
     pub fn is_ignored(self) -> bool {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: without a new action nothing changes; the present one goes to a place that lives longer than the call.
+        // SAFETY: without a new action nothing changes; the present action is written to a place
+        // that outlives the call.
         let asked = unsafe { libc::sigaction(self.raw().as_raw(), null(), action.as_mut_ptr()) };
         // SAFETY: it is filled, and before it was all zeros, which are an action too.
         asked == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
@@ -49,25 +51,25 @@ impl Signal {
     }
 }
 
-/// How the leader of a tree ended.
+/// The exit status of a tree's leader.
 ///
-/// Both fields are `None` where the system does not tell: when somebody else in the host program has reaped the
-/// process, or the host ignores `SIGCHLD`.
+/// Both fields are `None` if the status is unknown: other code in the host reaped the process, or
+/// the host ignores `SIGCHLD`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exit {
-    /// The exit code, if the process ended by itself.
+    /// The exit code, if the process exited.
     pub code: Option<i32>,
-    /// The signal that ended the process.
+    /// The signal that killed the process.
     pub signal: Option<i32>,
 }
 
 impl Exit {
-    /// Whether the process ended by itself with code 0.
+    /// Returns whether the process exited with code 0.
     pub fn success(self) -> bool {
         self.code == Some(0)
     }
 
-    /// The name of the signal that ended the process, such as `SIGKILL`.
+    /// Returns the name of the signal that killed the process, such as `SIGKILL`.
     pub fn signal_name(self) -> Option<Cow<'static, str>> {
         self.signal.map(name_of)
     }
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn a_signal_is_ignored_while_its_handler_is_the_one_that_ignores() {
         assert!(!Signal::Continue.is_ignored());
-        // SAFETY: no handler is called, and nobody sends this signal here.
+        // SAFETY: no handler is called, and no other code sends this signal here.
         let before = unsafe { libc::signal(libc::SIGCONT, libc::SIG_IGN) };
         assert!(Signal::Continue.is_ignored() && !Signal::Quit.is_ignored());
         // SAFETY: as above.
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_reads_as_a_sentence() {
+    fn an_exit_status_is_displayed_as_text() {
         let code = Exit { code: Some(3), signal: None };
         let killed = Exit { code: None, signal: Some(9) };
         let real_time = Exit { code: None, signal: Some(40) };

@@ -1,4 +1,4 @@
-//! Starts a program: what to start as plain data, and why a start failed.
+//! The description of a program to start, and the errors of a failed start.
 
 use std::{
     collections::BTreeMap,
@@ -17,26 +17,26 @@ use crate::{
     supervise::{SupervisorError, wire::Start},
 };
 
-/// What to start.
+/// A program to start.
 #[derive(Clone)]
 pub struct Spawn {
-    /// The executable: a path, as [`find_program`](crate::find_program) gives it, relative to the working directory if
-    /// it is not absolute. It is never searched in `PATH`.
+    /// The path of the executable, as [`find_program`](crate::find_program) returns it. A relative
+    /// path is relative to `cwd`. `PATH` is never searched.
     pub program: PathBuf,
     /// The arguments, without the program's name.
     pub args: Vec<OsString>,
-    /// The whole environment: nothing else is inherited. (A variable `TEAMSTER_TREE_...` is added, by which descendants
-    /// are found.)
+    /// The whole environment; nothing is inherited. One variable `TEAMSTER_TREE_...` is added, by
+    /// which descendants are found.
     pub env: BTreeMap<OsString, OsString>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// Where the program's stdin comes from.
+    /// The program's stdin.
     pub stdin: Stdin,
-    /// Where its output is read.
+    /// The stream that carries the program's output.
     pub output: Output,
 }
 
-/// Where a program's stdin comes from.
+/// The stdin of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stdin {
     /// `/dev/null`: an end of file at the first read.
@@ -45,9 +45,9 @@ pub enum Stdin {
     Pipe,
 }
 
-/// The stream that carries a program's output. The other one is for diagnostics.
+/// The stream that carries a program's output. The other stream carries diagnostics.
 ///
-/// It gets a pipe of [`PIPE_BYTES`], as far as the user's allowance for pipes goes: see [`Pipes`].
+/// Its pipe holds [`PIPE_BYTES`], if the user's pipe allowance permits it: see [`Pipes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// Standard output.
@@ -67,12 +67,12 @@ pub enum SpawnError {
         /// The program.
         program: PathBuf,
     },
-    /// The program exists, but what has to run it does not.
+    /// The program exists, but its interpreter or dynamic loader does not.
     #[error("{program:?} cannot run: {} is not installed", named(interpreter.as_deref()))]
     InterpreterNotFound {
         /// The program.
         program: PathBuf,
-        /// What its first line names; `None` for a binary, whose dynamic loader is missing.
+        /// The interpreter in its `#!` line; `None` for a binary, whose dynamic loader is missing.
         interpreter: Option<PathBuf>,
     },
     /// The working directory cannot be entered.
@@ -91,16 +91,16 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file is no program for this system.
-    #[error("{program:?} is no program for this machine: built for another one, or a script without a `#!` line")]
+    /// The file is not a program for this system.
+    #[error("{program:?} is not a program for this machine: it was built for another one, or is a script without a `#!` line")]
     Format {
         /// The program.
         program: PathBuf,
     },
-    /// Arguments and environment are larger than the system takes.
+    /// Arguments and environment exceed the limit of the system.
     #[error(
-        "arguments and environment of {program:?} are too large: {total} bytes, the largest {largest} (on Linux one \
-         may have 131071); pass long text on stdin or in a file"
+        "arguments and environment of {program:?} are too large: {total} bytes, the largest {largest} (the limit \
+         of one on Linux is 131071); pass long text on stdin or in a file"
     )]
     TooLong {
         /// The program.
@@ -110,31 +110,31 @@ pub enum SpawnError {
         /// The size of all of them, in bytes.
         total: usize,
     },
-    /// The program's file is being written.
-    #[error("{program:?} is being written, by an update perhaps; try again")]
+    /// The program's file is open for writing.
+    #[error("{program:?} is being written, perhaps by an update; try again")]
     Busy {
         /// The program.
         program: PathBuf,
     },
-    /// The system is out of processes, descriptors or memory.
-    #[error("the system has no room for another process: {}", limits::reason(source))]
+    /// A limit on processes, descriptors or memory is reached.
+    #[error("the system cannot start another process: {}", limits::reason(source))]
     Exhausted {
         /// What the system said.
         source: io::Error,
     },
-    /// An argument or a variable has a byte that the system cannot pass.
+    /// An argument or a variable contains a NUL byte.
     #[error("an argument or variable for {program:?} has a NUL byte")]
     Nul {
         /// The program.
         program: PathBuf,
     },
-    /// There is nobody to look after the process.
+    /// No supervisor could be started.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
-    /// The caller has stopped the start.
+    /// The caller stopped the start.
     #[error("the start was stopped")]
     Stopped,
-    /// Anything else.
+    /// Another error.
     #[error("cannot start {program:?}")]
     Other {
         /// The program.
@@ -148,7 +148,7 @@ fn named(interpreter: Option<&Path>) -> String {
     interpreter.map_or_else(|| "its dynamic loader".into(), |path| path.display().to_string())
 }
 
-/// What the keeper is told to start.
+/// Returns the start request for the keeper.
 pub(crate) fn start(spawn: &Spawn, mark: &str, directory: Option<&Path>) -> Result<Start, SpawnError> {
     let program = spawn.cwd.join(&spawn.program);
     let strings = spawn.args.iter().chain(spawn.env.iter().flat_map(|(name, value)| [name, value]));
@@ -170,7 +170,7 @@ fn has_nul(string: &OsStr) -> bool {
     memchr::memchr(0, string.as_bytes()).is_some()
 }
 
-/// Finds the cause of a failed start: the error number alone does not tell which of the files it is about.
+/// Finds the cause of a failed start: the error number alone does not show which file it concerns.
 pub(crate) fn explain(spawn: &Spawn, source: io::Error) -> SpawnError {
     let program = spawn.program.clone();
     match Errno::from_io_error(&source) {
@@ -189,7 +189,7 @@ pub(crate) fn explain(spawn: &Spawn, source: io::Error) -> SpawnError {
 
 fn explain_path(spawn: &Spawn, source: io::Error) -> SpawnError {
     let program = spawn.program.clone();
-    // `.` inside it needs the same permission as entering it.
+    // Reading `.` in it needs the same permission as entering it.
     if let Err(source) = std::fs::metadata(spawn.cwd.join(".")) {
         return SpawnError::WorkingDirectory { cwd: spawn.cwd.clone(), source };
     }
@@ -207,7 +207,7 @@ fn explain_path(spawn: &Spawn, source: io::Error) -> SpawnError {
     }
 }
 
-/// What the `#!` line of a script names.
+/// Returns the interpreter in the `#!` line of a script.
 fn interpreter(file: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
     std::fs::File::open(file).ok()?.take(256).read_to_end(&mut head).ok()?;
@@ -216,7 +216,7 @@ fn interpreter(file: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
-/// Arguments and values are left out: they may be prompts and secrets.
+/// Arguments and values are omitted: they may be prompts and secrets.
 impl fmt::Debug for Spawn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spawn")

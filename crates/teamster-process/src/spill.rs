@@ -1,28 +1,28 @@
-//! A bounded queue of byte records on disk, for what waits for a slow consumer.
+//! A bounded queue of byte records on disk, for records that wait for a slow consumer.
 //!
-//! The file is unlinked as soon as it is created, so that nothing of it stays behind however the program ends. It is
-//! used as a ring: its size is bounded by the limit, not by what has passed through. Its reads and writes are blocking
-//! calls of at most a few buffers, which the page cache answers.
-//! Invariant: records come out whole, in order, and each once; a push that failed has changed nothing.
+//! The file is unlinked right after its creation, so it disappears however the program ends. It is
+//! a ring buffer: the limit bounds its size, not the amount of data that passes through. Reads and
+//! writes are blocking calls of at most a few buffers, served by the page cache. Invariant: records
+//! are returned whole, in order and once; a failed push changes nothing.
 
 use std::{fmt, fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use crate::write_signals::without_write_signals;
 
-/// What is written or read at a time.
+/// The number of bytes per read or write.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Each record is preceded by its length, in this many bytes.
+/// The size of the length before each record.
 const HEADER_BYTES: usize = 4;
 
-/// Why a record was not taken.
+/// Why a record was rejected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpillError {
-    /// It does not fit. A record never fits that is larger than the limit.
-    #[error("{waiting} bytes wait already, and {record} more do not fit in {max}")]
+    /// The record does not fit. A record larger than the limit never fits.
+    #[error("a record of {record} bytes does not fit: {waiting} of at most {max} bytes are waiting")]
     Full {
-        /// How many bytes wait.
+        /// The number of waiting bytes.
         waiting: u64,
         /// The size of the record.
         record: u64,
@@ -30,7 +30,7 @@ pub enum SpillError {
         max: u64,
     },
     /// The file could not be written; the disk may be full.
-    #[error("cannot write what waits to disk")]
+    #[error("cannot write waiting records to disk")]
     Io {
         /// What the system said.
         source: io::Error,
@@ -42,18 +42,19 @@ pub struct Spill {
     file: File,
     max_bytes: u64,
     records: usize,
-    /// What was read from the file and not taken out yet: its first `taken` bytes are gone.
+    /// Bytes that were read from the file; the first `taken` of them were returned.
     front: Vec<u8>,
     taken: usize,
-    /// What lies in the file, counted from when it was last empty: from `read` to `written`, each modulo the limit.
+    /// The unread part of the file, from `read` to `written`, each modulo the limit. Both count
+    /// from when the file was last empty.
     read: u64,
     written: u64,
-    /// What is not written to the file yet.
+    /// Bytes that are not written to the file yet.
     back: Vec<u8>,
 }
 
 impl Spill {
-    /// A queue of at most `max_bytes`, in a file without a name in `directory`.
+    /// Creates a queue of at most `max_bytes` in an unnamed file in `directory`.
     pub fn create(directory: &Path, max_bytes: u64) -> io::Result<Self> {
         let file = tempfile::tempfile_in(directory)?;
         Ok(Self { file, max_bytes, records: 0, front: Vec::new(), taken: 0, read: 0, written: 0, back: Vec::new() })
@@ -81,7 +82,7 @@ impl Spill {
         Ok(())
     }
 
-    /// Takes out the oldest record. After an error it is still there.
+    /// Removes and returns the oldest record. After an error it is still in the queue.
     pub fn pop(&mut self) -> io::Result<Option<Vec<u8>>> {
         if self.records == 0 {
             return Ok(None);
@@ -101,17 +102,17 @@ impl Spill {
         Ok(Some(record))
     }
 
-    /// How many records wait.
+    /// Returns the number of waiting records.
     pub fn len(&self) -> usize {
         self.records
     }
 
-    /// Whether none waits.
+    /// Returns whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// How many bytes wait, with four for each record's length.
+    /// Returns the number of waiting bytes, including four for each record's length.
     pub fn bytes(&self) -> u64 {
         (self.waiting().len() + self.back.len()) as u64 + (self.written - self.read)
     }
@@ -120,7 +121,7 @@ impl Spill {
         self.front.get(self.taken..).unwrap_or_default()
     }
 
-    /// Makes sure that at least `wanted` bytes are at the front, of those that wait.
+    /// Loads at least `wanted` of the waiting bytes into `front`.
     fn load(&mut self, wanted: usize) -> io::Result<()> {
         if self.waiting().len() >= wanted {
             return Ok(());
@@ -162,13 +163,13 @@ impl Spill {
         if self.written > 0 {
             self.read = 0;
             self.written = 0;
-            // It only gives the disk's space back early; the file stays bounded without it.
+            // This only frees disk space early; the file is bounded anyway.
             _ = self.file.set_len(0);
         }
     }
 }
 
-/// Moves bytes from or to a place in the ring, in two parts where they go around its end.
+/// Transfers bytes from or to a position in the ring, in two parts if they wrap around its end.
 fn transfer(
     position: u64,
     ring: u64,
@@ -183,7 +184,7 @@ fn transfer(
 }
 
 fn cut() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "a record on disk is cut")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "a record on disk is truncated")
 }
 
 impl fmt::Debug for Spill {
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_out_whole_and_in_order() {
+    fn records_are_returned_whole_and_in_order() {
         let mut spill = spill(1024);
         for record in [b"one".as_slice(), b"", b"three"] {
             spill.push(record).unwrap();
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_that_the_disk_refuses_loses_nothing_of_what_waits() {
+    fn a_push_that_the_disk_rejects_loses_no_waiting_record() {
         let mut spill = spill(1024 * 1024);
         spill.push(b"first").unwrap();
         // Writing to a file that is open for reading only fails, as a full disk does.

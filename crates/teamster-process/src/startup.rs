@@ -1,8 +1,8 @@
-//! The state in which a program is started: its signals and its standard streams.
+//! The inherited state of a program: its signals and its standard streams.
 //!
-//! A program inherits blocked and ignored signals, and possibly closed standard streams, from whoever starts it. The helpers of
-//! this crate reset their signals before anything else. A library must not do that to its host; a command may, see
-//! [`prepare_command`].
+//! A program inherits blocked and ignored signals, and possibly closed standard streams, from its
+//! parent. The helper processes of this crate reset their signals first. A library must not do that
+//! to its host; a command may, see [`prepare_command`].
 
 use std::{
     ptr::null_mut,
@@ -24,10 +24,10 @@ pub enum StandardStream {
 }
 
 impl StandardStream {
-    /// Whether this stream was closed when this program was started (`>&-` in a shell).
+    /// Returns whether this stream was closed when this program was started (`>&-` in a shell).
     ///
-    /// The Rust runtime opens `/dev/null` in its place before `main`, so that nothing fails later. What is written there is
-    /// lost: a program whose output matters should refuse to start.
+    /// The Rust runtime opens `/dev/null` in its place before `main`, so writes succeed but the
+    /// output is lost. A program whose output matters should refuse to start.
     pub fn was_closed(self) -> bool {
         CLOSED.load(Ordering::Relaxed) & self.bit() != 0
     }
@@ -41,22 +41,25 @@ impl StandardStream {
     }
 }
 
-/// Notes which standard streams are closed. Called before `main`, when nothing stands in for them yet.
+/// Records which standard streams are closed. Called before `main`, before the runtime replaces
+/// them.
 #[expect(unsafe_code, reason = "no safe call asks about a descriptor that may be closed")]
 pub(crate) fn note_closed_streams() {
     for (stream, descriptor) in [(StandardStream::Input, 0), (StandardStream::Output, 1), (StandardStream::Error, 2)] {
-        // SAFETY: asking for the flags of a descriptor changes nothing, also if it is closed.
+        // SAFETY: reading the flags of a descriptor changes nothing, also if it is closed.
         if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } == -1 {
             CLOSED.fetch_or(stream.bit(), Ordering::Relaxed);
         }
     }
 }
 
-/// Prepares a program that owns its process, such as a command: call it first in `main`, before any other thread is started.
+/// Resets the signals of a program that owns its process, such as a command. Call it first in
+/// `main`, before another thread is started.
 ///
-/// No signal is blocked any more, children that end can be waited for although `SIGCHLD` was ignored, and a write beyond the
-/// limit on the size of files is an error instead of `SIGXFSZ`. A library must not call it: all of this concerns the whole
-/// process. What the program starts through this crate gets default actions and no blocked signal in any case.
+/// It unblocks all signals, makes children waitable even if `SIGCHLD` was ignored, and makes a
+/// write beyond the file size limit an error instead of `SIGXFSZ`. A library must not call it,
+/// since this affects the whole process. Programs started through this crate always get default
+/// actions and no blocked signals.
 #[expect(unsafe_code, reason = "no safe call changes what is done about a signal")]
 pub fn prepare_command() {
     // SAFETY: no handler is installed; the actions are the default and to ignore.
@@ -67,13 +70,13 @@ pub fn prepare_command() {
     unblock_all_signals();
 }
 
-/// Gives every signal its default action and blocks none: what an inherited state would do to this process.
+/// Resets every signal to its default action and unblocks all, whatever state was inherited.
 #[expect(unsafe_code, reason = "no safe call changes what is done about a signal")]
 pub(crate) fn reset_signals() {
-    // The highest number of a signal on Linux; other systems have fewer, and refuse what they do not have.
+    // The highest signal number on Linux; other systems reject numbers that they do not have.
     for signal in 1..=64 {
-        // SAFETY: the default action runs no code of this program. The system refuses it for signals that do not exist, for
-        // SIGKILL and for SIGSTOP.
+        // SAFETY: the default action runs no code of this program. The system rejects the call for
+        // unknown signals, SIGKILL and SIGSTOP.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     unblock_all_signals();

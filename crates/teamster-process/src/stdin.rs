@@ -1,8 +1,8 @@
 //! Writes a program's input while its output is read.
 //!
-//! What is to be written waits in a queue; [`StdinWriter::flush`] is one arm of the caller's `select!`, so that a
-//! program which writes much before it reads never blocks both sides. Invariant: a program that does not read its
-//! input is a value ([`StdinClosed`]), told once, and never ends anything by itself.
+//! Input waits in a queue. [`StdinWriter::flush`] is one arm of the caller's `select!`, so a
+//! program that writes much before it reads does not block both sides. Invariant: a program that
+//! closes its stdin early causes one [`StdinClosed`] error and nothing else.
 
 use std::{collections::VecDeque, fmt, io};
 
@@ -11,11 +11,12 @@ use tokio::net::unix::pipe;
 
 use crate::write_signals::without_write_signals;
 
-/// The program reads no more.
+/// The program closed its stdin.
 #[derive(Debug, thiserror::Error)]
 #[error("the program closed its input before the last {unwritten} bytes were written")]
 pub struct StdinClosed {
-    /// How many bytes the pipe did not take. It may have taken some that the program never read.
+    /// The number of bytes that were not written to the pipe. The program may not have read all
+    /// written bytes either.
     pub unwritten: usize,
     /// What the system said.
     pub source: io::Error,
@@ -30,19 +31,19 @@ pub struct StdinWriter {
     closing: bool,
     /// Bytes that were pushed.
     pushed: u64,
-    /// Bytes that the pipe took.
+    /// Bytes that were written to the pipe.
     taken: u64,
-    /// Bytes that were read, once nothing more is written.
+    /// Bytes that the program read; set when the pipe is closed.
     read: Option<u64>,
 }
 
 impl StdinWriter {
-    /// A writer to `pipe`; with `None` it is closed from the beginning.
+    /// Creates a writer to `pipe`. With `None` the input is closed from the beginning.
     pub fn new(pipe: Option<pipe::Sender>) -> Self {
         Self { pipe, queue: VecDeque::new(), pending: 0, closing: false, pushed: 0, taken: 0, read: None }
     }
 
-    /// Adds bytes to what is to be written. They are dropped if the input is closed already.
+    /// Queues bytes. They are dropped if the input is already closed.
     pub fn push(&mut self, bytes: Bytes) {
         self.pushed += bytes.len() as u64;
         if self.pipe.is_some() && !self.closing && !bytes.is_empty() {
@@ -51,45 +52,46 @@ impl StdinWriter {
         }
     }
 
-    /// Ends the input after what was pushed so far.
+    /// Closes the input after all queued bytes are written.
     pub fn close_when_written(&mut self) {
         self.closing = true;
         self.close_if_done();
     }
 
-    /// Whether there is nothing to write, so that [`flush`](Self::flush) would return at once.
+    /// Returns whether nothing is queued, so that [`flush`](Self::flush) would return at once.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Whether the input has ended, by us or by the program.
+    /// Returns whether the input is closed, by this writer or by the program.
     pub fn is_closed(&self) -> bool {
         self.pipe.is_none()
     }
 
-    /// How many bytes were pushed so far.
+    /// Returns the number of bytes that were pushed so far.
     pub fn pushed(&self) -> u64 {
         self.pushed
     }
 
-    /// How many bytes of what was pushed the program may have read. Once it has exited these are those that it did read,
-    /// where the system tells (Linux does); elsewhere all that the pipe took.
+    /// Returns an upper bound of the pushed bytes that the program has read. After the program's
+    /// exit the number is exact on Linux; elsewhere it is the number of bytes written to the pipe.
     pub fn read_at_most(&self) -> u64 {
         self.read
             .unwrap_or_else(|| self.pipe.as_ref().map_or(self.taken, |pipe| self.taken.saturating_sub(unread(pipe))))
     }
 
-    /// How many bytes wait to be written.
+    /// Returns the number of queued bytes.
     pub fn pending(&self) -> usize {
         self.pending
     }
 
-    /// Writes everything that was pushed.
+    /// Writes all queued bytes.
     ///
-    /// Can be dropped and called again at any time: it goes on where it was. After an error the input is closed.
+    /// Can be dropped and called again at any time; it continues where it stopped. After an error
+    /// the input is closed.
     pub async fn flush(&mut self) -> Result<(), StdinClosed> {
         while let (Some(pipe), Some(front)) = (&self.pipe, self.queue.front_mut()) {
-            // Nothing is awaited between a write and its entry in the queue.
+            // There is no await point between a write and its removal from the queue.
             match write(pipe, front).await {
                 Ok(count) => {
                     front.advance(count);
@@ -131,7 +133,7 @@ impl fmt::Debug for StdinWriter {
     }
 }
 
-/// Writes some of these bytes, once the pipe has room for some.
+/// Writes some of the bytes once the pipe is writable.
 async fn write(pipe: &pipe::Sender, bytes: &[u8]) -> io::Result<usize> {
     loop {
         pipe.writable().await?;
@@ -142,7 +144,7 @@ async fn write(pipe: &pipe::Sender, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// How many bytes wait in a pipe. It holds them for as long as one of its ends is open.
+/// Returns the number of unread bytes in a pipe, which keeps them while one of its ends is open.
 fn unread(pipe: &pipe::Sender) -> u64 {
     rustix::io::ioctl_fionread(pipe).unwrap_or(0)
 }

@@ -1,23 +1,23 @@
-//! The last bytes of a stream, for messages about what went wrong.
+//! Keeps the last bytes of a stream, for error messages.
 
 use std::{collections::VecDeque, fmt};
 
-/// Keeps the last bytes of what is pushed, and counts the rest.
+/// Keeps the last bytes that were pushed, and counts the rest.
 pub struct Tail {
     kept: VecDeque<u8>,
     max_bytes: usize,
     total: u64,
-    /// Whether what is kept begins a line.
+    /// Whether the kept bytes start at the beginning of a line.
     at_line_start: bool,
 }
 
 impl Tail {
-    /// A tail of at most `max_bytes`.
+    /// Creates a tail of at most `max_bytes`.
     pub fn new(max_bytes: usize) -> Self {
         Self { kept: VecDeque::new(), max_bytes, total: 0, at_line_start: true }
     }
 
-    /// Adds bytes, and drops the oldest for them.
+    /// Adds bytes and drops the oldest ones beyond the limit.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let excess = (self.kept.len() + bytes.len()).saturating_sub(self.max_bytes);
@@ -31,23 +31,23 @@ impl Tail {
         self.kept.extend(bytes);
     }
 
-    /// What is kept, as text of at most so many bytes. Where the head was dropped it begins with a whole line, or in the
-    /// middle of the only one; what is no UTF-8 is replaced.
+    /// Returns the kept bytes as text of at most `max_bytes`. If older bytes were dropped, it
+    /// starts with a whole line, unless there is only one. Invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         let bytes: Vec<u8> = self.kept.iter().copied().collect();
         let mut text = String::from_utf8_lossy(self.whole(&bytes)).into_owned();
-        // A replacement is longer than what it replaces.
+        // A replacement character is longer than the byte it replaces.
         let excess = text.len().saturating_sub(self.max_bytes);
         text.drain(..text.ceil_char_boundary(excess));
         text
     }
 
-    /// How many bytes were pushed.
+    /// Returns the number of bytes that were pushed.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many bytes were dropped.
+    /// Returns the number of bytes that were dropped.
     pub fn dropped(&self) -> u64 {
         self.total - self.kept.len() as u64
     }

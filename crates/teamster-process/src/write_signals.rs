@@ -1,22 +1,25 @@
-//! Writes that fail with an error instead of a signal.
+//! Makes failing writes return an error instead of raising a signal.
 //!
-//! A write beyond the limit on the size of files (`ulimit -f`) sends `SIGXFSZ`, and a write to a pipe without a reader sends
-//! `SIGPIPE`. Both end a program that has the default action. The action belongs to the whole program, so a library must not
-//! change it. It blocks both signals in the writing thread instead, and takes back what the write has sent.
+//! A write beyond the file size limit (`ulimit -f`) raises `SIGXFSZ`, and a write to a pipe without
+//! a reader raises `SIGPIPE`. With the default action, both kill the program. The action belongs to
+//! the whole program, so a library must not change it. Instead, this module blocks both signals in
+//! the writing thread and removes a signal that the write raised.
 
 use std::{mem::MaybeUninit, ptr::null_mut};
 
 const SIGNALS: [libc::c_int; 2] = [libc::SIGXFSZ, libc::SIGPIPE];
 
-/// Runs `work` in this thread such that a write in it fails with an error (`EFBIG`, `EPIPE`) and sends no signal.
+/// Runs `work` in this thread; a failing write in it returns an error (`EFBIG`, `EPIPE`) and raises
+/// no signal.
 ///
-/// The signal mask of the thread is the same afterwards, also if `work` panics. Signals that were pending before stay so.
+/// The thread's signal mask is restored afterwards, also if `work` panics. Signals that were
+/// pending before stay pending.
 pub fn without_write_signals<T>(work: impl FnOnce() -> T) -> T {
     let _blocked = Blocked::new();
     work()
 }
 
-/// Both signals are blocked in this thread until this is dropped.
+/// Blocks both signals in this thread until it is dropped.
 struct Blocked {
     before: libc::sigset_t,
     pending_before: libc::sigset_t,

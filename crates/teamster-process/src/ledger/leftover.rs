@@ -132,7 +132,7 @@ impl Claim {
         &self.run
     }
 
-    /// Whose processes may be alive.
+    /// Returns the processes to search for, if any may be alive.
     pub(super) fn target(&self) -> Option<Target<'_>> {
         let entry = self.entry_with_processes.as_ref()?;
         let (leader, keeper) = (entry.leader, entry.keeper);
