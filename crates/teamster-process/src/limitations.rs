@@ -18,7 +18,7 @@ pub enum Limitation {
          forks copies of itself, its processes may outlive it until the copies end"
     )]
     NoHandles {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Processes cannot be listed: `/proc` is missing or belongs to another pid namespace.

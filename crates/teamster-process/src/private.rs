@@ -30,7 +30,7 @@ pub enum PrivateError {
     Create {
         /// The directory in which it was to be created.
         parent: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Something else is at the directory's path.
@@ -50,7 +50,7 @@ pub enum PrivateError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said: no space, a read-only file system, or that the file exists.
+        /// The error of the system: no space, a read-only file system, or that the file exists.
         source: io::Error,
     },
     /// The directory could not be removed.
@@ -58,7 +58,7 @@ pub enum PrivateError {
     Remove {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -56,7 +56,7 @@ pub enum FindError {
     Unreadable {
         /// The path, made absolute.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -80,7 +80,7 @@ pub enum SpawnError {
     WorkingDirectory {
         /// The working directory.
         cwd: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The program may not be executed.
@@ -88,7 +88,7 @@ pub enum SpawnError {
     Permission {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is not a program for this system.
@@ -119,7 +119,7 @@ pub enum SpawnError {
     /// A limit on processes, descriptors or memory is reached.
     #[error("the system cannot start another process: {}", limits::reason(source))]
     Exhausted {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// An argument or a variable contains a NUL byte.
@@ -139,7 +139,7 @@ pub enum SpawnError {
     Other {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -32,7 +32,7 @@ pub enum SpillError {
     /// The file could not be written; the disk may be full.
     #[error("cannot write waiting records to disk")]
     Io {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -18,7 +18,7 @@ pub struct StdinClosed {
     /// The number of bytes that were not written to the pipe. The program may not have read all
     /// written bytes either.
     pub unwritten: usize,
-    /// What the system said.
+    /// The error of the system.
     pub source: io::Error,
 }
 

@@ -82,7 +82,7 @@ pub enum LedgerError {
     /// Processes cannot be identified.
     #[error("the ledger of runs needs a list of all processes (on Linux: /proc of this pid namespace)")]
     Proc {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// None of the directories can be used.

@@ -1,4 +1,4 @@
-//! What differs from system to system, and nothing else: each has the same functions and constants.
+//! The parts that differ between systems. Each system has the same functions and constants.
 
 #[cfg(target_os = "linux")]
 mod linux;

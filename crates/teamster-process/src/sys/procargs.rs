@@ -1,8 +1,9 @@
-//! What macOS gives for the arguments and the environment of a process, in one piece.
+//! Parses the arguments and environment of a process as macOS returns them, in one buffer.
 
-/// The environment: variables, each with a NUL behind it.
+/// Returns the environment: variables, each terminated by a NUL.
 ///
-/// Before it come the number of arguments, the program's path, NULs up to a round place, and the arguments.
+/// Before it, the buffer has the number of arguments, the program's path, NULs up to an aligned
+/// position, and the arguments.
 pub(super) fn environment(bytes: &[u8]) -> &[u8] {
     let Some((count, rest)) = bytes.split_first_chunk() else { return &[] };
     let count = usize::try_from(i32::from_ne_bytes(*count)).unwrap_or_default();
@@ -13,7 +14,7 @@ pub(super) fn environment(bytes: &[u8]) -> &[u8] {
         let Some(next) = behind_nul(rest) else { return &[] };
         rest = next;
     }
-    // An empty string ends it; what the system says of itself follows.
+    // An empty string ends it; data of the system follows.
     let end = rest.windows(2).position(|two| two == [0, 0]).map_or(rest.len(), |at| at + 1);
     let environment = rest.get(..end).unwrap_or_default();
     if environment.first() == Some(&0) { &[] } else { environment }
@@ -32,14 +33,14 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_stands_behind_the_arguments() {
+    fn the_environment_follows_the_arguments() {
         let whole = piece(2, b"/bin/sh\0\0\0\0sh\0A=not\0A=1\0B=\0\0executable_path=/bin/sh\0");
         assert_eq!(environment(&whole), b"A=1\0B=\0");
         assert_eq!(environment(&piece(1, b"/bin/sh\0sh\0A=1\0")), b"A=1\0");
     }
 
     #[test]
-    fn an_environment_that_is_hidden_or_cut_is_none_and_nothing_panics() {
+    fn a_hidden_or_truncated_environment_is_empty_or_a_prefix() {
         assert_eq!(environment(&piece(1, b"/bin/sh\0\0sh\0\0\0")), b"");
         assert_eq!(environment(&piece(1, b"/bin/sh\0\0sh\0")), b"");
         assert_eq!(environment(&piece(-1, b"/bin/sh\0")), b"");

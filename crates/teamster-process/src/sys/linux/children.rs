@@ -1,4 +1,5 @@
-//! The children of this process, found without `/proc`: the system tells for each number whether it could be waited for.
+//! Finds the children of this process without `/proc`: `waitid` shows for each pid whether it is a
+//! child.
 
 use rustix::{
     io::Errno,
@@ -8,18 +9,18 @@ use rustix::{
 use super::{procfs, read_text_of_system};
 use crate::process::{Stat, State, UNKNOWN_START};
 
-/// The highest number of a process that any system gives, where it does not say.
+/// The highest possible pid, used if the system's own limit is unknown.
 const MOST: i32 = 1 << 22;
 
-/// Whether a process is a child of this one that was not waited for yet. Its number is its own until then.
+/// Returns whether a process is an unreaped child of this one. Its pid cannot be reused until then.
 pub(crate) fn is_own_child(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| state(pid).is_some())
 }
 
-/// The children of this process that are alive, without names and start times.
+/// Returns the living children of this process, without names and start times.
 ///
-/// They are looked for among the numbers that were given since this process was started; if there are children and none of
-/// them is among these, then among all.
+/// First it searches the pids that were assigned since this process started. If there are children
+/// but none is among those, it searches all pids.
 pub(crate) fn own_children() -> Vec<Stat> {
     if !has_children() {
         return Vec::new();
@@ -33,7 +34,7 @@ pub(crate) fn own_children() -> Vec<Stat> {
     children
 }
 
-/// Those of these numbers that are children, dead ones too.
+/// Returns the children in this range of pids, including dead ones.
 fn among(first: i32, last: i32) -> Vec<Stat> {
     let own = getpid().as_raw_nonzero().get();
     let child = |pid: i32| {
@@ -44,7 +45,7 @@ fn among(first: i32, last: i32) -> Vec<Stat> {
     (first..=last).filter_map(child).collect()
 }
 
-/// What a child does; `None` if this process has no such child.
+/// Returns the state of a child; `None` if this process has no such child.
 fn state(pid: Pid) -> Option<State> {
     let ask = |what| waitid(WaitId::Pid(pid), what | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT);
     match ask(WaitIdOptions::EXITED) {
@@ -62,13 +63,14 @@ fn has_children() -> bool {
     !matches!(waitid(WaitId::All, any), Err(Errno::CHILD))
 }
 
-/// The number that the system gives to a process now.
+/// Returns the pid that the system assigns now.
 #[expect(unsafe_code, reason = "no safe call forks")]
 fn newest_number() -> Option<i32> {
-    // SAFETY: only helpers call this, which have one thread. The child ends at once and runs nothing of this program.
+    // SAFETY: only the helper processes call this, which have one thread. The child exits at once
+    // and runs no code of this program.
     match unsafe { libc::fork() } {
         -1 => None,
-        // SAFETY: it ends the child, without anything that is run at the end of a program.
+        // SAFETY: it ends the child without running exit handlers.
         0 => unsafe { libc::_exit(0) },
         child => {
             let pid = Pid::from_raw(child)?;
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_known_until_it_was_waited_for() {
+    fn a_child_is_known_until_it_is_reaped() {
         let mut child = Command::new("sleep").arg("300").spawn().unwrap();
         let pid = child.id().cast_signed();
         assert!(is_own_child(pid) && has_children());

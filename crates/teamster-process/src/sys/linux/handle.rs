@@ -9,12 +9,12 @@ use rustix::{
 
 use crate::process::Stat;
 
-/// A descriptor that can be read once this process has ended, and names it for good.
+/// Opens a descriptor that identifies a process for good and is readable once it has ended.
 pub(crate) fn watch(pid: Pid) -> Result<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty())
 }
 
-/// The same, in a child of the process that has made it.
+/// Converts a handle for use in a forked child of the process that opened it.
 #[expect(clippy::unnecessary_wraps, reason = "another system has to ask anew")]
 pub(crate) fn watch_after_fork(handle: OwnedFd, _pid: Pid) -> Option<OwnedFd> {
     Some(handle)

@@ -1,4 +1,4 @@
-//! What `/proc` tells about processes.
+//! Reads processes from `/proc`.
 
 use std::{io, time::Duration};
 
@@ -8,21 +8,22 @@ use super::procfs::{self, Root};
 
 use crate::process::{Stat, State};
 
-/// How often and how long a process is waited for that is about to get its environment.
+/// How often, and with which pause, to wait for the environment of a process that is executing a
+/// new program.
 const EXEC_LOOKS: usize = 500;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
-/// All processes that this user can see.
+/// Returns all processes that this user can see.
 pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
     let root = procfs::of_this_namespace()?;
-    // One that has ended meanwhile is no error.
+    // A process that has ended meanwhile is skipped.
     Ok(numbers()?.into_iter().filter_map(|pid| read(&root, &format!("{pid}/stat"))).collect())
 }
 
-/// The numbers of all processes that this user can see.
+/// Returns the pids of all processes that this user can see.
 pub(crate) fn numbers() -> io::Result<Vec<i32>> {
     let root = procfs::of_this_namespace()?;
-    // What is held cannot be read itself.
+    // The held descriptor is a path descriptor, which cannot be read.
     let open = openat(&root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let number = |entry: rustix::io::Result<rustix::fs::DirEntry>| match entry {
         Ok(entry) => entry.file_name().to_str().ok()?.parse().ok().map(Ok),
@@ -31,39 +32,40 @@ pub(crate) fn numbers() -> io::Result<Vec<i32>> {
     Dir::new(open)?.filter_map(number).collect()
 }
 
-/// Whether processes can be seen; if not, why.
+/// Checks that processes can be listed.
 pub(crate) fn can_see_processes() -> io::Result<()> {
     procfs::of_this_namespace().map(drop)
 }
 
-/// The numbers of the children of this process, the oldest first; none if the system has no such list. While children come
-/// and go, some may be missing. This process must have one thread.
+/// Returns the pids of this process's children, oldest first; empty if the system has no such list.
+/// Some may be missing while children start and end. This process must have one thread.
 pub(crate) fn children() -> Vec<i32> {
     let list = procfs::of_this_namespace().and_then(|root| procfs::read_text(&root, "thread-self/children"));
     let list = list.unwrap_or_default();
     list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// The numbers of the children of one thread of this process, its own and no other thread's; none if the system has no such list.
+/// Returns the pids of the children of one thread of this process; empty if the system has no such
+/// list.
 pub(crate) fn children_of_thread(thread: i32) -> Vec<i32> {
     let path = format!("self/task/{thread}/children");
     let list = procfs::of_this_namespace().and_then(|root| procfs::read_text(&root, &path)).unwrap_or_default();
     list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// The process with this number, if there is one.
+/// Returns the process with this pid, if it exists.
 pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
     read(&procfs::of_this_namespace().ok()?, &format!("{pid}/stat"))
 }
 
-/// How many bytes of memory a process holds; 0 if it is gone.
+/// Returns the resident memory of a process in bytes; 0 if it is gone.
 pub(crate) fn resident(pid: i32) -> u64 {
     let statm = text(pid, "statm").and_then(|statm| String::from_utf8(statm).ok()).unwrap_or_default();
     let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
     pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
-/// The environment of a process; nothing if it may not be read.
+/// Returns the environment of a process; empty if it cannot be read.
 pub(crate) fn environ(pid: i32) -> Vec<u8> {
     for _ in 0..EXEC_LOOKS {
         let environ = text(pid, "environ").unwrap_or_default();
@@ -75,19 +77,19 @@ pub(crate) fn environ(pid: i32) -> Vec<u8> {
     Vec::new()
 }
 
-/// Whether a process has a new program already, but that program's environment not yet: the system shows none until
-/// then. (Who started it may go on before.)
+/// Returns whether a process has loaded a new program but not its environment, which the system
+/// shows as empty until then. (Its parent may continue before that.)
 fn is_being_executed(pid: i32) -> bool {
     let stat = text(pid, "stat").unwrap_or_default();
     let fields = memchr::memrchr(b')', &stat).and_then(|end| stat.get(end + 1..)).unwrap_or_default();
     // The address where the environment ends is field 51 in proc(5); the state, behind the name, is field 3.
     let end = fields.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).nth(48);
-    // Threads of the kernel have no environment either, and no program.
+    // Kernel threads have no environment and no program.
     let has_program = || procfs::link(&procfs::of_this_namespace()?, &format!("{pid}/exe"));
     end == Some(b"0") && has_program().is_ok()
 }
 
-/// A file of a process, if it may be read.
+/// Reads a file of a process, if that is permitted.
 fn text(pid: i32, name: &str) -> Option<Vec<u8>> {
     procfs::read(&procfs::of_this_namespace().ok()?, &format!("{pid}/{name}")).ok()
 }
@@ -101,7 +103,7 @@ fn read(root: &Root, path: &str) -> Option<Stat> {
 }
 
 fn parse(line: &[u8]) -> Option<Stat> {
-    // The name may itself have spaces and parentheses: it ends at the last one.
+    // The name may contain spaces and parentheses: it ends at the last parenthesis.
     let open = memchr::memchr(b'(', line)?;
     let close = memchr::memrchr(b')', line)?;
     let pid = std::str::from_utf8(line.get(..open)?).ok()?.trim().parse().ok()?;
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_line_is_nothing() {
+    fn a_truncated_line_is_rejected() {
         let line = b"42 (sh) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 11 0 98765";
         for length in 0..line.len() - 5 {
             assert_eq!(parse(&line[..length]), None);

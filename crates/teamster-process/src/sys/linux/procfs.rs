@@ -1,7 +1,8 @@
-//! A procfs that was verified and is held open.
+//! A verified procfs that is held open.
 //!
-//! Something else may be mounted over `/proc` at any time, or `/proc` may be unmounted: a descriptor of it still shows the
-//! processes. It must be a procfs, and one of this process namespace: another one shows other processes under our numbers.
+//! `/proc` may be unmounted, or covered by another mount, at any time; an open descriptor still
+//! shows the processes. It must be a procfs of this pid namespace: another one shows other
+//! processes under the same pids.
 
 use std::{
     ffi::OsString,
@@ -27,7 +28,7 @@ static HELD: OnceLock<OwnedFd> = OnceLock::new();
 /// The root of a procfs.
 pub(super) enum Root {
     Held(&'static OwnedFd),
-    /// The host has closed the one that was held, which was not its own.
+    /// The host has closed the held descriptor, which it does not own.
     New(OwnedFd),
 }
 
@@ -40,17 +41,17 @@ impl AsFd for Root {
     }
 }
 
-/// Opens `/proc` and holds it, if it is a procfs. Called early, since it may not be there later.
+/// Opens `/proc` and holds it, if it is a procfs. Called early, since it may be missing later.
 pub(crate) fn hold_proc() {
     _ = any();
 }
 
-/// What is held, for a program that may not find it any more.
+/// Returns a copy of the held descriptor, for a program that may not find `/proc`.
 pub(crate) fn held_proc() -> Option<OwnedFd> {
     any().ok()?.as_fd().try_clone_to_owned().ok()
 }
 
-/// Holds what this descriptor is of, if it is of a procfs.
+/// Holds the directory of this descriptor, if it is a procfs.
 pub(crate) fn adopt_proc(descriptor: BorrowedFd<'_>) -> io::Result<()> {
     if is_procfs(descriptor) {
         _ = HELD.set(fcntl_dupfd_cloexec(descriptor, 3)?);
@@ -58,12 +59,13 @@ pub(crate) fn adopt_proc(descriptor: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the file of this program is found in the procfs that is held, if something is mounted over `/proc` by now.
+/// Returns the path of this program's file in the held procfs, if `/proc` is covered by another
+/// mount.
 pub(crate) fn in_held_proc(program: &Path) -> Option<&'static str> {
     (program == Path::new(OWN_PROGRAM) && fs::symlink_metadata(OWN_PROGRAM).is_err()).then_some("self/exe")
 }
 
-/// A procfs that shows the processes of this namespace under their numbers.
+/// Returns a procfs of this pid namespace.
 pub(super) fn of_this_namespace() -> io::Result<Root> {
     let root = any()?;
     match own_number(root.as_fd())? {
@@ -72,7 +74,7 @@ pub(super) fn of_this_namespace() -> io::Result<Root> {
     }
 }
 
-/// A procfs of any namespace, which shows this process as `self`.
+/// Returns a procfs of any pid namespace, which shows this process as `self`.
 pub(super) fn any() -> io::Result<Root> {
     if let Some(root) = HELD.get()
         && is_procfs(root.as_fd())
@@ -89,7 +91,7 @@ pub(super) fn any() -> io::Result<Root> {
     }
 }
 
-/// The whole of a file.
+/// Reads a whole file.
 pub(super) fn read(root: &Root, path: &str) -> io::Result<Vec<u8>> {
     use io::Read as _;
     let mut bytes = Vec::new();
@@ -98,18 +100,18 @@ pub(super) fn read(root: &Root, path: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The whole of a file that is text.
+/// Reads a whole text file.
 pub(super) fn read_text(root: &Root, path: &str) -> io::Result<String> {
     String::from_utf8(read(root, path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Where a link leads.
+/// Reads the target of a link.
 pub(super) fn link(root: &Root, path: &str) -> io::Result<PathBuf> {
     let target = readlinkat(root, path, Vec::new())?;
     Ok(OsString::from_vec(target.into_bytes()).into())
 }
 
-/// The number that this procfs shows for this process.
+/// Returns the pid that this procfs shows for this process.
 fn own_number(root: BorrowedFd<'_>) -> io::Result<Option<i32>> {
     let target = readlinkat(root, "self", Vec::new())?;
     Ok(target.to_str().ok().and_then(|number| number.parse().ok()))

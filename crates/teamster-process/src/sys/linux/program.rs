@@ -1,30 +1,33 @@
-//! This program's file, and how it is run before its `main`.
+//! This program's file, and the function that runs before `main`.
 
 use std::{ffi::OsString, io, path::Path};
 
 use super::procfs;
 use crate::supervise::run_if_supervisor;
 
-// Before the functions of other libraries, which might start threads, and after that of the standard library.
+// Runs before the functions of other libraries, which might start threads, and after that of the
+// standard library.
 #[used]
-#[expect(unsafe_code, reason = "the only way to run before somebody else's main")]
+#[expect(unsafe_code, reason = "the only way to run before the host's main")]
 // SAFETY: the section holds pointers to functions of C's calling convention; this one does not unwind.
 #[unsafe(link_section = ".init_array.00101")]
 pub(crate) static START: extern "C" fn() = run_if_supervisor;
 
-/// Where the file of this program is found.
+/// The path of this program's file.
 pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Closes what the host's other libraries left open for every program: nobody here would ever close it.
-#[expect(unsafe_code, reason = "no safe call closes descriptors that nobody owns")]
+/// Closes descriptors that other libraries of the host opened without close-on-exec.
+#[expect(unsafe_code, reason = "no safe call closes descriptors without an owner")]
 pub(crate) fn close_inherited() {
-    // SAFETY: this process was just executed and has opened nothing itself, so no object owns one of these descriptors.
-    // Not by the C library's own function, which old ones lack; an old kernel closes nothing.
+    // SAFETY: this process was just executed and has opened nothing itself, so no object owns these
+    // descriptors. The system call is used directly, since old C libraries lack the function; an
+    // old kernel closes nothing.
     unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
 }
 
-/// This program's own file, if this crate is part of it: a library that another program loads has no `main` to come
-/// before, and starting that program would start whatever it is.
+/// Returns this program's own file, if this crate is linked into it. If the crate is in a library
+/// that the program loads at run time, it cannot run before `main`, and executing the file would
+/// start the program itself.
 pub(crate) fn own_program() -> io::Result<Option<OsString>> {
     let root = procfs::any()?;
     let file = procfs::link(&root, "self/exe")?;
@@ -35,7 +38,7 @@ pub(crate) fn own_program() -> io::Result<Option<OsString>> {
         let mut bound = || bounds.next().and_then(|bound| usize::from_str_radix(bound, 16).ok()).unwrap_or_default();
         (bound()..bound()).contains(&ours)
     };
-    // The name comes last, behind five fields, and may have spaces.
+    // The name is the last of six fields and may contain spaces.
     let name = maps.lines().find(holds_us).and_then(|line| line.splitn(6, ' ').nth(5)).map(str::trim_start);
     Ok((name.map(Path::new) == Some(&file)).then(|| OWN_PROGRAM.into()))
 }

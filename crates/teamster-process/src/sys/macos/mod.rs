@@ -1,5 +1,5 @@
-//! macOS: checked to compile, and not more. What it lacks, and what is promised there all the same, stands in
-//! `docs/security.md`.
+//! macOS. This code is checked to compile, but not tested. `docs/security.md` lists what macOS
+//! lacks and what is still guaranteed.
 
 mod handle;
 mod processes;
@@ -27,37 +27,37 @@ pub(crate) use processes::{
 pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};
 pub(crate) use start::{await_release, is_made_by_parent, is_privileged, own_thread};
 
-/// What a socket is written to with. There is no flag against the signal: see [`without_signal`].
+/// The flags for writing to a socket. No flag suppresses the signal: see [`without_signal`].
 pub(crate) const SEND: SendFlags = SendFlags::empty();
 
-/// What a socket is read with. There is no flag that keeps descriptors from programs.
+/// The flags for reading from a socket. No flag keeps received descriptors from being inherited.
 pub(crate) const RECEIVE: RecvFlags = RecvFlags::empty();
 
 /// Signals that other systems do not have.
 pub(crate) const SIGNALS: [(Signal, &str); 2] = [(Signal::EMT, "SIGEMT"), (Signal::INFO, "SIGINFO")];
 
-/// Whether [`adopt_orphans`] works: who has no children then has no descendants.
+/// Whether [`adopt_orphans`] works: a process without children then has no descendants.
 pub(crate) const ADOPTS_ORPHANS: bool = false;
 
-/// Process 1 adopts all orphans here.
+/// Does nothing: process 1 adopts all orphans here.
 #[expect(clippy::unnecessary_wraps, reason = "another system may refuse")]
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// The system does not do that here.
+/// Does nothing: the system has no such signal.
 pub(crate) fn continue_with_parents_death() {}
 
-/// Has writing to a socket whose other end is closed send no signal. (The host ignores it, as it must, and whoever
-/// supervises catches it; this is for hosts that do not.)
+/// Makes writes to a closed socket raise no signal. The host usually ignores the signal, and the
+/// helper processes catch it; this is for hosts that do not.
 pub(crate) fn without_signal(socket: impl AsFd) {
     _ = set_socket_nosigpipe(socket, true);
 }
 
-/// What `ps` shows is the first argument here, which was set at the start.
+/// Does nothing: `ps` shows the first argument here, which was set at the start.
 pub(crate) fn name_process(_name: &CStr) {}
 
-/// Which start of the system this is. (The time of the start moves with the clock.)
+/// Returns the id of the system's boot. (The boot time changes with the clock.)
 #[expect(unsafe_code, reason = "no safe call asks the system by name")]
 pub(crate) fn boot() -> io::Result<String> {
     // A UUID, as text.
@@ -74,14 +74,14 @@ pub(crate) fn boot() -> io::Result<String> {
     Ok(text.to_string_lossy().into_owned())
 }
 
-/// Where process numbers mean something: there is one place.
+/// Returns 0: there is one scope of pids.
 #[expect(clippy::unnecessary_wraps, reason = "another system may not tell")]
 pub(crate) fn pid_namespace() -> io::Result<u64> {
     Ok(0)
 }
 
-/// Where the ledger of this user is, if a variable says so that is not set everywhere: in the user's own directory for
-/// temporary files, which is what `TMPDIR` names.
+/// Returns where this user's ledger is without `TMPDIR`: in the user's own directory for temporary
+/// files.
 #[expect(unsafe_code, reason = "no safe call asks for this directory")]
 pub(crate) fn known_ledger(uid: u32) -> Option<PathBuf> {
     let mut path = vec![0_u8; 1024];
@@ -93,12 +93,12 @@ pub(crate) fn known_ledger(uid: u32) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(path)).join(format!("teamster-{uid}")))
 }
 
-/// Makes a pipe hold so many bytes. It grows by itself here, up to 64 KiB, and not beyond.
+/// Returns `false`: a pipe grows by itself, up to 64 KiB.
 pub(crate) fn enlarge_pipe(_pipe: impl AsFd, _bytes: usize) -> bool {
     false
 }
 
-/// How many bytes all pipes of this user may hold before the system makes new ones small: nobody asks for large ones.
+/// Returns `None`: no large pipes are requested here.
 pub(crate) fn pipe_allowance() -> Option<usize> {
     None
 }

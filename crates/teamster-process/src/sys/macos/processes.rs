@@ -1,4 +1,4 @@
-//! What `libproc` and `sysctl` tell about processes.
+//! Reads processes through `libproc` and `sysctl`.
 
 use std::{
     ffi::{c_int, c_void},
@@ -16,31 +16,31 @@ use crate::{
     sys::procargs,
 };
 
-/// Whose processes are listed, as `sys/proc_info.h` has it.
+/// Selects the listed processes, as in `sys/proc_info.h`.
 const ALL_PIDS: u32 = 1;
 const UID_ONLY: u32 = 4;
 
-/// Has a process described though it has ended and was not waited for.
+/// Includes zombies.
 const DEAD_TOO: u64 = 1;
 
 /// How many processes may be born between two calls.
 const MARGIN: usize = 64;
 
-/// The most that arguments and environment of a process take.
+/// The maximum size of a process's arguments and environment.
 const ARGUMENTS_BYTES: usize = 1024 * 1024;
 
-/// All processes that this user can see.
+/// Returns all processes that this user can see.
 pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
-    // One that has ended meanwhile is no error.
+    // A process that has ended meanwhile is skipped.
     Ok(numbers()?.into_iter().filter_map(stat_of).collect())
 }
 
-/// The numbers of all processes that this user can see.
+/// Returns the pids of all processes that this user can see.
 #[expect(unsafe_code, reason = "no safe call lists processes")]
 pub(crate) fn numbers() -> io::Result<Vec<i32>> {
     let user = geteuid();
     let (of, whom) = if user.is_root() { (ALL_PIDS, 0) } else { (UID_ONLY, user.as_raw()) };
-    // SAFETY: without a buffer it tells how many bytes are needed.
+    // SAFETY: without a buffer it returns the required size.
     let bytes = unsafe { libc::proc_listpids(of, whom, null_mut(), 0) };
     let count = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())? / size_of::<i32>();
     let mut numbers = vec![0_i32; count + MARGIN];
@@ -53,17 +53,17 @@ pub(crate) fn numbers() -> io::Result<Vec<i32>> {
     Ok(numbers)
 }
 
-/// Children are found by a scan here.
+/// Returns nothing: children are found by a scan here.
 pub(crate) fn children() -> Vec<i32> {
     Vec::new()
 }
 
-/// The system does not tell which thread started a child.
+/// Returns nothing: the system does not report which thread started a child.
 pub(crate) fn children_of_thread(_thread: i32) -> Vec<i32> {
     Vec::new()
 }
 
-/// The process with this number, if there is one that this user can see.
+/// Returns the process with this pid, if this user can see it.
 #[expect(unsafe_code, reason = "no safe call describes a process")]
 pub(crate) fn stat_of(pid: i32) -> Option<Stat> {
     let mut info = MaybeUninit::<libc::proc_bsdinfo>::zeroed();
@@ -91,42 +91,42 @@ fn text(bytes: &[libc::c_char]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether processes can be seen. Nothing can keep the system from showing those of this user.
+/// Checks that processes can be listed, which is always the case here.
 #[expect(clippy::unnecessary_wraps, reason = "another system may not show them")]
 pub(crate) fn can_see_processes() -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing has to be held to see processes.
+/// Does nothing: no descriptor is needed to list processes.
 pub(crate) fn hold_proc() {}
 
-/// Nothing has to be passed on to see processes.
+/// Returns `None`: no descriptor is needed to list processes.
 pub(crate) fn held_proc() -> Option<OwnedFd> {
     None
 }
 
-/// Nothing has to be taken over to see processes.
+/// Does nothing: no descriptor is needed to list processes.
 #[expect(clippy::unnecessary_wraps, reason = "another system may refuse")]
 pub(crate) fn adopt_proc(_descriptor: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The file of this program is where it is.
+/// Returns `None`: the program's file has an ordinary path.
 pub(crate) fn in_held_proc(_program: &Path) -> Option<&'static str> {
     None
 }
 
-/// Whether a process is a child of this one that was not waited for yet.
+/// Returns whether a process is an unreaped child of this one.
 pub(crate) fn is_own_child(pid: i32) -> bool {
     stat_of(pid).is_some_and(|stat| stat.parent == std::process::id().cast_signed())
 }
 
-/// Children are seen like all processes.
+/// Returns nothing: children are listed like all processes.
 pub(crate) fn own_children() -> Vec<Stat> {
     Vec::new()
 }
 
-/// The memory of a process that stands in RAM, in bytes; 0 of one that is gone or not this user's.
+/// Returns the resident memory of a process in bytes; 0 if it is gone or belongs to another user.
 #[expect(unsafe_code, reason = "no safe call tells the memory of another process")]
 pub(crate) fn resident(pid: i32) -> u64 {
     let mut info = MaybeUninit::<libc::proc_taskinfo>::zeroed();
@@ -143,7 +143,7 @@ pub(crate) fn resident(pid: i32) -> u64 {
     unsafe { info.assume_init() }.pti_resident_size
 }
 
-/// The environment of a process; nothing if it may not be read, as that of programs of the system.
+/// Returns the environment of a process; empty if it cannot be read, as for programs of the system.
 #[expect(unsafe_code, reason = "no safe call reads an environment")]
 pub(crate) fn environ(pid: i32) -> Vec<u8> {
     let mut name = [libc::CTL_KERN, libc::KERN_PROCARGS2, pid];

@@ -1,4 +1,4 @@
-//! This program's file, and how it is run before its `main`.
+//! This program's file, and the function that runs before `main`.
 
 use std::{
     ffi::{CStr, OsStr, OsString, c_void},
@@ -11,17 +11,17 @@ use std::{
 use crate::supervise::run_if_supervisor;
 
 #[used]
-#[expect(unsafe_code, reason = "the only way to run before somebody else's main")]
-// SAFETY: the section holds pointers to functions of C's calling convention; this one takes none of the arguments that
-// it is given, and does not unwind.
+#[expect(unsafe_code, reason = "the only way to run before the host's main")]
+// SAFETY: the section holds pointers to functions of C's calling convention. This one ignores the
+// arguments that it gets and does not unwind.
 #[unsafe(link_section = "__DATA,__mod_init_func")]
 static START: extern "C" fn() = run_if_supervisor;
 
-/// How the file of this program is called where it cannot be found.
+/// The name of this program's file in errors.
 pub(crate) const OWN_PROGRAM: &str = "this program";
 
-/// Closes what the host's other libraries left open for every program: nobody here would ever close it.
-#[expect(unsafe_code, reason = "no safe call closes descriptors that nobody owns")]
+/// Closes descriptors that other libraries of the host opened without close-on-exec.
+#[expect(unsafe_code, reason = "no safe call closes descriptors without an owner")]
 pub(crate) fn close_inherited() {
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
     // All are read before the first is closed: one of them is the directory's own, which is closed by then.
@@ -32,8 +32,9 @@ pub(crate) fn close_inherited() {
     }
 }
 
-/// This program's own file, if this crate is part of it: a library that another program loads has no `main` to come
-/// before, and starting that program would start whatever it is.
+/// Returns this program's own file, if this crate is linked into it. If the crate is in a library
+/// that the program loads at run time, it cannot run before `main`, and executing the file would
+/// start the program itself.
 #[expect(unsafe_code, reason = "no safe call tells which file an address is of")]
 pub(crate) fn own_program() -> io::Result<Option<OsString>> {
     let mut image = MaybeUninit::<libc::Dl_info>::zeroed();

@@ -2,23 +2,23 @@
 
 use std::os::fd::BorrowedFd;
 
-/// Whether the file of this program gave it rights that whoever started it does not have (setuid, setgid): what the environment
-/// says is not to be trusted then.
+/// Returns whether this program's file grants rights that its caller lacks (setuid, setgid). The
+/// environment is then untrusted.
 #[expect(unsafe_code, reason = "no safe call asks this")]
 pub(crate) fn is_privileged() -> bool {
-    // SAFETY: it takes nothing and gives a number.
+    // SAFETY: the call takes nothing and returns a number.
     unsafe { libc::issetugid() != 0 }
 }
 
-/// Whether the parent of this process has made this socket. The system names nobody for a pair of sockets.
+/// Returns `true`: the system does not report the creator of a socket pair.
 pub(crate) fn is_made_by_parent(_socket: BorrowedFd<'_>) -> bool {
     true
 }
 
-/// Threads have no numbers that are needed here.
+/// Returns 0: thread ids are not needed here.
 pub(crate) fn own_thread() -> i32 {
     0
 }
 
-/// A thread that was joined is no longer counted.
+/// Does nothing: a joined thread is no longer counted.
 pub(crate) fn await_release(_thread: i32) {}
