@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         trial("a_storm_that_ignores_sigterm_dies_after_the_grace_period", dies_after_the_grace_period),
         trial("three_storms_at_once_die_with_a_dropped_tree", die_with_a_dropped_tree),
         trial("a_storm_whose_keeper_is_killed_dies", dies_without_its_keeper),
-        trial("a_storm_without_helpers_is_given_up_or_dies_in_time", is_given_up_without_helpers),
+        trial("a_storm_without_helpers_is_killed_or_given_up_in_time", is_given_up_without_helpers),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -20,7 +20,7 @@ fn modes(directory: &Path) -> Vec<(bool, u32)> {
 }
 
 #[test]
-fn private_files_and_the_ledger_get_their_modes_whatever_the_umask_is_and_are_gone_afterwards() {
+fn private_files_and_the_ledger_have_their_modes_under_any_umask_and_are_removed() {
     for mask in [0o777, 0o277, 0o477, 0o177, 0o077] {
         let home = tempfile::tempdir().unwrap();
         umask(Mode::from_raw_mode(mask));

@@ -5,13 +5,13 @@ use teamster_process::{Exit, ProcessTree, Supervisor};
 use crate::{BOUND, children_of, eventually, reap, sh, start, start_and_read, stat};
 
 #[tokio::test]
-async fn an_exit_code_is_told() {
+async fn an_exit_code_is_reported() {
     let (tree, _pipes) = start("exit 3").await;
     assert_eq!(tree.exited().await, Exit { code: Some(3), signal: None });
 }
 
 #[tokio::test]
-async fn a_signal_that_ended_the_leader_is_told() {
+async fn the_signal_that_killed_the_leader_is_reported() {
     let (tree, _pipes) = start("kill -SEGV $$").await;
     let exit = tree.exited().await;
     assert_eq!(exit, Exit { code: None, signal: Some(11) });
@@ -19,7 +19,7 @@ async fn a_signal_that_ended_the_leader_is_told() {
 }
 
 #[tokio::test]
-async fn the_end_can_be_asked_for_again_and_by_several_at_once() {
+async fn exited_can_be_awaited_repeatedly_and_concurrently() {
     let (tree, _pipes) = start("sleep 0.1; exit 4").await;
     // Dropped at its first await.
     assert!(tokio::time::timeout(std::time::Duration::ZERO, tree.exited()).await.is_err());
@@ -28,7 +28,7 @@ async fn the_end_can_be_asked_for_again_and_by_several_at_once() {
 }
 
 #[tokio::test]
-async fn a_leader_that_has_ended_is_no_zombie() {
+async fn an_exited_leader_is_reaped() {
     let (tree, _pipes) = start("exit 0").await;
     tree.exited().await;
     assert_eq!(stat(tree.pid()), None);
@@ -45,7 +45,7 @@ async fn the_keeper_and_the_supervisor_leave_no_zombies() {
 }
 
 #[tokio::test]
-async fn reaping_kills_whoever_outlived_the_leader() {
+async fn terminating_kills_processes_that_outlived_the_leader() {
     let (tree, _stdout, pids) = start_and_read("sleep 300 & echo $!", 1).await;
     reap(tree).await;
     crate::all_die(&pids).await;

@@ -8,7 +8,7 @@
 )]
 
 mod ends;
-mod helpers;
+mod helper_failures;
 mod ledger;
 mod output;
 mod start;

@@ -16,7 +16,7 @@ fn long_input() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_long_input_and_output_pass_each_other_byte_for_byte() {
+async fn long_input_and_output_are_transferred_completely_at_the_same_time() {
     let (tree, mut stdin, mut stdout) = start_with_stdin("cat").await;
     let input = Bytes::from(long_input());
     for chunk in input.chunks(1_000_003) {
@@ -47,7 +47,7 @@ async fn a_long_input_and_output_pass_each_other_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn a_program_that_ends_without_reading_closes_its_input_and_nothing_else() {
+async fn a_program_that_exits_without_reading_closes_only_its_input() {
     let (tree, mut stdin, mut stdout) = start_with_stdin("echo done").await;
     stdin.push(Bytes::from(long_input()));
     stdin.push(Bytes::from_static(b"more"));
@@ -64,7 +64,7 @@ async fn a_program_that_ends_without_reading_closes_its_input_and_nothing_else()
 }
 
 #[tokio::test]
-async fn an_input_that_is_closed_without_a_word_is_an_end_of_file() {
+async fn closing_an_empty_input_is_an_end_of_file() {
     let (tree, mut stdin, _stdout) = start_with_stdin("cat; exit 5").await;
     stdin.close_when_written();
     assert!(stdin.is_closed());
@@ -72,7 +72,7 @@ async fn an_input_that_is_closed_without_a_word_is_an_end_of_file() {
 }
 
 #[tokio::test]
-async fn a_program_can_write_a_megabyte_of_output_that_nobody_reads_yet() {
+async fn a_program_can_write_a_megabyte_of_unread_output() {
     let scripts = [
         (Output::Stdout, "head -c 1000000 /dev/zero; head -c 60000 /dev/zero >&2"),
         (Output::Stderr, "head -c 1000000 /dev/zero >&2; head -c 60000 /dev/zero"),
@@ -85,7 +85,7 @@ async fn a_program_can_write_a_megabyte_of_output_that_nobody_reads_yet() {
 }
 
 #[tokio::test]
-async fn all_that_the_leader_wrote_is_there_after_its_end_though_others_hold_the_pipe() {
+async fn all_output_of_the_leader_is_readable_after_its_exit_though_others_hold_the_pipe() {
     let (tree, pipes) = crate::start("sleep 300 & head -c 500000 /dev/zero; echo; printf last").await;
     let mut stdout = OutputReader::new(pipes.stdout, 1024 * 1024);
     tree.exited().await;
@@ -102,7 +102,7 @@ async fn all_that_the_leader_wrote_is_there_after_its_end_though_others_hold_the
 }
 
 #[tokio::test]
-async fn the_end_of_the_output_is_told_by_both_ways_of_reading() {
+async fn both_read_methods_report_the_end_of_the_output() {
     let (tree, pipes) = crate::start("exit 0").await;
     let mut stdout = OutputReader::new(pipes.stdout, 1024);
     tree.exited().await;
@@ -112,7 +112,7 @@ async fn the_end_of_the_output_is_told_by_both_ways_of_reading() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn what_a_program_has_read_of_its_input_is_known_after_its_end() {
+async fn the_number_of_input_bytes_read_is_known_after_the_exit() {
     let (tree, mut stdin, mut stdout) = start_with_stdin("IFS= read -r line; echo \"$line\"; read -r other").await;
     stdin.push(Bytes::from_static(b"one\n"));
     stdin.flush().await.unwrap();

@@ -31,7 +31,7 @@ async fn the_program_gets_exactly_these_arguments_variables_and_directory() {
 }
 
 #[tokio::test]
-async fn the_program_gets_no_descriptors_but_its_three() {
+async fn the_program_inherits_only_its_three_standard_descriptors() {
     let (_other, _pipes) = crate::start("sleep 300").await;
     assert_eq!(
         output_of(&sh("cd /proc/self/fd; echo [0-9]*; exec 3</dev/null; ls -d /proc/$$/fd/[4-9]*")).await.len(),
@@ -46,7 +46,7 @@ async fn the_program_leads_a_process_group_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_relative_program_is_one_of_the_working_directory() {
+async fn a_relative_program_is_resolved_in_the_working_directory() {
     let mut spawn = sh("echo here");
     spawn.program = "sh".into();
     spawn.cwd = "/bin".into();
@@ -70,7 +70,7 @@ async fn start_file(path: &Path, content: &str, mode: u32) -> Result<(), SpawnEr
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_run_is_told_by_its_cause() {
+async fn the_error_for_a_file_that_cannot_run_names_the_cause() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agent");
 
@@ -93,7 +93,7 @@ async fn a_file_that_cannot_run_is_told_by_its_cause() {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_told_from_a_missing_directory() {
+async fn a_missing_program_and_a_missing_directory_have_different_errors() {
     let mut spawn = sh("");
     spawn.program = "/nowhere/agent".into();
     assert!(matches!(crate::spawn(&spawn).await, Err(SpawnError::NotFound { .. })));
@@ -109,7 +109,7 @@ async fn a_missing_program_is_told_from_a_missing_directory() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_too_large_are_told_with_their_sizes() {
+async fn the_error_for_too_large_arguments_has_their_sizes() {
     let mut spawn = sh("");
     spawn.args = vec!["x".repeat(131_072).into(), "y".into()];
     let error = crate::spawn(&spawn).await.unwrap_err();
@@ -118,14 +118,14 @@ async fn arguments_that_are_too_large_are_told_with_their_sizes() {
 }
 
 #[tokio::test]
-async fn an_argument_with_a_nul_byte_is_refused() {
+async fn an_argument_with_a_nul_byte_is_rejected() {
     let mut spawn = sh("");
     spawn.args.push("a\0b".into());
     assert!(matches!(crate::spawn(&spawn).await, Err(SpawnError::Nul { .. })));
 }
 
 #[test]
-fn neither_prompts_nor_secrets_are_shown_by_debug() {
+fn debug_output_shows_no_prompt_and_no_secret() {
     let mut spawn = sh("the prompt");
     spawn.env.insert("KEY".into(), "the secret".into());
     let shown = format!("{spawn:?}");

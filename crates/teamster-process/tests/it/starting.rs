@@ -53,7 +53,7 @@ fn program(place: &Path) -> PathBuf {
 }
 
 /// The processes that threads which start a supervisor have made and that have no program of their own yet.
-fn half_started() -> Vec<u32> {
+fn unfinished_starts() -> Vec<u32> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     let starts =
         tasks.filter(|task| fs::read_to_string(task.join("comm")).is_ok_and(|name| name == "teamster-start\n"));
@@ -62,7 +62,7 @@ fn half_started() -> Vec<u32> {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_supervisor_that_cannot_be_loaded_blocks_no_other_task_and_a_stop_ends_its_start() {
+async fn a_supervisor_that_cannot_be_loaded_blocks_no_other_task_and_its_start_can_be_stopped() {
     let place = tempfile::tempdir().unwrap();
     let path = program(place.path());
     let _held = Held::new(&path);
@@ -77,18 +77,18 @@ async fn a_supervisor_that_cannot_be_loaded_blocks_no_other_task_and_a_stop_ends
     let began = Instant::now();
     let sleep = sh("sleep 300");
     let stop =
-        eventually("the start is under way", || !half_started().is_empty() && ticks.load(Ordering::Relaxed) > 20);
+        eventually("the start is under way", || !unfinished_starts().is_empty() && ticks.load(Ordering::Relaxed) > 20);
     let spawned = tokio::select! {
         spawned = ProcessTree::spawn_until(&supervisor, &sleep, None, stop) => spawned,
         () = others => unreachable!(),
     };
     assert!(matches!(spawned, Err(SpawnError::Stopped)), "{spawned:?}");
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-    eventually("the half-started supervisor is dead", || half_started().is_empty()).await;
+    eventually("the half-started supervisor is dead", || unfinished_starts().is_empty()).await;
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_start_that_is_given_up_does_not_keep_the_next_one_waiting() {
+async fn an_abandoned_start_does_not_delay_the_next_one() {
     let place = tempfile::tempdir().unwrap();
     let path = program(place.path());
     let held = Held::new(&path);
@@ -96,7 +96,7 @@ async fn a_start_that_is_given_up_does_not_keep_the_next_one_waiting() {
     let sleep = sh("sleep 300");
     let first = ProcessTree::spawn_until(&supervisor, &sleep, None, tokio::time::sleep(Duration::from_millis(300)));
     let next = async {
-        eventually("the first start is under way", || !half_started().is_empty()).await;
+        eventually("the first start is under way", || !unfinished_starts().is_empty()).await;
         ProcessTree::spawn(&supervisor, &sleep, None).await
     };
     let release = async {
@@ -116,8 +116,8 @@ async fn a_supervisor_that_is_stopped_before_it_is_loaded_is_continued() {
     let held = Held::new(&path);
     let supervisor = Supervisor::program(&path);
     let halt = async {
-        eventually("the start is under way", || !half_started().is_empty()).await;
-        let pid = half_started()[0];
+        eventually("the start is under way", || !unfinished_starts().is_empty()).await;
+        let pid = unfinished_starts()[0];
         kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::STOP).unwrap();
         eventually("it was stopped", || stat(pid).is_none_or(|stat| stat.0 == "T")).await;
         drop(held);

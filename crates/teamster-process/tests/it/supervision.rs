@@ -29,7 +29,7 @@ fn kill(pid: u32) {
 }
 
 #[tokio::test]
-async fn a_tree_whose_keeper_is_killed_dies_with_it_and_its_end_is_told() {
+async fn a_tree_whose_keeper_is_killed_dies_and_its_end_is_reported() {
     let (_supervisor, tree, _stdout, pids) = with_a_daemon().await;
     kill(parent(tree.pid()));
     assert_eq!(tree.exited().await, Exit::default());
@@ -38,7 +38,7 @@ async fn a_tree_whose_keeper_is_killed_dies_with_it_and_its_end_is_told() {
 }
 
 #[tokio::test]
-async fn a_keeper_that_is_killed_takes_no_other_tree_along() {
+async fn killing_a_keeper_does_not_affect_other_trees() {
     let (supervisor, tree, _stdout, _) = with_a_daemon().await;
     let (other, pipes) = ProcessTree::spawn(&supervisor, &sh("echo $$; sleep 300"), None).await.unwrap();
     let pids = numbers(&mut OutputReader::new(pipes.stdout, 1024), 1).await;
@@ -50,7 +50,7 @@ async fn a_keeper_that_is_killed_takes_no_other_tree_along() {
 }
 
 #[tokio::test]
-async fn a_tree_outlives_its_supervisor_and_the_next_tree_gets_another_one() {
+async fn a_tree_survives_its_supervisor_and_the_next_tree_gets_a_new_one() {
     let (supervisor, tree, _stdout, pids) = with_a_daemon().await;
     let first = parent(parent(tree.pid()));
     kill(first);
@@ -67,7 +67,7 @@ async fn a_tree_outlives_its_supervisor_and_the_next_tree_gets_another_one() {
 }
 
 #[tokio::test]
-async fn those_who_are_left_are_named_and_live_on_though_another_keeper_is_killed() {
+async fn detached_processes_are_listed_and_survive_the_death_of_another_keeper() {
     let (supervisor, tree, _stdout, pids) = with_a_daemon().await;
     kill(pids[0]);
     assert_eq!(tree.exited().await.signal, Some(9));

@@ -17,7 +17,7 @@ async fn with_a_session() -> (ProcessTree, Vec<u32>) {
 }
 
 #[tokio::test]
-async fn the_living_members_are_named() {
+async fn the_living_members_are_listed() {
     let (tree, pids) = with_a_session().await;
     let mut expected = [pids.as_slice(), &[tree.pid()]].concat();
     let mut alive = tree.alive();
@@ -29,7 +29,7 @@ async fn the_living_members_are_named() {
 }
 
 #[tokio::test]
-async fn a_signal_to_the_leader_reaches_nobody_else() {
+async fn a_signal_to_the_leader_reaches_no_other_process() {
     let (tree, pids) = with_a_session().await;
     tree.signal(Signal::Terminate);
     assert_eq!(tree.exited().await.signal, Some(15));
@@ -39,7 +39,7 @@ async fn a_signal_to_the_leader_reaches_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_tree_that_obeys_ends_long_before_the_grace_period() {
+async fn a_tree_that_handles_sigterm_ends_long_before_the_grace_period() {
     let (tree, pids) = with_a_session().await;
     let began = Instant::now();
     assert!(tree.terminate(LONG).await.is_empty());
@@ -82,7 +82,7 @@ async fn a_leader_that_ends_while_a_member_ignores_sigterm_does_not_save_it() {
 }
 
 #[tokio::test]
-async fn what_the_leader_writes_when_it_is_asked_to_end_can_be_read() {
+async fn output_that_the_leader_writes_on_sigterm_can_be_read() {
     let script = "trap 'echo 2; exit 7' TERM; echo 1; while :; do sleep 0.01; done";
     let (tree, mut stdout, _) = start_and_read(script, 1).await;
     assert!(tree.terminate(LONG).await.is_empty());
@@ -101,7 +101,7 @@ async fn a_member_that_is_born_during_the_grace_period_is_killed_at_its_end() {
 }
 
 #[tokio::test]
-async fn one_that_is_born_after_everybody_was_asked_to_end_is_asked_when_it_is_left_behind() {
+async fn an_orphan_that_is_born_after_sigterm_receives_sigterm_too() {
     let script = "trap 'setsid sleep 300 & echo $!; exit 7' TERM; echo $$; while :; do sleep 0.01; done";
     let (tree, mut stdout, _) = start_and_read(script, 1).await;
     let began = Instant::now();
@@ -120,7 +120,7 @@ async fn dropping_kills_members_in_sessions_of_their_own() {
 }
 
 /// A daemon without an environment, whose parents ended before anybody looked, and the tree's leader with them.
-async fn with_a_daemon_that_nobody_saw() -> (ProcessTree, u32) {
+async fn with_an_unseen_daemon() -> (ProcessTree, u32) {
     let daemon =
         "setsid env -i /bin/sh -c 'PATH=/usr/bin:/bin; exec setsid env -i /bin/sleep 300 >/dev/null 2>&1 & echo $!'";
     let (tree, _stdout, pids) = start_and_read(daemon, 1).await;
@@ -131,16 +131,16 @@ async fn with_a_daemon_that_nobody_saw() -> (ProcessTree, u32) {
 }
 
 #[tokio::test]
-async fn a_daemon_that_nobody_saw_is_terminated_with_its_tree() {
-    let (tree, daemon) = with_a_daemon_that_nobody_saw().await;
+async fn an_unseen_daemon_is_terminated_with_its_tree() {
+    let (tree, daemon) = with_an_unseen_daemon().await;
     assert!(is_alive(daemon));
     assert_eq!(tree.terminate(LONG).await, []);
     assert!(!is_alive(daemon));
 }
 
 #[tokio::test]
-async fn a_daemon_that_nobody_saw_dies_with_a_dropped_tree() {
-    let (tree, daemon) = with_a_daemon_that_nobody_saw().await;
+async fn an_unseen_daemon_dies_with_a_dropped_tree() {
+    let (tree, daemon) = with_an_unseen_daemon().await;
     drop(tree);
     all_die(&[daemon]).await;
 }
@@ -152,7 +152,7 @@ fn stop(pids: &[u32], tree: &ProcessTree) {
 }
 
 #[tokio::test]
-async fn a_stopped_tree_obeys_sigterm() {
+async fn a_stopped_tree_ends_on_sigterm() {
     let (tree, pids) = with_a_session().await;
     stop(&pids, &tree);
     let stopped = |pid| stat(pid).is_some_and(|(state, ..)| state == "T");
@@ -179,7 +179,7 @@ async fn just_started(number: usize) -> (ProcessTree, String) {
 }
 
 #[tokio::test]
-async fn a_tree_that_is_terminated_while_it_grows_leaves_nobody() {
+async fn a_tree_that_is_terminated_while_it_grows_leaves_no_process() {
     let began = Instant::now();
     for number in 0..60 {
         let (tree, mark) = just_started(number).await;
@@ -190,7 +190,7 @@ async fn a_tree_that_is_terminated_while_it_grows_leaves_nobody() {
 }
 
 #[tokio::test]
-async fn a_tree_that_is_dropped_while_it_grows_leaves_nobody() {
+async fn a_tree_that_is_dropped_while_it_grows_leaves_no_process() {
     for number in 100..160 {
         let (tree, mark) = just_started(number).await;
         drop(tree);
@@ -209,7 +209,7 @@ async fn a_tree_that_keeps_starting_processes_dies() {
 }
 
 #[tokio::test]
-async fn terminating_can_be_given_up_and_begun_again_while_output_is_read() {
+async fn terminate_can_be_cancelled_and_called_again_while_output_is_read() {
     let script = "trap '' TERM; echo $$; while :; do echo 1; done";
     let (tree, mut stdout, _) = start_and_read(script, 1).await;
     assert!(tokio::time::timeout(Duration::from_millis(50), tree.terminate(LONG)).await.is_err());
@@ -227,7 +227,7 @@ async fn terminating_can_be_given_up_and_begun_again_while_output_is_read() {
 }
 
 #[tokio::test]
-async fn two_trees_are_strangers_to_each_other() {
+async fn terminating_one_tree_does_not_affect_another() {
     let (one, _) = with_a_session().await;
     let (other, pids) = with_a_session().await;
     assert!(one.terminate(LONG).await.is_empty());

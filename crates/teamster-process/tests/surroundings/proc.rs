@@ -12,32 +12,32 @@ const OWN_MOUNTS: &str = "unshare -m --propagation private";
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial_of_root!(a_tree_is_killed_though_something_was_mounted_over_proc_since),
-        trial_of_root!(a_tree_is_killed_in_a_process_namespace_without_a_proc_of_its_own),
-        trial_of_root!(without_a_proc_nothing_is_started_and_the_error_says_so),
-        trial_of_root!(a_process_that_proc_hides_is_named_as_left),
+        trial_of_root!(a_tree_is_killed_though_proc_was_covered_by_a_mount),
+        trial_of_root!(a_tree_is_killed_in_a_pid_namespace_without_its_own_proc),
+        trial_of_root!(without_a_proc_nothing_is_started_and_the_error_names_the_cause),
+        trial_of_root!(a_process_that_proc_hides_is_reported_as_remaining),
     ]
 }
 
-fn a_tree_is_killed_though_something_was_mounted_over_proc_since() {
+fn a_tree_is_killed_though_proc_was_covered_by_a_mount() {
     let seen = assert_tree_is_killed(|host| host_in(&format!("{OWN_MOUNTS} {host} cover-proc")));
     assert!(!seen.contains("limited"), "{seen}");
     assert_line(&seen, "no child is left: true");
 }
 
-fn a_tree_is_killed_in_a_process_namespace_without_a_proc_of_its_own() {
+fn a_tree_is_killed_in_a_pid_namespace_without_its_own_proc() {
     let seen = assert_tree_is_killed(|host| host_in(&format!("unshare -fp sh <<'END'\n{host}\n:\nEND")));
     assert!(seen.contains("limited: processes cannot be seen (/proc belongs to another process namespace"), "{seen}");
     assert_line(&seen, "no child is left: true");
 }
 
-fn without_a_proc_nothing_is_started_and_the_error_says_so() {
+fn without_a_proc_nothing_is_started_and_the_error_names_the_cause() {
     let seen = host_in(&format!("{OWN_MOUNTS} sh -c 'mount -t tmpfs none /proc; exec \"$HOST\" host true'"));
     assert!(seen.contains("limited: processes cannot be seen (/proc is not mounted"), "{seen}");
     assert!(seen.contains("not started: ") && seen.contains("/proc is not mounted"), "{seen}");
 }
 
-fn a_process_that_proc_hides_is_named_as_left() {
+fn a_process_that_proc_hides_is_reported_as_remaining() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mode = |path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     mode(place.path().to_owned(), 0o755);

@@ -24,9 +24,9 @@ const VARIABLE: &str = "TEAMSTER_SUPERVISOR";
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial_of_root!(a_setuid_program_is_nobodys_supervisor),
-        trial_of_root!(a_setuid_host_is_told_that_it_cannot_supervise),
-        trial!(a_socket_of_another_process_than_the_parent_makes_no_supervisor),
+        trial_of_root!(a_setuid_program_does_not_become_a_supervisor),
+        trial_of_root!(a_setuid_host_gets_an_error_that_it_cannot_supervise),
+        trial!(a_socket_that_the_parent_did_not_create_starts_no_supervisor),
         trial!(the_variable_alone_changes_nothing),
     ]
 }
@@ -60,7 +60,7 @@ impl SetuidCopy {
     }
 }
 
-fn a_setuid_program_is_nobodys_supervisor() {
+fn a_setuid_program_does_not_become_a_supervisor() {
     let copy = SetuidCopy::make();
     let attacker = Command::new(copy.plain()).arg("attacker").arg(copy.path()).uid(NOBODY).gid(NOBODY).output();
     let seen = text_of(&attacker.unwrap());
@@ -75,7 +75,7 @@ pub(crate) fn attack(program: &str) {
     print!("{}", text_of(&command.output().unwrap()));
 }
 
-fn a_setuid_host_is_told_that_it_cannot_supervise() {
+fn a_setuid_host_gets_an_error_that_it_cannot_supervise() {
     let copy = SetuidCopy::make();
     let mut host = Command::new(copy.path());
     host.args(["host", "exit 3"]).uid(NOBODY).gid(NOBODY).stdin(Stdio::null());
@@ -83,7 +83,7 @@ fn a_setuid_host_is_told_that_it_cannot_supervise() {
     assert!(seen.contains("not started: this program runs with the rights of its file"), "{seen}");
 }
 
-fn a_socket_of_another_process_than_the_parent_makes_no_supervisor() {
+fn a_socket_that_the_parent_did_not_create_starts_no_supervisor() {
     let (_ours, theirs) = UnixStream::pair().unwrap();
     let mut command = Command::new("/bin/sh");
     // The shell is the parent, and this process has made the socket.

@@ -81,7 +81,7 @@ async fn half_a_program_cannot_be_started() {
     let lab = Lab::new();
     let whole = fs::read(fake_agent()).unwrap();
     let told = start(&lab, file(&lab, 0o755, &whole[..40])).await;
-    says(&told, &ErrorCode::SpawnFailed, &["cli", "no program for this machine"]);
+    says(&told, &ErrorCode::SpawnFailed, &["cli", "not a program for this machine"]);
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_script_whose_interpreter_is_missing_cannot_be_started() {
 async fn an_empty_file_cannot_be_started() {
     let lab = Lab::new();
     let told = start(&lab, file(&lab, 0o755, b"")).await;
-    says(&told, &ErrorCode::SpawnFailed, &["cli", "no program for this machine"]);
+    says(&told, &ErrorCode::SpawnFailed, &["cli", "not a program for this machine"]);
 }
 
 #[tokio::test]

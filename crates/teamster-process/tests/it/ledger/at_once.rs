@@ -12,7 +12,7 @@ use super::scene::{Running, scene};
 use crate::BOUND;
 
 #[test]
-fn sweeps_at_once_clear_each_leftover_once() {
+fn concurrent_sweeps_remove_each_crashed_run_once() {
     let scene = scene();
     let runs: Vec<_> = (0..30).map(|_| scene.crashed()).collect();
     let members: Vec<_> = runs.iter().step_by(6).map(|run| Running::marked("exec sleep 300", run)).collect();

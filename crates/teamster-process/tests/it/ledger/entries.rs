@@ -8,7 +8,7 @@ use teamster_process::ledger::SkipReason;
 use super::scene::{Running, entry, lock, scene};
 
 #[test]
-fn a_run_of_another_process_namespace_is_left_and_told() {
+fn a_run_of_another_pid_namespace_is_skipped_and_reported() {
     let scene = scene();
     let run = scene.crashed_with(|entry| entry["here"]["pidNamespace"] = json!(1));
     let sweep = scene.ledger.sweep();
@@ -18,7 +18,7 @@ fn a_run_of_another_process_namespace_is_left_and_told() {
 }
 
 #[test]
-fn a_run_of_a_newer_version_is_left_and_told() {
+fn a_run_of_a_newer_version_is_skipped_and_reported() {
     let scene = scene();
     let run = scene.crashed_with(|entry| *entry = json!({ "version": 2, "marks": [] }));
     let sweep = scene.ledger.sweep();
@@ -28,7 +28,7 @@ fn a_run_of_a_newer_version_is_left_and_told() {
 
 /// Entries that no host has written so, with a process that each could be taken to mean.
 #[test]
-fn a_damaged_entry_is_removed_and_no_process_is_hit() {
+fn a_damaged_entry_is_removed_and_no_process_is_killed() {
     let scene = scene();
     let other = Running::sh("exec sleep 300", &[("TEAMSTER_TREE_", "1")]);
     let whole = entry("TEAMSTER_TREE_1").to_string();
@@ -65,7 +65,7 @@ fn a_damaged_entry_is_removed_and_no_process_is_hit() {
 }
 
 #[test]
-fn an_entry_that_is_no_file_is_damaged() {
+fn an_entry_that_is_not_a_file_is_damaged() {
     let scene = scene();
     let elsewhere = scene.home.path().join("elsewhere.json");
     let other = Running::sh("exec sleep 300", &[("TEAMSTER_TREE_elsewhere", "1")]);
@@ -92,7 +92,7 @@ fn a_run_that_crashed_before_it_wrote_its_entry_is_removed_when_its_lock_is_free
 }
 
 #[test]
-fn what_is_no_run_is_left_and_told() {
+fn an_entry_that_is_not_a_run_is_skipped_and_reported() {
     let scene = scene();
     let theirs = scene.home.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
@@ -111,7 +111,7 @@ fn what_is_no_run_is_left_and_told() {
 }
 
 #[test]
-fn links_in_a_leftover_are_removed_and_what_they_lead_to_stays() {
+fn links_in_a_crashed_run_are_removed_and_their_targets_stay() {
     let scene = scene();
     let theirs = scene.home.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
@@ -124,7 +124,7 @@ fn links_in_a_leftover_are_removed_and_what_they_lead_to_stays() {
 }
 
 #[test]
-fn looking_at_leftovers_changes_nothing() {
+fn a_survey_changes_nothing() {
     let scene = scene();
     let run = scene.crashed();
     let member = Running::marked("exec sleep 300", &run);

@@ -16,7 +16,7 @@ use super::scene::{Running, lock, mode, scene, start_of, wait_until};
 use crate::{BOUND, children_of, stat};
 
 #[test]
-fn a_run_is_known_while_it_lives_and_nothing_stays_when_it_has_ended() {
+fn a_run_is_listed_while_it_is_live_and_removed_when_it_has_ended() {
     let scene = scene();
     let run = scene.ledger.register("claude").unwrap();
     let survey = scene.ledger.survey();
@@ -31,7 +31,7 @@ fn a_run_is_known_while_it_lives_and_nothing_stays_when_it_has_ended() {
 }
 
 #[test]
-fn a_run_s_directory_and_its_files_are_this_users_alone_and_go_with_it() {
+fn the_directory_and_files_of_a_run_are_private_and_removed_with_it() {
     let scene = scene();
     let run = scene.ledger.register("claude").unwrap();
     let files = run.private_dir().unwrap();
@@ -57,7 +57,7 @@ fn a_live_run_is_not_swept() {
 }
 
 #[test]
-fn a_run_lives_while_a_process_that_inherited_its_lock_does() {
+fn a_run_is_live_while_a_process_that_inherited_its_lock_is_alive() {
     let scene = scene();
     let run = scene.crashed();
     let keeper = Command::new("sleep").arg("300").stdin(lock(&run.path)).process_group(0).spawn();
@@ -72,7 +72,7 @@ fn a_run_lives_while_a_process_that_inherited_its_lock_does() {
 }
 
 #[test]
-fn a_run_whose_host_is_gone_is_ended_though_a_stopped_keeper_holds_its_lock() {
+fn a_run_without_a_host_is_killed_though_a_stopped_keeper_holds_its_lock() {
     let scene = scene();
     let keeper = Running::sh("kill -STOP $$; sleep 300", &[]);
     let run = scene.crashed_with(|entry| entry["keeper"] = keeper.leader());
@@ -99,7 +99,7 @@ fn a_stopped_supervisor_of_a_dead_host_is_continued_so_that_it_ends() {
 }
 
 #[test]
-fn the_lock_of_a_run_is_the_one_that_sweeps_ask_for() {
+fn the_lock_of_a_run_is_the_one_that_sweeps_check() {
     let scene = scene();
     let run = scene.ledger.register("claude").unwrap();
     assert!(fs::File::open(run.path()).unwrap().try_lock().is_err());
@@ -109,7 +109,7 @@ fn the_lock_of_a_run_is_the_one_that_sweeps_ask_for() {
 }
 
 #[test]
-fn a_run_lives_while_its_host_does_even_if_that_lost_the_lock() {
+fn a_run_is_live_while_its_host_is_alive_even_without_the_lock() {
     let scene = scene();
     let host = Running::sh("exec sleep 300", &[]);
     let run = scene.crashed_with(|entry| entry["host"] = host.leader());
@@ -122,7 +122,7 @@ fn a_run_lives_while_its_host_does_even_if_that_lost_the_lock() {
 }
 
 #[test]
-fn a_directory_that_others_could_use_is_refused() {
+fn a_directory_that_other_users_could_use_is_rejected() {
     let scene = scene();
     let ledger = scene.home.path().join("ledger");
     let elsewhere = scene.home.path().join("elsewhere");
@@ -150,7 +150,7 @@ fn a_directory_that_others_could_use_is_refused() {
 }
 
 #[test]
-fn a_ledger_that_cannot_be_made_is_an_error_that_names_it() {
+fn the_error_for_a_ledger_that_cannot_be_created_names_it() {
     let ledger = Ledger::in_directory("/proc/ledger");
     let error = ledger.register("claude").unwrap_err();
     assert!(error.to_string().contains("/proc/ledger"), "{error}");

@@ -8,9 +8,9 @@ use super::scene::{Running, bearers, scene, start_of, wait_for, wait_until};
 use crate::{is_alive, stat};
 
 #[test]
-fn whoever_is_left_of_a_crashed_run_is_ended_and_its_directory_removed() {
+fn the_remaining_processes_of_a_crashed_run_are_killed_and_its_directory_is_removed() {
     let scene = scene();
-    let told = scene.home.path().join("told");
+    let pids = scene.home.path().join("pids");
     let run = scene.crashed();
     fs::create_dir(run.path.join("files")).unwrap();
     fs::write(run.path.join("files/secret"), "x").unwrap();
@@ -18,11 +18,11 @@ fn whoever_is_left_of_a_crashed_run_is_ended_and_its_directory_removed() {
     let script = format!(
         "trap '' TERM HUP; (setsid sh -c 'echo $$ >{0}.daemon; while :; do sleep 1; done' &)
          env -i PATH=$PATH sh -c 'echo $$ >{0}.plain; exec sleep 300' & wait",
-        told.display()
+        pids.display()
     );
     let leader = Running::marked(&script, &run);
-    let daemon = wait_for(&told.with_extension("daemon"));
-    let plain = wait_for(&told.with_extension("plain"));
+    let daemon = wait_for(&pids.with_extension("daemon"));
+    let plain = wait_for(&pids.with_extension("plain"));
 
     let sweep = scene.ledger.sweep();
     assert!(sweep.is_clean(), "{sweep:?}");
@@ -31,13 +31,13 @@ fn whoever_is_left_of_a_crashed_run_is_ended_and_its_directory_removed() {
     assert_eq!(removed.run.label.as_deref(), Some("claude"));
     for pid in [leader.pid(), daemon, plain] {
         assert!(!is_alive(pid), "{pid}");
-        assert!(removed.ended.iter().any(|one| one.pid == pid), "{pid} is told");
+        assert!(removed.ended.iter().any(|one| one.pid == pid), "{pid} is reported");
     }
     assert!(!scene.home.path().join("ledger").exists());
 }
 
 #[test]
-fn a_halted_process_of_a_crashed_run_is_ended() {
+fn a_stopped_process_of_a_crashed_run_is_killed() {
     let scene = scene();
     let run = scene.crashed();
     let halted = Running::marked("kill -STOP $$; sleep 300", &run);
@@ -47,13 +47,13 @@ fn a_halted_process_of_a_crashed_run_is_ended() {
 }
 
 #[test]
-fn a_daemon_that_moves_on_to_a_new_process_all_the_time_is_ended() {
+fn a_daemon_that_keeps_replacing_itself_is_killed() {
     let scene = scene();
     let run = scene.crashed();
-    let told = scene.home.path().join("told");
-    let hop = format!("echo $$ >>{}; sleep 0.02; setsid sh -c \"$HOP\" & exit 0", told.display());
+    let pids = scene.home.path().join("pids");
+    let hop = format!("echo $$ >>{}; sleep 0.02; setsid sh -c \"$HOP\" & exit 0", pids.display());
     let _first = Running::sh("eval \"$HOP\"", &[(&run.mark, "1"), ("HOP", &hop)]);
-    let hops = || fs::read_to_string(&told).unwrap_or_default().lines().count();
+    let hops = || fs::read_to_string(&pids).unwrap_or_default().lines().count();
     wait_until("it has moved on", || hops() > 3);
     let sweep = scene.ledger.sweep();
     assert!(sweep.is_clean() && sweep.removed.len() == 1, "{sweep:?}");
@@ -61,18 +61,18 @@ fn a_daemon_that_moves_on_to_a_new_process_all_the_time_is_ended() {
 }
 
 #[test]
-fn a_leader_that_threw_its_environment_away_is_ended_with_its_children() {
+fn a_leader_that_cleared_its_environment_is_killed_with_its_children() {
     let scene = scene();
-    let told = scene.home.path().join("told");
-    let leader = Running::sh(&format!("sleep 300 & echo $! >{}; wait", told.display()), &[]);
-    let child = wait_for(&told);
+    let pids = scene.home.path().join("pids");
+    let leader = Running::sh(&format!("sleep 300 & echo $! >{}; wait", pids.display()), &[]);
+    let child = wait_for(&pids);
     scene.crashed_with(|entry| entry["leader"] = leader.leader());
     assert_eq!(scene.ledger.sweep().removed[0].ended.len(), 2);
     assert!(!leader.is_alive() && !is_alive(child));
 }
 
 #[test]
-fn a_process_that_got_the_leaders_number_is_not_hit() {
+fn a_process_that_reuses_the_leaders_pid_is_not_killed() {
     let scene = scene();
     let other = Running::sh("exec sleep 300", &[]);
     for start in [start_of(other.pid()) + 1, start_of(other.pid()) - 1] {
@@ -89,7 +89,7 @@ fn a_process_that_got_the_leaders_number_is_not_hit() {
 }
 
 #[test]
-fn a_run_of_another_boot_is_removed_and_no_process_is_hit() {
+fn a_run_of_another_boot_is_removed_and_no_process_is_killed() {
     let scene = scene();
     let other = Running::sh("exec sleep 300", &[("TEAMSTER_TREE_of_another_boot", "1")]);
     scene.crashed_with(|entry| {
@@ -103,7 +103,7 @@ fn a_run_of_another_boot_is_removed_and_no_process_is_hit() {
 }
 
 #[test]
-fn a_run_inside_a_crashed_run_is_ended_and_swept_with_it() {
+fn a_run_inside_a_crashed_run_is_killed_and_removed_with_it() {
     let scene = scene();
     let outer = scene.crashed();
     let host = Running::marked("exec sleep 300", &outer);

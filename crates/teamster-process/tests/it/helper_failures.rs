@@ -279,7 +279,7 @@ async fn the_entry_of_a_run_stays_until_its_tree_is_known_to_be_gone() {
 }
 
 #[tokio::test]
-async fn the_helpers_have_names_that_name_neither_this_program_nor_an_agent() {
+async fn the_process_names_of_the_helpers_contain_neither_this_program_nor_an_agent() {
     let scene = Scene::new(None).await;
     for pid in [scene.keeper(), scene.supervisor()] {
         let shown = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
