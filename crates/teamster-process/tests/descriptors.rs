@@ -1,4 +1,4 @@
-//! Alone in its process, since it counts what the process has open.
+//! A test with its own process, since it counts the process's open descriptors.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 

@@ -1,8 +1,9 @@
-//! A program that forks, exits in the parent and opens a session in the child, without end: no process of it lives longer
-//! than a fraction of a millisecond, and none has a parent of the tree. It dies with its tree all the same.
+//! A storm is a program that endlessly forks, exits in the parent and opens a session in the child.
+//! Each of its processes lives for less than a millisecond, and none has a parent in the tree. It
+//! must die with its tree.
 //!
-//! This program plays both parts: the tests, and the storm. All processes of a storm hold its stdout: the end of that shows
-//! that the last of them is gone, which no look at the list of processes could.
+//! This program is both the test runner and the storm. All processes of a storm hold its stdout, so
+//! the end of that stream shows that the last one is gone, which no process list could show.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 
@@ -16,16 +17,16 @@ use libtest_mimic::{Arguments, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use teamster_process::{Output, OutputReader, ProcessTree, Spawn, Stdin, Supervisor};
 
-/// Says how many storms blow at once, and whether they ignore SIGTERM.
+/// The number of concurrent storms, and whether they ignore SIGTERM.
 const PART: &str = "STORM";
 
-/// The longest that an end may take beyond its grace period, also on a busy machine.
+/// The longest time that termination may take beyond its grace period, also on a busy machine.
 const SOON: Duration = Duration::from_secs(8);
 
-/// When a storm ends by itself.
+/// The time after which a storm exits by itself.
 const LIFETIME: Duration = Duration::from_secs(30);
 
-/// Steps before a storm says that it blows.
+/// The number of forks after which a storm reports that it runs.
 const FIRST_STEPS: u32 = 50;
 
 fn main() -> ExitCode {
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
 fn blow(part: &str) -> ! {
     let (storms, ignores) = part.split_once(' ').unwrap();
     if ignores == "true" {
-        // SAFETY: to ignore a signal calls no handler.
+        // SAFETY: ignoring a signal installs no handler.
         unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
     }
     // SAFETY: this process has one thread, and so has each child.
@@ -68,10 +69,10 @@ fn blow(part: &str) -> ! {
             std::process::exit(0);
         }
         match fork() {
-            // At the limit of processes.
+            // The process limit is reached.
             -1 => std::thread::yield_now(),
             0 => _ = rustix::process::setsid(),
-            // SAFETY: it ends this process at once, without what its exit would write.
+            // SAFETY: it ends this process at once, without exit handlers.
             _ => unsafe { libc::_exit(0) },
         }
         if step == FIRST_STEPS {
@@ -87,7 +88,7 @@ struct Storm {
     stdout: OutputReader,
 }
 
-/// Starts a tree in which so many storms blow, and waits for each.
+/// Starts a tree with this many storms, and waits until all run.
 async fn storm(storms: u32, ignores_sigterm: bool) -> Storm {
     let spawn = Spawn {
         program: std::env::current_exe().unwrap(),
@@ -102,7 +103,7 @@ async fn storm(storms: u32, ignores_sigterm: bool) -> Storm {
     let mut stdout = OutputReader::new(pipes.stdout, 1024);
     let mut blowing = 0;
     while blowing < storms {
-        assert!(stdout.fill().await.unwrap() > 0, "the storm ended by itself");
+        assert!(stdout.fill().await.unwrap() > 0, "the storm exited by itself");
         blowing += u32::try_from(std::iter::from_fn(|| stdout.next().map(|_| ())).count()).unwrap();
     }
     Storm { supervisor, tree, stdout }
@@ -113,7 +114,7 @@ fn run(test: impl Future<Output = ()>) {
     runtime.block_on(test);
 }
 
-/// No process of the storm is left now.
+/// Returns whether all processes of the storm are gone.
 fn is_over(stdout: &mut OutputReader) -> bool {
     stdout.fill_now().unwrap() == Some(0)
 }
@@ -121,7 +122,7 @@ fn is_over(stdout: &mut OutputReader) -> bool {
 async fn ends(mut storm: Storm, grace: Duration) {
     let began = Instant::now();
     assert_eq!(storm.tree.terminate(grace).await, []);
-    assert!(is_over(&mut storm.stdout), "the end was reported while the storm blew");
+    assert!(is_over(&mut storm.stdout), "the end was reported while the storm ran");
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
 
@@ -160,14 +161,14 @@ fn dies_without_its_keeper() {
     });
 }
 
-/// Nobody adopts its processes any more, so that few of them are ever seen alive.
+/// No helper adopts the storm's orphans any more, so few of its processes are ever seen alive.
 fn is_given_up_without_helpers() {
     run(async {
         let storm = storm(3, true).await;
         let keeper = storm.tree.keeper();
         let stat = std::fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap();
         let supervisor = stat.rsplit(')').next().unwrap().split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
-        // Stopped first, so that it does nothing about the death of the keeper.
+        // Stopped first, so that it does not react to the death of the keeper.
         for (pid, signal) in
             [(supervisor, Signal::STOP), (keeper.cast_signed(), Signal::KILL), (supervisor, Signal::KILL)]
         {

@@ -1,4 +1,5 @@
-//! What is made under any umask. The umask is the process's, so that this test has a process of its own.
+//! The modes of created files under any umask. The umask belongs to the process, so this test has
+//! its own process.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 

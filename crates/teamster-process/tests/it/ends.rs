@@ -1,4 +1,4 @@
-//! How a leader ends, and that nothing is left of it.
+//! The exit of a leader, and the cleanup after it.
 
 use teamster_process::{Exit, ProcessTree, Supervisor};
 
@@ -41,7 +41,7 @@ async fn the_keeper_and_the_supervisor_leave_no_zombies() {
     let (tree, _pipes) = ProcessTree::spawn(&supervisor, &sh("exit 0"), None).await.unwrap();
     reap(tree).await;
     drop(supervisor);
-    eventually("nobody is our child", || children_of(std::process::id()).is_empty()).await;
+    eventually("this process has no children", || children_of(std::process::id()).is_empty()).await;
 }
 
 #[tokio::test]

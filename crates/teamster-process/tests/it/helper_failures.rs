@@ -1,4 +1,4 @@
-//! What becomes of a tree when the processes that supervise it are stopped, or all killed.
+//! The end of trees whose keeper or supervisor is stopped or killed.
 
 use std::{
     sync::{
@@ -13,10 +13,11 @@ use teamster_process::{Ledger, OutputReader, ProcessTree, RunDir, Supervisor};
 
 use crate::{all_die, eventually, is_alive, leads_a_session, numbers, sh, stat};
 
-/// The longest that an end may take beyond its grace period, also on a busy machine.
+/// The longest time that termination may take beyond its grace period, also on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A tree with a supervisor of its own: a leader, a child in a session of its own, and a child without an environment.
+/// A tree with its own supervisor: a leader, a child in its own session, and a child without an
+/// environment.
 struct Scene {
     supervisor: Supervisor,
     tree: ProcessTree,
@@ -49,7 +50,7 @@ impl Scene {
         let began = Instant::now();
         assert_eq!(self.tree.terminate(Duration::from_millis(300)).await, []);
         assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-        assert!(!self.members.iter().any(|&pid| is_alive(pid)), "the end was reported while a member lived");
+        assert!(!self.members.iter().any(|&pid| is_alive(pid)), "the end was reported while a member was alive");
         tokio::time::timeout(SOON, self.tree.exited()).await.unwrap();
     }
 }
@@ -62,7 +63,7 @@ fn send(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }
 
-/// Kills both, so that neither can do anything about the death of the other.
+/// Kills both, so that neither can react to the death of the other.
 async fn kill_both(keeper: u32, supervisor: u32) {
     send(supervisor, Signal::STOP);
     eventually("the supervisor is stopped", || stat(supervisor).unwrap().0 == "T").await;
@@ -146,7 +147,7 @@ async fn a_tree_starts_and_ends_soon_though_the_supervisor_is_stopped() {
     scene.ends_soon().await;
 }
 
-/// A supervisor that is stopped again and again, and every keeper with it, from the keeper's first moment.
+/// Repeatedly stops a supervisor and all its keepers, from each keeper's first moment.
 struct Stopper {
     over: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -180,7 +181,7 @@ impl Drop for Stopper {
     }
 }
 
-/// A supervisor without a tree, and a program that says who it is in a file.
+/// Returns a supervisor without a tree, its pid, and a program that writes its pid to a file.
 async fn before_a_start(file: &std::path::Path) -> (Supervisor, u32, teamster_process::Spawn) {
     let supervisor = Supervisor::new();
     let (first, _pipes) = ProcessTree::spawn(&supervisor, &sh("sleep 300"), None).await.unwrap();
@@ -205,7 +206,7 @@ async fn a_start_that_is_stopped_leaves_nothing_though_the_helpers_cannot_report
     if let Ok((tree, _pipes)) = spawned {
         assert_eq!(tree.terminate(Duration::ZERO).await, []);
     }
-    assert!(!started(&file).into_iter().any(is_alive), "its end was reported while it lived");
+    assert!(!started(&file).into_iter().any(is_alive), "its end was reported while it was alive");
 }
 
 #[tokio::test]
@@ -223,7 +224,7 @@ async fn a_leader_whose_keeper_is_killed_before_it_reports_the_start_is_ended() 
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("pids");
     let (supervisor, pid, _) = before_a_start(&file).await;
-    // It outlives the supervisor and the keeper, whether or not that one came to report it.
+    // It outlives the supervisor and the keeper, whether or not the keeper reported it.
     let script = format!("echo $$ >> {}; kill -STOP {pid}; kill -KILL $PPID {pid}; exec sleep 300", file.display());
     let spawned = tokio::time::timeout(SOON, ProcessTree::spawn(&supervisor, &sh(&script), None)).await.unwrap();
     if let Ok((tree, _pipes)) = spawned {
@@ -231,14 +232,14 @@ async fn a_leader_whose_keeper_is_killed_before_it_reports_the_start_is_ended() 
         all_die(&[tree.keeper()]).await;
         assert_eq!(tree.terminate(Duration::ZERO).await, []);
     }
-    assert!(!started(&file).into_iter().any(is_alive), "its end was reported while it lived");
+    assert!(!started(&file).into_iter().any(is_alive), "its end was reported while it was alive");
 }
 
 #[tokio::test]
 async fn a_tree_whose_keeper_and_supervisor_are_killed_is_ended_by_this_program() {
     let scene = Scene::new(None).await;
     kill_both(scene.keeper(), scene.supervisor()).await;
-    assert!(scene.members.iter().all(|&pid| is_alive(pid)), "nothing else may end them");
+    assert!(scene.members.iter().all(|&pid| is_alive(pid)), "nothing else may kill them");
     let alive: Vec<_> = scene.tree.alive().iter().map(|member| member.pid).collect();
     assert!(scene.members.iter().all(|pid| alive.contains(pid)), "{alive:?}");
     scene.ends_soon().await;
@@ -273,7 +274,7 @@ async fn the_entry_of_a_run_stays_until_its_tree_is_known_to_be_gone() {
     let scene = Scene::new(Some(&run)).await;
     kill_both(scene.keeper(), scene.supervisor()).await;
     drop(run);
-    assert!(entry.exists(), "the entry was removed while the tree lived");
+    assert!(entry.exists(), "the entry was removed while the tree was alive");
     scene.ends_soon().await;
     eventually("the entry is removed", || !entry.exists()).await;
 }

@@ -1,4 +1,4 @@
-//! What the crate promises about real processes. `/bin/sh` plays the program.
+//! Tests with real processes; `/bin/sh` is the started program.
 
 #![expect(
     clippy::indexing_slicing,
@@ -29,10 +29,10 @@ use teamster_process::{Exit, Frame, Output, OutputReader, Pipes, ProcessTree, Sp
 
 static SUPERVISOR: LazyLock<Supervisor> = LazyLock::new(Supervisor::new);
 
-/// Longer than any test waits: a wait that ends by its own, not by a promise kept, takes this long.
+/// A time that no test reaches, unless a promise is broken.
 const LONG: Duration = Duration::from_mins(1);
 
-/// The longest that a condition may take to come true, on a machine that is busy with other things.
+/// The longest time until a condition must hold, on a busy machine.
 const BOUND: Duration = Duration::from_secs(20);
 
 fn sh(script: &str) -> Spawn {
@@ -54,23 +54,23 @@ async fn start(script: &str) -> (ProcessTree, Pipes) {
     spawn(&sh(script)).await.unwrap()
 }
 
-/// Waits for the leader's end, and ends whoever is left.
+/// Waits for the leader's exit, and kills the remaining processes.
 async fn reap(tree: ProcessTree) -> Exit {
     let exit = tree.exited().await;
     assert_eq!(tree.terminate(Duration::ZERO).await, []);
     exit
 }
 
-/// A started script, and the process numbers that it prints: as many as are asked for.
+/// Starts a script and reads the first `count` pids that it prints.
 async fn start_and_read(script: &str, count: usize) -> (ProcessTree, OutputReader, Vec<u32>) {
-    // Nobody reads stderr here; the shell itself writes to it when its children are killed.
+    // Stderr is not read here; the shell writes to it when its children are killed.
     let (tree, pipes) = start(&format!("exec 2>/dev/null; {script}")).await;
     let mut stdout = OutputReader::new(pipes.stdout, 1024);
     let pids = numbers(&mut stdout, count).await;
     (tree, stdout, pids)
 }
 
-/// The next numbers that a script prints; more of them must not be there yet.
+/// Reads the next `count` numbers that a script prints; no more may be there yet.
 async fn numbers(stdout: &mut OutputReader, count: usize) -> Vec<u32> {
     let mut numbers = Vec::new();
     while numbers.len() < count {
@@ -84,7 +84,7 @@ async fn numbers(stdout: &mut OutputReader, count: usize) -> Vec<u32> {
     numbers
 }
 
-/// State, parent, group and session of a process.
+/// Returns the state, parent, group and session of a process.
 fn stat(pid: u32) -> Option<(String, u32, u32, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
@@ -93,12 +93,12 @@ fn stat(pid: u32) -> Option<(String, u32, u32, u32)> {
     Some((state, number()?, number()?, number()?))
 }
 
-/// A zombie is not alive: orphans are reaped by whoever is process 1 here, if at all.
+/// Returns whether a process is alive. A zombie is not: process 1 may reap orphans late or never.
 fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, ..)| state != "Z" && state != "X")
 }
 
-/// The living processes that were started with this variable in their environment.
+/// Returns the living processes that were started with this variable in their environment.
 fn alive_with(variable: &str) -> Vec<u32> {
     let has_variable = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -135,7 +135,7 @@ async fn all_die(pids: &[u32]) {
     eventually(&format!("{pids:?} are dead"), || !pids.iter().any(|&pid| is_alive(pid))).await;
 }
 
-/// Waits until a process has opened a session of its own.
+/// Waits until a process has opened its own session.
 async fn leads_a_session(pid: u32) {
     eventually("setsid", || stat(pid).is_some_and(|(.., session)| session == pid)).await;
 }

@@ -1,4 +1,4 @@
-//! Reading and writing at once, with programs that do only one of them or neither.
+//! Concurrent reading and writing, with programs that do only one of them or neither.
 
 use bytes::Bytes;
 use teamster_process::{Frame, Output, OutputReader, Pipes, ProcessTree, Spawn, Stdin, StdinWriter};
@@ -10,7 +10,7 @@ async fn start_with_stdin(script: &str) -> (ProcessTree, StdinWriter, OutputRead
     (tree, StdinWriter::new(stdin), OutputReader::new(stdout, 16 * 1024 * 1024))
 }
 
-/// Numbered lines, 8 MiB of them: more than all pipes together take.
+/// Returns 8 MB of numbered lines: more than all pipes hold.
 fn long_input() -> Vec<u8> {
     (0..1_000_000).flat_map(|number| format!("{number:07}\n").into_bytes()).collect()
 }
@@ -27,7 +27,7 @@ async fn long_input_and_output_are_transferred_completely_at_the_same_time() {
 
     let mut output = Vec::new();
     loop {
-        // Both arms are dropped again and again, half done.
+        // Both futures are dropped repeatedly before they finish.
         tokio::select! {
             written = stdin.flush(), if !stdin.is_idle() => written.unwrap(),
             read = stdout.fill() => {
@@ -125,7 +125,7 @@ async fn the_number_of_input_bytes_read_is_known_after_the_exit() {
     stdin.flush().await.unwrap();
     assert!(tree.exited().await.success());
     assert_eq!((stdin.pushed(), stdin.read_at_most()), (14, 8));
-    // It stays so when the pipe is known to be closed.
+    // The number stays the same once the pipe is known to be closed.
     stdin.push(Bytes::from_static(b"four\n"));
     assert!(stdin.flush().await.is_err());
     assert_eq!((stdin.pushed(), stdin.read_at_most()), (19, 8));

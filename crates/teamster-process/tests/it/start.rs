@@ -1,4 +1,4 @@
-//! What a started program gets, and why a start fails.
+//! What a started program inherits, and why a start fails.
 
 use std::{ffi::OsString, fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
@@ -55,7 +55,8 @@ async fn a_relative_program_is_resolved_in_the_working_directory() {
     assert!(matches!(crate::spawn(&spawn).await, Err(SpawnError::NotFound { .. })));
 }
 
-/// Starts a new file. Another test's child may hold it open for writing between its fork and its exec: try again then.
+/// Starts a new file. A child of another test may hold it open for writing between its fork and its
+/// exec, so a busy file is retried.
 async fn start_file(path: &Path, content: &str, mode: u32) -> Result<(), SpawnError> {
     fs::write(path, content).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();

@@ -1,4 +1,5 @@
-//! What happens while the supervisor itself is started: its file cannot be loaded, or it is stopped before it is loaded.
+//! Failures while the supervisor is started: its file cannot be loaded, or it is stopped before it
+//! is loaded.
 
 use std::{
     fs::{self, File},
@@ -13,14 +14,14 @@ use teamster_process::{ProcessTree, SpawnError, Supervisor};
 
 use crate::{eventually, sh, stat};
 
-/// Chooses the signal by which the holder of a lease hears of others. Its action is to do nothing.
+/// Selects the signal that the holder of a lease receives. Its default action is to do nothing.
 const F_SETSIG: i32 = 10;
 
-/// The longest that an end may take after a stop, also on a busy machine.
+/// The longest time that an end may take after a stop, also on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A program's file, of which no process gets hold as long as this lives: the system waits for the holder of a lease, for 45
-/// seconds, before it opens the file for somebody else.
+/// A lease on a program's file. While it is held, no other process can open the file: the system
+/// waits up to 45 seconds for the holder.
 struct Held(File);
 
 impl Held {
@@ -44,7 +45,7 @@ fn set(file: &File, command: i32, value: i32) {
     assert_eq!(unsafe { libc::fcntl(file.as_raw_fd(), command, value) }, 0);
 }
 
-/// This program, which links the crate, under another path.
+/// Copies this program, which links the crate, to another path.
 fn program(place: &Path) -> PathBuf {
     let path = place.join("supervisor");
     fs::copy(std::env::current_exe().unwrap(), &path).unwrap();
@@ -52,7 +53,7 @@ fn program(place: &Path) -> PathBuf {
     path
 }
 
-/// The processes that threads which start a supervisor have made and that have no program of their own yet.
+/// Returns the processes that were forked to start a supervisor and have not executed it yet.
 fn unfinished_starts() -> Vec<u32> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
     let starts =

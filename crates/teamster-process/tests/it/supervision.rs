@@ -1,4 +1,4 @@
-//! What happens to trees when those who look after them are killed, and to those who are left on purpose.
+//! Trees whose keeper or supervisor is killed, and trees that are detached.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use teamster_process::{Exit, Frame, Ledger, OutputReader, ProcessTree, Superviso
 
 use crate::{LONG, all_die, eventually, is_alive, leads_a_session, numbers, reap, sh, start, stat};
 
-/// A supervisor of one's own to kill, and a tree of its: a leader, and a daemon in a session of its own.
+/// Returns a supervisor that the test may kill, and its tree: a leader, and a daemon in its own
+/// session.
 async fn with_a_daemon() -> (Supervisor, ProcessTree, OutputReader, Vec<u32>) {
     let supervisor = Supervisor::new();
     let script = sh("echo $$; setsid sleep 300 & echo $!; wait");
@@ -16,7 +17,7 @@ async fn with_a_daemon() -> (Supervisor, ProcessTree, OutputReader, Vec<u32>) {
     let pids = numbers(&mut stdout, 2).await;
     leads_a_session(pids[1]).await;
     let is_sleep = || tree.alive().iter().any(|survivor| survivor.pid == pids[1] && survivor.name == "sleep");
-    eventually("the daemon is what it will be", is_sleep).await;
+    eventually("the daemon runs its program", is_sleep).await;
     (supervisor, tree, stdout, pids)
 }
 
@@ -33,7 +34,7 @@ async fn a_tree_whose_keeper_is_killed_dies_and_its_end_is_reported() {
     let (_supervisor, tree, _stdout, pids) = with_a_daemon().await;
     kill(parent(tree.pid()));
     assert_eq!(tree.exited().await, Exit::default());
-    assert!(!pids.iter().any(|&pid| is_alive(pid)), "the end was told while somebody lived");
+    assert!(!pids.iter().any(|&pid| is_alive(pid)), "the end was reported while a member was alive");
     assert_eq!(tree.terminate(LONG).await, []);
 }
 
@@ -96,7 +97,7 @@ async fn the_leader_has_no_terminal_and_all_its_signals() {
     }
     assert_eq!(lines[0], "none");
     for mask in &lines[1..] {
-        // The C library itself ignores two signals of its own, 32 and 33, in what it starts.
+        // The C library ignores two signals, 32 and 33, in the programs that it starts.
         assert_eq!(u64::from_str_radix(mask, 16).unwrap() & 0x7fff_ffff, 0, "{lines:?}");
     }
     assert_eq!(lines.len(), 3);
@@ -112,7 +113,7 @@ async fn a_keeper_holds_the_lock_of_its_run_for_as_long_as_it_lives() {
 
     let supervisor = Supervisor::new();
     let (tree, _pipes) = ProcessTree::spawn(&supervisor, &sh("sleep 300"), Some(&run)).await.unwrap();
-    // With it the host's own descriptor goes, and the directory's name.
+    // This closes the host's own descriptor and removes the directory's name.
     drop(run);
     assert!(lock.try_lock().is_err());
     tree.terminate(LONG).await;

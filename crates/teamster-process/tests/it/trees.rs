@@ -1,4 +1,4 @@
-//! Whole trees: who is found, who is signalled, and that all of them end.
+//! Whole trees: which members are found and signaled, and that all of them end.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use teamster_process::{ProcessTree, Signal};
 
 use crate::{LONG, alive_with, all_die, eventually, is_alive, leads_a_session, numbers, start, start_and_read, stat};
 
-/// A leader with a member in its group, and one in a session of its own.
+/// A leader with a member in its group, and a member in its own session.
 const WITH_A_SESSION: &str = "sleep 300 & echo $!; setsid sleep 300 & echo $!; wait";
 
 async fn with_a_session() -> (ProcessTree, Vec<u32>) {
@@ -25,7 +25,7 @@ async fn the_living_members_are_listed() {
     expected.sort_unstable();
     assert_eq!(alive.iter().map(|survivor| survivor.pid).collect::<Vec<_>>(), expected);
     let named_sleep = || tree.alive().iter().filter(|survivor| survivor.name == "sleep").count();
-    eventually("the shell's children have become others", || named_sleep() == 2).await;
+    eventually("the shell's children run their programs", || named_sleep() == 2).await;
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn dropping_kills_members_in_sessions_of_their_own() {
     all_die(&pids).await;
 }
 
-/// A daemon without an environment, whose parents ended before anybody looked, and the tree's leader with them.
+/// Starts a daemon without an environment. Its parents and the leader exit before any scan.
 async fn with_an_unseen_daemon() -> (ProcessTree, u32) {
     let daemon =
         "setsid env -i /bin/sh -c 'PATH=/usr/bin:/bin; exec setsid env -i /bin/sleep 300 >/dev/null 2>&1 & echo $!'";
@@ -169,11 +169,12 @@ async fn a_stopped_tree_dies_when_it_is_dropped() {
     all_die(&pids).await;
 }
 
-/// A tree that is about to put a process into a session of its own, and its mark.
+/// Starts a tree that is about to move a process into its own session. Returns the tree and the
+/// variable that its processes have.
 async fn just_started(number: usize) -> (ProcessTree, String) {
     let mark = format!("TREE={}-{number}", std::process::id());
     let (tree, _pipes) = start(&format!("export {mark}; exec >/dev/null 2>&1; setsid sleep 300 & wait")).await;
-    // From the very start to a few milliseconds after it.
+    // Waits between zero and a few milliseconds.
     std::thread::sleep(Duration::from_micros(150) * u32::try_from(number % 30).unwrap());
     (tree, mark)
 }
@@ -186,7 +187,7 @@ async fn a_tree_that_is_terminated_while_it_grows_leaves_no_process() {
         assert!(tree.terminate(LONG).await.is_empty());
         assert!(alive_with(&mark).is_empty());
     }
-    assert!(began.elapsed() < LONG, "somebody missed SIGTERM");
+    assert!(began.elapsed() < LONG, "a member missed SIGTERM");
 }
 
 #[tokio::test]
@@ -194,7 +195,7 @@ async fn a_tree_that_is_dropped_while_it_grows_leaves_no_process() {
     for number in 100..160 {
         let (tree, mark) = just_started(number).await;
         drop(tree);
-        eventually("nobody is left", || alive_with(&mark).is_empty()).await;
+        eventually("no process is left", || alive_with(&mark).is_empty()).await;
     }
 }
 

@@ -1,4 +1,5 @@
-//! A system that refuses handles of processes (pidfds), as under the seccomp filters of older containers.
+//! A system that refuses process handles (pidfds), as under the seccomp filters of older
+//! containers.
 
 use libtest_mimic::Trial;
 
@@ -22,14 +23,14 @@ fn killed_without_handles(errno: i32) {
     assert_line(&seen, "no child is left: true");
 }
 
-/// Has the system refuse `pidfd_open` to this process and to all that it starts.
+/// Makes the system refuse `pidfd_open` to this process and all its descendants.
 #[expect(unsafe_code, reason = "no safe call installs a filter of system calls")]
 pub(crate) fn refuse(errno: i32) {
     let step = |code: u32, jt, jf, k| libc::sock_filter { code: u16::try_from(code).unwrap(), jt, jf, k };
     let number = u32::try_from(libc::SYS_pidfd_open).unwrap();
     let refused = libc::SECCOMP_RET_ERRNO | u32::try_from(errno).unwrap();
     let mut filter = [
-        // The number of the call stands first.
+        // The number of the system call is the first field.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, refused),

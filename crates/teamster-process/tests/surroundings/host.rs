@@ -1,4 +1,4 @@
-//! The host: starts a tree with the shell script that it is given, and prints what it sees of it.
+//! The host: starts a tree with the given shell script, and prints what it observes.
 
 use std::{
     error::Error,
@@ -82,7 +82,7 @@ async fn hold(script: &str, supervisor: Supervisor, lock: Option<&str>) {
     println!("no child is left: {}", wait_for_childless());
 }
 
-/// Whether this process has no child any more, dead ones neither.
+/// Waits until this process has no child, not even a zombie; returns whether that happened.
 fn wait_for_childless() -> bool {
     let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let is_childless = || matches!(waitid(WaitId::All, any), Err(Errno::CHILD));

@@ -1,8 +1,8 @@
-//! What the crate promises where the surroundings of the host are hostile: inherited signals, refused system calls, a missing
-//! `/proc`, rights of a file.
+//! Tests of the crate in hostile environments of the host: inherited signals, refused system calls,
+//! a missing `/proc`, setuid files.
 //!
-//! Each test starts this program again as a *host*, in the surroundings under test. The host starts one process tree and prints
-//! what it sees.
+//! Each test starts this program again as a *host*, in the environment under test. The host starts
+//! one process tree and prints what it observes.
 
 #![expect(
     clippy::print_stdout,
@@ -11,14 +11,14 @@
     reason = "a program of its own, whose output the tests read"
 )]
 
-/// A test by the name of its function.
+/// Defines a test with the name of its function.
 macro_rules! trial {
     ($test:ident) => {
         crate::trial(stringify!($test), $test)
     };
 }
 
-/// The same with one that needs root.
+/// Defines a test that needs root.
 macro_rules! trial_of_root {
     ($test:ident) => {
         crate::trial_of_root(stringify!($test), $test)
@@ -61,12 +61,12 @@ fn trial(name: &'static str, test: fn()) -> Trial {
     })
 }
 
-/// A test that needs root, and says that it was not run where the user is another one.
+/// A test that needs root; it is reported as ignored for other users.
 fn trial_of_root(name: &'static str, test: fn()) -> Trial {
     trial(name, test).with_ignored_flag(!rustix::process::geteuid().is_root())
 }
 
-/// Runs a shell line in which `"$HOST"` is this program as a host, and gives what it has printed.
+/// Runs a shell command in which `"$HOST"` is this program as a host, and returns its output.
 fn host_in(shell: &str) -> String {
     let output = Command::new("/bin/sh")
         .args(["-c", shell])
@@ -82,19 +82,19 @@ fn text_of(output: &Output) -> String {
     format!("{}({})", String::from_utf8_lossy(&text), output.status)
 }
 
-/// Whether the text has this line.
+/// Asserts that the text has this line.
 #[track_caller]
 fn assert_line(text: &str, line: &str) {
     assert!(text.lines().any(|one| one == line), "no line {line:?} in:\n{text}");
 }
 
-/// A tree of which some have left its session and lost their parents is killed to the last process. `run` gets the host as words
-/// for a shell.
+/// Asserts that a tree is killed completely although some members left its session and lost their
+/// parents. `run` gets the host as a shell command.
 #[track_caller]
 fn assert_tree_is_killed(run: impl Fn(&str) -> String) -> String {
     let place = tempfile::tempdir().unwrap();
     let lock = place.path().join("lock");
-    // Everybody inherits descriptor 9, and the lock is free when nobody has it open any more.
+    // All members inherit descriptor 9, so the lock is free once all of them are gone.
     let script = format!(
         "exec 9>{}; flock 9; setsid sleep 300 >/dev/null 2>&1 & setsid sh -c \"sleep 301 & sleep 302\" >/dev/null 2>&1 & \
          (env -i setsid sleep 303 >/dev/null 2>&1 &); exit 3",

@@ -1,4 +1,4 @@
-//! A `/proc` that is missing, covered, of another process namespace, or hides processes.
+//! A `/proc` that is missing, covered by a mount, of another pid namespace, or hides processes.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{assert_line, assert_tree_is_killed, host_in};
 
-/// Its own mounts, which no other process sees.
+/// Runs a command in its own mount namespace.
 const OWN_MOUNTS: &str = "unshare -m --propagation private";
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -51,7 +51,7 @@ fn a_process_that_proc_hides_is_reported_as_remaining() {
     mode(lock.clone(), 0o666);
     let shell =
         "mount -t proc -o hidepid=2 none /proc && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"";
-    // A program of root, which this user cannot end.
+    // A program of root, which this user cannot kill.
     let roots = format!("exec 9>{}; flock 9; exec sleep 60", lock.display());
     let script = format!(
         "setsid {} --reuid 0 sh -c '{roots}' >/dev/null 2>&1 & while flock -n {} true; do :; done; exit 3",

@@ -1,4 +1,4 @@
-//! Programs that run with the rights of their file, and sockets that somebody else has made.
+//! Setuid programs, and sockets that another process created.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A copy of this program that runs as root, whoever starts it.
+/// A copy of this program that runs as root for every user.
 struct SetuidCopy {
     directory: tempfile::TempDir,
 }
@@ -46,7 +46,7 @@ impl SetuidCopy {
         fs::copy(std::env::current_exe().unwrap(), copy.path()).unwrap();
         chown(copy.path(), Some(0), Some(0)).unwrap();
         fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o4755)).unwrap();
-        // Nobody may run this very program from here as well.
+        // The user nobody may run this program from here as well.
         fs::copy(std::env::current_exe().unwrap(), copy.plain()).unwrap();
         copy
     }
@@ -86,7 +86,7 @@ fn a_setuid_host_gets_an_error_that_it_cannot_supervise() {
 fn a_socket_that_the_parent_did_not_create_starts_no_supervisor() {
     let (_ours, theirs) = UnixStream::pair().unwrap();
     let mut command = Command::new("/bin/sh");
-    // The shell is the parent, and this process has made the socket.
+    // The shell is the parent, but this process created the socket.
     command.args(["-c", "\"$HOST\" hello; echo \"code $?\""]).env(VARIABLE, "1").stdin(OwnedFd::from(theirs));
     command.env("HOST", std::env::current_exe().unwrap());
     assert_line(&text_of(&command.output().unwrap()), "code 125");

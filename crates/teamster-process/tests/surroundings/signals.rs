@@ -1,10 +1,10 @@
-//! Signals that the host inherits blocked or ignored, or does not ignore.
+//! Signals that the host inherits as blocked or ignored, or does not ignore.
 
 use libtest_mimic::Trial;
 
 use crate::{assert_line, host_in};
 
-/// Prints the signals that are blocked and ignored, without 32 and 33, which belong to the C library.
+/// Prints the blocked and ignored signals, without 32 and 33, which belong to the C library.
 const SHOW: &str = "sed -n -e 's/^SigBlk:.*[08]\\(.......\\)$/blocked \\1/p' -e 's/^SigIgn:.*[08]\\(.......\\)$/ignored \\1/p' \
                     /proc/self/status";
 

@@ -1,4 +1,4 @@
-//! Sweeps and runs at the same time.
+//! Concurrent sweeps and runs.
 
 use std::{
     fs,
@@ -20,7 +20,8 @@ fn concurrent_sweeps_remove_each_crashed_run_once() {
         let sweeps: Vec<_> = (0..4).map(|_| scope.spawn(|| scene.ledger.sweep())).collect();
         sweeps.into_iter().map(|sweep| sweep.join().unwrap()).collect()
     });
-    // On a busy machine one may not die in time: it is told, and left to the next sweep.
+    // On a busy machine a process may not die in time: it is reported, and the next sweep removes
+    // the run.
     let began = Instant::now();
     loop {
         sweeps.push(scene.ledger.sweep());

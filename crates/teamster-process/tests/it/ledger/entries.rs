@@ -1,4 +1,4 @@
-//! What a sweep finds, whatever it looks like.
+//! Sweeps over entries of all kinds, including damaged ones.
 
 use std::{fs, os::unix::fs::symlink, process::Command};
 
@@ -26,7 +26,7 @@ fn a_run_of_a_newer_version_is_skipped_and_reported() {
     assert!(run.path.exists());
 }
 
-/// Entries that no host has written so, with a process that each could be taken to mean.
+/// Damaged entries, each of which could be taken to mean a real process.
 #[test]
 fn a_damaged_entry_is_removed_and_no_process_is_killed() {
     let scene = scene();

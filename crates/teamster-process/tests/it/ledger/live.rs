@@ -1,4 +1,4 @@
-//! A run that lives is known, private and left alone; and where runs may be known.
+//! Live runs are listed, private and not touched; and the directories that may hold the ledger.
 
 use std::{
     fs,
@@ -138,12 +138,12 @@ fn a_directory_that_other_users_could_use_is_rejected() {
     fs::create_dir(&ledger).unwrap();
     fs::set_permissions(&ledger, fs::Permissions::from_mode(0o750)).unwrap();
     assert_eq!(refusal(), Refusal::OthersMayEnter);
-    assert!(!scene.ledger.sweep().is_clean(), "something of ours may be in there");
+    assert!(!scene.ledger.sweep().is_clean(), "it may contain runs of this user");
     fs::remove_dir(&ledger).unwrap();
 
     fs::set_permissions(scene.home.path(), fs::Permissions::from_mode(0o777)).unwrap();
     assert_eq!(refusal(), Refusal::OthersMayReplace);
-    // As /tmp is.
+    // The mode of /tmp.
     fs::set_permissions(scene.home.path(), fs::Permissions::from_mode(0o1777)).unwrap();
     assert!(scene.ledger.register("claude").is_ok());
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);

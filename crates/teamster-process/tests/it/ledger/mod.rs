@@ -1,4 +1,4 @@
-//! The ledger: live runs are left alone, and what crashes left is ended and removed, and nothing else.
+//! The ledger: live runs are not touched; crashed runs are killed and removed.
 
 mod at_once;
 mod entries;

@@ -1,4 +1,4 @@
-//! Whoever is left of a crashed run is ended, and nobody else.
+//! The remaining processes of a crashed run are killed, and no others.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn the_remaining_processes_of_a_crashed_run_are_killed_and_its_directory_is_remo
     let run = scene.crashed();
     fs::create_dir(run.path.join("files")).unwrap();
     fs::write(run.path.join("files/secret"), "x").unwrap();
-    // A daemon in a session of its own whose parents are gone, and a descendant without the mark.
+    // A daemon in its own session whose parents are gone, and a descendant without the marker.
     let script = format!(
         "trap '' TERM HUP; (setsid sh -c 'echo $$ >{0}.daemon; while :; do sleep 1; done' &)
          env -i PATH=$PATH sh -c 'echo $$ >{0}.plain; exec sleep 300' & wait",

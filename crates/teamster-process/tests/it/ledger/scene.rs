@@ -1,4 +1,4 @@
-//! What a crashed host could have left, and processes that play it.
+//! Fixtures: remains of a crashed host, and processes that belong to them.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use teamster_process::Ledger;
 
 use crate::{BOUND, is_alive};
 
-/// A ledger of its own, and what a crashed host could have left in it.
+/// A ledger for one test, with the remains of crashed hosts.
 pub(super) struct Scene {
     pub(super) ledger: Ledger,
     pub(super) home: tempfile::TempDir,
@@ -41,7 +41,7 @@ impl Scene {
         self.home.path().join("ledger/runs")
     }
 
-    /// A directory of a run without an entry.
+    /// Creates a run's directory without an entry.
     pub(super) fn bare(&self) -> PathBuf {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         for path in [self.home.path().join("ledger"), self.runs()] {
@@ -57,7 +57,7 @@ impl Scene {
         self.crashed_with(|_| ())
     }
 
-    /// A run with an entry as this version writes it, but for what the test changes.
+    /// Creates a run with an entry as this version writes it, except for what the test changes.
     pub(super) fn crashed_with(&self, change: impl FnOnce(&mut Value)) -> Crashed {
         let path = self.bare();
         let name = path.file_name().unwrap().to_str().unwrap();
@@ -73,7 +73,7 @@ impl Scene {
     }
 }
 
-/// The entry of a run whose host had the number of this process before.
+/// Returns the entry of a run whose host had this process's pid before.
 pub(super) fn entry(mark: &str) -> Value {
     let own = std::process::id();
     json!({
@@ -89,7 +89,7 @@ pub(super) fn entry(mark: &str) -> Value {
     })
 }
 
-/// A process that is ended with the test, if it was not before. It leads a group of its own.
+/// A process that is killed at the end of the test. It leads its own group.
 pub(super) struct Running(pub(super) Child);
 
 impl Running {
@@ -125,7 +125,7 @@ impl Drop for Running {
     }
 }
 
-/// What a script writes to a file when it is so far.
+/// Waits until a script has written a pid to a file, and returns it.
 pub(super) fn wait_for(path: &Path) -> u32 {
     let began = Instant::now();
     loop {
@@ -141,7 +141,7 @@ pub(super) fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().mode() & 0o7777
 }
 
-/// Opens a run's directory and locks it, as a host and whoever inherits from it do.
+/// Opens and locks a run's directory, as a host and its keeper do.
 pub(super) fn lock(path: &Path) -> fs::File {
     let directory = fs::File::open(path).unwrap();
     directory.try_lock().unwrap();
