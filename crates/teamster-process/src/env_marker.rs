@@ -51,7 +51,8 @@ pub(crate) fn has_marker(pid: i32, name: &str) -> bool {
 /// it cannot be read.
 pub(crate) fn markers_of(pid: i32) -> Option<Vec<String>> {
     let environ = sys::environ(pid);
-    let variables = environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(ENV_MARKER_PREFIX.as_bytes()));
+    let variables =
+        environ.split(|&byte| byte == 0).filter(|variable| variable.starts_with(ENV_MARKER_PREFIX.as_bytes()));
     let names = variables.filter_map(|variable| variable.split(|&byte| byte == b'=').next());
     (!environ.is_empty()).then(|| names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }

@@ -84,9 +84,9 @@ compile_error!(
      it inside WSL."
 );
 
-pub mod limitations;
 pub mod diagnostics;
 pub mod ledger;
+pub mod limitations;
 pub mod limits;
 pub mod lines;
 pub mod private;
@@ -100,20 +100,20 @@ pub mod supervise;
 pub mod tail;
 pub mod tree;
 
-mod handle;
 mod descendants;
 mod env_marker;
+mod handle;
 mod pipes;
 mod process;
 mod sys;
 mod write_signals;
 
-pub use limitations::{Limitation, limitations};
 pub use diagnostics::TailReader;
+pub use env_marker::ENV_MARKER_PREFIX;
 pub use ledger::{LEDGER_VARIABLE, Ledger, LedgerError, RunDir};
+pub use limitations::{Limitation, limitations};
 pub use limits::{Limit, can_start_threads};
 pub use lines::{Frame, LineFramer, OutputReader};
-pub use env_marker::ENV_MARKER_PREFIX;
 pub use private::{PrivateDir, PrivateError};
 pub use program::{FindError, find_program};
 pub use signal::{Exit, Signal};

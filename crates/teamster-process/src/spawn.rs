@@ -92,7 +92,9 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// The file is not a program for this system.
-    #[error("{program:?} is not a program for this machine: it was built for another one, or is a script without a `#!` line")]
+    #[error(
+        "{program:?} is not a program for this machine: it was built for another one, or is a script without a `#!` line"
+    )]
     Format {
         /// The program.
         program: PathBuf,

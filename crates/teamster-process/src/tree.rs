@@ -18,13 +18,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-use connection::{Connection, BlockingConnection, KeeperState};
+use connection::{BlockingConnection, Connection, KeeperState};
 use fallback::TreeIdentity;
 
 use crate::{
     descendants::Descendants,
-    ledger::{Registration, RunDir},
     env_marker::EnvMarker,
+    ledger::{Registration, RunDir},
     pipes::{self, Made, Share},
     process::{Process, Stat},
     signal::{Exit, Signal},
@@ -166,7 +166,10 @@ impl ProcessTree {
     pub async fn exited(&self) -> Exit {
         let end = |state: &KeeperState| state.exit.or_else(|| state.gone.as_ref().map(|_| Exit::default()));
         let exit = self.connection.wait_for(end);
-        wait_with_checks(pin!(exit), Duration::MAX, SLOW_CHECK, || self.identity.continue_helpers()).await.flatten().unwrap_or_default()
+        wait_with_checks(pin!(exit), Duration::MAX, SLOW_CHECK, || self.identity.continue_helpers())
+            .await
+            .flatten()
+            .unwrap_or_default()
     }
 
     /// Sends a signal to the leader only, if it is alive.
@@ -251,7 +254,8 @@ async fn connect(supervisor: &Supervisor, spawn: &Spawn) -> Result<(Connection, 
     let failed = |source| spawn::explain(spawn, source);
     for _ in 0..SUPERVISORS {
         let connection = Connection::new(supervisor.request_keeper().await?).map_err(failed)?;
-        let answer = wait_with_checks(pin!(connection.ready()), READY_LIMIT, CHECK, || supervisor.continue_if_stopped()).await;
+        let answer =
+            wait_with_checks(pin!(connection.ready()), READY_LIMIT, CHECK, || supervisor.continue_if_stopped()).await;
         match answer {
             Some(keeper) => return Ok((connection, keeper.map_err(failed)?)),
             None => supervisor.replace(),
@@ -311,7 +315,11 @@ impl Drop for ProcessTree {
     }
 }
 
-fn end_without_runtime(mut connection: BlockingConnection, identity: &TreeIdentity, registration: &Mutex<Option<Arc<Registration>>>) {
+fn end_without_runtime(
+    mut connection: BlockingConnection,
+    identity: &TreeIdentity,
+    registration: &Mutex<Option<Arc<Registration>>>,
+) {
     let began = Instant::now();
     while began.elapsed() < KILL_SETTLE + KEEPER_SLACK && !connection.wait(CHECK) {
         identity.continue_helpers();

@@ -83,9 +83,7 @@ impl PidScope {
 
 fn own_process() -> io::Result<Process> {
     let pid = getpid().as_raw_nonzero().get();
-    Process::of(pid).ok_or_else(|| {
-        io::Error::new(io::ErrorKind::NotFound, "the start time of this process is unknown")
-    })
+    Process::of(pid).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the start time of this process is unknown"))
 }
 
 impl Entry {
@@ -152,7 +150,8 @@ impl Entry {
         // This entry decides which processes are killed, so a value that this crate never writes
         // makes it invalid.
         let possible = |process: Process| process.pid > 1 && process.start >= entry.host.start;
-        if env_marker::is_marker_name(&entry.marker) && [entry.leader, entry.keeper].into_iter().flatten().all(possible) {
+        if env_marker::is_marker_name(&entry.marker) && [entry.leader, entry.keeper].into_iter().flatten().all(possible)
+        {
             Content::Entry(Box::new(entry))
         } else {
             Content::Damaged

@@ -14,10 +14,10 @@ use rustix::{
 };
 
 use super::{
-    Removed, KnownRun, SkipReason,
+    KnownRun, Removed, SkipReason,
     entry::{Content, Entry, PidScope},
     run_dir::{FILES, is_run_name, is_same_directory, open_directory, remove_if_there, remove_locked},
-    search::{self, Snapshot, Outcome, Target},
+    search::{self, Outcome, Snapshot, Target},
 };
 use crate::{handle, process::Process, signal::Signal, supervise::SUPERVISOR_NAME, sys};
 

@@ -15,10 +15,10 @@
 //! start time, or is in its keeper's session, or descends from one of these. No locked directory is
 //! removed. No link is followed. Anything that is not understood is skipped and reported.
 
-mod process_scan;
 mod entry;
-mod leftover;
 mod ledger_dir;
+mod leftover;
+mod process_scan;
 mod run_dir;
 pub(crate) mod search;
 
@@ -31,8 +31,8 @@ use std::{
 use crate::tree::Survivor;
 
 use entry::PidScope;
-use leftover::{Claim, Found, Purpose};
 use ledger_dir::LedgerDir;
+use leftover::{Claim, Found, Purpose};
 
 pub use ledger_dir::LEDGER_VARIABLE;
 pub(crate) use run_dir::Registration;

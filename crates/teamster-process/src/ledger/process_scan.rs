@@ -30,7 +30,11 @@ struct CachedProcess {
 impl ProcessScan {
     /// Returns the living processes. Calls `on_process` with each process and its markers when it
     /// is read. No pass starts after the deadline.
-    pub(super) fn run(&mut self, deadline: Instant, mut on_process: impl FnMut(&Stat, &[String])) -> io::Result<Vec<Stat>> {
+    pub(super) fn run(
+        &mut self,
+        deadline: Instant,
+        mut on_process: impl FnMut(&Stat, &[String]),
+    ) -> io::Result<Vec<Stat>> {
         let mut passes = 1;
         loop {
             let (alive, is_complete) = self.pass(&mut on_process)?;

@@ -131,7 +131,11 @@ impl Registration {
     fn clear(&self) -> Result<(), LedgerError> {
         if self.keep.load(Ordering::Relaxed) {
             self.remove_files()?;
-            return if is_same_directory(&self.path, self.lock()) { self.change(|entry| entry.given_up = true) } else { Ok(()) };
+            return if is_same_directory(&self.path, self.lock()) {
+                self.change(|entry| entry.given_up = true)
+            } else {
+                Ok(())
+            };
         }
         let removed = remove_locked(&self.path, self.lock()).map_err(|error| io_error(&self.path, error));
         self.ledger_dir.prune();

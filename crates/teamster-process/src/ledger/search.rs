@@ -15,8 +15,8 @@ use rustix::process::getpid;
 
 use super::{SkipReason, process_scan::ProcessScan};
 use crate::{
-    handle,
     descendants::{is_in_session_of, with_descendants},
+    handle,
     process::{Process, Stat, start_of},
     signal::Signal,
     tree::Survivor,
@@ -123,7 +123,8 @@ pub(crate) fn kill(target: &Target<'_>, deadline: Instant) -> Result<Outcome, Sk
         }
         let left = deadline.saturating_duration_since(Instant::now());
         // A process that was found before may have started a successor that no scan has found.
-        let may_have_successor = !reaper.process_scan.is_complete && reaper.found_at.is_some_and(|found_at| found_at.elapsed() < SUCCESSOR_SETTLE);
+        let may_have_successor = !reaper.process_scan.is_complete
+            && reaper.found_at.is_some_and(|found_at| found_at.elapsed() < SUCCESSOR_SETTLE);
         if alive.is_empty() && !may_have_successor || left.is_zero() {
             let still: HashSet<_> = alive.iter().map(identity).collect();
             let ended = reaper.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
@@ -191,8 +192,8 @@ impl<'a> Reaper<'a> {
             // Short-lived processes are stopped as soon as they are found.
             alive = self.scan(&mut stop)?;
             alive.iter().for_each(stop);
-            let is_still =
-                signaled.len() == before && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat)));
+            let is_still = signaled.len() == before
+                && alive.iter().all(|stat| stat.is_stopped() || dying.contains(&identity(stat)));
             if is_still || Instant::now() >= self.deadline {
                 break;
             }
@@ -208,7 +209,8 @@ fn identity(stat: &Stat) -> (i32, u64) {
 fn survivors(target: &Target<'_>, processes: impl IntoIterator<Item = Stat>) -> Vec<Survivor> {
     let is_keeper = |stat: &Stat| target.keeper.is_some_and(|keeper| (keeper.pid, keeper.start) == identity(stat));
     let members = processes.into_iter().filter(|stat| !is_keeper(stat));
-    let mut survivors: Vec<_> = members.map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
+    let mut survivors: Vec<_> =
+        members.map(|stat| Survivor { pid: stat.pid.unsigned_abs(), name: stat.name }).collect();
     survivors.sort_by_key(|survivor| survivor.pid);
     survivors
 }

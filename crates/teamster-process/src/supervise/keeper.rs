@@ -22,9 +22,9 @@ use rustix::{
 };
 
 use super::{
-    termination::{Termination, Members},
     events::{ChildWatch, Reaped, reap, wait},
-    wire::{self, Inbox, Request, Report, Start},
+    termination::{Members, Termination},
+    wire::{self, Inbox, Report, Request, Start},
 };
 use crate::{
     descendants::Descendants,

@@ -26,13 +26,13 @@
 //! its own session (which members leave only by opening another one), and by the tree's environment
 //! marker, as far as the system shows it.
 
-pub(crate) mod termination;
 mod entry;
 mod events;
 mod host;
 mod keeper;
 mod starting;
 mod supervisor;
+pub(crate) mod termination;
 pub(crate) mod wire;
 
 pub(crate) use entry::run_if_supervisor;

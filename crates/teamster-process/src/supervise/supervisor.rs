@@ -16,9 +16,9 @@ use rustix::{
 };
 
 use super::{
-    termination::{self, Members},
-    events::{ChildWatch, Reaped, reap_or_stopped, discard_signals, wait},
+    events::{ChildWatch, Reaped, discard_signals, reap_or_stopped, wait},
     keeper,
+    termination::{self, Members},
     wire::{self, Report},
 };
 use crate::{
@@ -82,8 +82,13 @@ pub(super) fn supervise(control: OwnedFd) -> io::Result<()> {
     let host = getppid().and_then(|pid| Some(Host { pid, handle: sys::watch(pid).ok()? }));
     let detached_pipe = io::pipe()?;
     ioctl_fionbio(&detached_pipe.0, true)?;
-    let mut supervisor =
-        Supervisor { keepers: HashMap::new(), detached: HashSet::new(), detached_pipe, children: ChildWatch::watch()?, host };
+    let mut supervisor = Supervisor {
+        keepers: HashMap::new(),
+        detached: HashSet::new(),
+        detached_pipe,
+        children: ChildWatch::watch()?,
+        host,
+    };
     let mut control = Some(control);
     while control.is_some() || !supervisor.keepers.is_empty() {
         let sockets = [control.as_ref().map(AsFd::as_fd), Some(supervisor.detached_pipe.0.as_fd())];
@@ -233,9 +238,9 @@ fn become_keeper(supervisor: Supervisor, socket: OwnedFd) -> ! {
     sys::name_process(c"tree-reaper-one");
     sys::continue_with_parents_death();
     let host = host.and_then(|host| sys::watch_after_fork(host.handle, host.pid));
-    let has_request = keeper::run(socket, host.as_ref()).and_then(|left| {
+    let reported = keeper::run(socket, host.as_ref()).and_then(|left| {
         let identities = left.iter().flat_map(|stat| [&stat.pid.to_ne_bytes()[..], &stat.start.to_ne_bytes()].concat());
         detached_pipe.write_all(&identities.collect::<Vec<_>>())
     });
-    exit(i32::from(has_request.is_err()))
+    exit(i32::from(reported.is_err()))
 }

@@ -83,7 +83,14 @@ impl Termination {
     pub(crate) fn begin(grace: Duration, members: &mut impl Members) -> Self {
         let kill_at = Instant::now() + grace;
         let sigterm_sent = if grace.is_zero() { HashSet::new() } else { send_sigterm(members) };
-        Self { kill_at, give_up_at: kill_at + KILL_SETTLE, pause: FIRST_PAUSE, sigterm_sent, killing: false, due: kill_at }
+        Self {
+            kill_at,
+            give_up_at: kill_at + KILL_SETTLE,
+            pause: FIRST_PAUSE,
+            sigterm_sent,
+            killing: false,
+            due: kill_at,
+        }
     }
 
     /// Sends SIGTERM to members that did not receive it and whose parent has ended: they were

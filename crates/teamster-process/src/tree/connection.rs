@@ -17,7 +17,7 @@ use super::Survivor;
 use crate::{
     process::Process,
     signal::Exit,
-    supervise::wire::{self, Inbox, Request, Report},
+    supervise::wire::{self, Inbox, Report, Request},
 };
 
 #[derive(Debug)]

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match *words {
         ["host", ..] => host::main(arguments.get(2..).unwrap()),
         ["hello"] => println!("main was reached"),
-        ["attacker", whom] => rights::attack(whom),
+        ["attacker", program] => rights::attack(program),
         _ => {
             let trials = [signals::trials(), rights::trials(), handles::trials(), proc::trials()]
                 .into_iter()

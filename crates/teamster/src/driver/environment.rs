@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use teamster_process::{LEDGER_VARIABLE, ENV_MARKER_PREFIX};
+use teamster_process::{ENV_MARKER_PREFIX, LEDGER_VARIABLE};
 use teamster_protocol::agent::{Abilities, WITHHELD_KEYS};
 use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{Arg, Launch};

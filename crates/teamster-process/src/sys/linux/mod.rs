@@ -20,7 +20,9 @@ use rustix::{
 
 pub(crate) use children::{is_own_child, own_children};
 pub(crate) use handle::{signal, watch, watch_after_fork};
-pub(crate) use processes::{can_see_processes, children, children_of_thread, environ, numbers, resident, snapshot, stat_of};
+pub(crate) use processes::{
+    can_see_processes, children, children_of_thread, environ, numbers, resident, snapshot, stat_of,
+};
 pub(crate) use procfs::{adopt_proc, held_proc, hold_proc, in_held_proc};
 pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};
 pub(crate) use start::{await_release, is_made_by_parent, is_privileged, own_thread};

@@ -21,8 +21,8 @@ use rustix::{
 
 pub(crate) use handle::{signal, watch, watch_after_fork};
 pub(crate) use processes::{
-    adopt_proc, can_see_processes, children, children_of_thread, environ, held_proc, hold_proc, in_held_proc, is_own_child,
-    numbers, own_children, resident, snapshot, stat_of,
+    adopt_proc, can_see_processes, children, children_of_thread, environ, held_proc, hold_proc, in_held_proc,
+    is_own_child, numbers, own_children, resident, snapshot, stat_of,
 };
 pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};
 pub(crate) use start::{await_release, is_made_by_parent, is_privileged, own_thread};
@@ -75,7 +75,7 @@ pub(crate) fn boot() -> io::Result<String> {
 }
 
 /// Returns 0: there is one scope of pids.
-#[expect(clippy::unnecessary_wraps, reason = "another system may not tell")]
+#[expect(clippy::unnecessary_wraps, reason = "another system may fail")]
 pub(crate) fn pid_namespace() -> io::Result<u64> {
     Ok(0)
 }

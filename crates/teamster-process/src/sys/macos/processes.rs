@@ -39,14 +39,14 @@ pub(crate) fn snapshot() -> io::Result<Vec<Stat>> {
 #[expect(unsafe_code, reason = "no safe call lists processes")]
 pub(crate) fn numbers() -> io::Result<Vec<i32>> {
     let user = geteuid();
-    let (of, whom) = if user.is_root() { (ALL_PIDS, 0) } else { (UID_ONLY, user.as_raw()) };
+    let (selector, id) = if user.is_root() { (ALL_PIDS, 0) } else { (UID_ONLY, user.as_raw()) };
     // SAFETY: without a buffer it returns the required size.
-    let bytes = unsafe { libc::proc_listpids(of, whom, null_mut(), 0) };
+    let bytes = unsafe { libc::proc_listpids(selector, id, null_mut(), 0) };
     let count = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())? / size_of::<i32>();
     let mut numbers = vec![0_i32; count + MARGIN];
     let size = c_int::try_from(size_of_val(&numbers[..])).map_err(io::Error::other)?;
     // SAFETY: the buffer has this size and lives longer than the call, which writes numbers of this type.
-    let bytes = unsafe { libc::proc_listpids(of, whom, numbers.as_mut_ptr().cast(), size) };
+    let bytes = unsafe { libc::proc_listpids(selector, id, numbers.as_mut_ptr().cast(), size) };
     let count = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())? / size_of::<i32>();
     numbers.truncate(count);
     numbers.retain(|&pid| pid > 0);
@@ -127,7 +127,7 @@ pub(crate) fn own_children() -> Vec<Stat> {
 }
 
 /// Returns the resident memory of a process in bytes; 0 if it is gone or belongs to another user.
-#[expect(unsafe_code, reason = "no safe call tells the memory of another process")]
+#[expect(unsafe_code, reason = "no safe call reads the memory of another process")]
 pub(crate) fn resident(pid: i32) -> u64 {
     let mut info = MaybeUninit::<libc::proc_taskinfo>::zeroed();
     let Ok(size) = c_int::try_from(size_of_val(&info)) else {

@@ -35,7 +35,7 @@ pub(crate) fn close_inherited() {
 /// Returns this program's own file, if this crate is linked into it. If the crate is in a library
 /// that the program loads at run time, it cannot run before `main`, and executing the file would
 /// start the program itself.
-#[expect(unsafe_code, reason = "no safe call tells which file an address is of")]
+#[expect(unsafe_code, reason = "no safe call finds the file of an address")]
 pub(crate) fn own_program() -> io::Result<Option<OsString>> {
     let mut image = MaybeUninit::<libc::Dl_info>::zeroed();
     let address = START as *const c_void;
