@@ -81,7 +81,7 @@ impl PrivateDir {
         Self::make(parent.map_or_else(Self::default_parent, Path::to_owned), name_hint, 16)
     }
 
-    /// Creates a directory with mode 0700 and this very name in a directory that is this user's alone.
+    /// Creates a directory with mode 0700 and exactly this name in a directory that only this user can use.
     pub(crate) fn create_named(parent: &Path, name: &str) -> Result<Self, PrivateError> {
         check(name)?;
         Self::make(parent.to_owned(), name, 0)
@@ -109,8 +109,8 @@ impl PrivateDir {
         Ok(Self { directory, handle })
     }
 
-    /// Where private directories are created by default: `$XDG_RUNTIME_DIR`, if it is this user's alone, else the
-    /// system's directory for temporary files (`$TMPDIR`, or `/tmp`).
+    /// Returns the default parent of private directories: `$XDG_RUNTIME_DIR`, if only this user can
+    /// use it, else the system's directory for temporary files (`$TMPDIR`, or `/tmp`).
     pub fn default_parent() -> PathBuf {
         let runtime = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         runtime.filter(|path| path.is_absolute() && is_private(path)).unwrap_or_else(env::temp_dir)

@@ -61,8 +61,8 @@ pub enum FindError {
     },
 }
 
-/// Finds the executable `name`: in the directories of `path` (the value of `PATH`) if it has no slash, else as a path
-/// relative to `cwd`.
+/// Finds the executable `name`. A name without a slash is searched in the directories of `path` (the
+/// value of `PATH`); a name with a slash is a path relative to `cwd`.
 pub fn find_program(name: &OsStr, path: Option<&OsStr>, cwd: &Path) -> Result<PathBuf, FindError> {
     if name.is_empty() {
         return Err(FindError::Empty);

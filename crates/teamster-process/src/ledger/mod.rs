@@ -133,7 +133,7 @@ pub struct Survey {
     pub leftovers: Vec<KnownRun>,
     /// Entries that a sweep would skip.
     pub skipped: Vec<Skipped>,
-    /// Directories that could not be looked through.
+    /// Directories that could not be read.
     pub problems: Vec<LedgerError>,
 }
 
@@ -147,7 +147,7 @@ pub struct Sweep {
     pub skipped: Vec<Skipped>,
     /// The number of live runs, which were not touched.
     pub live: usize,
-    /// Directories that could not be looked through.
+    /// Directories that could not be read.
     pub problems: Vec<LedgerError>,
 }
 
@@ -174,7 +174,7 @@ pub struct Removed {
 pub struct Skipped {
     /// The file or directory.
     pub path: PathBuf,
-    /// Why.
+    /// Why it was skipped.
     pub reason: SkipReason,
 }
 
@@ -211,7 +211,7 @@ impl Ledger {
     /// Returns this user's ledger. A new run is registered in the first of these directories that
     /// is usable and private:
     ///
-    /// - `$XDG_RUNTIME_DIR/teamster`, if that variable names a directory that is this user's alone;
+    /// - `$XDG_RUNTIME_DIR/teamster`, if that directory belongs to this user and no other user can enter it;
     /// - `teamster-UID` in the directory for temporary files (`$TMPDIR`), and in `/tmp`;
     /// - `$XDG_STATE_HOME/teamster`, or `~/.local/state/teamster`.
     ///
