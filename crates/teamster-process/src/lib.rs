@@ -49,7 +49,7 @@
 //! | [`private`] | files that only this user can read, removed after the run |
 //! | [`ledger`] | a record of live runs on disk, from which a crashed run is cleaned up |
 //! | [`spill`] | a bounded queue on disk, for records that wait for a slow consumer |
-//! | [`limitations`] | guarantees that do not hold where the system refuses a call |
+//! | [`limitations`](mod@limitations) | guarantees that do not hold where the system refuses a call |
 //! | [`limits`] | the user's limit that caused an error |
 //! | [`startup`] | inherited signals and closed standard streams |
 //!

@@ -151,7 +151,7 @@ fn named(interpreter: Option<&Path>) -> String {
 }
 
 /// Returns the start request for the keeper.
-pub(crate) fn start(spawn: &Spawn, mark: &str, directory: Option<&Path>) -> Result<Start, SpawnError> {
+pub(crate) fn start(spawn: &Spawn, marker: &str, directory: Option<&Path>) -> Result<Start, SpawnError> {
     let program = spawn.cwd.join(&spawn.program);
     let strings = spawn.args.iter().chain(spawn.env.iter().flat_map(|(name, value)| [name, value]));
     if strings.map(OsString::as_os_str).chain([program.as_os_str()]).any(has_nul) {
@@ -161,7 +161,7 @@ pub(crate) fn start(spawn: &Spawn, mark: &str, directory: Option<&Path>) -> Resu
         program: program.into(),
         args: spawn.args.clone(),
         env: spawn.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        mark: mark.to_owned(),
+        marker: marker.to_owned(),
         cwd: spawn.cwd.clone().into(),
         has_stdin: spawn.stdin == Stdin::Pipe,
         directory: directory.map(Into::into),

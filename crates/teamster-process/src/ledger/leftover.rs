@@ -177,10 +177,10 @@ mod tests {
 
         let scope = PidScope::now().unwrap();
         let content = Entry::read(run.lock()).unwrap();
-        let run = known_run(run.path(), &content);
+        let known = known_run(run.path(), &content);
         let Content::Entry(entry) = content else { panic!("{content:?}") };
         let lock = run.lock().try_clone_to_owned().unwrap();
-        let claim = Claim { run, lock, entry_with_processes: Some(*entry) };
+        let claim = Claim { run: known, lock, entry_with_processes: Some(*entry) };
         let seen = Snapshot::take(claim.target().into_iter()).unwrap();
         let reason = claim.remove(&seen, Instant::now()).unwrap_err();
         assert!(matches!(&reason, SkipReason::Alive(alive) if alive.len() == 1), "{reason}");
