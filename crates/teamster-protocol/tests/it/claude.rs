@@ -206,7 +206,8 @@ fn a_tools_input_is_passed_on_as_it_was_written_however_deep_or_large() {
 
 #[test]
 fn a_structured_output_is_passed_on_as_it_was_written_however_deep_or_large() {
-    let document = format!(r#"{{"id":18446744073709551617,"far":1e400,"deep":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
+    let document =
+        format!(r#"{{"id":18446744073709551617,"far":1e400,"deep":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
     let success = format!(
         r#"{{"type":"result","subtype":"success","is_error":false,"result":"","session_id":"s","structured_output":{document}}}"#
     );

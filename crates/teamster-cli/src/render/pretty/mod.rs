@@ -6,9 +6,9 @@
 
 pub(crate) mod call;
 pub(crate) mod closing;
+mod document;
 mod markdown;
 mod page;
-mod document;
 pub(crate) mod permission;
 mod speech;
 mod tools;
