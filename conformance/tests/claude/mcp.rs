@@ -42,7 +42,7 @@ async fn a_server_and_a_schema_go_together() -> Result<()> {
     let recording = lab.run(request).await?;
     assert_eq!(recording.prompts(0)?, ["Add."]);
     assert_eq!(recording.tools()[0].1.output, "42");
-    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42})));
+    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     Ok(())
 }
 

@@ -26,7 +26,7 @@ async fn the_document_is_in_the_result() -> Result<()> {
     let lab = Lab::claude(Scenario::new().reply(structured(json!({"answer": 42}))).reply(Reply::new().text("There.")))
         .await?;
     let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
-    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42})));
+    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     assert!(!recording.result.is_error);
     assert!(recording.requests[0].tools().contains(&"StructuredOutput"));
     Ok(())
@@ -41,7 +41,7 @@ async fn a_schema_longer_than_any_argument_works() -> Result<()> {
         schema["description"] = json!("long ".repeat(40_000));
     }
     let recording = lab.run(request).await?;
-    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42})));
+    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     Ok(())
 }
 
@@ -56,7 +56,7 @@ async fn a_document_is_mended_before_it_counts() -> Result<()> {
     .await?;
     let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
     assert_eq!(recording.tools()[0].1.is_error, Some(true));
-    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42})));
+    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     Ok(())
 }
 

@@ -101,7 +101,7 @@ async fn an_answer_by_a_schema_is_a_document() -> Result<()> {
     let mut request = lab.request("What is it?");
     request.schema = Some(schema.clone());
     let recording = lab.run(request).await?;
-    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42})));
+    assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     let format = &recording.requests[0].body["text"]["format"];
     assert_eq!((&format["type"], &format["schema"]), (&json!("json_schema"), &schema));
     Ok(())

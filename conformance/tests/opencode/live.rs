@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 use teamster::event::{ErrorCode, Event, PermissionRequest, WarningCode};
 use teamster::request::{Answer, PermissionMode};
 use teamster::{RunRequest, Sent};
@@ -250,12 +250,12 @@ async fn an_answer_follows_a_schema_or_is_an_error() -> Result<()> {
         lab.run(request).await
     };
     let good = run(reply().tool("StructuredOutput", json!({"answer": 42}))).await?;
-    assert_eq!(good.result.structured_output, Some(json!({"answer": 42})));
+    assert_eq!(good.result.structured_output, Some(json!({"answer": 42}).into()));
     assert!(!good.result.is_error && good.tools().is_empty());
     // Its server cannot exit by itself: how it was ended is no news.
     assert_eq!((good.result.exit_code, good.result.signal), (None, None));
     let bad = run(reply().text("I would rather not.")).await?;
     assert_eq!(bad.result.error_code, Some(ErrorCode::StructuredOutput), "{:?}", bad.result);
-    assert_eq!(bad.result.structured_output, None::<Value>);
+    assert_eq!(bad.result.structured_output, None);
     Ok(())
 }

@@ -8,9 +8,9 @@ use crate::agent::FailureRow;
 use crate::event::{
     Event, Failure, PermissionDecision, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage, UsageScope,
 };
+use crate::json::RawJson;
 use crate::request::{Answer, PathResolver, PermissionMode, Prompt};
 use crate::text::UntrustedText;
-use serde_json::Value;
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
@@ -242,7 +242,7 @@ pub struct Outcome {
     /// Tool calls that were refused.
     pub permission_denials: Vec<PermissionDenial>,
     /// The document that the schema asked for.
-    pub structured_output: Option<Value>,
+    pub structured_output: Option<RawJson>,
     /// The model that answered.
     pub model: Option<String>,
 }

@@ -25,7 +25,7 @@ impl Renderer for Text {
             return Ok(());
         }
         let answer = match &done.result.structured_output {
-            Some(document) => document.to_string(),
+            Some(document) => document.as_str().to_owned(),
             None => done.result.final_text.clone().into_string(),
         };
         // A file gets what was said to the byte; a terminal must not be driven by it.

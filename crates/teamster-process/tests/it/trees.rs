@@ -102,7 +102,10 @@ async fn a_member_that_is_born_during_the_grace_period_is_killed_at_its_end() {
 
 #[tokio::test]
 async fn an_orphan_that_is_born_after_sigterm_receives_sigterm_too() {
-    let script = "trap 'setsid sleep 300 & echo $!; exit 7' TERM; echo $$; while :; do sleep 0.01; done";
+    // The shell exits once the new process has executed its own program: between fork and exec, the shell's handler
+    // swallows a signal.
+    let script = "trap 'setsid sleep 300 & echo $!; until grep -qx sleep /proc/$!/comm; do :; done; exit 7' TERM; \
+                   echo $$; while :; do sleep 0.01; done";
     let (tree, mut stdout, _) = start_and_read(script, 1).await;
     let began = Instant::now();
     assert!(tree.terminate(LONG).await.is_empty());

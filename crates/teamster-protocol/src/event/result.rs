@@ -1,7 +1,6 @@
 //! What a run came to: the result inside `done`, and token usage.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{ErrorCode, SessionId, StopReason, ToolId, UsageScope};
 use crate::json::RawJson;
@@ -133,9 +132,9 @@ pub struct RunResult {
     /// Tool calls that the permissions refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permission_denials: Vec<PermissionDenial>,
-    /// The document that the request's JSON schema asked for.
+    /// The document that the request's JSON schema asked for, as the agent wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structured_output: Option<Value>,
+    pub structured_output: Option<RawJson>,
     /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<UntrustedText>,

@@ -203,3 +203,14 @@ fn a_tools_input_is_passed_on_as_it_was_written_however_deep_or_large() {
     let Event::ToolUse(tool) = &events[0] else { panic!("{events:?}") };
     assert_eq!(tool.input.as_str(), input);
 }
+
+#[test]
+fn a_structured_output_is_passed_on_as_it_was_written_however_deep_or_large() {
+    let document =
+        format!(r#"{{"id":18446744073709551617,"far":1e400,"deep":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
+    let success = format!(
+        r#"{{"type":"result","subtype":"success","is_error":false,"result":"","session_id":"s","structured_output":{document}}}"#
+    );
+    let events = run(&[&success]);
+    assert_eq!(result(&events).structured_output.as_ref().map(|document| document.as_str()), Some(&*document));
+}

@@ -183,7 +183,7 @@ impl Page {
             self.line(&format!("  denied {}", cut(&serde_json::to_string(&denial).unwrap(), LONGEST)));
         }
         if let Some(document) = &result.structured_output {
-            let mut document = document.clone();
+            let mut document = document.to_value().unwrap();
             document.sort_all_objects();
             self.line(&format!("  structured {}", cut(&document.to_string(), LONGEST)));
         }

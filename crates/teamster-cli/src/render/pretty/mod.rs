@@ -6,6 +6,7 @@
 
 pub(crate) mod call;
 pub(crate) mod closing;
+mod document;
 mod markdown;
 mod page;
 pub(crate) mod permission;
@@ -209,10 +210,10 @@ impl Pretty {
     /// What was asked for by a schema, unless the agent said it in words already.
     fn document(&mut self, result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         let Some(document) = &result.structured_output else { return Ok(()) };
-        if serde_json::from_str(&result.final_text).ok().as_ref() == Some(document) {
+        if serde_json::from_str::<serde_json::Value>(&result.final_text).is_ok_and(|said| *document == said) {
             return Ok(());
         }
-        let text = Printable::prose(&serde_json::to_string_pretty(document)?);
+        let text = Printable::prose(&document::indented(document)?);
         self.page.begin(Kind::Speech, out)?;
         self.page.write(&text, NORMAL, out)
     }

@@ -49,7 +49,7 @@ fn structured_output_is_shown_once() {
     let document = json!({"name": "Ada", "age": 36});
     let end = |final_text: &str| {
         let (document, final_text) = (document.clone(), final_text.to_owned());
-        done(|result| (result.structured_output, result.final_text) = (Some(document), final_text.into()))
+        done(|result| (result.structured_output, result.final_text) = (Some(document.into()), final_text.into()))
     };
     let said = [text("1", "{\"name\":\"Ada\",\"age\":36}"), end("{\"name\":\"Ada\",\"age\":36}")];
     assert_eq!(pretty(&said), "{\"name\":\"Ada\",\"age\":36}\n");

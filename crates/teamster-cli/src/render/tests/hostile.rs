@@ -33,7 +33,7 @@ proptest! {
         ];
         events.extend(failed(ErrorCode::Other(next()), &next(), |result| {
             (result.model, result.session_id) = (Some(next().into()), Some(next().into()));
-            (result.stderr, result.structured_output) = (Some(next().into()), Some(json!({next(): next()})));
+            (result.stderr, result.structured_output) = (Some(next().into()), Some(json!({next(): next()}).into()));
             result.permission_denials = vec![denial];
         }));
         let mut page = coloured(PAGE, &events);

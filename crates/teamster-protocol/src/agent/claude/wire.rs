@@ -321,7 +321,7 @@ pub(super) struct ResultLine {
     #[serde(deserialize_with = "if_readable")]
     pub(super) permission_denials: Vec<Denial>,
     #[serde(deserialize_with = "if_readable")]
-    pub(super) structured_output: Option<Value>,
+    pub(super) structured_output: Option<RawJson>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) uuid: Option<String>,
 }

@@ -1,11 +1,15 @@
 //! What the model's last message comes to.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::event::{ErrorCode, Failure};
+use crate::json::RawJson;
 
 /// The document that a schema asked for, and why a turn that the agent calls complete has failed all the same.
-pub(super) fn judge(answer: Option<&str>, schema: Option<&Value>, called: bool) -> (Option<Value>, Option<Failure>) {
+pub(super) fn judge(answer: Option<&str>, schema: Option<&Value>, called: bool) -> (Option<RawJson>, Option<Failure>) {
     match schema {
         Some(schema) => structured(answer, schema),
         None if answer.is_none() && !called => {
@@ -16,12 +20,14 @@ pub(super) fn judge(answer: Option<&str>, schema: Option<&Value>, called: bool) 
 }
 
 /// The answer is the document; nobody has checked it (`flag_output_schema_violated`).
-fn structured(answer: Option<&str>, schema: &Value) -> (Option<Value>, Option<Failure>) {
-    let document = answer.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let follows = |document: &Value| {
-        let object = schema.get("type").is_none_or(|kind| kind != "object") || document.is_object();
+fn structured(answer: Option<&str>, schema: &Value) -> (Option<RawJson>, Option<Failure>) {
+    let document = answer.and_then(|text| serde_json::from_str::<RawJson>(text).ok());
+    let follows = |document: &RawJson| {
+        let members = serde_json::from_str::<HashMap<String, &RawValue>>(document.as_str()).ok();
+        let object = schema.get("type").is_none_or(|kind| kind != "object") || members.is_some();
+        let has = |name: &str| members.as_ref().is_some_and(|members| members.contains_key(name));
         let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-        object && required.filter_map(Value::as_str).all(|name| document.get(name).is_some())
+        object && required.filter_map(Value::as_str).all(has)
     };
     let document = document.filter(follows);
     let why = "the model gave no output that follows the schema";

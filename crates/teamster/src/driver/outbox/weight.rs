@@ -74,7 +74,7 @@ fn result(result: &RunResult) -> usize {
         NODE_BYTES + denial.tool_name.len() + id + denial.input.as_ref().map_or(0, |input| input.as_str().len())
     });
     let texts = result.text.len() + result.final_text.len() + text(result.stderr.as_ref());
-    texts + denials.sum::<usize>() + result.structured_output.as_ref().map_or(0, json)
+    texts + denials.sum::<usize>() + result.structured_output.as_ref().map_or(0, |document| document.as_str().len())
 }
 
 fn text(text: Option<&UntrustedText>) -> usize {

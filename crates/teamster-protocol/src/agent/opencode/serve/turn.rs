@@ -16,6 +16,7 @@ use super::wire::MessageInfo;
 use crate::agent::limit::rejected_until;
 use crate::bounded::Ids;
 use crate::event::{ErrorCode, Event, Failure, StopReason};
+use crate::json::RawJson;
 use crate::protocol::{Action, Outcome};
 
 /// A turn that runs.
@@ -58,7 +59,7 @@ struct Settled {
     id: String,
     finish: Option<String>,
     error: Option<(ErrorBody, Option<OffsetDateTime>)>,
-    structured: Option<Value>,
+    structured: Option<RawJson>,
     model: Option<String>,
 }
 

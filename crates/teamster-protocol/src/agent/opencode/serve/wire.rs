@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::super::wire::ErrorBody;
 use crate::agent::line::{Text, if_readable};
 use crate::bounded::bytes_of;
+use crate::json::RawJson;
 
 /// An event of the stream: `{id, type, properties}`.
 #[derive(Debug, Deserialize)]
@@ -105,7 +106,7 @@ pub(super) struct MessageInfo {
     #[serde(default)]
     pub(super) error: Option<ErrorBody>,
     #[serde(default, deserialize_with = "if_readable")]
-    pub(super) structured: Option<Value>,
+    pub(super) structured: Option<RawJson>,
     /// `true` where it is a summary of the conversation; a user's message has an object there.
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) summary: Option<Value>,
