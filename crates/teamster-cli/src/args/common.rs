@@ -92,7 +92,7 @@ pub(crate) struct CommonArgs {
 
     /// Deliver MCP servers by: auto (default) or merge-restore
     ///
-    /// auto passes the servers to the agent without changing a file of the user. merge-restore adds them to the agent's
+    /// auto passes the servers to the agent without changing any of the user's files. merge-restore adds them to the agent's
     /// configuration file and removes them when the run ends. See docs/mcp.md.
     #[arg(long, value_name = "DELIVERY", help_heading = INSTRUCTIONS, hide_short_help = true)]
     #[arg(default_value = "auto", hide_default_value = true, hide_possible_values = true)]

@@ -1,4 +1,4 @@
-//! What `teamster doctor` tells of live runs and of what crashes left, and what `--sweep` did about that.
+//! The report of `teamster doctor` on the ledger: live runs, leftovers of crashed runs, and the result of `--sweep`.
 
 use std::io::{self, Write};
 
@@ -8,23 +8,23 @@ use teamster::ledger::{Cleared, KnownRun, LedgerError, Left, Survey, Sweep};
 use crate::doctor::path_text;
 use crate::printable::{Printable, chain, printable};
 
-/// What the ledger holds.
+/// Writes what the ledger contains.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
     printable!("runs: {} live", survey.live.len()).write(out)?;
     match survey.leftovers.len() {
         0 => printable!(", nothing left by crashes"),
-        count => printable!(", {} left by crashes; `teamster doctor --sweep` ends and removes them", count),
+        count => printable!(", {} left by crashes; `teamster doctor --sweep` kills and removes them", count),
     }
     .write_line(out)?;
     write_rest(out, &survey.left, &survey.problems)
 }
 
-/// What a sweep did.
+/// Writes the result of a sweep.
 pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()> {
     for Cleared { run, ended, .. } in &sweep.cleared {
-        printable!("  removed      {}{}", &run.path, described(run)).write(out)?;
+        printable!("  removed      {}{}", &run.path, description(run)).write(out)?;
         for (index, process) in ended.iter().enumerate() {
-            let before = if index == 0 { "; ended " } else { ", " };
+            let before = if index == 0 { "; killed " } else { ", " };
             printable!("{}{} ({})", before, process.pid, &process.name).write(out)?;
         }
         printable!("").write_line(out)?;
@@ -37,7 +37,7 @@ pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()>
 fn write_rest(out: &mut impl Write, left: &[Left], problems: &[LedgerError]) -> io::Result<()> {
     for left in left {
         let reason = Printable::message(&left.reason.to_string());
-        printable!("  left         {}: {}", &left.path, reason).write_line(out)?;
+        printable!("  skipped      {}: {}", &left.path, reason).write_line(out)?;
     }
     for problem in problems {
         printable!("  problem      {}", Printable::error(problem)).write_line(out)?;
@@ -45,11 +45,11 @@ fn write_rest(out: &mut impl Write, left: &[Left], problems: &[LedgerError]) -> 
     Ok(())
 }
 
-/// What runs there, as far as its entry tells.
-fn described(run: &KnownRun) -> Printable {
+/// Returns the agent and the start time of a run, as far as its entry contains them.
+fn description(run: &KnownRun) -> Printable {
     let began = run.began.map(|began| format!("since {}", humantime::format_rfc3339_seconds(began)));
-    let told: Vec<String> = run.label.clone().into_iter().chain(began).collect();
-    if told.is_empty() { Printable::default() } else { printable!(" ({})", &told.join(" ")) }
+    let parts: Vec<String> = run.label.clone().into_iter().chain(began).collect();
+    if parts.is_empty() { Printable::default() } else { printable!(" ({})", &parts.join(" ")) }
 }
 
 pub(crate) fn survey_document(survey: &Survey) -> Value {
@@ -77,7 +77,7 @@ pub(crate) fn sweep_document(sweep: &Sweep) -> Value {
     })
 }
 
-/// What is unknown is left out.
+/// Returns the JSON object of a run. Unknown fields are omitted.
 fn run_document(run: &KnownRun) -> Map<String, Value> {
     let began = run.began.map(|began| humantime::format_rfc3339_seconds(began).to_string());
     let known = [("path", Some(path_text(&run.path))), ("agent", run.label.clone()), ("began", began)];
