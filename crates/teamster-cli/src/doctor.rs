@@ -150,8 +150,8 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry) -
             names => Printable::join(names.iter().map(|name| Printable::exact(name)), ", "),
         };
         printable!("  credentials  {}", credentials).write_line(out)?;
-        for (title, refused) in [("ignores", false), ("refuses", true)] {
-            let names = unsupported(&inspection.agent, registry, refused);
+        for (title, rejected) in [("ignores", false), ("rejects", true)] {
+            let names = unsupported(&inspection.agent, registry, rejected);
             if !names.is_empty() {
                 let names = Printable::join(names.into_iter().map(Printable::from), ", ");
                 printable!("  {:<11}  {}", title, names).write_line(out)?;

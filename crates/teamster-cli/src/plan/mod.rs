@@ -17,7 +17,7 @@ use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, SystemInputs};
 
-use crate::args::{Delivery, EvenAfter, Format, FrameArgs, Mode, Permission, Prompt, RunArgs, TalkArgs, Trust};
+use crate::args::{Delivery, EvenAfter, Format, CommonArgs, Mode, Permission, Prompt, RunArgs, ConversationArgs, Trust};
 use crate::config::{self, ConfigError};
 
 /// A validated run, ready to start.
@@ -96,18 +96,22 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     Ok(RunPlan { agent, runtime, request, format: output })
 }
 
-/// Checks the arguments of a conversation and reads what they point to. Where nothing else is said, the agent waits so long for
-/// an answer.
-pub(crate) fn check_talk(args: TalkArgs, answer: Duration, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
-    let mut talk = frame(args.frame, inputs)?;
-    talk.frame.limits.answer = args.answer_timeout.unwrap_or(answer);
-    talk.frame.validate_session()?;
-    Ok(talk)
+/// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
+/// absent.
+pub(crate) fn plan_session(
+    args: ConversationArgs,
+    answer_timeout: Duration,
+    inputs: &mut impl Inputs,
+) -> Result<SessionPlan, UsageError> {
+    let mut plan = plan_common(args.common, inputs)?;
+    plan.request.limits.answer = args.answer_timeout.unwrap_or(answer_timeout);
+    plan.request.validate_session()?;
+    Ok(plan)
 }
 
-/// What a run and a session have in common.
-fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
-    let here = here(inputs)?;
+/// Builds the part of the plan that runs and sessions have in common. It is not validated yet.
+fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan, UsageError> {
+    let directory = working_directory(inputs)?;
     let registry = config::registry(args.config.as_deref(), inputs)?;
     registry.get(&args.agent)?;
     let mut runtime = Runtime::with_registry(registry);
