@@ -76,7 +76,7 @@ mod tests {
         match parse(7, line) {
             None => "nothing".to_owned(),
             Some(Ok((origin, command))) => format!("{:?} {command:?}", origin.id),
-            Some(Err(refusal)) => format!("{:?} {}", refusal.origin.id, refusal.problem),
+            Some(Err(rejection)) => format!("{:?} {}", rejection.origin.id, rejection.problem),
         }
     }
 
