@@ -96,7 +96,7 @@ impl Chat<'_> {
                     Reply::Invalid => self.message("  invalid answer").await?,
                 },
                 Typed::Interrupted => {
-                    self.signalled(crate::signals::Signal::Interrupt)?;
+                    self.on_signal(crate::signals::Signal::Interrupt)?;
                     break Answer::Deny { message: None };
                 }
                 Typed::Ended => break Answer::Deny { message: None },
@@ -121,7 +121,7 @@ impl Chat<'_> {
                         }
                     },
                     Typed::Interrupted => {
-                        self.signalled(crate::signals::Signal::Interrupt)?;
+                        self.on_signal(crate::signals::Signal::Interrupt)?;
                         break None;
                     }
                     Typed::Ended => break None,

@@ -140,7 +140,7 @@ impl Output {
     ///
     /// # Errors
     /// When standard output does not take what is written.
-    pub(crate) fn say(&mut self, text: &Printable) -> io::Result<()> {
+    pub(crate) fn message(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
         text.write_line(&mut self.to.out)?;
         self.to.out.flush()
