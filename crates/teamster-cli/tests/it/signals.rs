@@ -34,8 +34,8 @@ fn ctrl_c_asks_the_agent_to_stop() {
     let end = running.end();
     let result = told_end(&end);
     assert_eq!((end.code, &result["aborted"]), (Some(130), &true.into()), "{}", end.err);
-    assert!(end.err.contains("Ctrl-C again ends it at once"), "{}", end.err);
-    assert!(end.err.contains("interrupted: ") && end.err.contains("hint: go on with --resume "), "{}", end.err);
+    assert!(end.err.contains("press Ctrl-C again to kill it"), "{}", end.err);
+    assert!(end.err.contains("interrupted: ") && end.err.contains("hint: resume with --resume "), "{}", end.err);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_second_ctrl_c_ends_at_once_and_leaves_nothing() {
     let mut running = Running::start(&mut command);
     running.wait_for_out("\"type\":\"text\"");
     running.signal(Signal::INT);
-    running.wait_for_err("Ctrl-C again ends it at once");
+    running.wait_for_err("press Ctrl-C again to kill it");
     running.signal(Signal::INT);
     let end = running.end();
     assert_eq!((end.code, &told_end(&end)["errorCode"]), (Some(130), &"ABORTED".into()), "{}", end.err);

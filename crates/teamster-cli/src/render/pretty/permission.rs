@@ -56,7 +56,7 @@ fn decision(answered: &PermissionAnswered) -> Printable {
 impl Pretty {
     /// Writes a permission request. In a chat, the chat itself asks the user.
     pub(super) fn request(&mut self, request: &PermissionRequest, out: &mut dyn Write) -> io::Result<()> {
-        self.asked.insert(request.request_id.clone(), request.tool_name.clone());
+        self.open_requests.insert(request.request_id.clone(), request.tool_name.clone());
         if self.chat.is_some() {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl Pretty {
     /// Writes an answer, unless the user gave it in the chat, or the call was allowed without a request. An answer that
     /// changes the input is always written.
     pub(super) fn answered(&mut self, answered: &PermissionAnswered, out: &mut dyn Write) -> io::Result<()> {
-        let asked = self.asked.remove(&answered.request_id);
+        let asked = self.open_requests.remove(&answered.request_id);
         let was_asked = asked.is_some();
         let tool = asked.or_else(|| answered.request.as_ref().map(|request| request.tool_name.clone()));
         let tool = tool.map_or_else(

@@ -135,7 +135,7 @@ fn an_attempt_that_is_given_up_is_said_to_be_void_once() {
 
     Two.
 
-    ↺ what was said last is void: the answer begins again
+    ↺ the last message is retracted: the answer starts again
     ↻ API Error: 529 Overloaded. [OVERLOADED]; the run is started again in 7.3s (1 of 3)
 
     Three.
@@ -174,7 +174,7 @@ fn circumstances_take_one_line_each() {
     assert_snapshot!(pretty(&events), @r#"
     Half a sen
 
-    ↺ what was said last is void: the answer begins again
+    ↺ the last message is retracted: the answer starts again
 
     The whole sentence.
 

@@ -84,7 +84,7 @@ fn a_connection_that_broke() {
 
     This stream will be cut in t
 
-    ↺ what was said last is void: the answer begins again
+    ↺ the last message is retracted: the answer starts again
 
     Whole answer.
     claude-opus-4-8 · 1 turn · 175 in / 40 out (50 cached) · $0.0018 · 2.3s
