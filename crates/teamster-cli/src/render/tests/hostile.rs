@@ -36,7 +36,7 @@ proptest! {
             (result.stderr, result.structured_output) = (Some(next().into()), Some(json!({next(): next()})));
             result.permission_denials = vec![denial];
         }));
-        let mut page = coloured(PAGE, &events);
+        let mut page = colored(PAGE, &events);
         for style in ["0", "1", "2", "3", "31", "32", "33", "36"] {
             page = page.replace(&format!("\u{1b}[{style}m"), "");
         }
