@@ -183,7 +183,8 @@ mod tests {
         .into_iter()
         .map(error_in)
         .chain(
-            ["X", "claude", "acp", "\"\"", "1a", "\"a b\""].map(|name| error_in(&format!("\n[agents.{name}]\n{entry}"))),
+            ["X", "claude", "acp", "\"\"", "1a", "\"a b\""]
+                .map(|name| error_in(&format!("\n[agents.{name}]\n{entry}"))),
         )
         .chain([error_in(&format!("[agents.x]\n{entry}[agents.x]\n{entry}"))])
         .collect();

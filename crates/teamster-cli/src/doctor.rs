@@ -8,10 +8,10 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Journals, Registry, Runtime, VersionStatus};
 
 use crate::args::values;
-use crate::runtime::{build_tokio, report_failure, report_usage_error};
 use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
 use crate::render;
+use crate::runtime::{build_tokio, report_failure, report_usage_error};
 use crate::{config, exit, ledger_report, restore_report};
 
 /// Check which agents can run here
@@ -165,8 +165,12 @@ fn version_note(inspection: &Inspection) -> Printable {
     let tested = inspection.tested_version.unwrap_or_default();
     match inspection.version_status {
         Some(VersionStatus::Tested) => " (tested)".into(),
-        Some(VersionStatus::Older) => printable!(" (older than {}, the tested version: features may be missing)", tested),
-        Some(VersionStatus::Newer) => printable!(" (newer than {}, the tested version: it may behave differently)", tested),
+        Some(VersionStatus::Older) => {
+            printable!(" (older than {}, the tested version: features may be missing)", tested)
+        }
+        Some(VersionStatus::Newer) => {
+            printable!(" (newer than {}, the tested version: it may behave differently)", tested)
+        }
         None => Printable::default(),
     }
 }

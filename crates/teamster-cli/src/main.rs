@@ -16,20 +16,20 @@
 //! sequences to the terminal; when the command ends, for any reason, no process of its run remains.
 
 mod args;
-mod runtime;
 mod chat;
 mod config;
-mod restore_report;
 mod doctor;
 mod exit;
 mod fake;
-mod plan;
 mod ledger_report;
 mod log;
+mod plan;
 mod printable;
 mod render;
 mod replay;
+mod restore_report;
 mod run;
+mod runtime;
 mod session;
 mod signals;
 

@@ -12,11 +12,13 @@ use teamster::{Event, Run, StampedEvent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::args::RunArgs;
-use crate::runtime::{FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until};
 use crate::exit;
 use crate::plan::{self, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{Output, write_error};
+use crate::runtime::{
+    FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
+};
 use crate::signals::{Signal, Signals};
 
 /// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.

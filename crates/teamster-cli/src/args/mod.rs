@@ -21,9 +21,9 @@ use crate::fake::FakeArgs;
 use crate::replay::ReplayArgs;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use common::{Delivery, CommonArgs, Mode, Permission, Prompt, Trust};
+pub(crate) use common::{CommonArgs, Delivery, Mode, Permission, Prompt, Trust};
 pub(crate) use run::{EvenAfter, Format, RunArgs};
-pub(crate) use session::{SessionArgs, ConversationArgs};
+pub(crate) use session::{ConversationArgs, SessionArgs};
 
 /// Run AI agent CLIs with one interface
 #[derive(Debug, clap::Parser)]

@@ -303,7 +303,11 @@ mod tests {
         assert_eq!(parse_choice(&item, " 2 "), some(&["B"]));
         assert_eq!(parse_choice(&item, "neither, 2"), some(&["neither, 2"]));
         assert_eq!(parse_choice(&item, ""), Ok(None));
-        assert!(parse_choice(&item, "3").is_err() && parse_choice(&item, "0").is_err() && parse_choice(&item, "1,2").is_err());
+        assert!(
+            parse_choice(&item, "3").is_err()
+                && parse_choice(&item, "0").is_err()
+                && parse_choice(&item, "1,2").is_err()
+        );
         item.multiple = Some(true);
         assert_eq!(parse_choice(&item, "1, 2"), some(&["A", "B"]));
         item.options.clear();

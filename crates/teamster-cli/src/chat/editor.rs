@@ -122,20 +122,20 @@ fn failed(error: &ReadlineError) -> Typed {
 /// Continues the input after a line that ends with a backslash.
 struct LineContinuation;
 
-impl Validator for Lines {
+impl Validator for LineContinuation {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let continues = context.input().ends_with('\\');
         Ok(if continues { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
 
-impl Completer for Lines {
+impl Completer for LineContinuation {
     type Candidate = String;
 }
 
-impl Hinter for Lines {
+impl Hinter for LineContinuation {
     type Hint = String;
 }
 
-impl Highlighter for Lines {}
-impl Helper for Lines {}
+impl Highlighter for LineContinuation {}
+impl Helper for LineContinuation {}

@@ -155,7 +155,9 @@ impl Chat<'_> {
             Line::Quit => Err(End::Quit),
             Line::Invalid(problem) => self.message(problem).await,
             Line::New => self.start_conversation(self.plan.agent.clone(), Conversation::New).await,
-            Line::Resume(Some(id)) => self.start_conversation(self.plan.agent.clone(), Conversation::Resume(id.into())).await,
+            Line::Resume(Some(id)) => {
+                self.start_conversation(self.plan.agent.clone(), Conversation::Resume(id.into())).await
+            }
             Line::Resume(None) => {
                 let id = self.session.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
                 self.message(printable!("this conversation: {}; /resume ID resumes another one", id)).await
@@ -164,7 +166,8 @@ impl Chat<'_> {
             Line::Agent(None) => {
                 let names = Printable::join(self.plan.runtime.registry().names().map(Printable::exact), ", ");
                 let agent = &self.plan.agent;
-                self.message(printable!("{}; /agent NAME starts a conversation with another agent: {}", agent, names)).await
+                self.message(printable!("{}; /agent NAME starts a conversation with another agent: {}", agent, names))
+                    .await
             }
             Line::Model(Some(model)) => match self.session.set_model(model.clone()) {
                 Ok(()) => {

@@ -68,7 +68,8 @@ impl<'a> LineReader<'a> {
     pub(super) fn start(terminal: &'a Terminal) -> io::Result<Self> {
         let (sender, lines) = mpsc::unbounded_channel();
         let (stopped, stop) = io::pipe()?;
-        let thread = std::thread::Builder::new().name("typed".to_owned()).spawn(move || read_lines(&stopped, &sender))?;
+        let thread =
+            std::thread::Builder::new().name("typed".to_owned()).spawn(move || read_lines(&stopped, &sender))?;
         terminal.disable_echo();
         Ok(Self { terminal, lines, stop: Some(stop), thread: Some(thread) })
     }

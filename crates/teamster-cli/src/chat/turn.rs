@@ -46,7 +46,8 @@ impl Chat<'_> {
                 None => break,
                 Some(Event::PermissionRequest(request)) => {
                     self.stop_reader(reader.take());
-                    self.write(Item::Event(Instant::now(), Box::new(Event::PermissionRequest(request.clone())))).await?;
+                    self.write(Item::Event(Instant::now(), Box::new(Event::PermissionRequest(request.clone()))))
+                        .await?;
                     self.permission(&request).await?;
                     reader = LineReader::start(terminal).ok();
                 }

@@ -17,7 +17,9 @@ use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, SystemInputs};
 
-use crate::args::{Delivery, EvenAfter, Format, CommonArgs, Mode, Permission, Prompt, RunArgs, ConversationArgs, Trust};
+use crate::args::{
+    CommonArgs, ConversationArgs, Delivery, EvenAfter, Format, Mode, Permission, Prompt, RunArgs, Trust,
+};
 use crate::config::{self, ConfigError};
 
 /// A validated run, ready to start.

@@ -214,7 +214,8 @@ fn options_override_variables_and_empty_variables_count_as_unset() {
 
 #[test]
 fn the_prompt_is_read_from_stdin_if_it_is_absent_or_a_dash() {
-    let prompt = |argv: &[&str], stdin| plan(argv, &[], TestInputs { stdin, ..TestInputs::default() }).unwrap().request.prompt;
+    let prompt =
+        |argv: &[&str], stdin| plan(argv, &[], TestInputs { stdin, ..TestInputs::default() }).unwrap().request.prompt;
     assert_eq!(prompt(&[], Some(b"Fix it\n")), "Fix it");
     assert_eq!(prompt(&["-"], Some(b"Fix it\n\n")), "Fix it\n");
     assert_eq!(prompt(&["-"], None), "typed", "with a dash, stdin may be a terminal");

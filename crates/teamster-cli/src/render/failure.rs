@@ -60,7 +60,9 @@ fn hint(failure: &Failure, result: &RunResult) -> Option<Printable> {
         ErrorCode::MaxTurns => or_resume("raise --max-turns"),
         ErrorCode::Budget => "raise --max-budget, or check the account's balance".into(),
         ErrorCode::Auth => "log in with the agent's own CLI, or set its API key in the environment".into(),
-        ErrorCode::SessionNotFound => "sessions belong to a directory: set --cwd to the one in which the session started".into(),
+        ErrorCode::SessionNotFound => {
+            "sessions belong to a directory: set --cwd to the one in which the session started".into()
+        }
         ErrorCode::ContextWindow => "start a new session, or use a shorter prompt".into(),
         ErrorCode::StructuredOutput => "check the schema, or describe in the prompt what it requires".into(),
         ErrorCode::Config => "check the agent's own configuration".into(),

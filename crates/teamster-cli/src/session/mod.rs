@@ -28,11 +28,11 @@ use self::input::{Content, Line};
 use self::output::ReaderClosed;
 use self::turns::{AGENT_TURN_PREFIX, SessionEvent, Steering, Turn, Turns, next_event};
 use crate::args::SessionArgs;
-use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error};
 use crate::exit;
 use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
+use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error};
 use crate::signals::{Signal, Signals};
 
 /// The number of lines that may wait for the writer. With more, no command is read.
@@ -188,9 +188,8 @@ impl<'a> Conversation<'a> {
         let mut exit_deadline = None;
         while !self.is_over() {
             self.deny_if_unanswerable();
-            let reads_commands = self.input != InputState::Closed
-                && self.pending_answer.is_none()
-                && self.lines.len() < WAITING_LINES;
+            let reads_commands =
+                self.input != InputState::Closed && self.pending_answer.is_none() && self.lines.len() < WAITING_LINES;
             let events = next_event(&mut self.turns, &mut self.steering, self.session, self.has_agent_turns);
             tokio::select! {
                 permit = lines.reserve(), if !self.lines.is_empty() => match permit {
@@ -285,10 +284,9 @@ impl<'a> Conversation<'a> {
                 Some(Ok((origin, command))) => self.execute(origin, command).await,
                 Some(Err(rejection)) => Err(rejection),
             },
-            Content::TooLong(length) => Err(origin.reject(format!(
-                "the line has {length} bytes; the limit is {} bytes",
-                input::MAX_LINE_BYTES
-            ))),
+            Content::TooLong(length) => {
+                Err(origin.reject(format!("the line has {length} bytes; the limit is {} bytes", input::MAX_LINE_BYTES)))
+            }
             Content::Failed(error) => {
                 self.input = InputState::Closed;
                 Err(origin.reject(format!("cannot read standard input: {error}")))
@@ -304,7 +302,9 @@ impl<'a> Conversation<'a> {
             SessionCommand::Send { .. } if self.input == InputState::NoNewTurns => {
                 Err(origin.reject("the session is closed: no further turns are accepted"))
             }
-            SessionCommand::Send { id: Some(ref id), .. } if self.has_agent_turns && id.starts_with(AGENT_TURN_PREFIX) => {
+            SessionCommand::Send { id: Some(ref id), .. }
+                if self.has_agent_turns && id.starts_with(AGENT_TURN_PREFIX) =>
+            {
                 let problem = format!("ids that begin with {AGENT_TURN_PREFIX} are reserved for the agent's own turns");
                 Err(origin.reject(problem))
             }

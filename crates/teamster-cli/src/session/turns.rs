@@ -67,7 +67,9 @@ impl Turn {
         while self.cancellation != Cancellation::No {
             match pin!(self.run.next_stamped()).poll(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(event)) if self.cancellation == Cancellation::Confirmed || is_aborted(&event.event) => {
+                Poll::Ready(Some(event))
+                    if self.cancellation == Cancellation::Confirmed || is_aborted(&event.event) =>
+                {
                     self.cancellation = Cancellation::Confirmed;
                     return Poll::Ready(event);
                 }

@@ -143,7 +143,7 @@ fn a_sweep_kills_and_reports_the_leftovers_of_a_crash() {
     let mut member = crashed.member();
     let told = ended(crashed.doctor(&["--sweep"]));
     assert_eq!(told.code, Some(0), "{}", told.out);
-    let ended_it = format!("/abcdefghijklmnop (claude since 2026-09-21T14:13:20Z); ended {} (sleep)", member.id());
+    let ended_it = format!("/abcdefghijklmnop (claude since 2026-09-21T14:13:20Z); killed {} (sleep)", member.id());
     assert!(told.out.contains(&ended_it), "{}", told.out);
     assert!(told.out.ends_with("runs: 0 live, 1 swept; nothing is left by crashes\n"), "{}", told.out);
     assert!(!told.out.contains("claude:"), "no agent is looked at");

@@ -6,10 +6,10 @@
 
 pub(crate) mod call;
 pub(crate) mod closing;
+mod content;
 mod markdown;
 mod page;
 pub(crate) mod permission;
-mod content;
 mod tools;
 
 use std::collections::HashMap;
@@ -23,9 +23,9 @@ use teamster::event::{
 };
 use teamster::text::UntrustedText;
 
+use self::content::{ContentKind, ContentSource};
 use self::markdown::{MarkdownState, Piece};
 use self::page::{Kind, Page};
-use self::content::{ContentKind, ContentSource};
 use self::tools::Call;
 use super::{Renderer, Screen, Streams};
 use crate::printable::{Printable, printable};

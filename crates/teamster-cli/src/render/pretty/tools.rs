@@ -79,8 +79,13 @@ impl Pretty {
                 let summary = call.summary.cut(width / 3);
                 let used = 2 * call.depth + 2 + call.label.columns() + summary.columns() + 2;
                 let error = error.cut(width.saturating_sub(used + 1));
-                let parts =
-                    [(&"✗ ".into(), BAD), (&call.label, BOLD), (&summary, NORMAL), (&": ".into(), NORMAL), (&error, BAD)];
+                let parts = [
+                    (&"✗ ".into(), BAD),
+                    (&call.label, BOLD),
+                    (&summary, NORMAL),
+                    (&": ".into(), NORMAL),
+                    (&error, BAD),
+                ];
                 self.line(Kind::Work, call.depth, &parts, out)
             }
         }
