@@ -15,7 +15,7 @@ struct TestInputs {
     stdin: Option<&'static [u8]>,
 }
 
-impl Inputs for Made {
+impl Inputs for TestInputs {
     fn working_directory(&self) -> io::Result<PathBuf> {
         Ok("/here".into())
     }
