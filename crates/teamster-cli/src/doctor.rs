@@ -1,4 +1,4 @@
-//! `teamster doctor`: which agents can be run here, what to do about those that cannot, and what crashes left.
+//! `teamster doctor`: reports which agents can run here, why others cannot, and the leftovers of crashes.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,39 +8,43 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Journals, Registry, Runtime, VersionStatus};
 
 use crate::args::values;
-use crate::begin::{fail, refuse, tokio};
-use crate::job::{Machine, UsageError};
+use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
 use crate::render;
-use crate::{config, config_files, exit, leftovers};
+use crate::runtime::{build_tokio, report_failure, report_usage_error};
+use crate::{config, exit, ledger_report, restore_report};
 
-/// Look which agents can be run here
+/// Check which agents can run here
 ///
-/// For each: its program, version and credentials (names of what is set, never values), and what it can do. No model
-/// is called. The exit code is 1 if the chosen agent cannot run.
+/// Prints the program, version, credentials and features of each agent. Only the names of credentials are printed, never
+/// their values. No model is called. The exit code is 1 if the chosen agent cannot run.
 ///
-/// Then the runs of this user: how many live, and how many were left by crashes. --sweep does only that part, and ends
-/// and removes those; the exit code is 1 if something is left then.
+/// It also prints how many runs of this user are live, and how many were left by crashes. --sweep only removes the
+/// latter; its exit code is 1 if something remains.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// The agent that must run; all are looked at
+    /// Require this agent to run; all agents are checked
     #[arg(short, long, value_name = "NAME", default_value = Registry::DEFAULT, value_parser = values::AgentName)]
     #[arg(hide_possible_values = true)]
     pub(crate) agent: String,
 
-    /// The chosen agent's program, if not the usual one
+    /// Use this program as the chosen agent's CLI
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) cli_path: Option<PathBuf>,
 
-    /// Agents of your own, by name [default: ~/.config/teamster/config.toml]
+    /// Read definitions of further agents from this TOML file
+    ///
+    /// The default is ~/.config/teamster/config.toml.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// End what crashed runs left: their processes, and their private files
+    /// Kill processes and remove files of crashed runs
     #[arg(long, conflicts_with_all = ["agent", "cli_path", "config"])]
     pub(crate) sweep: bool,
 
-    /// Take out of agents' configuration files what crashed runs left in them
+    /// Remove entries of crashed runs from configuration files
+    ///
+    /// Runs with --mcp-delivery merge-restore add entries to the agents' configuration files. See docs/mcp.md.
     #[arg(long, conflicts_with_all = ["agent", "cli_path", "config", "sweep"])]
     pub(crate) restore: bool,
 
@@ -49,20 +53,20 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// Carries out the command and tells its exit code.
+/// Runs the command and returns its exit code.
 pub(crate) fn main(args: &DoctorArgs) -> u8 {
     match (args.sweep, args.restore) {
         (true, _) => sweep(&Runtime::new(), args),
         (_, true) => restore(&Runtime::new(), args),
         _ => match registry(args) {
             Ok(registry) => inspect(&Runtime::with_registry(registry), args),
-            Err(error) => refuse(&Printable::error(&error), error.hint()),
+            Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
         },
     }
 }
 
 fn registry(args: &DoctorArgs) -> Result<Registry, UsageError> {
-    let registry = config::registry(args.config.as_deref(), &mut Machine)?;
+    let registry = config::registry(args.config.as_deref(), &mut SystemInputs)?;
     registry.get(&args.agent)?;
     Ok(registry)
 }
@@ -70,51 +74,51 @@ fn registry(args: &DoctorArgs) -> Result<Registry, UsageError> {
 fn restore(runtime: &Runtime, args: &DoctorArgs) -> u8 {
     let recovery = runtime.journals().map(Journals::recover).unwrap_or_default();
     let mut stdout = anstream::stdout();
-    let shown = if args.json {
-        write_document(&mut stdout, &json!({ "restore": config_files::recovery_document(&recovery) }))
+    let written = if args.json {
+        write_document(&mut stdout, &json!({ "restore": restore_report::recovery_document(&recovery) }))
     } else {
-        config_files::write_recovery(&mut stdout, &recovery)
+        restore_report::write_recovery(&mut stdout, &recovery)
     };
-    code(&shown, config_files::is_clean(&recovery))
+    exit_code(&written, restore_report::is_clean(&recovery))
 }
 
 fn sweep(runtime: &Runtime, args: &DoctorArgs) -> u8 {
     let sweep = runtime.ledger().sweep();
     let mut stdout = anstream::stdout();
-    let shown = if args.json {
-        write_document(&mut stdout, &json!({ "sweep": leftovers::sweep_document(&sweep) }))
+    let written = if args.json {
+        write_document(&mut stdout, &json!({ "sweep": ledger_report::sweep_document(&sweep) }))
     } else {
-        leftovers::write_sweep(&mut stdout, &sweep)
+        ledger_report::write_sweep(&mut stdout, &sweep)
     };
-    code(&shown, sweep.is_clean())
+    exit_code(&written, sweep.is_clean())
 }
 
 fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
-    let found = match tokio() {
+    let found = match build_tokio() {
         Ok(tokio) => tokio.block_on(inspect_all(runtime, args)),
-        Err(error) => return fail(&error),
+        Err(error) => return report_failure(&error),
     };
     let survey = runtime.ledger().survey();
     let files = runtime.journals().map(Journals::survey).unwrap_or_default();
     let mut stdout = anstream::stdout();
-    let shown = if args.json {
+    let written = if args.json {
         let agents: Vec<Value> = found.iter().map(|found| document(found, runtime.registry())).collect();
-        let runs = leftovers::survey_document(&survey);
-        let files = config_files::survey_document(&files);
+        let runs = ledger_report::survey_document(&survey);
+        let files = restore_report::survey_document(&files);
         write_document(&mut stdout, &json!({ "agents": agents, "runs": runs, "configurationFiles": files }))
     } else {
         write_text(&mut stdout, &found, runtime.registry())
-            .and_then(|()| leftovers::write_survey(&mut stdout, &survey))
-            .and_then(|()| config_files::write_survey(&mut stdout, &files))
+            .and_then(|()| ledger_report::write_survey(&mut stdout, &survey))
+            .and_then(|()| restore_report::write_survey(&mut stdout, &files))
     };
     let chosen = found.iter().find(|inspection| inspection.agent.eq_ignore_ascii_case(&args.agent));
-    code(&shown, chosen.is_some_and(Inspection::can_run))
+    exit_code(&written, chosen.is_some_and(Inspection::can_run))
 }
 
-fn code(shown: &io::Result<()>, is_well: bool) -> u8 {
-    match shown {
+fn exit_code(written: &io::Result<()>, is_ok: bool) -> u8 {
+    match written {
         Err(_) => exit::NO_READER,
-        Ok(()) if is_well => exit::SUCCESS,
+        Ok(()) if is_ok => exit::SUCCESS,
         Ok(()) => exit::FAILURE,
     }
 }
@@ -139,15 +143,15 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry) -
             printable!("  program      {}", program).write_line(out)?;
         }
         if let Some(version) = &inspection.version {
-            printable!("  version      {}{}", Printable::message(version), compared(inspection)).write_line(out)?;
+            printable!("  version      {}{}", Printable::message(version), version_note(inspection)).write_line(out)?;
         }
         let credentials = match inspection.credentials.as_slice() {
-            [] => "none found; log in with the agent's own command, or set its key".into(),
+            [] => "none found; log in with the agent's CLI, or set its API key".into(),
             names => Printable::join(names.iter().map(|name| Printable::exact(name)), ", "),
         };
         printable!("  credentials  {}", credentials).write_line(out)?;
-        for (title, refused) in [("ignores", false), ("refuses", true)] {
-            let names = cannot(&inspection.agent, registry, refused);
+        for (title, rejected) in [("ignores", false), ("rejects", true)] {
+            let names = unsupported(&inspection.agent, registry, rejected);
             if !names.is_empty() {
                 let names = Printable::join(names.into_iter().map(Printable::from), ", ");
                 printable!("  {:<11}  {}", title, names).write_line(out)?;
@@ -157,12 +161,16 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry) -
     Ok(())
 }
 
-fn compared(inspection: &Inspection) -> Printable {
+fn version_note(inspection: &Inspection) -> Printable {
     let tested = inspection.tested_version.unwrap_or_default();
     match inspection.version_status {
         Some(VersionStatus::Tested) => " (tested)".into(),
-        Some(VersionStatus::Older) => printable!(" (older than {}, which is tested: it may lack what is used)", tested),
-        Some(VersionStatus::Newer) => printable!(" (newer than {}, which is tested: it may differ)", tested),
+        Some(VersionStatus::Older) => {
+            printable!(" (older than {}, the tested version: features may be missing)", tested)
+        }
+        Some(VersionStatus::Newer) => {
+            printable!(" (newer than {}, the tested version: it may behave differently)", tested)
+        }
         None => Printable::default(),
     }
 }
@@ -174,15 +182,16 @@ fn features(agent: &str, registry: &Registry) -> Vec<(Feature, Support)> {
     Feature::ALL.iter().filter_map(each).collect()
 }
 
-fn cannot(agent: &str, registry: &Registry, refused: bool) -> Vec<&'static str> {
-    let is_it = |support: Support| match support {
-        Support::Refused(_) => refused,
-        Support::Ignored(_) => !refused,
+/// Returns the names of the features that the agent rejects, or of those that it ignores.
+fn unsupported(agent: &str, registry: &Registry, rejected: bool) -> Vec<&'static str> {
+    let matches = |support: Support| match support {
+        Support::Refused(_) => rejected,
+        Support::Ignored(_) => !rejected,
         Support::Yes(_) => false,
     };
     features(agent, registry)
         .into_iter()
-        .filter(|(_, support)| is_it(*support))
+        .filter(|(_, support)| matches(*support))
         .map(|(feature, _)| feature.name())
         .collect()
 }
@@ -211,7 +220,7 @@ fn document(inspection: &Inspection, registry: &Registry) -> Value {
     document
 }
 
-/// A path for JSON, which has text alone.
+/// Returns a path as text for JSON. Invalid UTF-8 is replaced.
 pub(crate) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -1,23 +1,23 @@
-//! What the command's exit codes mean. `teamster run --help` lists them.
+//! The exit codes of the command. `teamster run --help` lists them.
 
 use teamster::RunResult;
 use teamster::event::ErrorCode;
 
 pub(crate) const SUCCESS: u8 = 0;
-/// The run ended in an error, or its output could not be written.
+/// The run failed, or its output could not be written.
 pub(crate) const FAILURE: u8 = 1;
-/// Nothing was started.
+/// The usage was wrong; nothing was started.
 pub(crate) const USAGE: u8 = 2;
-/// As `timeout` has it.
+/// A timeout or the deadline expired. `timeout` uses the same code.
 pub(crate) const TIMEOUT: u8 = 124;
-/// As shells have it for a command that is not there.
+/// The agent's CLI was not found. Shells use the same code for a missing command.
 pub(crate) const NOT_FOUND: u8 = 127;
-/// As shells have it for a command that SIGINT ended.
+/// The command was interrupted. Shells use the same code for a command that SIGINT killed.
 pub(crate) const INTERRUPTED: u8 = 130;
-/// As shells have it for a command that SIGPIPE ended: no reader, no success.
+/// The reader of standard output closed it. Shells use the same code for a command that SIGPIPE killed.
 pub(crate) const NO_READER: u8 = 141;
 
-/// The code of a run that came to this.
+/// Returns the exit code for a run's result.
 pub(crate) fn of_result(result: &RunResult) -> u8 {
     match &result.error_code {
         _ if !result.is_error => SUCCESS,

@@ -1,7 +1,7 @@
-//! Logs of this command and the library, for people who look for the cause of something: on standard error, when `--log` or
-//! `RUST_LOG` says which.
+//! Diagnostic logs of this command and the library on standard error. `--log` or `RUST_LOG` selects the lines.
 //!
-//! Invariant: a log line drives no terminal: control characters, and characters that change the order of a text, are escaped.
+//! Invariant: a log line contains no control sequences: control characters, and characters that change the direction of
+//! text, are escaped.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,11 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Begins to log what these directives name, such as `teamster=debug`; nothing if there are none.
+/// Starts the log with these directives, such as `teamster=debug`, or with those of `RUST_LOG`. Without directives
+/// nothing is logged.
 ///
 /// # Errors
-/// When they are none.
+/// Returns a message if the directives cannot be parsed.
 pub(crate) fn start(directives: Option<&str>) -> Result<(), String> {
     let variable = std::env::var("RUST_LOG").ok();
     let Some(text) = directives.or(variable.as_deref()).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
@@ -22,12 +23,12 @@ pub(crate) fn start(directives: Option<&str>) -> Result<(), String> {
     tracing_subscriber::registry().with(lines).with(targets).try_init().map_err(|error| wrong(&error))
 }
 
-/// Writes text in which nothing is invisible but line ends and blanks.
+/// A writer that escapes invisible characters, except line ends and spaces.
 struct Escaped<W>(W);
 
 impl<W: Write> Write for Escaped<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // What cannot be written is let go: a closed standard error is no reason to fail.
+        // A write error is ignored: a closed standard error must not cause a failure.
         _ = self.0.write_all(escaped(&String::from_utf8_lossy(bytes)).as_bytes());
         Ok(bytes.len())
     }
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_line_drives_no_terminal_and_hides_nothing() {
+    fn control_and_invisible_characters_are_escaped_in_log_lines() {
         let text = "a\x1b]52;c;eA==\x07 \u{9b}2J \u{202e}b\u{200b}c\td\n";
         assert_eq!(escaped(text), "a\\u{1b}]52;c;eA==\\u{7} \\u{9b}2J \\u{202e}b\\u{200b}c\\u{9}d\n");
     }

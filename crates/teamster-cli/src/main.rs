@@ -1,34 +1,35 @@
-//! The command `teamster`: AI agent CLIs from a shell, with one output whichever agent works.
+//! The command `teamster`: runs AI agent CLIs from a shell, with the same output for every agent.
 //!
-//! - [`args`]: the command line as typed; [`job`]: what it asks for, checked.
-//! - [`config`]: agents of the user's own.
-//! - [`printable`]: text that may be written to a terminal.
-//! - [`run`]: carries it out, under signals; [`render`]: shows it.
-//! - [`chat`]: a conversation in the terminal.
-//! - [`session`]: a conversation for a program, over standard input and output.
-//! - [`doctor`]: looks which agents can be run.
-//! - [`replay`]: shows a recording; [`fake`]: plays the CLI of one, or tells a story as a CLI.
-//! - [`log`]: what happens inside, for who looks for a cause.
-//! - [`exit`]: what exit codes mean.
+//! - [`args`]: the command line as typed; [`plan`]: the validated request that it describes.
+//! - [`config`]: the configuration file, which defines further agents.
+//! - [`printable`]: text that is safe to write to a terminal.
+//! - [`run`]: `teamster run`, with its signal handling; [`render`]: the output formats.
+//! - [`chat`]: `teamster chat`, a conversation in the terminal.
+//! - [`session`]: `teamster session`, a conversation with a program over standard input and output.
+//! - [`doctor`]: `teamster doctor`, which reports the agents that can run; [`ledger_report`] and [`restore_report`]
+//!   report the leftovers of crashes.
+//! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
+//! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
+//! - [`exit`]: the exit codes.
 //!
-//! Invariants: for programs there is standard output, for people standard error beside it; nothing that an agent says
-//! drives the terminal; whatever ends the command, no process of its run is left.
+//! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
+//! sequences to the terminal; when the command ends, for any reason, no process of its run remains.
 
 mod args;
-mod begin;
 mod chat;
 mod config;
-mod config_files;
 mod doctor;
 mod exit;
 mod fake;
-mod job;
-mod leftovers;
+mod ledger_report;
 mod log;
+mod plan;
 mod printable;
 mod render;
 mod replay;
+mod restore_report;
 mod run;
+mod runtime;
 mod session;
 mod signals;
 
@@ -41,14 +42,14 @@ use teamster::startup::{self, StandardStream};
 fn main() -> ExitCode {
     startup::prepare_command();
     if StandardStream::Output.was_closed() {
-        return ExitCode::from(begin::fail(&io::Error::other(
-            "standard output is closed: nobody could read what comes of this",
+        return ExitCode::from(runtime::report_failure(&io::Error::other(
+            "standard output is closed: the result could not be read",
         )));
     }
     let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
         Ok(cli) => match log::start(cli.log.as_deref()) {
-            Err(error) => begin::refuse(&printable::Printable::message(&error), None),
-            Ok(()) => carry_out(cli.command),
+            Err(error) => runtime::report_usage_error(&printable::Printable::message(&error), None),
+            Ok(()) => dispatch(cli.command),
         },
         Err(error) => {
             printable::write_clap_error(&error);
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn carry_out(command: Command) -> u8 {
+fn dispatch(command: Command) -> u8 {
     match command {
         Command::Run(args) => run::main(*args),
         Command::Chat(args) => chat::main(*args),

@@ -1,4 +1,4 @@
-//! `teamster replay`: shows a recording as it was shown then.
+//! `teamster replay`: prints a recording as the recorded run was printed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,20 +11,20 @@ use crate::exit;
 use crate::printable::{Printable, printable};
 use crate::render::{Output, write_error};
 
-/// Show a recording again (teamster run --record FILE)
+/// Print a recording (teamster run --record FILE)
 ///
-/// What the caller was told, in the same order and the same pauses.
+/// Prints the recorded events in the same order and with the same pauses.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     /// The recording
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
 
-    /// How many times as fast as it was; 0 shows all at once [default: 1]
+    /// Set the speed factor; 0 means without pauses [default: 1]
     #[arg(long, value_name = "TIMES", value_parser = values::speed)]
     speed: Option<f64>,
 
-    /// pretty (default), text, ndjson or json
+    /// Print as: pretty (default), text, ndjson or json
     #[arg(
         long,
         value_name = "FORMAT",
@@ -35,7 +35,7 @@ pub(crate) struct ReplayArgs {
     output: Format,
 }
 
-/// Carries out the command and tells its exit code: the one that the run had.
+/// Runs the command and returns the exit code that the recorded run had.
 pub(crate) fn main(args: &ReplayArgs) -> u8 {
     let entries = match read(&args.file) {
         Ok(entries) => entries,
@@ -62,7 +62,7 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
             return exit::NO_READER;
         }
         if ends {
-            // Another turn of a session may follow.
+            // The recording of a session can contain further turns.
             output = Output::new(args.output);
         }
     }
@@ -76,9 +76,9 @@ pub(crate) fn read(file: &Path) -> Result<Vec<Entry>, Printable> {
     let entries = recording::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
     match entries.first().map(|entry| &entry.happening) {
         Some(Happening::Recording { version, .. }) if *version > recording::VERSION => {
-            Err(printable!("{}: a recording of version {}, which this teamster does not know", file, *version))
+            Err(printable!("{}: unsupported recording version {}", file, *version))
         }
         Some(Happening::Recording { .. }) => Ok(entries),
-        _ => Err(printable!("{}: it does not begin like a recording", file)),
+        _ => Err(printable!("{}: not a recording", file)),
     }
 }

@@ -1,7 +1,7 @@
-//! `teamster run`: one run, shown as it happens, steered by signals.
+//! `teamster run`: starts one run, prints its events as they happen, and handles signals.
 //!
-//! What is shown is written by a thread of its own. However slow its reader, signals are still heard and the agent's
-//! output is still taken; and a reader that takes nothing cannot hold the command once it was told to end.
+//! A separate thread writes the output. So a slow reader delays neither the handling of signals nor the reading of the
+//! agent's output, and a reader that stops reading cannot block the command after a second Ctrl-C.
 
 use std::io::{self, IsTerminal as _};
 use std::pin::pin;
@@ -12,63 +12,65 @@ use teamster::{Event, Run, StampedEvent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::args::RunArgs;
-use crate::begin::{ASKED_TO_STOP, ENDING, LAST_WORDS, at, carry_out, refuse};
 use crate::exit;
-use crate::job::{self, Job, Machine};
+use crate::plan::{self, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{Output, write_error};
+use crate::runtime::{
+    FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
+};
 use crate::signals::{Signal, Signals};
 
-/// Events that wait for the writer. Those behind them wait in the run, which bounds its memory.
+/// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
-/// What the writer is given.
+/// An item for the writer.
 enum Item {
-    /// An event with its place in the queue.
+    /// An event with its permit for a place in the queue.
     Event(Instant, Box<StampedEvent>, OwnedSemaphorePermit),
     Notice(Printable),
 }
 
-/// Carries out the command and tells its exit code.
+/// Runs the command and returns its exit code.
 pub(crate) fn main(args: RunArgs) -> u8 {
-    match job::check(args, &mut Machine) {
-        Ok(job) => carry_out(run(job)),
-        Err(error) => refuse(&Printable::error(&error), error.hint()),
+    match plan::plan_run(args, &mut SystemInputs) {
+        Ok(plan) => run_command(run(plan)),
+        Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
     }
 }
 
-async fn run(job: Job) -> io::Result<u8> {
-    let runtime = job.runtime;
-    // Before anything is started: from now on no signal leaves something behind.
+async fn run(plan: RunPlan) -> io::Result<u8> {
+    let runtime = plan.runtime;
+    // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
-    let (items, written) = start_writer(Output::new(job.format))?;
-    let patience = job.request.limits.grace + LAST_WORDS;
-    let run = match runtime.run(&job.agent, job.request) {
+    let (items, written) = start_writer(Output::new(plan.format))?;
+    let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
+    let run = match runtime.run(&plan.agent, plan.request) {
         Ok(run) => run,
-        Err(error) => return Ok(refuse(&Printable::error(&error), None)),
+        Err(error) => return Ok(report_usage_error(&Printable::error(&error), None)),
     };
     let control = run.control();
     let notices = items.downgrade();
     let code = {
         let mut shown = pin!(show(run, items, written));
-        let mut asked = false;
-        let mut give_up = None;
+        let mut interrupted = false;
+        let mut exit_deadline = None;
         loop {
             tokio::select! {
                 code = &mut shown => break code,
-                () = at(give_up) => break exit::INTERRUPTED,
+                () = sleep_until(exit_deadline) => break exit::INTERRUPTED,
                 signal = signals.next() => match signal {
-                    Signal::Interrupt if asked => {
+                    Signal::Interrupt if interrupted => {
                         control.abort();
-                        if give_up.is_none() {
-                            give_up = Some(tokio::time::Instant::now() + patience);
-                            notify(&notices, ENDING);
+                        if exit_deadline.is_none() {
+                            exit_deadline = Some(tokio::time::Instant::now() + exit_timeout);
+                            notify(&notices, KILLING_NOTICE);
                         }
                     }
                     Signal::Interrupt | Signal::Terminate => {
-                        asked = true;
+                        interrupted = true;
                         control.interrupt();
                         if signal == Signal::Interrupt {
-                            notify(&notices, ASKED_TO_STOP);
+                            notify(&notices, STOPPING_NOTICE);
                         }
                     }
                 },
@@ -79,16 +81,17 @@ async fn run(job: Job) -> io::Result<u8> {
     Ok(code)
 }
 
-/// Starts the writer; its end tells how it fared.
+/// Starts the writer thread. The second channel returns its result.
 ///
-/// The channel is bounded by the places that events take, and by there being two notices at most: they never wait.
+/// The item channel is unbounded, but its content is limited: each event needs a permit, and there are at most two
+/// notices.
 fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, oneshot::Receiver<io::Result<()>>)> {
     let (sender, mut items) = mpsc::unbounded_channel();
     let (end, written) = oneshot::channel();
     let mut write = move || {
         while let Some(item) = items.blocking_recv() {
             match item {
-                Item::Event(time, event, _place) => output.stamped(&event, time)?,
+                Item::Event(time, event, _permit) => output.stamped(&event, time)?,
                 Item::Notice(text) => output.notice(&text)?,
             }
         }
@@ -99,11 +102,11 @@ fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, 
     Ok((sender, written))
 }
 
-/// Passes the run's events to the writer, until both are at their end.
+/// Passes the run's events to the writer until both have ended. Returns the exit code.
 async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot::Receiver<io::Result<()>>) -> u8 {
-    let places = Arc::new(Semaphore::new(WAITING_EVENTS));
+    let permits = Arc::new(Semaphore::new(WAITING_EVENTS));
     let mut written = pin!(written);
-    let mut fared = None;
+    let mut write_result = None;
     let mut code = exit::FAILURE;
     loop {
         tokio::select! {
@@ -113,24 +116,24 @@ async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot
                     code = exit::of_result(&done.result);
                 }
                 let now = Instant::now();
-                if let Ok(place) = Arc::clone(&places).acquire_owned().await {
-                    // Without a writer it goes nowhere.
-                    let _ = items.send(Item::Event(now, Box::new(event), place));
+                if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+                    // If the writer has ended, the event is dropped.
+                    let _ = items.send(Item::Event(now, Box::new(event), permit));
                 }
             }
-            // Nobody reads on: the agent need not work on.
-            end = &mut written, if fared.is_none() => {
-                fared = Some(end);
+            // The output can no longer be written, so the agent is stopped.
+            end = &mut written, if write_result.is_none() => {
+                write_result = Some(end);
                 run.control().interrupt();
             }
         }
     }
     drop(items);
-    let fared = match fared {
+    let write_result = match write_result {
         Some(end) => end,
         None => written.await,
     };
-    match fared {
+    match write_result {
         Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::NO_READER,
         Ok(Err(error)) => {
             write_error(
@@ -144,9 +147,9 @@ async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot
     }
 }
 
-/// Tells the person who pressed Ctrl-C what comes of it, after the events that wait already.
+/// Queues a notice on the effect of Ctrl-C behind the waiting events.
 fn notify(notices: &mpsc::WeakUnboundedSender<Item>, text: &'static str) {
-    // The terminal has written `^C` at the beginning of the line, or somewhere in it.
+    // The terminal has echoed `^C` on the current line.
     let start = if io::stderr().is_terminal() { "\r" } else { "" };
     if let Some(notices) = notices.upgrade() {
         let _ = notices.send(Item::Notice(printable!("{}{}", start, text)));

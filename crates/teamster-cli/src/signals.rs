@@ -1,23 +1,23 @@
-//! The signals that ask this command to end.
+//! The signals that stop this command.
 //!
-//! A signal that was ignored when the command started stays ignored: `nohup` keeps a run alive when its terminal goes,
-//! and a shell script keeps Ctrl-C from its background jobs, in just this way.
+//! A signal that was ignored when the command started stays ignored. `nohup` relies on this to keep a run alive after
+//! its terminal is closed, and shell scripts rely on it to protect their background jobs from Ctrl-C.
 
 use std::future::pending;
 use std::io;
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// What was asked for.
+/// A request to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// A person pressed Ctrl-C.
+    /// SIGINT: a person pressed Ctrl-C.
     Interrupt,
-    /// The system or another program asks: SIGTERM, or SIGHUP.
+    /// SIGTERM or SIGHUP: the system or another program requests the end.
     Terminate,
 }
 
-/// Signals from now on.
+/// The signals that were received since [`Signals::catch`].
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Option<Stream>,
@@ -26,10 +26,10 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Begins to catch them.
+    /// Installs the signal handlers.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// Returns an error if the system rejects a handler.
     pub(crate) fn catch() -> io::Result<Self> {
         let catch = |one: teamster::Signal, kind| if one.is_ignored() { Ok(None) } else { signal(kind).map(Some) };
         Ok(Self {
@@ -39,7 +39,7 @@ impl Signals {
         })
     }
 
-    /// The next one.
+    /// Waits for the next signal. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             () = received(&mut self.interrupt) => Signal::Interrupt,

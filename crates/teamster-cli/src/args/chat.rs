@@ -2,20 +2,20 @@
 
 use clap::ArgAction;
 
-use super::frame::OUTPUT;
-use super::session::TalkArgs;
+use super::common::OUTPUT;
+use super::session::ConversationArgs;
 
-/// Hold a conversation in the terminal
+/// Chat with an agent in the terminal
 ///
-/// Type what the agent is to do. It asks before it does what its permissions do not cover. /help lists the commands; what
-/// was typed in conversations before comes back with the arrow keys.
+/// Type a prompt and press Enter. The agent asks before it does anything that its permissions do not allow. /help lists
+/// the commands. The arrow keys show lines of earlier chats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SHORT_AFTER, after_long_help = LONG_AFTER, disable_help_flag = true)]
 pub(crate) struct ChatArgs {
     #[command(flatten)]
-    pub(crate) talk: TalkArgs,
+    pub(crate) conversation: ConversationArgs,
 
-    /// Print help; --help tells more
+    /// Print help; --help prints more details
     #[arg(short, long, action = ArgAction::Help, help_heading = OUTPUT)]
     help: Option<bool>,
 }
@@ -28,17 +28,21 @@ Examples:
   teamster chat --agent codex --permission edit
   teamster chat --resume 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4
 
-Keys: Ctrl-C stops the agent; at the prompt twice, or Ctrl-D, ends the conversation. Alt-Enter, or a backslash at the end of
-a line, begins another line. What is typed while the agent works is said after its turn.
+Keys:
+  Ctrl-C     stop the agent; at the prompt, pressed twice: quit
+  Ctrl-D     quit
+  Alt-Enter  start a new line, as does a backslash at the end of a line
 
-Without --answer-timeout the agent waits for an answer as long as it takes. Environment variables stand behind options as with
-teamster run. Lines that were typed are kept in $XDG_STATE_HOME/teamster/chat-history (~/.local/state), for this user alone;
-not those that begin with a space.
+Lines that are typed while the agent works are sent after its turn.
 
-Colours are for terminals; NO_COLOR and CLICOLOR_FORCE override that.
+Without --answer-timeout the agent waits for an answer without a limit. The environment variables of teamster run set
+defaults here too. Typed lines are stored in $XDG_STATE_HOME/teamster/chat-history (~/.local/state), readable by the user
+only. A line that begins with a space is not stored.
+
+Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 
 Exit codes:
-  0    ended by the person
+  0    ended by the user
   2    wrong usage, or no terminal; nothing was started
   130  ended by a signal
-  141  the terminal is gone";
+  141  the terminal was closed";

@@ -1,11 +1,11 @@
-//! The command line as it was typed, with the environment behind it.
+//! The command line as typed, with defaults from the environment.
 //!
-//! Clap checks each value and which options exclude each other; what a value means is found out in
-//! [`crate::request`]. Environment variables are clap's defaults here, so a flag wins over a variable, a variable
-//! never contradicts a flag, and an empty one counts as unset.
+//! Clap checks each value and rejects options that exclude each other; [`crate::plan`] interprets the values.
+//! Environment variables are set as clap's default values. So an option overrides its variable, a variable never
+//! conflicts with an option, and an empty variable counts as unset.
 
 mod chat;
-mod frame;
+mod common;
 mod run;
 mod session;
 pub(crate) mod values;
@@ -21,19 +21,19 @@ use crate::fake::FakeArgs;
 use crate::replay::ReplayArgs;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use frame::{Delivery, FrameArgs, Mode, Permission, Prompt, Trust};
+pub(crate) use common::{CommonArgs, Delivery, Mode, Permission, Prompt, Trust};
 pub(crate) use run::{EvenAfter, Format, RunArgs};
-pub(crate) use session::{SessionArgs, TalkArgs};
+pub(crate) use session::{ConversationArgs, SessionArgs};
 
-/// Drive any AI agent CLI with one set of reins
+/// Run AI agent CLIs with one interface
 #[derive(Debug, clap::Parser)]
 #[command(name = "teamster", version, max_term_width = 100, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Log to stderr what a filter selects: teamster=debug
-    #[arg(long, global = true, value_name = "FILTER", help_heading = frame::OUTPUT, hide_short_help = true)]
+    /// Log to stderr by this filter, such as teamster=debug
+    #[arg(long, global = true, value_name = "FILTER", help_heading = common::OUTPUT, hide_short_help = true)]
     pub(crate) log: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     Replay(ReplayArgs),
     Fake(FakeArgs),
-    /// Print the completions of a shell, for its startup files
+    /// Print a shell completion script
     #[command(after_help = "Example:  teamster completions bash > ~/.local/share/bash-completion/completions/teamster")]
     Completions {
         /// The shell
@@ -53,10 +53,10 @@ pub(crate) enum Command {
     },
 }
 
-/// The commands that share the options of a run.
-const FRAMED: [&str; 3] = ["run", "chat", "session"];
+/// The commands that have the options of [`CommonArgs`].
+const AGENT_COMMANDS: [&str; 3] = ["run", "chat", "session"];
 
-/// The variables that stand behind their options, by the option's id.
+/// The environment variables that set an option's default, by the option's id.
 const VARIABLES: [(&str, &str); 6] = [
     ("agent", "AGENT_BACKEND"),
     ("cli_path", "BACKEND_CLI_PATH"),
@@ -66,10 +66,10 @@ const VARIABLES: [(&str, &str); 6] = [
     ("allow_tool", "ALLOWED_TOOLS"),
 ];
 
-/// Reads a command line; `variable` gives the environment.
+/// Parses a command line; `variable` returns the value of an environment variable.
 ///
 /// # Errors
-/// Whatever clap has to say, help and version included.
+/// Returns clap's error, which is also how clap returns the help and version texts.
 pub(crate) fn parse(
     argv: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -80,7 +80,7 @@ pub(crate) fn parse(
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// The command as clap knows it.
+/// Builds clap's definition of the command.
 pub(crate) fn command(variable: impl Fn(&str) -> Option<OsString>) -> clap::Command {
     let command = Cli::command().mut_subcommand("doctor", |doctor| {
         let chosen = variable("AGENT_BACKEND").filter(|value| !value.is_empty());
@@ -94,22 +94,22 @@ pub(crate) fn command(variable: impl Fn(&str) -> Option<OsString>) -> clap::Comm
             None => arg,
         })
     });
-    FRAMED
+    AGENT_COMMANDS
         .into_iter()
-        .fold(command, |command, name| command.mut_subcommand(name, |framed| with_variables(framed, &variable)))
+        .fold(command, |command, name| command.mut_subcommand(name, |subcommand| with_variables(subcommand, &variable)))
 }
 
-fn with_variables(framed: clap::Command, variable: impl Fn(&str) -> Option<OsString>) -> clap::Command {
-    VARIABLES.into_iter().fold(framed, |framed, (id, name)| {
-        let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return framed };
-        framed.mut_arg(id, |arg| match value.to_str() {
+fn with_variables(subcommand: clap::Command, variable: impl Fn(&str) -> Option<OsString>) -> clap::Command {
+    VARIABLES.into_iter().fold(subcommand, |subcommand, (id, name)| {
+        let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return subcommand };
+        subcommand.mut_arg(id, |arg| match value.to_str() {
             Some(list) if id == "allow_tool" => arg.default_values(values::rules(list)),
             _ => arg.default_value(value),
         })
     })
 }
 
-/// Says so where a wrong value came from a variable: clap names only the option.
+/// Adds the variable's name to the error if an invalid value came from a variable: clap names only the option.
 fn name_variable(
     mut error: clap::Error,
     argv: &[OsString],

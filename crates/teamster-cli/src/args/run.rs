@@ -4,82 +4,82 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ValueHint};
 
-use super::frame::{FrameArgs, INSTRUCTIONS, LIMITS, OUTPUT};
+use super::common::{CommonArgs, INSTRUCTIONS, LIMITS, OUTPUT};
 use super::values;
 
-/// Give an agent one prompt and show what it does
+/// Run an agent with one prompt
 ///
-/// Starts the agent's CLI, shows what it says and does while it works, and ends when it ends. Nothing that it started
-/// is left behind.
+/// Starts the agent's CLI, prints its output and tool calls while it works, and exits when it exits. Processes that it
+/// started are killed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SHORT_AFTER, after_long_help = LONG_AFTER, disable_help_flag = true)]
 pub(crate) struct RunArgs {
-    /// What the agent is to do; read from stdin if absent or -
+    /// The prompt; read from stdin if absent or -
     ///
-    /// One argument. Whatever follows -- is the prompt too, dashes and all, its words joined by spaces.
+    /// It is one argument. Alternatively, all arguments after -- are the prompt, joined by spaces.
     pub(crate) prompt: Option<String>,
 
-    /// The prompt, word by word
+    /// The words of the prompt
     #[arg(last = true, hide = true, value_name = "WORD AFTER --", conflicts_with = "prompt")]
     pub(crate) words: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) frame: FrameArgs,
+    pub(crate) common: CommonArgs,
 
     /// Send this file with the prompt (repeatable)
     ///
-    /// Text, PNG, JPEG, GIF, WebP or PDF, as far as the agent takes it.
+    /// Supported are text, PNG, JPEG, GIF, WebP and PDF, if the agent accepts them.
     #[arg(long, value_name = "FILE", help_heading = INSTRUCTIONS, value_hint = ValueHint::FilePath)]
     pub(crate) attach: Vec<PathBuf>,
 
-    /// Start a run again whose failure may pass
+    /// Retry a run up to N times after a transient failure
     ///
-    /// At most so often. Such failures are an overloaded vendor, a rate limit or a broken connection, once the agent itself
-    /// has given up. The first wait is 5 to 10 seconds; each further one is twice as long, up to 1 to 2 minutes. A limit
-    /// that ends within 10 minutes is waited for. No run is started again once a tool has run, or where the session that
-    /// it goes on with may hold the prompt already: see --retry-even-after.
+    /// Transient failures are an overloaded vendor, a rate limit and a broken connection. A retry starts once the agent's
+    /// own retries have failed. The first delay is 5 to 10 seconds; it doubles up to 1 to 2 minutes. A rate limit that
+    /// resets within 10 minutes is waited for. There is no retry after a tool has run, or if a resumed session may
+    /// already contain the prompt: see --retry-even-after.
     #[arg(long, value_name = "N", help_heading = LIMITS, value_parser = values::retries, allow_negative_numbers = true)]
     pub(crate) retries: Option<u32>,
 
-    /// With --retries: prompt or tools
+    /// With --retries: retry even after: prompt or tools
     ///
-    ///   prompt  even where a resumed session may hold the prompt twice then
-    ///   tools   even where tools have run, and may run again
-    ///
-    /// With tools, after a prompt too.
+    ///   prompt  the resumed session may then contain the prompt twice
+    ///   tools   the tools may run again; includes prompt
     #[arg(long, value_name = "WHAT", help_heading = LIMITS, requires = "retries", verbatim_doc_comment)]
     #[arg(hide_short_help = true, hide_possible_values = true)]
     pub(crate) retry_even_after: Option<EvenAfter>,
 
-    /// pretty (default), text, ndjson or json
+    /// Print as: pretty (default), text, ndjson or json
     ///
-    ///   pretty  for people: the answer and what the agent does, as it happens
-    ///   text    the final answer alone, at the end
-    ///   ndjson  for programs: one event a line, as it happens
+    ///   pretty  for people: answer and tool calls, as they happen
+    ///   text    only the final answer, at the end
+    ///   ndjson  for programs: one event per line, as it happens
     ///   json    for programs: the result as one document, at the end
     ///
-    /// Errors go to stderr with every format, and the summary of pretty goes there too.
+    /// Errors go to stderr in every format, as does the summary of pretty.
     #[arg(long, value_name = "FORMAT", help_heading = OUTPUT, verbatim_doc_comment)]
     #[arg(default_value = "pretty", hide_default_value = true, hide_possible_values = true)]
     pub(crate) output: Format,
 
-    /// Let the CLI say all at its end, in its one-document mode
+    /// Use the CLI's non-streaming mode
+    ///
+    /// The CLI prints one document at its end, so no event arrives before.
     #[arg(long, help_heading = OUTPUT, hide_short_help = true, conflicts_with_all = ["whole_messages", "attach"])]
     pub(crate) batch: bool,
 
-    /// Print help; --help tells more
+    /// Print help; --help prints more details
     #[arg(short, long, action = ArgAction::Help, help_heading = OUTPUT)]
     help: Option<bool>,
 }
 
-/// What of a failed attempt may stand when the run is started again.
+/// The effects of a failed attempt after which a retry is still allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum EvenAfter {
     Prompt,
     Tools,
 }
 
-/// How the run is shown.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     Pretty,
@@ -106,15 +106,15 @@ Environment variables (options win; an empty variable counts as unset):
   BACKEND_MCP_DELIVERY  --mcp-delivery
   ALLOWED_TOOLS         --allow-tool, with commas between rules
 
-Colours are for terminals; NO_COLOR and CLICOLOR_FORCE override that.
+Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 
-Ctrl-C asks the agent to stop; a second one ends it at once. SIGTERM and SIGHUP ask it to stop.
+Ctrl-C asks the agent to stop; a second Ctrl-C kills it. SIGTERM and SIGHUP ask it to stop.
 
 Exit codes:
-  0    done without error
-  1    the run ended in an error, or its output could not be written
+  0    the run succeeded
+  1    the run failed, or its output could not be written
   2    wrong usage; nothing was started
-  124  the agent was silent for too long, or the deadline passed
+  124  a timeout or the deadline expired
   127  the agent's CLI was not found
   130  interrupted
-  141  whoever read the output stopped reading";
+  141  the reader of the output closed it";

@@ -3,43 +3,43 @@ use insta::assert_snapshot;
 use super::*;
 
 #[test]
-fn what_makes_no_sense_in_a_session_is_no_option_of_it() {
+fn session_rejects_options_that_apply_to_runs_only() {
     for option in [&["--retries", "1"][..], &["--batch"], &["--output", "json"], &["--attach", "a"], &["hello"]] {
         let argv: Vec<&str> = std::iter::once(&"session").chain(option).copied().collect();
-        assert!(said(&argv).starts_with("error: unexpected argument"), "{option:?}");
+        assert!(help_or_error(&argv).starts_with("error: unexpected argument"), "{option:?}");
     }
 }
 
 #[test]
-fn variables_stand_behind_the_options_of_every_command_that_has_them() {
-    for name in FRAMED {
+fn environment_variables_set_defaults_for_run_chat_and_session() {
+    for name in AGENT_COMMANDS {
         let variable = |variable: &str| (variable == "AGENT_BACKEND").then(|| "codex".into());
-        let frame = match parse(["teamster", name].map(Into::into), variable).expect("no fault").command {
-            Command::Run(args) => args.frame,
-            Command::Chat(args) => args.talk.frame,
-            Command::Session(args) => args.talk.frame,
+        let common = match parse(["teamster", name].map(Into::into), variable).expect("valid").command {
+            Command::Run(args) => args.common,
+            Command::Chat(args) => args.conversation.common,
+            Command::Session(args) => args.conversation.common,
             other => panic!("{other:?}"),
         };
-        assert_eq!(frame.agent, "codex", "{name}");
+        assert_eq!(common.agent, "codex", "{name}");
     }
 }
 
-/// What the command line says of itself, on a terminal of 80 columns.
-fn said(argv: &[&str]) -> String {
+/// Returns clap's help or error text, wrapped at 80 columns.
+fn help_or_error(argv: &[&str]) -> String {
     let argv = std::iter::once("teamster").chain(argv.iter().copied());
-    let error = command(|_| None).term_width(80).try_get_matches_from(argv).expect_err("help, or a fault");
+    let error = command(|_| None).term_width(80).try_get_matches_from(argv).expect_err("help, or an error");
     error.render().to_string()
 }
 
 #[test]
-fn the_parser_is_sound() {
+fn the_clap_definition_is_valid() {
     command(|_| None).debug_assert();
 }
 
 #[test]
 fn short_help_fits_one_screen() {
-    for command in FRAMED {
-        let help = said(&[command, "-h"]);
+    for command in AGENT_COMMANDS {
+        let help = help_or_error(&[command, "-h"]);
         assert_snapshot!(format!("{command}_short_help"), help);
         assert!(help.lines().count() <= 46, "{} lines", help.lines().count());
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
@@ -47,21 +47,21 @@ fn short_help_fits_one_screen() {
 }
 
 #[test]
-fn long_help_tells_all() {
-    let help = said(&["run", "--help"]);
+fn long_help_explains_every_environment_variable() {
+    let help = help_or_error(&["run", "--help"]);
     assert_snapshot!("run_long_help", help);
     for (_, name) in VARIABLES {
         assert!(help.contains(name), "{name} is not explained");
     }
     for command in ["chat", "session"] {
-        assert_snapshot!(format!("{command}_long_help"), said(&[command, "--help"]));
+        assert_snapshot!(format!("{command}_long_help"), help_or_error(&[command, "--help"]));
     }
 }
 
 #[test]
 fn the_command_lists_its_subcommands() {
-    assert_snapshot!(said(&["--help"]), @r"
-    Drive any AI agent CLI with one set of reins
+    assert_snapshot!(help_or_error(&["--help"]), @r"
+    Run AI agent CLIs with one interface
 
     Usage: teamster [OPTIONS] <COMMAND>
 
@@ -89,7 +89,7 @@ fn the_command_lists_its_subcommands() {
 }
 
 #[test]
-fn what_excludes_each_other_is_refused() {
+fn options_that_exclude_each_other_are_rejected() {
     let cases: &[&[&str]] = &[
         &["--resume", "a", "--continue", "hi"],
         &["--fork", "hi"],
@@ -118,7 +118,7 @@ fn what_excludes_each_other_is_refused() {
 }
 
 #[test]
-fn a_value_that_cannot_be_is_refused_in_one_line() {
+fn an_invalid_value_is_rejected_with_one_line() {
     let cases: &[&[&str]] = &[
         &["--permission", "all", "hi"],
         &["--output", "xml", "hi"],
@@ -159,7 +159,7 @@ fn a_value_that_cannot_be_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_variable_is_checked_like_its_option() {
+fn an_invalid_variable_is_rejected_and_named() {
     let variable = |name: &str| (name == "BACKEND_MAX_TURNS").then(|| "many".into());
     let error = parse(["teamster", "run", "hi"].map(Into::into), variable).expect_err("no number");
     assert_snapshot!(error.to_string(), @r"
@@ -173,5 +173,5 @@ fn a_variable_is_checked_like_its_option() {
 
 fn first_line(argv: &[&str]) -> String {
     let argv: Vec<&str> = std::iter::once("run").chain(argv.iter().copied()).collect();
-    said(&argv).lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    help_or_error(&argv).lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }

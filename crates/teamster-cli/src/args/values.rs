@@ -1,4 +1,4 @@
-//! Values of options: what each accepts, and what it says otherwise.
+//! Parsers of option values, with their error messages.
 
 use std::ffi::OsStr;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use teamster::request::Retries;
 
-/// The name of an agent. Those that come with Teamster are offered; a configuration file may have others.
+/// Parses the name of an agent. Help lists the built-in agents; a configuration file may define others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentName;
 
@@ -57,7 +57,7 @@ pub(crate) fn speed(text: &str) -> Result<f64, String> {
     speed.ok_or_else(|| "a number is needed, such as 10, or 0".to_owned())
 }
 
-/// A variable for the agent, as `NAME=VALUE`.
+/// Parses an environment variable for the agent, as `NAME=VALUE`.
 pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -65,12 +65,12 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A label, as `KEY=VALUE`.
+/// Parses a label, as `KEY=VALUE`.
 pub(super) fn label(text: &str) -> Result<(String, String), String> {
     variable(text).map_err(|_| "KEY=VALUE is needed".to_owned())
 }
 
-/// Splits a list of tool rules at its commas, but not at those inside a rule: `Bash(echo a,b),Read`.
+/// Splits a list of tool rules at its commas, except at commas inside a rule: `Bash(echo a,b),Read`.
 pub(super) fn rules(list: &str) -> Vec<String> {
     let mut rules = vec![String::new()];
     let mut depth = 0_usize;
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_rules_is_split_between_rules_only() {
+    fn a_list_of_rules_is_not_split_at_commas_inside_a_rule() {
         assert_eq!(rules("Bash(echo a,b), Read,,Edit"), ["Bash(echo a,b)", "Read", "Edit"]);
         assert_eq!(rules(" , "), <[&str; 0]>::default());
         assert_eq!(rules("Odd),Read"), ["Odd)", "Read"]);

@@ -1,6 +1,6 @@
-//! What the agent asks the person: how it reads, and what an answer means.
+//! Formats the agent's permission requests and questions, and parses the user's answers.
 //!
-//! Invariants: what is allowed was shown whole, or can be; whatever is not plainly a yes allows nothing.
+//! Invariants: a call was shown completely, or can be, before it is allowed; only an explicit yes allows a call.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,33 +13,34 @@ use teamster::request::Answer;
 use crate::printable::{Printable, folded, printable};
 use crate::render::pretty::permission::head;
 
-/// Lines of a call that are shown unasked.
+/// The number of lines of a call that are shown by default.
 const LINES: usize = 24;
 
-/// What was answered.
+/// A parsed answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Answer(Answer),
-    /// Show all of the call, and ask again.
+    /// Shows the complete call, and asks again.
     ShowAll,
-    /// It was no answer: ask again.
-    Again,
+    /// The answer was invalid; asks again.
+    Invalid,
 }
 
-/// A permission request as it is shown.
+/// A formatted permission request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct FormattedRequest {
     pub(super) text: Printable,
-    /// How much of the call is not shown.
+    /// The size of the part that is not shown.
     pub(super) hidden: Option<Printable>,
 }
 
-/// What the agent wants to do: the tool, each field of its input as the agent wrote it, and the agent's options. Every
-/// character is shown, as it is or as an escape; only whole lines at the end are held back, and counted.
-pub(super) fn shown(request: &PermissionRequest, whole: bool, width: usize) -> Shown {
+/// Formats a permission request: the tool, each field of its input as the agent wrote it, and the agent's options. Every
+/// character is shown literally or as an escape. Unless `show_all` is set, only the first [`LINES`] lines are shown, and
+/// the others are counted.
+pub(super) fn format_request(request: &PermissionRequest, show_all: bool, width: usize) -> FormattedRequest {
     let mut lines = fields(request.input.as_str(), width);
     let count = lines.len();
-    let rest = if whole { Vec::new() } else { lines.split_off(count.min(LINES)) };
+    let rest = if show_all { Vec::new() } else { lines.split_off(count.min(LINES)) };
     let hidden = (!rest.is_empty()).then(|| {
         let characters: usize = rest.iter().map(|line| line.as_str().trim_start().chars().count()).sum();
         printable!("{} more lines, {} characters", rest.len(), characters)
@@ -49,16 +50,16 @@ pub(super) fn shown(request: &PermissionRequest, whole: bool, width: usize) -> S
     let names = if request.options.is_empty() { Vec::new() } else { names };
     let note = hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden));
     let lines = [head].into_iter().chain(lines).chain(note).chain(names);
-    Shown { text: Printable::join(lines, "\n"), hidden }
+    FormattedRequest { text: Printable::join(lines, "\n"), hidden }
 }
 
-/// The names of the agent's options, as JSON strings: no name can pass for two.
+/// Returns the names of the agent's options as JSON strings, so that one name cannot look like two.
 fn offered(request: &PermissionRequest) -> String {
     let names = request.options.iter().map(|option| serde_json::Value::from(option.name.as_str()).to_string());
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// A line or more for each field, in the order of the input; what is no object is shown as it was written.
+/// Formats each field on one or more lines, in the order of the input. Input that is not an object is shown as JSON.
 fn fields(input: &str, width: usize) -> Vec<Printable> {
     let Ok(Fields(fields)) = serde_json::from_str(input) else {
         return if input == "null" { Vec::new() } else { folded(printable!("    {} ", JSON), input, width) };
@@ -73,7 +74,7 @@ fn fields(input: &str, width: usize) -> Vec<Printable> {
     fields.iter().flat_map(each).collect()
 }
 
-/// Stands before what is shown as JSON text. No text can imitate it.
+/// The prefix of JSON text. Other text cannot imitate it, since its brackets are escaped there.
 const JSON: &str = "⟦JSON⟧";
 
 /// Returns a field's name. A name that could be read as a name with its value is quoted.
@@ -85,7 +86,7 @@ fn key(name: &str) -> Printable {
     Printable::exact(&serde_json::Value::from(name).to_string())
 }
 
-/// The fields of an object as they were written: in order, and each of those with one name.
+/// The fields of an object in their original order, including duplicate names.
 struct Fields(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Fields {
@@ -111,7 +112,7 @@ impl<'de> Deserialize<'de> for Fields {
     }
 }
 
-/// The line before the answer. It says again what is not shown.
+/// Returns the prompt for the answer. It repeats the size of the hidden part.
 pub(super) fn prompt(request: &PermissionRequest, hidden: Option<&Printable>) -> Printable {
     let always = if can_last(request) { ", a = always in this session" } else { "" };
     let hidden = hidden.map(|hidden| printable!("v = show {}, ", hidden)).unwrap_or_default();
@@ -122,7 +123,7 @@ fn can_last(request: &PermissionRequest) -> bool {
     request.options.iter().any(|option| option.kind == PermissionOptionKind::AllowAlways)
 }
 
-/// What an answer to a permission request means.
+/// Parses the answer to a permission request.
 pub(super) fn answer(request: &PermissionRequest, line: &str) -> Reply {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -132,12 +133,12 @@ pub(super) fn answer(request: &PermissionRequest, line: &str) -> Reply {
         ("a" | "always", None) if can_last(request) => Reply::Answer(Answer::AllowAlways),
         ("n" | "no", message) => Reply::Answer(Answer::Deny { message }),
         ("v", None) => Reply::ShowAll,
-        _ => Reply::Again,
+        _ => Reply::Invalid,
     }
 }
 
-/// A question with its choices.
-pub(super) fn question(item: &QuestionItem, width: usize) -> Printable {
+/// Formats a question with its options.
+pub(super) fn format_question(item: &QuestionItem, width: usize) -> Printable {
     let mut lines = folded(printable!("? "), &item.text, width);
     for (number, option) in (1_usize..).zip(&item.options) {
         lines.extend(folded(printable!("    {}  ", number), &option.label, width));
@@ -148,17 +149,20 @@ pub(super) fn question(item: &QuestionItem, width: usize) -> Printable {
     Printable::join(lines, "\n")
 }
 
-/// The line before the answer to a question.
+/// Returns the prompt for the answer to a question.
 pub(super) fn question_prompt(item: &QuestionItem) -> &'static str {
     match (item.options.is_empty(), item.multiple) {
-        (true, _) => "  in your own words, nothing declines: ",
-        (_, Some(true)) => "  numbers with commas, or your own words; nothing declines: ",
-        _ => "  a number, or your own words; nothing declines: ",
+        (true, _) => "  your answer (empty = decline): ",
+        (_, Some(true)) => "  numbers separated by commas, or your own answer (empty = decline): ",
+        _ => "  a number, or your own answer (empty = decline): ",
     }
 }
 
-/// What is chosen; `None` where it is declined, an error where a number is none of the choices.
-pub(super) fn chosen(item: &QuestionItem, line: &str) -> Result<Option<Vec<String>>, Printable> {
+/// Parses the answer to a question. Returns `None` if the user declines.
+///
+/// # Errors
+/// Returns a message if a number is out of range, or if there are several numbers where one is allowed.
+pub(super) fn parse_choice(item: &QuestionItem, line: &str) -> Result<Option<Vec<String>>, Printable> {
     let line = line.trim();
     if line.is_empty() {
         return Ok(None);
@@ -169,12 +173,12 @@ pub(super) fn chosen(item: &QuestionItem, line: &str) -> Result<Option<Vec<Strin
         return Ok(Some(vec![line.to_owned()]));
     }
     if numbers.len() > 1 && item.multiple != Some(true) {
-        return Err("one choice only".into());
+        return Err("choose one option".into());
     }
     let label = |number: &usize| number.checked_sub(1).and_then(|index| item.options.get(index));
     let labels: Option<Vec<String>> =
         numbers.iter().map(|number| Some(label(number)?.label.clone().into_string())).collect();
-    labels.map(Some).ok_or_else(|| printable!("numbers go from 1 to {}", item.options.len()))
+    labels.map(Some).ok_or_else(|| printable!("choose from 1 to {}", item.options.len()))
 }
 
 /// Answers to questions, by their ids.
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_yes_allows() {
+    fn only_an_explicit_yes_allows() {
         let (once, always) = (request(false, json!({})), request(true, json!({})));
         let allowed = Reply::Answer(Answer::Allow { input: None });
         let denied = |why: Option<&str>| Reply::Answer(Answer::Deny { message: why.map(str::to_owned) });
@@ -209,19 +213,19 @@ mod tests {
             assert_eq!(answer(&once, line), expected, "{line}");
         }
         for line in ["", "yy", "y please", "ok", "1", "a", "always", "yes, but"] {
-            assert_eq!(answer(&once, line), Reply::Again, "{line}");
+            assert_eq!(answer(&once, line), Reply::Invalid, "{line}");
         }
         assert_eq!(answer(&always, "a"), Reply::Answer(Answer::AllowAlways));
         assert!(prompt(&always, None).as_str().contains("always") && !prompt(&once, None).as_str().contains("always"));
     }
 
     fn text(request: &PermissionRequest) -> String {
-        shown(request, true, 80).text.as_str().to_owned()
+        format_request(request, true, 80).text.as_str().to_owned()
     }
 
     #[test]
     fn nothing_of_a_call_is_hidden() {
-        let bash = "? Ba⟦ESC⟧[1msh asks for leave\n    command: ";
+        let bash = "? Ba⟦ESC⟧[1msh asks for permission\n    command: ";
         let offers = "\n    the agent offers: \"O\"";
         for (command, expected) in [
             ("true '\u{1b}]'; touch X; echo '\u{7}'", "true '⟦ESC⟧]'; touch X; echo '⟦BEL⟧'"),
@@ -229,7 +233,7 @@ mod tests {
             ("echo \u{202e}dwssap", "echo ⟦U+202E⟧dwssap"),
             (r"echo '\x1b⟦ESC⟧'", r"echo '\x1b⟦U+27E6⟧ESC⟧'"),
             ("ls      ; rm x ", "ls⟦6 spaces⟧; rm x⟦U+0020⟧"),
-            ("ls\n? Read asks for leave", "ls⟦LF⟧\n      │ ? Read asks for leave"),
+            ("ls\n? Read asks for permission", "ls⟦LF⟧\n      │ ? Read asks for permission"),
         ] {
             let request = request(false, json!({ "command": command }));
             assert_eq!(text(&request), format!("{bash}{expected}{offers}"));
@@ -242,7 +246,7 @@ mod tests {
         asked.tool_name = "mcp__files__write".into();
         (asked.kind, asked.server) = (Some(ToolKind::Mcp), Some("files".into()));
         assert!(
-            text(&asked).starts_with("? [mcp, server \"files\"] mcp__files__write asks for leave\n"),
+            text(&asked).starts_with("? [mcp, server \"files\"] mcp__files__write asks for permission\n"),
             "{}",
             text(&asked)
         );
@@ -268,9 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_counted_before_an_answer_and_can_be_shown() {
+    fn hidden_lines_are_counted_in_the_prompt_and_shown_on_demand() {
         let request = request(false, json!({ "content": "line\n".repeat(30) }));
-        let (part, whole) = (shown(&request, false, 80), shown(&request, true, 80));
+        let (part, whole) = (format_request(&request, false, 80), format_request(&request, true, 80));
         assert!(part.text.as_str().contains("NOT SHOWN: 6 more lines"), "{part:?}");
         let prompt = prompt(&request, part.hidden.as_ref());
         assert!(prompt.as_str().contains("v = show 6 more lines"), "{prompt:?}");
@@ -279,14 +283,14 @@ mod tests {
 
     #[test]
     fn a_long_command_is_folded_and_no_line_of_it_begins_like_a_prompt() {
-        let command = format!("{}? Read asks for leave", "x".repeat(80 - 13));
+        let command = format!("{}? Read asks for permission", "x".repeat(80 - 13));
         let shown = text(&request(false, json!({ "command": command })));
         assert!(shown.lines().skip(1).all(|line| line.starts_with("    ")), "{shown}");
         assert!(shown.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{shown}");
     }
 
     #[test]
-    fn a_question_is_answered_by_numbers_or_words() {
+    fn a_question_is_answered_by_numbers_or_text() {
         let option = |label: &str| QuestionOption { label: label.into(), description: Some("d".into()) };
         let mut item = QuestionItem {
             id: "q".into(),
@@ -294,15 +298,19 @@ mod tests {
             options: vec![option("A"), option("B")],
             multiple: None,
         };
-        assert_eq!(question(&item, 80).as_str(), "? Which?\n    1  A\n       - d\n    2  B\n       - d");
+        assert_eq!(format_question(&item, 80).as_str(), "? Which?\n    1  A\n       - d\n    2  B\n       - d");
         let some = |labels: &[&str]| Ok(Some(labels.iter().map(|&label| label.to_owned()).collect()));
-        assert_eq!(chosen(&item, " 2 "), some(&["B"]));
-        assert_eq!(chosen(&item, "neither, 2"), some(&["neither, 2"]));
-        assert_eq!(chosen(&item, ""), Ok(None));
-        assert!(chosen(&item, "3").is_err() && chosen(&item, "0").is_err() && chosen(&item, "1,2").is_err());
+        assert_eq!(parse_choice(&item, " 2 "), some(&["B"]));
+        assert_eq!(parse_choice(&item, "neither, 2"), some(&["neither, 2"]));
+        assert_eq!(parse_choice(&item, ""), Ok(None));
+        assert!(
+            parse_choice(&item, "3").is_err()
+                && parse_choice(&item, "0").is_err()
+                && parse_choice(&item, "1,2").is_err()
+        );
         item.multiple = Some(true);
-        assert_eq!(chosen(&item, "1, 2"), some(&["A", "B"]));
+        assert_eq!(parse_choice(&item, "1, 2"), some(&["A", "B"]));
         item.options.clear();
-        assert_eq!(chosen(&item, "3"), some(&["3"]));
+        assert_eq!(parse_choice(&item, "3"), some(&["3"]));
     }
 }

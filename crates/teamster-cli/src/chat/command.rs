@@ -1,52 +1,53 @@
-//! A line as it was typed: words for the agent, or a command to us.
+//! Parses a typed line as a prompt for the agent or as a command.
 
 use teamster::request::PermissionMode;
 
 use crate::printable::{Printable, printable};
 
-/// What a line asks for.
+/// A parsed line. An optional argument that is absent requests the current value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    Nothing,
-    Say(String),
+    Empty,
+    Prompt(String),
     Help,
-    /// Goes on with a session; without an id, tells this one's.
+    /// Resumes the session with this id.
     Resume(Option<String>),
     New,
-    /// Another model; without a name, tells this one.
+    /// Sets the model.
     Model(Option<String>),
+    /// Starts a conversation with this agent.
     Agent(Option<String>),
     Permission(Option<PermissionMode>),
     Cost,
     Quit,
-    /// A command that is none, or lacks what it needs.
-    Wrong(Printable),
+    /// The error message for an unknown command or a wrong argument.
+    Invalid(Printable),
 }
 
-/// What `/help` says.
+/// The text of `/help`.
 pub(super) const HELP: &str = "\
-/model NAME       another model answers; without a name: which one does
-/permission MODE  read-only, ask, edit or full
-/agent NAME       a new conversation with another agent
-/resume ID        go on with another conversation; without an id: what this one's is
-/new              a new conversation
-/cost             tokens and cost so far
-/quit             the end; so does Ctrl-D
-//WORDS           says /WORDS to the agent, which may have commands of its own
+/model NAME       use another model; without a name: print the current one
+/permission MODE  set the permission mode: read-only, ask, edit or full
+/agent NAME       start a new conversation with another agent
+/resume ID        resume another conversation; without an id: print the current id
+/new              start a new conversation
+/cost             print tokens and cost so far
+/quit             quit; Ctrl-D does the same
+//TEXT            send /TEXT to the agent, for the agent's own commands
 
-Alt-Enter, or \\ at the end of a line, begins another line. Ctrl-C stops the agent.
-What is typed while the agent works is said when it has finished.";
+Alt-Enter, or \\ at the end of a line, starts a new line. Ctrl-C stops the agent.
+Lines that are typed while the agent works are sent after its turn.";
 
-/// Reads a line.
-pub(super) fn read(line: &str) -> Line {
+/// Parses a line.
+pub(super) fn parse(line: &str) -> Line {
     let text = line.replace("\\\n", "\n");
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Line::Nothing;
+        return Line::Empty;
     }
-    let Some(command) = trimmed.strip_prefix('/') else { return Line::Say(text.trim_end().to_owned()) };
+    let Some(command) = trimmed.strip_prefix('/') else { return Line::Prompt(text.trim_end().to_owned()) };
     if command.starts_with('/') {
-        return Line::Say(command.to_owned());
+        return Line::Prompt(command.to_owned());
     }
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = Some(rest.trim()).filter(|rest| !rest.is_empty()).map(str::to_owned);
@@ -62,16 +63,20 @@ pub(super) fn read(line: &str) -> Line {
             "ask" => Line::Permission(Some(PermissionMode::Ask)),
             "edit" => Line::Permission(Some(PermissionMode::Edit)),
             "full" => Line::Permission(Some(PermissionMode::Full)),
-            _ => Line::Wrong(printable!("{} is no permission mode: read-only, ask, edit or full", &mode)),
+            _ => Line::Invalid(printable!("unknown permission mode {}: use read-only, ask, edit or full", &mode)),
         },
         ("cost", None) => Line::Cost,
         ("quit" | "exit", None) => Line::Quit,
         ("help" | "?" | "new" | "cost" | "quit" | "exit", Some(_)) => {
-            Line::Wrong(printable!("/{} stands alone", Printable::exact(name)))
+            Line::Invalid(printable!("/{} has no arguments", Printable::exact(name)))
         }
         _ => {
             let name = Printable::exact(name);
-            Line::Wrong(printable!("/{} is no command: /help lists them; //{} says it to the agent", &name, &name))
+            Line::Invalid(printable!(
+                "unknown command /{}: /help lists the commands; //{} sends it to the agent",
+                &name,
+                &name
+            ))
         }
     }
 }
@@ -81,23 +86,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_words_or_a_command() {
+    fn a_line_is_a_prompt_or_a_command() {
         for (line, expected) in [
-            ("", Line::Nothing),
-            (" \n ", Line::Nothing),
-            ("hello\\\nyou ", Line::Say("hello\nyou".to_owned())),
-            ("  indented", Line::Say("  indented".to_owned())),
-            ("//compact now", Line::Say("/compact now".to_owned())),
+            ("", Line::Empty),
+            (" \n ", Line::Empty),
+            ("hello\\\nyou ", Line::Prompt("hello\nyou".to_owned())),
+            ("  indented", Line::Prompt("  indented".to_owned())),
+            ("//compact now", Line::Prompt("/compact now".to_owned())),
             ("/help", Line::Help),
             ("/model  a b ", Line::Model(Some("a b".to_owned()))),
             ("/resume", Line::Resume(None)),
             ("/permission edit", Line::Permission(Some(PermissionMode::Edit))),
             ("/quit", Line::Quit),
         ] {
-            assert_eq!(read(line), expected, "{line:?}");
+            assert_eq!(parse(line), expected, "{line:?}");
         }
         for wrong in ["/hlep", "/permission all", "/quit now", "/compact", "/"] {
-            assert!(matches!(read(wrong), Line::Wrong(_)), "{wrong}");
+            assert!(matches!(parse(wrong), Line::Invalid(_)), "{wrong}");
         }
         let explained = |name: &&str| HELP.contains(&format!("/{name}"));
         assert!(["model", "permission", "agent", "resume", "new", "cost", "quit"].iter().all(explained));

@@ -1,7 +1,7 @@
-//! The line editor, on a thread of its own: it may be in a read that nothing but a key ends.
+//! The line editor. It runs on a separate thread, since only a key press ends its read.
 //!
-//! Invariant: what was typed or pasted before a request of the agent is shown is no answer to it. Answers have an editor of
-//! their own, which has read nothing before, and what waits in the terminal is thrown away first.
+//! Invariant: input that was typed or pasted before a request of the agent is shown does not answer that request. So each
+//! answer is read by a new editor with an empty buffer, after the unread input of the terminal was discarded.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,54 +16,54 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Cmd, Config, EventHandler, Helper, KeyCode, KeyEvent, Modifiers};
 use tokio::sync::oneshot;
 
-use super::terminal::forget_typed;
+use super::terminal::discard_input;
 use crate::printable::Printable;
 
-/// Lines that are kept from one conversation to the next.
+/// The number of lines in the history file.
 const HISTORY: usize = 1000;
 
-/// What was typed.
+/// The result of reading a line.
 #[derive(Debug)]
 pub(super) enum Typed {
     Line(String),
     /// Ctrl-C.
     Interrupted,
-    /// Ctrl-D, or the terminal is gone.
+    /// Ctrl-D, or the terminal was closed.
     Ended,
 }
 
-/// For what a line is read.
+/// The purpose of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// For the agent or for us: with history, and as many lines as it takes.
-    Words,
-    /// To answer a request.
+    /// A prompt or a command: with history, and possibly several lines.
+    Prompt,
+    /// The answer to a request of the agent.
     Answer,
 }
 
-/// Asks the thread for a line.
+/// The handle of the editor thread.
 #[derive(Debug)]
-pub(super) struct Editor(mpsc::Sender<Asked>);
+pub(super) struct Editor(mpsc::Sender<ReadRequest>);
 
 #[derive(Debug)]
-struct Asked {
+struct ReadRequest {
     prompt: Printable,
     purpose: Purpose,
     reply: oneshot::Sender<Typed>,
 }
 
 impl Editor {
-    /// Starts it, with what was typed in conversations before.
+    /// Starts the thread and loads the history file.
     pub(super) fn start(history: Option<PathBuf>) -> io::Result<Self> {
-        let (sender, asked) = mpsc::channel::<Asked>();
-        let mut words = editor(history.as_deref()).map_err(io::Error::other)?;
+        let (sender, requests) = mpsc::channel::<ReadRequest>();
+        let mut editor = prompt_editor(history.as_deref()).map_err(io::Error::other)?;
         let body = move || {
-            for Asked { prompt, purpose, reply } in asked {
+            for ReadRequest { prompt, purpose, reply } in requests {
                 let typed = match purpose {
-                    Purpose::Words => read(&mut words, prompt.as_str(), history.as_deref()),
-                    Purpose::Answer => answer(prompt.as_str()),
+                    Purpose::Prompt => read_prompt(&mut editor, prompt.as_str(), history.as_deref()),
+                    Purpose::Answer => read_answer(prompt.as_str()),
                 };
-                // Who asked may have ended.
+                // The receiver may have been dropped.
                 _ = reply.send(typed);
             }
         };
@@ -71,46 +71,46 @@ impl Editor {
         Ok(Self(sender))
     }
 
-    /// Reads a line. Dropped, it is read all the same, and lost.
-    pub(super) async fn ask(&self, prompt: Printable, purpose: Purpose) -> Typed {
+    /// Reads a line. If the future is dropped, the line is still read, and discarded.
+    pub(super) async fn read(&self, prompt: Printable, purpose: Purpose) -> Typed {
         let (reply, typed) = oneshot::channel();
-        _ = self.0.send(Asked { prompt, purpose, reply });
+        _ = self.0.send(ReadRequest { prompt, purpose, reply });
         typed.await.unwrap_or(Typed::Ended)
     }
 }
 
-type Words = rustyline::Editor<Lines, FileHistory>;
+type PromptEditor = rustyline::Editor<LineContinuation, FileHistory>;
 
 fn config() -> Config {
     Config::builder().history_ignore_space(true).bracketed_paste(true).build()
 }
 
-fn editor(history: Option<&Path>) -> rustyline::Result<Words> {
+fn prompt_editor(history: Option<&Path>) -> rustyline::Result<PromptEditor> {
     let config = Config::builder().max_history_size(HISTORY)?.history_ignore_space(true).bracketed_paste(true).build();
-    let mut words = Words::with_config(config)?;
-    words.set_helper(Some(Lines));
-    words.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), EventHandler::Simple(Cmd::Newline));
+    let mut editor = PromptEditor::with_config(config)?;
+    editor.set_helper(Some(LineContinuation));
+    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), EventHandler::Simple(Cmd::Newline));
     if let Some(history) = history {
-        // A file that cannot be read is one that begins anew.
-        _ = words.load_history(history);
+        // If the file cannot be read, the history starts empty.
+        _ = editor.load_history(history);
     }
-    Ok(words)
+    Ok(editor)
 }
 
-fn read(words: &mut Words, prompt: &str, history: Option<&Path>) -> Typed {
-    let line = match words.readline(prompt) {
+fn read_prompt(editor: &mut PromptEditor, prompt: &str, history: Option<&Path>) -> Typed {
+    let line = match editor.readline(prompt) {
         Ok(line) => line,
         Err(error) => return failed(&error),
     };
-    // A history that cannot be written is no reason to lose the line.
-    if let (Ok(true), Some(history)) = (words.add_history_entry(line.as_str()), history) {
-        _ = words.append_history(history);
+    // An error of the history is ignored, so that the line is not lost.
+    if let (Ok(true), Some(history)) = (editor.add_history_entry(line.as_str()), history) {
+        _ = editor.append_history(history);
     }
     Typed::Line(line)
 }
 
-fn answer(prompt: &str) -> Typed {
-    forget_typed();
+fn read_answer(prompt: &str) -> Typed {
+    discard_input();
     let line = rustyline::DefaultEditor::with_config(config()).and_then(|mut editor| editor.readline(prompt));
     line.map_or_else(|error| failed(&error), Typed::Line)
 }
@@ -119,23 +119,23 @@ fn failed(error: &ReadlineError) -> Typed {
     if matches!(error, ReadlineError::Interrupted) { Typed::Interrupted } else { Typed::Ended }
 }
 
-/// A line that ends with a backslash goes on.
-struct Lines;
+/// Continues the input after a line that ends with a backslash.
+struct LineContinuation;
 
-impl Validator for Lines {
+impl Validator for LineContinuation {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let goes_on = context.input().ends_with('\\');
-        Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+        let continues = context.input().ends_with('\\');
+        Ok(if continues { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
 
-impl Completer for Lines {
+impl Completer for LineContinuation {
     type Candidate = String;
 }
 
-impl Hinter for Lines {
+impl Hinter for LineContinuation {
     type Hint = String;
 }
 
-impl Highlighter for Lines {}
-impl Helper for Lines {}
+impl Highlighter for LineContinuation {}
+impl Helper for LineContinuation {}

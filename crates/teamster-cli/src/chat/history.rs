@@ -1,11 +1,11 @@
-//! Where lines that were typed are kept: a file of this user's alone.
+//! The history file of typed lines. Only the user can read it.
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The file, made if it was not there; `None` where there is no place for it.
+/// Returns the path of the history file and creates it if it is missing. Returns `None` if it cannot be created.
 pub(super) fn file() -> Option<PathBuf> {
     let directory = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;
@@ -19,13 +19,13 @@ fn make_private(path: &Path) -> io::Result<()> {
         make_directories(directory)?;
     }
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the history is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the history is not a regular file"));
     }
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
-/// Creates what is missing of the directories with mode 0700, whatever the umask is.
+/// Creates missing directories with mode 0700, independent of the umask.
 fn make_directories(directory: &Path) -> io::Result<()> {
     let missing: Vec<_> = directory.ancestors().take_while(|path| !path.exists()).collect();
     for path in missing.into_iter().rev() {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_this_users_alone_and_keeps_what_is_in_it() {
+    fn the_history_is_readable_by_its_owner_only_and_keeps_its_content() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/history");
         make_private(&path).unwrap();

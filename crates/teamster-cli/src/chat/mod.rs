@@ -1,19 +1,19 @@
 //! `teamster chat`: a conversation in a terminal.
 //!
-//! Either the person has the terminal (the line editor) or the agent has (its turn); [`turn`] is the latter. Lines that are
-//! typed meanwhile wait, and are taken in order.
+//! The terminal is used either by the line editor or by the agent's turn, which [`turn`] handles. Lines that are typed
+//! during a turn are queued and sent in order after it.
 //!
-//! Invariants: the terminal is left as it was found; nothing that was typed before a request of the agent was shown answers
-//! it; whatever ends the conversation, no process of it is left.
+//! Invariants: the terminal settings are restored at the end; input that was typed before a request of the agent is shown
+//! does not answer it; when the conversation ends, for any reason, no process of it remains.
 
 mod ask;
 mod command;
 mod editor;
 mod history;
 mod page;
-mod tally;
 mod terminal;
 mod turn;
+mod usage_totals;
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
@@ -27,80 +27,80 @@ use tokio::sync::{mpsc, oneshot};
 use self::command::{HELP, Line};
 use self::editor::{Editor, Purpose, Typed};
 use self::page::Item;
-use self::tally::Tally;
 use self::terminal::Terminal;
+use self::usage_totals::UsageTotals;
 use crate::args::ChatArgs;
-use crate::begin::{self, refuse};
 use crate::exit;
-use crate::job::{self, Machine, Talk};
+use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
+use crate::runtime::{self, report_usage_error};
 use crate::signals::{Signal, Signals};
 
 const PROMPT: &str = "> ";
 
-/// Why the conversation is over.
+/// The reason for the end of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The person wants it.
+    /// The user quit.
     Quit,
-    /// A signal came.
+    /// A signal arrived.
     Stopped,
-    /// There is nobody to show anything to.
+    /// The terminal was closed.
     NoTerminal,
 }
 
-/// Carries out the command and tells its exit code.
+/// Runs the command and returns its exit code.
 pub(crate) fn main(args: ChatArgs) -> u8 {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        let hint = "teamster session talks to programs; teamster run takes one prompt";
-        return refuse(&"a chat needs a terminal for input and output".into(), Some(hint));
+        let hint = "use teamster session from a program, or teamster run for one prompt";
+        return report_usage_error(&"a chat needs a terminal for input and output".into(), Some(hint));
     }
-    // A person answers when they are back.
-    match job::check_talk(args.talk, Duration::ZERO, &mut Machine) {
-        Ok(talk) => begin::carry_out(hold(talk)),
-        Err(error) => refuse(&Printable::error(&error), error.hint()),
+    // No timeout: a person may be away from the terminal.
+    match plan::plan_session(args.conversation, Duration::ZERO, &mut SystemInputs) {
+        Ok(plan) => runtime::run_command(run_chat(plan)),
+        Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
     }
 }
 
-async fn hold(talk: Talk) -> io::Result<u8> {
+async fn run_chat(plan: SessionPlan) -> io::Result<u8> {
     let terminal = Terminal::of_stdin()?;
 
-    // Before anything is started: from now on no signal leaves something behind.
+    // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
     let editor = Editor::start(history::file())?;
     let page = page::start()?;
-    let session = match talk.runtime.open(&talk.agent, talk.frame.clone()) {
+    let session = match plan.runtime.open(&plan.agent, plan.request.clone()) {
         Ok(session) => session,
-        Err(error) => return Ok(refuse(&Printable::error(&error), None)),
+        Err(error) => return Ok(report_usage_error(&Printable::error(&error), None)),
     };
     let mut chat = Chat {
         terminal: &terminal,
         signals: &mut signals,
         editor,
         page,
-        talk,
+        plan,
         session,
-        tally: Tally::default(),
-        waiting: VecDeque::new(),
+        totals: UsageTotals::default(),
+        queued_lines: VecDeque::new(),
         control: None,
         interrupted: false,
     };
-    let end = chat.hold().await;
+    let end = chat.run().await;
     let resumed = chat.session.id().map(|id| {
-        let (agent, id) = (Printable::shell_word(&chat.talk.agent), Printable::shell_word(id.as_str()));
-        printable!("go on with it: teamster chat --agent {} --resume {}", agent, id)
+        let (agent, id) = (Printable::shell_word(&chat.plan.agent), Printable::shell_word(id.as_str()));
+        printable!("to resume: teamster chat --agent {} --resume {}", agent, id)
     });
     if let (Some(resumed), End::Quit | End::Stopped) = (resumed, end) {
-        _ = chat.put(Item::Say(resumed)).await;
-        _ = chat.settle().await;
+        _ = chat.write(Item::Message(resumed)).await;
+        _ = chat.flush().await;
     }
-    let Chat { session, signals, talk, .. } = chat;
+    let Chat { session, signals, plan, .. } = chat;
     tokio::select! {
         () = session.close() => {}
-        // Dropped, it is ended at once.
+        // The dropped session kills its processes.
         _ = signals.next() => {}
     }
-    talk.runtime.shutdown().await;
+    plan.runtime.shutdown().await;
     Ok(match end {
         End::Quit => exit::SUCCESS,
         End::Stopped => exit::INTERRUPTED,
@@ -113,22 +113,22 @@ struct Chat<'a> {
     signals: &'a mut Signals,
     editor: Editor,
     page: mpsc::Sender<Item>,
-    /// Who talks, and what its turns have in common.
-    talk: Talk,
+    /// The agent and the settings of all turns.
+    plan: SessionPlan,
     session: Session,
-    tally: Tally,
+    totals: UsageTotals,
     /// Lines that were typed while the agent worked.
-    waiting: VecDeque<String>,
-    /// Of the turn that runs.
+    queued_lines: VecDeque<String>,
+    /// The control of the running turn.
     control: Option<Control>,
-    /// Whether that turn was interrupted.
+    /// Whether the running turn was interrupted.
     interrupted: bool,
 }
 
 impl Chat<'_> {
-    async fn hold(&mut self) -> End {
-        let greeting = printable!("{}: /help tells what there is, Ctrl-D ends it", &self.talk.agent);
-        if let Err(end) = self.say(greeting).await {
+    async fn run(&mut self) -> End {
+        let greeting = printable!("{}: /help lists the commands, Ctrl-D quits", &self.plan.agent);
+        if let Err(end) = self.message(greeting).await {
             return end;
         }
         loop {
@@ -138,142 +138,146 @@ impl Chat<'_> {
         }
     }
 
-    /// Takes a line and does what it asks for.
+    /// Reads the next line and executes it.
     async fn next(&mut self) -> Result<(), End> {
-        let line = match self.waiting.pop_front() {
+        let line = match self.queued_lines.pop_front() {
             Some(line) => {
-                self.say(printable!("{}{}", PROMPT, Printable::prose(&line))).await?;
+                self.message(printable!("{}{}", PROMPT, Printable::prose(&line))).await?;
                 line
             }
             None => self.prompt().await?,
         };
-        match command::read(&line) {
-            Line::Nothing => Ok(()),
-            Line::Say(text) => self.turn(text).await,
-            Line::Help => self.say(HELP).await,
-            Line::Cost => self.say(self.tally.line()).await,
+        match command::parse(&line) {
+            Line::Empty => Ok(()),
+            Line::Prompt(text) => self.turn(text).await,
+            Line::Help => self.message(HELP).await,
+            Line::Cost => self.message(self.totals.summary()).await,
             Line::Quit => Err(End::Quit),
-            Line::Wrong(why) => self.say(why).await,
-            Line::New => self.begin(self.talk.agent.clone(), Conversation::New).await,
-            Line::Resume(Some(id)) => self.begin(self.talk.agent.clone(), Conversation::Resume(id.into())).await,
+            Line::Invalid(problem) => self.message(problem).await,
+            Line::New => self.start_conversation(self.plan.agent.clone(), Conversation::New).await,
+            Line::Resume(Some(id)) => {
+                self.start_conversation(self.plan.agent.clone(), Conversation::Resume(id.into())).await
+            }
             Line::Resume(None) => {
                 let id = self.session.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
-                self.say(printable!("this conversation: {}; /resume ID goes on with another one", id)).await
+                self.message(printable!("this conversation: {}; /resume ID resumes another one", id)).await
             }
-            Line::Agent(Some(agent)) => self.begin(agent.to_lowercase(), Conversation::New).await,
+            Line::Agent(Some(agent)) => self.start_conversation(agent.to_lowercase(), Conversation::New).await,
             Line::Agent(None) => {
-                let names = Printable::join(self.talk.runtime.registry().names().map(Printable::exact), ", ");
-                let agent = &self.talk.agent;
-                self.say(printable!("{}; /agent NAME begins a conversation with another one: {}", agent, names)).await
+                let names = Printable::join(self.plan.runtime.registry().names().map(Printable::exact), ", ");
+                let agent = &self.plan.agent;
+                self.message(printable!("{}; /agent NAME starts a conversation with another agent: {}", agent, names))
+                    .await
             }
             Line::Model(Some(model)) => match self.session.set_model(model.clone()) {
                 Ok(()) => {
-                    self.talk.frame.model = Some(model);
-                    self.say("it answers from the next turn on").await
+                    self.plan.request.model = Some(model);
+                    self.message("the model is used from the next turn on").await
                 }
-                Err(error) => self.say(Printable::error(&error)).await,
+                Err(error) => self.message(Printable::error(&error)).await,
             },
             Line::Model(None) => {
-                let model = self.talk.frame.model.as_deref();
-                let model = model.map_or_else(|| "the agent's own choice".into(), Printable::exact);
-                self.say(model).await
+                let model = self.plan.request.model.as_deref();
+                let model = model.map_or_else(|| "the agent's default".into(), Printable::exact);
+                self.message(model).await
             }
             Line::Permission(Some(mode)) => match self.session.set_permission_mode(mode) {
                 Ok(()) => {
-                    self.talk.frame.permissions.mode = mode;
-                    self.say(printable!("{} from the next turn on", name_of(mode))).await
+                    self.plan.request.permissions.mode = mode;
+                    self.message(printable!("{} from the next turn on", name_of(mode))).await
                 }
-                Err(error) => self.say(Printable::error(&error)).await,
+                Err(error) => self.message(Printable::error(&error)).await,
             },
-            Line::Permission(None) => self.say(name_of(self.talk.frame.permissions.mode)).await,
+            Line::Permission(None) => self.message(name_of(self.plan.request.permissions.mode)).await,
         }
     }
 
-    /// Begins another conversation; if that cannot be, this one goes on.
-    async fn begin(&mut self, agent: String, conversation: Conversation) -> Result<(), End> {
-        let mut frame = self.talk.frame.clone();
-        frame.conversation = conversation;
-        if agent != self.talk.agent {
-            // They are in that agent's words.
-            (frame.model, frame.effort, frame.cli_path) = (None, None, None);
-            frame.cli_args.clear();
+    /// Starts another conversation. If that fails, the current one continues.
+    async fn start_conversation(&mut self, agent: String, conversation: Conversation) -> Result<(), End> {
+        let mut request = self.plan.request.clone();
+        request.conversation = conversation;
+        if agent != self.plan.agent {
+            // These settings are specific to the previous agent.
+            (request.model, request.effort, request.cli_path) = (None, None, None);
+            request.cli_args.clear();
         }
-        match self.talk.runtime.open(&agent, frame.clone()) {
+        match self.plan.runtime.open(&agent, request.clone()) {
             Ok(session) => {
                 let old = std::mem::replace(&mut self.session, session);
-                (self.talk.agent, self.talk.frame, self.tally) = (agent, frame, Tally::default());
+                (self.plan.agent, self.plan.request, self.totals) = (agent, request, UsageTotals::default());
                 tokio::select! {
                     () = old.close() => {}
-                    signal = self.signals.next() => self.signalled(signal)?,
+                    signal = self.signals.next() => self.on_signal(signal)?,
                 }
-                self.say(printable!("another conversation with {} begins", &self.talk.agent)).await
+                self.message(printable!("new conversation with {}", &self.plan.agent)).await
             }
-            Err(error) => self.say(Printable::error(&error)).await,
+            Err(error) => self.message(Printable::error(&error)).await,
         }
     }
 
-    /// A line of the person's.
+    /// Reads a prompt or a command from the terminal.
     async fn prompt(&mut self) -> Result<String, End> {
-        self.settle().await?;
+        self.flush().await?;
         let mut warned = false;
         loop {
-            match self.read(PROMPT.into(), Purpose::Words).await? {
+            match self.read(PROMPT.into(), Purpose::Prompt).await? {
                 Typed::Line(line) => return Ok(line),
                 Typed::Ended => return Err(End::Quit),
                 Typed::Interrupted if std::mem::replace(&mut warned, true) => return Err(End::Quit),
-                Typed::Interrupted => self.say("Ctrl-C again, or Ctrl-D, ends the conversation").await?,
+                Typed::Interrupted => self.message("press Ctrl-C again, or Ctrl-D, to quit").await?,
             }
-            self.settle().await?;
+            self.flush().await?;
         }
     }
 
-    /// Reads a line while signals are heard.
+    /// Reads a line and handles signals meanwhile.
     async fn read(&mut self, prompt: Printable, purpose: Purpose) -> Result<Typed, End> {
-        let mut typed = pin!(self.editor.ask(prompt, purpose));
+        let mut typed = pin!(self.editor.read(prompt, purpose));
         tokio::select! {
             typed = &mut typed => Ok(typed),
-            // The line is lost with the conversation, and the editor, which still reads it, leaves nothing as it was.
+            // The editor is still reading, so its terminal settings must be reverted here. The line is lost.
             signal = self.signals.next() => {
                 self.terminal.restore();
-                _ = self.page.try_send(Item::Say(self.terminal.without_pasting().into()));
-                // On a terminal without modes Ctrl-C is a signal.
+                _ = self.page.try_send(Item::Message(self.terminal.disable_bracketed_paste().into()));
+                // On a terminal without raw mode Ctrl-C is a signal.
                 Err(if signal == Signal::Interrupt { End::Quit } else { End::Stopped })
             }
         }
     }
 
-    async fn say(&mut self, text: impl Into<Printable>) -> Result<(), End> {
-        self.put(Item::Say(text.into())).await
+    /// Prints a message of the command itself.
+    async fn message(&mut self, text: impl Into<Printable>) -> Result<(), End> {
+        self.write(Item::Message(text.into())).await
     }
 
-    /// Waits until all is written.
-    async fn settle(&mut self) -> Result<(), End> {
-        let (settled, mut waits) = oneshot::channel();
-        self.put(Item::Settle(settled)).await?;
+    /// Waits until all items are written.
+    async fn flush(&mut self) -> Result<(), End> {
+        let (flushed, mut waits) = oneshot::channel();
+        self.write(Item::Flush(flushed)).await?;
         loop {
             tokio::select! {
-                settled = &mut waits => return settled.map_err(|_| End::NoTerminal),
-                signal = self.signals.next() => self.signalled(signal)?,
+                flushed = &mut waits => return flushed.map_err(|_| End::NoTerminal),
+                signal = self.signals.next() => self.on_signal(signal)?,
             }
         }
     }
 
-    /// Gives the writer something, and hears signals meanwhile.
-    async fn put(&mut self, item: Item) -> Result<(), End> {
+    /// Passes an item to the writer and handles signals meanwhile.
+    async fn write(&mut self, item: Item) -> Result<(), End> {
         let page = self.page.clone();
         loop {
             tokio::select! {
-                place = page.reserve() => {
-                    place.map_err(|_| End::NoTerminal)?.send(item);
+                permit = page.reserve() => {
+                    permit.map_err(|_| End::NoTerminal)?.send(item);
                     return Ok(());
                 }
-                signal = self.signals.next() => self.signalled(signal)?,
+                signal = self.signals.next() => self.on_signal(signal)?,
             }
         }
     }
 
-    /// Ctrl-C stops the agent, twice at once; other signals end the conversation.
-    fn signalled(&mut self, signal: Signal) -> Result<(), End> {
+    /// Handles a signal. Ctrl-C stops the agent, a second Ctrl-C kills it; other signals end the conversation.
+    fn on_signal(&mut self, signal: Signal) -> Result<(), End> {
         match (signal, &self.control) {
             (Signal::Interrupt, Some(control)) => {
                 let again = std::mem::replace(&mut self.interrupted, true);
@@ -282,14 +286,14 @@ impl Chat<'_> {
                 } else {
                     control.interrupt();
                 }
-                let waiting = std::mem::take(&mut self.waiting).len();
-                let said = if again { begin::ENDING } else { begin::ASKED_TO_STOP };
-                let said = match waiting {
-                    0 => said.into(),
-                    waiting => printable!("{}; what was typed meanwhile is not sent ({})", said, waiting),
+                let discarded = std::mem::take(&mut self.queued_lines).len();
+                let notice = if again { runtime::KILLING_NOTICE } else { runtime::STOPPING_NOTICE };
+                let notice = match discarded {
+                    0 => notice.into(),
+                    count => printable!("{}; queued lines discarded: {}", notice, count),
                 };
-                // Where the page is full, it is not the moment for more.
-                _ = self.page.try_send(Item::Say(said));
+                // The notice is dropped if the channel is full.
+                _ = self.page.try_send(Item::Message(notice));
                 Ok(())
             }
             (Signal::Interrupt, None) => Ok(()),

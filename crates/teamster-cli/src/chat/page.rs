@@ -1,4 +1,4 @@
-//! What is shown, written by a thread of its own: a terminal that is held (Ctrl-S) holds nothing else.
+//! Writes the conversation on a separate thread, so that a paused terminal (Ctrl-S) blocks nothing else.
 
 use std::io;
 use std::time::Instant;
@@ -9,20 +9,20 @@ use tokio::sync::{mpsc, oneshot};
 use crate::printable::Printable;
 use crate::render::Output;
 
-/// Items that wait for the writer.
+/// The number of items that wait for the writer.
 const WAITING: usize = 16;
 
-/// Something to show.
+/// An item for the writer.
 #[derive(Debug)]
 pub(super) enum Item {
     Event(Instant, Box<Event>),
-    /// Lines of ours.
-    Say(Printable),
-    /// Tells when all before it is written.
-    Settle(oneshot::Sender<()>),
+    /// A message of the command itself.
+    Message(Printable),
+    /// Notifies the sender once all earlier items are written.
+    Flush(oneshot::Sender<()>),
 }
 
-/// Starts the writer. The channel closes when nothing can be written any more.
+/// Starts the writer thread. The channel closes when a write fails.
 pub(super) fn start() -> io::Result<mpsc::Sender<Item>> {
     let (sender, mut items) = mpsc::channel(WAITING);
     let mut output = Output::of_chat();
@@ -30,14 +30,14 @@ pub(super) fn start() -> io::Result<mpsc::Sender<Item>> {
         while let Some(item) = items.blocking_recv() {
             match item {
                 Item::Event(time, event) => output.event(&event, time)?,
-                Item::Say(text) => output.say(&text)?,
-                // Who waits for it may have gone.
-                Item::Settle(settled) => _ = settled.send(()),
+                Item::Message(text) => output.message(&text)?,
+                // The receiver may have been dropped.
+                Item::Flush(flushed) => _ = flushed.send(()),
             }
         }
         Ok(())
     };
-    // Without a terminal the conversation is over: whoever writes next finds the channel closed.
+    // The next send fails after a write error, which ends the conversation.
     std::thread::Builder::new().name("writer".to_owned()).spawn(move || drop(write()))?;
     Ok(sender)
 }

@@ -1,4 +1,4 @@
-//! The terminal's own settings, and what is typed while the agent works.
+//! The settings of the terminal, and the lines that are typed while the agent works.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::thread::JoinHandle;
@@ -9,71 +9,72 @@ use rustix::stdio::stdin;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 
-/// The terminal as it was found, and will be left.
+/// The terminal on standard input. Its original settings are restored on drop.
 #[derive(Debug)]
 pub(super) struct Terminal {
-    found: Termios,
-    /// It knows no escape sequences.
+    original: Termios,
+    /// Whether the terminal supports no escape sequences.
     is_plain: bool,
 }
 
 impl Terminal {
     pub(super) fn of_stdin() -> io::Result<Self> {
         let is_plain = std::env::var("TERM").is_ok_and(|name| ["", "dumb", "cons25", "emacs"].contains(&name.as_str()));
-        Ok(Self { found: tcgetattr(stdin())?, is_plain })
+        Ok(Self { original: tcgetattr(stdin())?, is_plain })
     }
 
-    /// What ends the marks around pasted text, which the line editor asks for while it reads.
-    pub(super) fn without_pasting(&self) -> &'static str {
+    /// Returns the sequence that disables bracketed paste, which the line editor enables while it reads.
+    pub(super) fn disable_bracketed_paste(&self) -> &'static str {
         if self.is_plain { "" } else { "\x1b[?2004l" }
     }
 
-    /// Does not show what is typed: it would stand in the middle of what the agent says.
-    fn hush(&self) {
-        let mut hushed = self.found.clone();
-        hushed.local_modes.remove(LocalModes::ECHO);
-        // A terminal that is gone shows nothing.
-        _ = tcsetattr(stdin(), OptionalActions::Now, &hushed);
+    /// Disables the echo, since typed characters would appear inside the agent's output.
+    fn disable_echo(&self) {
+        let mut settings = self.original.clone();
+        settings.local_modes.remove(LocalModes::ECHO);
+        // This fails only if the terminal is closed.
+        _ = tcsetattr(stdin(), OptionalActions::Now, &settings);
     }
 
-    /// As it was found.
+    /// Restores the original settings.
     pub(super) fn restore(&self) {
-        _ = tcsetattr(stdin(), OptionalActions::Now, &self.found);
+        _ = tcsetattr(stdin(), OptionalActions::Now, &self.original);
     }
 }
 
 impl Drop for Terminal {
-    /// The editor may be in the middle of a line, with the terminal in its own mode.
+    /// Restores the settings, since the editor may be reading a line in raw mode.
     fn drop(&mut self) {
         self.restore();
     }
 }
 
-/// Throws away what was typed and not read.
-pub(super) fn forget_typed() {
+/// Discards typed characters that were not read.
+pub(super) fn discard_input() {
     _ = tcflush(stdin(), QueueSelector::IFlush);
 }
 
-/// Lines that are typed while the agent works. Dropped, it leaves what is not a whole line to the editor.
+/// Reads the lines that are typed while the agent works. An incomplete line stays in the terminal for the editor.
 #[derive(Debug)]
-pub(super) struct Listening<'a> {
+pub(super) struct LineReader<'a> {
     terminal: &'a Terminal,
-    /// As many as a person types.
+    /// Unbounded: a person types few lines.
     lines: mpsc::UnboundedReceiver<String>,
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<'a> Listening<'a> {
-    pub(super) fn to(terminal: &'a Terminal) -> io::Result<Self> {
+impl<'a> LineReader<'a> {
+    pub(super) fn start(terminal: &'a Terminal) -> io::Result<Self> {
         let (sender, lines) = mpsc::unbounded_channel();
         let (stopped, stop) = io::pipe()?;
-        let thread = std::thread::Builder::new().name("typed".to_owned()).spawn(move || listen(&stopped, &sender))?;
-        terminal.hush();
+        let thread =
+            std::thread::Builder::new().name("typed".to_owned()).spawn(move || read_lines(&stopped, &sender))?;
+        terminal.disable_echo();
         Ok(Self { terminal, lines, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The next line. Can be dropped and called again at any time.
+    /// Waits for the next line. Cancel-safe.
     pub(super) async fn next(&mut self) -> String {
         match self.lines.recv().await {
             Some(line) => line,
@@ -81,7 +82,7 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// Stops, and gives what was typed last.
+    /// Stops the reader and returns the lines that were not taken yet.
     pub(super) fn stop(mut self) -> Vec<String> {
         self.end();
         std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
@@ -90,21 +91,21 @@ impl<'a> Listening<'a> {
     fn end(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has no more to do than to see that it is over.
+            // The closed pipe ends the thread immediately.
             _ = thread.join();
         }
         self.terminal.restore();
     }
 }
 
-impl Drop for Listening<'_> {
+impl Drop for LineReader<'_> {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// Reads whole lines, which is what a terminal gives, until it is stopped.
-fn listen(stopped: &PipeReader, lines: &mpsc::UnboundedSender<String>) {
+/// Reads lines until the pipe is closed. A terminal in canonical mode returns complete lines.
+fn read_lines(stopped: &PipeReader, lines: &mpsc::UnboundedSender<String>) {
     let stdin = stdin();
     let mut buffer = vec![0; 4096];
     loop {
@@ -115,12 +116,12 @@ fn listen(stopped: &PipeReader, lines: &mpsc::UnboundedSender<String>) {
             Ok(_) => {}
         }
         let [typed, stop] = watched;
-        // A terminal that was hung up would give its end for ever.
+        // A closed terminal would return the end of file forever.
         if !stop.revents().is_empty() || typed.revents() != PollFlags::IN {
             return;
         }
         match rustix::io::read(stdin, &mut buffer) {
-            // Ctrl-D says nothing while the agent works.
+            // Ctrl-D is ignored while the agent works.
             Err(Errno::INTR) | Ok(0) => {}
             Ok(count) => {
                 let text = String::from_utf8_lossy(buffer.get(..count).unwrap_or_default()).into_owned();

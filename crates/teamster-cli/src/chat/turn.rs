@@ -1,4 +1,4 @@
-//! A turn: the agent has the terminal, until it asks or has ended.
+//! A turn: prints the agent's events, and asks the user to answer its requests.
 
 use std::time::Instant;
 
@@ -9,94 +9,95 @@ use teamster::{Event, Run};
 use super::ask::{self, Choices, Reply};
 use super::editor::{Purpose, Typed};
 use super::page::Item;
-use super::terminal::Listening;
+use super::terminal::LineReader;
 use super::{Chat, End};
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
 
 impl Chat<'_> {
-    /// Says something to the agent, and shows what comes of it.
+    /// Sends a prompt to the agent and prints the events of the turn.
     pub(super) async fn turn(&mut self, text: String) -> Result<(), End> {
         let run = match self.session.send(text) {
             Ok(run) => run,
-            Err(error) => return self.say(Printable::error(&error)).await,
+            Err(error) => return self.message(Printable::error(&error)).await,
         };
         (self.control, self.interrupted) = (Some(run.control()), false);
-        let end = self.follow(run).await;
+        let end = self.show_events(run).await;
         self.control = None;
         end
     }
 
-    async fn follow(&mut self, mut run: Run) -> Result<(), End> {
+    async fn show_events(&mut self, mut run: Run) -> Result<(), End> {
         let terminal = self.terminal;
-        let mut listening = Listening::to(terminal).ok();
+        let mut reader = LineReader::start(terminal).ok();
         loop {
             let event = tokio::select! {
                 event = run.next() => event,
-                line = typed(&mut listening) => {
-                    self.keep(line).await?;
+                line = next_line(&mut reader) => {
+                    self.queue_line(line).await?;
                     continue;
                 }
                 signal = self.signals.next() => {
-                    self.signalled(signal)?;
+                    self.on_signal(signal)?;
                     continue;
                 }
             };
             match event {
                 None => break,
                 Some(Event::PermissionRequest(request)) => {
-                    self.stop_listening(listening.take());
-                    self.put(Item::Event(Instant::now(), Box::new(Event::PermissionRequest(request.clone())))).await?;
+                    self.stop_reader(reader.take());
+                    self.write(Item::Event(Instant::now(), Box::new(Event::PermissionRequest(request.clone()))))
+                        .await?;
                     self.permission(&request).await?;
-                    listening = Listening::to(terminal).ok();
+                    reader = LineReader::start(terminal).ok();
                 }
                 Some(Event::Question(question)) => {
-                    self.stop_listening(listening.take());
+                    self.stop_reader(reader.take());
                     self.question(&question).await?;
-                    listening = Listening::to(terminal).ok();
+                    reader = LineReader::start(terminal).ok();
                 }
                 Some(event) => {
                     if let Event::Done(done) = &event {
-                        self.tally.add(&done.result);
+                        self.totals.add(&done.result);
                     }
-                    self.put(Item::Event(Instant::now(), Box::new(event))).await?;
+                    self.write(Item::Event(Instant::now(), Box::new(event))).await?;
                 }
             }
         }
-        self.stop_listening(listening);
-        self.settle().await
+        self.stop_reader(reader);
+        self.flush().await
     }
 
-    fn stop_listening(&mut self, listening: Option<Listening<'_>>) {
-        let typed = listening.map(Listening::stop).unwrap_or_default();
-        self.waiting.extend(typed.into_iter().filter(|line| !line.trim().is_empty()));
+    fn stop_reader(&mut self, reader: Option<LineReader<'_>>) {
+        let lines = reader.map(LineReader::stop).unwrap_or_default();
+        self.queued_lines.extend(lines.into_iter().filter(|line| !line.trim().is_empty()));
     }
 
-    /// Keeps what is typed while the agent works.
-    async fn keep(&mut self, line: String) -> Result<(), End> {
+    /// Queues a line that was typed while the agent works.
+    async fn queue_line(&mut self, line: String) -> Result<(), End> {
         if line.trim().is_empty() {
             return Ok(());
         }
-        let said = printable!("(after this turn: {})", Printable::message(&line));
-        self.waiting.push_back(line);
-        self.say(said).await
+        let notice = printable!("(after this turn: {})", Printable::message(&line));
+        self.queued_lines.push_back(line);
+        self.message(notice).await
     }
 
-    /// The agent asks for leave.
+    /// Asks the user to answer a permission request.
     async fn permission(&mut self, request: &PermissionRequest) -> Result<(), End> {
-        let mut whole = false;
+        let mut show_all = false;
         let answer = loop {
-            let ask::Shown { text, hidden } = ask::shown(request, whole, width_of_stdout());
-            self.say(text).await?;
-            self.settle().await?;
+            let ask::FormattedRequest { text, hidden } = ask::format_request(request, show_all, width_of_stdout());
+            self.message(text).await?;
+            self.flush().await?;
             match self.read(ask::prompt(request, hidden.as_ref()), Purpose::Answer).await? {
                 Typed::Line(line) => match ask::answer(request, &line) {
                     Reply::Answer(answer) => break answer,
-                    Reply::ShowAll => whole = true,
-                    Reply::Again => self.say("  that is no answer").await?,
+                    Reply::ShowAll => show_all = true,
+                    Reply::Invalid => self.message("  invalid answer").await?,
                 },
                 Typed::Interrupted => {
-                    self.signalled(crate::signals::Signal::Interrupt)?;
+                    self.on_signal(crate::signals::Signal::Interrupt)?;
                     break Answer::Deny { message: None };
                 }
                 Typed::Ended => break Answer::Deny { message: None },
@@ -105,23 +106,23 @@ impl Chat<'_> {
         self.answer(&request.request_id, answer).await
     }
 
-    /// The agent asks its user to choose.
+    /// Asks the user to answer the agent's questions.
     async fn question(&mut self, question: &Question) -> Result<(), End> {
         let mut choices = Choices::new();
         for item in &question.questions {
-            self.say(ask::question(item, width_of_stdout())).await?;
-            self.settle().await?;
+            self.message(ask::format_question(item, width_of_stdout())).await?;
+            self.flush().await?;
             let chosen = loop {
                 match self.read(ask::question_prompt(item).into(), Purpose::Answer).await? {
-                    Typed::Line(line) => match ask::chosen(item, &line) {
+                    Typed::Line(line) => match ask::parse_choice(item, &line) {
                         Ok(chosen) => break chosen,
-                        Err(why) => {
-                            self.say(printable!("  {}", why)).await?;
-                            self.settle().await?;
+                        Err(problem) => {
+                            self.message(printable!("  {}", problem)).await?;
+                            self.flush().await?;
                         }
                     },
                     Typed::Interrupted => {
-                        self.signalled(crate::signals::Signal::Interrupt)?;
+                        self.on_signal(crate::signals::Signal::Interrupt)?;
                         break None;
                     }
                     Typed::Ended => break None,
@@ -138,15 +139,15 @@ impl Chat<'_> {
     async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
         match self.session.answer(request.clone(), answer).await {
             Ok(()) => Ok(()),
-            Err(_) => self.say("(the agent does not wait for this answer any more)").await,
+            Err(_) => self.message("(the agent no longer waits for this answer)").await,
         }
     }
 }
 
-/// What is typed while the agent works. Can be dropped and called again at any time.
-async fn typed(listening: &mut Option<Listening<'_>>) -> String {
-    match listening {
-        Some(listening) => listening.next().await,
+/// Waits for the next typed line. Cancel-safe.
+async fn next_line(reader: &mut Option<LineReader<'_>>) -> String {
+    match reader {
+        Some(reader) => reader.next().await,
         None => std::future::pending().await,
     }
 }

@@ -1,30 +1,30 @@
-//! Which characters a terminal shows as they are, and how the others are written.
+//! Escapes characters that a terminal does not show literally.
 //!
-//! A character that cannot be seen is written as `⟦U+202E⟧`, or by its name where it has a common one (`⟦ESC⟧`, `⟦LF⟧`).
-//! `⟦` itself is always written as `⟦U+27E6⟧`, so no text can imitate an escape, and the text can be restored exactly.
+//! An invisible character is written as `⟦U+202E⟧`, or by its common name (`⟦ESC⟧`, `⟦LF⟧`). `⟦` itself is always written
+//! as `⟦U+27E6⟧`. So no text can imitate an escape, and the original text can be restored exactly.
 
 use std::fmt::{self, Write as _};
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
 use unicode_width::UnicodeWidthChar as _;
 
-/// Begins each escape.
+/// The first character of an escape.
 pub(super) const OPEN: char = '⟦';
-/// Ends each escape.
+/// The last character of an escape.
 const CLOSE: char = '⟧';
-/// Combining marks that are shown on one letter. More of them could cover the lines above and below.
+/// The maximum number of combining marks per letter. More marks could cover adjacent lines.
 const MARKS: usize = 3;
-/// Spaces in a row that are counted instead of shown.
+/// Runs of at least this many spaces are counted instead of shown.
 const BLANKS: usize = 3;
 
-/// A part of a text as it is shown. It must not be divided further.
+/// An indivisible part of the shown text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A visible character with its combining marks, or a space between two visible characters.
     Literal(&'a str),
-    /// A character that cannot be seen.
+    /// An invisible character.
     Code(char),
-    /// So many spaces.
+    /// A run of this many spaces.
     Blanks(usize),
 }
 
@@ -50,7 +50,7 @@ fn write_code(character: char, out: &mut impl fmt::Write) -> fmt::Result {
     write!(out, "{OPEN}{name}{CLOSE}")
 }
 
-/// The tokens of a text, in order. Nothing is left out.
+/// Iterates over the tokens of a text. Every character belongs to a token.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens<'a> {
     rest: &'a str,
@@ -68,7 +68,7 @@ impl<'a> Tokens<'a> {
         taken
     }
 
-    /// A space is shown as it is between two visible characters only.
+    /// Returns the token of a space. A space is literal only between two visible characters.
     fn space(&mut self) -> Token<'a> {
         let count = self.rest.len() - self.rest.trim_start_matches(' ').len();
         if count >= BLANKS {
@@ -103,7 +103,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Whether a character is seen as it is when it stands alone.
+/// Returns whether a character is visible on its own.
 pub(super) fn is_visible(character: char) -> bool {
     use GeneralCategoryGroup as Group;
 
@@ -118,23 +118,24 @@ pub(super) fn is_visible(character: char) -> bool {
         && is_printable(character)
 }
 
-/// Whether a character can be shown as a mark on the letter before it.
+/// Returns whether a character can be shown as a mark on the preceding letter.
 fn is_mark(character: char) -> bool {
     let is_combining =
         matches!(character.general_category(), GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark);
-    // Overlays cross out what they stand on.
+    // Overlays strike through the letter.
     let is_overlay = matches!(character, '\u{334}'..='\u{338}' | '\u{20d0}'..='\u{20ff}');
-    // A mark with columns of its own that is not printable is none that a terminal knows.
+    // Terminals do not support a mark that has a width and is not printable.
     let is_known = character.width() == Some(0) || is_printable(character);
     is_combining && is_known && !is_overlay && !is_ignorable(character) && !is_blank(character)
 }
 
-/// Whether the standard library knows it as printable: it may know fewer new characters than the tables of categories.
+/// Returns whether the standard library considers a character printable. It may know fewer new characters than the
+/// category tables.
 fn is_printable(character: char) -> bool {
     character.escape_debug().len() == 1
 }
 
-/// Letters and symbols without ink.
+/// Returns whether a letter or symbol is blank.
 fn is_blank(character: char) -> bool {
     matches!(
         character,
@@ -142,7 +143,7 @@ fn is_blank(character: char) -> bool {
     )
 }
 
-/// The property `Default_Ignorable_Code_Point`.
+/// Returns the Unicode property `Default_Ignorable_Code_Point`.
 fn is_ignorable(character: char) -> bool {
     matches!(
         character,
@@ -166,8 +167,8 @@ fn is_ignorable(character: char) -> bool {
     )
 }
 
-/// Whether a character of an answer is shown as it is. An answer is prose: emoji sequences, spaces, tabs and line ends stay,
-/// but nothing that drives a terminal, turns the direction of reading or hides text.
+/// Returns whether a character of an answer is shown literally. Emoji sequences, spaces, tabs and line ends are. Control
+/// characters, and those that change the direction of text or hide it, are not.
 fn is_prose(character: char) -> bool {
     match character {
         '\n' | '\t' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' => true,
@@ -176,21 +177,21 @@ fn is_prose(character: char) -> bool {
     }
 }
 
-/// An answer for a terminal. How it is cut into pieces changes nothing.
+/// Escapes an answer. The result does not depend on how the answer is split.
 pub(super) fn prose(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         if is_prose(character) {
             out.push(character);
         } else {
-            // A `String` takes everything.
+            // Writing to a `String` cannot fail.
             let _ = write_code(character, &mut out);
         }
     }
     out
 }
 
-/// All of a text on one line.
+/// Escapes a text to one line.
 pub(super) fn exact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for token in Tokens::of(text) {

@@ -1,17 +1,17 @@
-//! Text of any length in lines that fit, each after a mark of its own: no line of it can pass for one of ours.
+//! Wraps text of any length. Each line after the first begins with a prefix, so that no line can imitate the command's
+//! own output.
 
 use unicode_width::UnicodeWidthStr as _;
 
 use super::Printable;
 use super::escape::{Token, Tokens};
 
-/// Stands before each line but the first.
+/// The prefix of each line except the first.
 pub(crate) const GUTTER: &str = "      │ ";
-/// The narrowest lines.
+/// The minimum width of a line.
 const NARROWEST: usize = 24;
 
-/// All of a text: a line of it ends where the text has a line end, which is shown as `⟦LF⟧`, or where the room ends. The
-/// first line follows `head`.
+/// Wraps a text at `width` columns, and after each line end, which is shown as `⟦LF⟧`. The first line begins with `head`.
 pub(crate) fn folded(head: Printable, text: &str, width: usize) -> Vec<Printable> {
     let width = width.max(NARROWEST);
     let (mut lines, mut line) = (Vec::new(), head.0);
@@ -25,7 +25,7 @@ pub(crate) fn folded(head: Printable, text: &str, width: usize) -> Vec<Printable
         let shown = token.to_string();
         let columns = shown.width();
         if used + columns > width && begun {
-            // A space at the end of a line would not be seen.
+            // A space at the end of a line would be invisible.
             let kept = line.trim_end_matches(' ').len();
             let spaces = if kept > GUTTER.len() { line.split_off(kept) } else { String::new() };
             lines.push(Printable(std::mem::replace(&mut line, GUTTER.to_owned())));

@@ -1,8 +1,8 @@
-//! Text that may be written to a terminal.
+//! Text that is safe to write to a terminal.
 //!
-//! Invariant: a [`Printable`] has no control character but line ends, tabs and styles, and everything from outside in it was escaped.
-//! Whatever the command writes for people is of this type. A `&str` becomes one only if it is part of the program; text from
-//! outside (agents, models, files, errors, the system) only by a function that escapes it.
+//! Invariant: a [`Printable`] contains no control characters except line ends, tabs and styles, and all external text in
+//! it is escaped. All output for people has this type. Only a `&'static str`, which is part of the program, is converted
+//! without escapes. External text (from agents, models, files, errors, the system) is converted by an escaping function.
 
 mod escape;
 mod fold;
@@ -22,14 +22,14 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 pub(crate) use fold::folded;
 
-/// Text that may be written to a terminal.
+/// Text that is safe to write to a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printable(String);
 
-/// Formats a [`Printable`]: as `format!`, but values from outside are escaped, or refused by the compiler.
+/// Formats a [`Printable`], like `format!`. External values are escaped, or rejected by the compiler.
 macro_rules! printable {
     ($format:literal $(, $value:expr)* $(,)?) => {
-        // `concat!` keeps names out of the braces: they would be formatted as they are.
+        // `concat!` prevents inline names in braces, which would be formatted without escapes.
         $crate::printable::Printable::of_escaped(format_args!(
             concat!($format) $(, $crate::printable::Show::show($value))*
         ))
@@ -38,29 +38,29 @@ macro_rules! printable {
 pub(crate) use printable;
 
 impl Printable {
-    /// All of a text on one line: each character that cannot be seen is an escape, long runs of spaces are counted.
+    /// Converts a text to one line. Invisible characters are escaped, and long runs of spaces are counted.
     pub(crate) fn exact(text: &str) -> Self {
         Self(escape::exact(text))
     }
 
-    /// A message on one line: white space between its words is one space, everything else as in [`exact`](Self::exact).
+    /// Converts a message to one line. White space is collapsed; everything else is as in [`exact`](Self::exact).
     pub(crate) fn message(text: &str) -> Self {
         let is_space = |character| matches!(character, ' ' | '\t' | '\n' | '\r');
         let words: Vec<&str> = text.split(is_space).filter(|word| !word.is_empty()).collect();
         Self::exact(&words.join(" "))
     }
 
-    /// An agent's answer, or a piece of it: its line ends and tabs stay.
+    /// Converts an agent's answer, or a part of it. Line ends and tabs are kept.
     pub(crate) fn prose(text: &str) -> Self {
         Self(escape::prose(text))
     }
 
-    /// An error with its causes, on one line.
+    /// Converts an error with its causes to one line.
     pub(crate) fn error(error: &dyn Error) -> Self {
         Self::message(&chain(error))
     }
 
-    /// A word that a shell takes as it is, to be copied into a command line.
+    /// Converts a text to one word of a shell command, quoted if necessary.
     pub(crate) fn shell_word(text: &str) -> Self {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@' | '+');
         if !text.is_empty() && text.chars().all(is_plain) {
@@ -69,32 +69,32 @@ impl Printable {
         Self::exact(&format!("'{}'", text.replace('\'', r"'\''")))
     }
 
-    /// What `printable!` has formatted.
+    /// Converts the formatted arguments of `printable!`.
     pub(crate) fn of_escaped(arguments: fmt::Arguments<'_>) -> Self {
         Self(arguments.to_string())
     }
 
-    /// Several with something between them.
+    /// Joins texts with a separator.
     pub(crate) fn join(parts: impl IntoIterator<Item = Self>, between: &'static str) -> Self {
         Self(parts.into_iter().map(|part| part.0).collect::<Vec<_>>().join(between))
     }
 
-    /// The same between the sequences of a style.
+    /// Returns the text with a style.
     pub(crate) fn styled(&self, style: Style) -> Self {
         Self(format!("{style}{}{style:#}", self.0))
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Appends more.
+    /// Appends a text.
     pub(crate) fn push(&mut self, more: &Self) {
         self.0.push_str(&more.0);
     }
 
-    /// Appends a part of another one, or text of the program.
+    /// Appends a part of another `Printable`, or text of the program.
     pub(crate) fn push_of_escaped(&mut self, text: &str) {
         debug_assert!(text.chars().all(|character| matches!(character, '\n' | '\t') || !character.is_control()));
         self.0.push_str(text);
@@ -104,22 +104,22 @@ impl Printable {
         self.0.is_empty()
     }
 
-    /// How many columns it takes on one line.
+    /// Returns the width in columns.
     pub(crate) fn columns(&self) -> usize {
         self.0.width()
     }
 
-    /// The text without line ends at its beginning.
+    /// Returns the text without leading line ends.
     pub(crate) fn without_leading_line_ends(&self) -> Self {
         Self(self.0.trim_start_matches('\n').to_owned())
     }
 
-    /// Its lines, with their ends.
+    /// Returns the lines, each with its line end.
     pub(crate) fn lines(&self) -> impl Iterator<Item = Self> {
         self.0.split_inclusive('\n').map(|line| Self(line.to_owned()))
     }
 
-    /// As much of a line as the columns take, with `…` where it was cut. No escape is cut in two.
+    /// Truncates a line to `room` columns and appends `…` if it was truncated. An escape is never split.
     pub(crate) fn cut(&self, room: usize) -> Self {
         if self.columns() <= room {
             return self.clone();
@@ -145,18 +145,18 @@ impl Printable {
         Self(kept)
     }
 
-    /// Writes it.
+    /// Writes the text.
     ///
     /// # Errors
-    /// The stream does not take it.
+    /// Returns the error of the stream.
     pub(crate) fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         out.write_all(self.0.as_bytes())
     }
 
-    /// Writes it and a line end.
+    /// Writes the text and a line end.
     ///
     /// # Errors
-    /// The stream does not take it.
+    /// Returns the error of the stream.
     pub(crate) fn write_line(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         self.write(out)?;
         out.write_all(b"\n")
@@ -170,16 +170,16 @@ impl fmt::Display for Printable {
 }
 
 impl From<&'static str> for Printable {
-    /// Text that is part of the program.
+    /// Converts text that is part of the program.
     fn from(text: &'static str) -> Self {
         Self(text.to_owned())
     }
 }
 
-/// Writes help, or what is wrong with the arguments. Values in it are escaped where they hold something to escape.
+/// Writes clap's help or error text. External values in it are escaped if necessary.
 pub(crate) fn write_clap_error(error: &clap::Error) {
     let text = error.render().to_string();
-    // A closed output is no error: the reader did not want the help text.
+    // Write errors are ignored: the reader has closed the output.
     let _ = match Printable::prose(&text) {
         escaped if escaped.0 == text => error.print(),
         escaped if error.use_stderr() => escaped.write(&mut anstream::stderr()),
@@ -187,28 +187,28 @@ pub(crate) fn write_clap_error(error: &clap::Error) {
     };
 }
 
-/// An error with its causes, as data.
+/// Returns the message of an error with those of its causes, without escapes.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        let told = cause.to_string();
+        let message = cause.to_string();
         // The message of some errors already contains the cause.
-        if !text.ends_with(&told) {
-            text = format!("{text}: {told}");
+        if !text.ends_with(&message) {
+            text = format!("{text}: {message}");
         }
         source = cause.source();
     }
     text
 }
 
-/// A value that [`printable!`] formats. What comes from outside is escaped.
+/// A value that [`printable!`] can format. External values are escaped.
 pub(crate) trait Show {
-    /// As it is written.
+    /// Returns the text, escaped if necessary.
     fn show(self) -> Cow<'static, str>;
 }
 
-/// Values of our own: numbers, and text that is part of the program.
+/// Implements [`Show`] for values that need no escapes.
 macro_rules! own {
     ($($type:ty),*) => {$(
         impl Show for $type {
@@ -251,7 +251,7 @@ impl Show for &String {
 }
 
 impl Show for &OsStr {
-    /// Bytes that are no text are shown as `�`.
+    /// Invalid UTF-8 is shown as `�`.
     fn show(self) -> Cow<'static, str> {
         Cow::Owned(escape::exact(&self.to_string_lossy()))
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::fold::GUTTER;
 use super::*;
 
-/// The text that was shown as this: the inverse of [`Printable::exact`].
+/// Restores the original text: the inverse of [`Printable::exact`].
 fn original(shown: &str) -> String {
     let mut text = String::new();
     let mut rest = shown;
@@ -28,7 +28,7 @@ fn original(shown: &str) -> String {
     text + rest
 }
 
-/// Whether a character is seen, by the standard library and the lists of the Unicode Standard, not by our tables.
+/// Returns whether a character is visible, by the standard library and the Unicode Standard, not by the tested tables.
 fn is_seen(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_graphic();
@@ -57,7 +57,7 @@ fn is_seen(character: char) -> bool {
     !character.is_control() && !character.is_whitespace() && !is_ignorable
 }
 
-/// Whether a terminal shows all of it: no blank that hides something, no mark without a letter.
+/// Asserts that every character is visible: no hidden blank, no mark without a letter.
 fn assert_all_seen(shown: &str) {
     for character in shown.chars() {
         assert!(character == ' ' || is_seen(character), "{character:?} in {shown:?}");
@@ -68,7 +68,7 @@ fn assert_all_seen(shown: &str) {
 }
 
 #[test]
-fn every_character_is_seen_alone_and_among_others() {
+fn every_character_is_visible_alone_and_in_context() {
     std::thread::scope(|scope| {
         for plane in 0..=16 {
             scope.spawn(move || {
@@ -100,7 +100,7 @@ fn assert_seen(character: char, is_in_use: bool) {
 }
 
 #[test]
-fn what_is_seen_elsewhere_is_seen_as_it_is() {
+fn visible_characters_are_literal() {
     for text in
         ["cargo test -p a --all", "r'\\x1b[31m\\n'", "naïve", "nai\u{308}ve", "漢字", "हिन्दी", "Ελλάδα", "→ 🎉 ⟧ €"]
     {
@@ -109,7 +109,7 @@ fn what_is_seen_elsewhere_is_seen_as_it_is() {
 }
 
 #[test]
-fn what_hides_turns_or_imitates_is_an_escape() {
+fn characters_that_hide_reverse_or_imitate_text_are_escaped() {
     for (text, expected) in [
         ("a\u{202e}b\u{2066}c\u{200f}\u{61c}", "a⟦U+202E⟧b⟦U+2066⟧c⟦U+200F⟧⟦U+061C⟧"),
         ("a\u{200b}\u{200d}\u{feff}\u{fe0f}\u{e0041}\u{ad}", "a⟦U+200B⟧⟦U+200D⟧⟦U+FEFF⟧⟦U+FE0F⟧⟦U+E0041⟧⟦U+00AD⟧"),
@@ -138,7 +138,7 @@ fn a_word_for_a_shell_is_one_word() {
 }
 
 #[test]
-fn a_line_is_cut_by_columns_and_no_escape_is_cut_in_two() {
+fn a_line_is_truncated_by_columns_and_no_escape_is_split() {
     let cut = |text: &str, room| Printable::exact(text).cut(room).0;
     assert_eq!(cut("abcdef", 6), "abcdef");
     assert_eq!(cut("abcdefg", 6), "abcde…");
@@ -149,7 +149,7 @@ fn a_line_is_cut_by_columns_and_no_escape_is_cut_in_two() {
 }
 
 #[test]
-fn values_from_outside_are_escaped_in_a_format() {
+fn external_values_are_escaped_by_the_format_macro() {
     let (path, word) = (Path::new("a\nb"), UntrustedText::from("\u{202e}"));
     assert_eq!(printable!("{}: {} {:<3}|", path, &word, "x").0, "a⟦LF⟧b: ⟦U+202E⟧ x  |");
     let error = io::Error::other("one\n  two\x1b");
@@ -158,14 +158,14 @@ fn values_from_outside_are_escaped_in_a_format() {
 
 proptest! {
     #[test]
-    fn the_original_can_be_recovered_and_all_of_it_is_seen(text in hostile()) {
+    fn an_escaped_text_is_visible_and_can_be_restored(text in hostile()) {
         let shown = Printable::exact(&text).0;
         assert_all_seen(&shown);
         prop_assert_eq!(original(&shown), text);
     }
 
     #[test]
-    fn folded_it_fits_and_no_line_can_be_mistaken(text in hostile(), width in 0_usize..60) {
+    fn wrapped_lines_fit_and_begin_with_the_prefix(text in hostile(), width in 0_usize..60) {
         let lines = folded("head: ".into(), &text, width);
         for (index, line) in lines.iter().enumerate() {
             let head = if index == 0 { "head: " } else { GUTTER };
@@ -179,13 +179,13 @@ proptest! {
     }
 
     #[test]
-    fn how_an_answer_is_cut_into_pieces_changes_nothing(pieces in prop::collection::vec(hostile(), 0..6)) {
+    fn escaping_does_not_depend_on_how_an_answer_is_split(pieces in prop::collection::vec(hostile(), 0..6)) {
         let shown: String = pieces.iter().map(|piece| Printable::prose(piece).0).collect();
         prop_assert_eq!(shown, Printable::prose(&pieces.concat()).0);
     }
 
     #[test]
-    fn a_cut_line_fits(line in hostile(), room in 0_usize..30) {
+    fn a_truncated_line_fits(line in hostile(), room in 0_usize..30) {
         prop_assert!(Printable::exact(&line).cut(room).columns() <= room);
     }
 }

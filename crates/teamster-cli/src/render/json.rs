@@ -1,4 +1,4 @@
-//! For programs: the result as one document, at the end.
+//! The format `json`, for programs: the result as one document, at the end.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -19,11 +19,11 @@ impl Renderer for Json {
     }
 }
 
-/// Writes JSON text and a line end, at once and flushed.
+/// Writes JSON text and a line end with one call, and flushes.
 ///
-/// JSON demands that control characters below U+0020 are escaped; terminals obey those from U+007F to U+009F as well, and many
-/// readers of lines divide them at U+0085, U+2028 and U+2029.
-/// They stand in strings alone, so to escape them changes nothing for a reader.
+/// JSON requires escapes for control characters below U+0020 only. Terminals also interpret U+007F to U+009F, and many
+/// readers split lines at U+0085, U+2028 and U+2029. All of these are escaped too. They occur only inside strings, so the
+/// meaning of the document does not change.
 pub(crate) fn write_document(document: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::with_capacity(document.len() + 1);
     for character in document.chars() {

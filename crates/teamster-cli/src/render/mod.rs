@@ -1,8 +1,7 @@
-//! How a run is shown: one file a format, all over the same small trait.
+//! The output formats of a run: one file per format, each of which implements [`Renderer`].
 //!
-//! A renderer is told each event with the time when it came, and writes. What stands on standard output is the
-//! format's; what went wrong is said on standard error, the same for every format. What cannot be written there is let
-//! go: a closed standard error is no reason to fail.
+//! A renderer receives each event with its time, and writes to standard output. Failures are written to standard error,
+//! identically for every format. Write errors there are ignored: a closed standard error must not cause a failure.
 
 mod failure;
 mod json;
@@ -22,44 +21,44 @@ use crate::printable::Printable;
 pub(crate) use failure::{write_error, write_notice};
 pub(crate) use json::write_document;
 
-/// A format.
+/// An output format.
 pub(crate) trait Renderer: Send {
-    /// Shows an event.
+    /// Writes an event.
     ///
     /// # Errors
-    /// When standard output does not take what is written.
+    /// Returns an error if standard output cannot be written.
     fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()>;
 
-    /// Shows an event of a run that is going on, with its run and its time where the format has them.
+    /// Writes an event of a live run, with its run id and its time if the format has them.
     ///
     /// # Errors
-    /// When standard output does not take what is written.
+    /// Returns an error if standard output cannot be written.
     fn stamped(&mut self, stamped: &StampedEvent, now: Instant, to: &mut Streams) -> io::Result<()> {
         self.event(&stamped.event, now, to)
     }
 
-    /// Ends a line that is only begun, since something else is about to be said.
+    /// Ends an incomplete line before other output is written.
     fn end_line(&mut self, _to: &mut Streams) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Where is written.
+/// The streams of a renderer.
 pub(crate) struct Streams {
     pub(crate) out: Box<dyn Write + Send>,
     pub(crate) err: Box<dyn Write + Send>,
 }
 
-/// What standard output is.
+/// The properties of standard output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
-    /// Columns of a line.
+    /// The number of columns.
     pub(crate) width: usize,
-    /// Whether a person looks at it now.
+    /// Whether it is a terminal.
     pub(crate) terminal: bool,
 }
 
-/// Shows one run: events in the format's way, its failure at the end.
+/// Writes one run: its events in a format, and its failure at the end.
 pub(crate) struct Output {
     renderer: Box<dyn Renderer>,
     to: Streams,
@@ -68,7 +67,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Over this process's own streams.
+    /// Writes a run to the streams of this process.
     pub(crate) fn new(format: Format) -> Self {
         let out: Box<dyn Write + Send> = match format {
             Format::Pretty => Box::new(anstream::stdout()),
@@ -77,7 +76,7 @@ impl Output {
         Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, Screen::of_stdout())
     }
 
-    /// A conversation over this process's own streams.
+    /// Writes a chat to the streams of this process.
     pub(crate) fn of_chat() -> Self {
         let styles = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         let to = Streams { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()) };
@@ -99,33 +98,33 @@ impl Output {
         Self { renderer, to, failure: None, in_chat: false }
     }
 
-    /// Shows an event that came at this time.
+    /// Writes an event that arrived at this time.
     ///
     /// # Errors
-    /// When standard output does not take what is written.
+    /// Returns an error if standard output cannot be written.
     pub(crate) fn event(&mut self, event: &Event, now: Instant) -> io::Result<()> {
         self.renderer.event(event, now, &mut self.to)?;
         self.note(event);
         Ok(())
     }
 
-    /// Shows an event with its stamp.
+    /// Writes an event with its run id and time.
     ///
     /// # Errors
-    /// When standard output does not take what is written.
+    /// Returns an error if standard output cannot be written.
     pub(crate) fn stamped(&mut self, stamped: &StampedEvent, now: Instant) -> io::Result<()> {
         self.renderer.stamped(stamped, now, &mut self.to)?;
         self.note(&stamped.event);
         Ok(())
     }
 
-    /// Keeps the failure for the end, and shows it then.
+    /// Stores a failure, and writes it after `done`.
     fn note(&mut self, event: &Event) {
         match event {
             Event::Error(failure) => self.failure = Some((**failure).clone()),
             Event::Done(done) => {
                 let failure = self.failure.take();
-                // In a conversation it goes without saying how to go on after Ctrl-C.
+                // In a chat the hint on how to resume after Ctrl-C is not needed.
                 if self.in_chat && failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::Aborted) {
                     let _ = Printable::from("interrupted").write_line(&mut self.to.err);
                 } else if let Some(failure) = failure {
@@ -136,20 +135,20 @@ impl Output {
         }
     }
 
-    /// Says something of ours on the page.
+    /// Writes a message of the command itself to standard output.
     ///
     /// # Errors
-    /// When standard output does not take what is written.
-    pub(crate) fn say(&mut self, text: &Printable) -> io::Result<()> {
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn message(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
         text.write_line(&mut self.to.out)?;
         self.to.out.flush()
     }
 
-    /// Says something to the person at the terminal, in between.
+    /// Writes a notice to standard error, on a separate line.
     ///
     /// # Errors
-    /// When standard output does not take what is written.
+    /// Returns an error if standard output cannot be written.
     pub(crate) fn notice(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
         let _ = text.write_line(&mut self.to.err).and_then(|()| self.to.err.flush());
@@ -157,7 +156,7 @@ impl Output {
     }
 }
 
-/// The columns of what is no terminal.
+/// The number of columns if standard output is not a terminal.
 const PAGE_WIDTH: usize = 120;
 
 impl Screen {
@@ -166,7 +165,7 @@ impl Screen {
     }
 }
 
-/// The columns of standard output as it is now: a terminal may have been resized.
+/// Returns the current number of columns of standard output. It changes when a terminal is resized.
 pub(crate) fn width_of_stdout() -> usize {
     let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     width.filter(|width| *width > 0).unwrap_or(PAGE_WIDTH)

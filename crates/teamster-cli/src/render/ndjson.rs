@@ -1,4 +1,4 @@
-//! For programs: one event a line, as it happens, and nothing else.
+//! The format `ndjson`, for programs: one event per line, as it happens.
 
 use std::io;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The final answer alone: for `answer=$(teamster run ...)`.
+//! The format `text`: only the final answer, for `answer=$(teamster run ...)`.
 
 use std::io;
 use std::time::Instant;
@@ -28,7 +28,7 @@ impl Renderer for Text {
             Some(document) => document.as_str().to_owned(),
             None => done.result.final_text.clone().into_string(),
         };
-        // A file gets what was said to the byte; a terminal must not be driven by it.
+        // A file receives the exact bytes; on a terminal control characters are escaped.
         if self.screen.terminal {
             Printable::prose(&answer).write_line(&mut to.out)?;
         } else {

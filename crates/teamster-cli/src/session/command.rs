@@ -1,67 +1,68 @@
-//! A line of input as a command, or why it is none.
+//! Parses a line of input as a session command.
 
 use serde_json::Value;
 use teamster::json;
 use teamster::request::SessionCommand;
 
-/// A line that is no command, or a command that cannot be followed.
+/// The rejection of a line that is not a valid command, or of a command that cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct Rejection {
     pub(super) origin: Origin,
     pub(super) problem: String,
-    /// Whether the same command may be good in a moment.
-    pub(super) passes: bool,
+    /// Whether the same command may succeed later.
+    pub(super) retryable: bool,
 }
 
-/// Where a command came from.
+/// The origin of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     /// The number of its line, from 1.
     pub(super) line: u64,
-    /// What its sender calls it.
+    /// The id that the sender has set.
     pub(super) id: Option<String>,
 }
 
 impl Origin {
-    pub(super) fn refuse(self, problem: impl Into<String>) -> Refusal {
-        Refusal { origin: self, problem: problem.into(), passes: false }
+    pub(super) fn reject(self, problem: impl Into<String>) -> Rejection {
+        Rejection { origin: self, problem: problem.into(), retryable: false }
     }
 }
 
-/// Reads a line; `None` for one on which nothing stands.
-pub(super) fn read(line: u64, bytes: &[u8]) -> Option<Result<(Origin, SessionCommand), Refusal>> {
+/// Parses a line. Returns `None` for a blank one.
+pub(super) fn parse(line: u64, bytes: &[u8]) -> Option<Result<(Origin, SessionCommand), Rejection>> {
     let mut origin = Origin { line, id: None };
     let text = match std::str::from_utf8(bytes) {
         Ok(text) if text.trim().is_empty() => return None,
         Ok(text) => text,
         Err(error) => {
-            return Some(Err(origin.refuse(format!("it is not UTF-8: byte {} is wrong", error.valid_up_to() + 1))));
+            return Some(Err(origin.reject(format!("invalid UTF-8 at byte {}", error.valid_up_to() + 1))));
         }
     };
     let document = match json::parse(text) {
         Ok(document) => document,
-        Err(error) => return Some(Err(origin.refuse(not_json(&error)))),
+        Err(error) => return Some(Err(origin.reject(syntax_error(&error)))),
     };
     let Value::Object(fields) = &document else {
-        return Some(Err(origin.refuse(r#"a command is an object, such as {"type":"send","text":"Hello"}"#)));
+        return Some(Err(origin.reject(r#"a command must be an object, such as {"type":"send","text":"Hello"}"#)));
     };
-    let word = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-    origin.id = word("id");
+    let string = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+    origin.id = string("id");
     if origin.id.is_none() && fields.contains_key("id") {
-        return Some(Err(origin.refuse("id is not a string")));
+        return Some(Err(origin.reject("id must be a string")));
     }
-    let kind = word("type").map(|kind| format!("{kind}: ")).unwrap_or_default();
+    let kind = string("type").map(|kind| format!("{kind}: ")).unwrap_or_default();
     Some(match serde_json::from_value(document) {
         Ok(command) => Ok((origin, command)),
-        Err(error) => Err(origin.refuse(format!("{kind}{error}"))),
+        Err(error) => Err(origin.reject(format!("{kind}{error}"))),
     })
 }
 
-/// The parser's own line number is always 1, and would be taken for that of the input.
-fn not_json(error: &serde_json::Error) -> String {
+/// Returns the message of a syntax error without the parser's line number. It is always 1 and could be mistaken for the
+/// line of the input.
+fn syntax_error(error: &serde_json::Error) -> String {
     let whole = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    format!("it is not JSON: {} at byte {}", whole.strip_suffix(&place).unwrap_or(&whole), error.column())
+    format!("invalid JSON: {} at byte {}", whole.strip_suffix(&place).unwrap_or(&whole), error.column())
 }
 
 #[cfg(test)]
@@ -71,16 +72,16 @@ mod tests {
 
     use super::*;
 
-    fn said(line: &[u8]) -> String {
-        match read(7, line) {
+    fn parsed(line: &[u8]) -> String {
+        match parse(7, line) {
             None => "nothing".to_owned(),
             Some(Ok((origin, command))) => format!("{:?} {command:?}", origin.id),
-            Some(Err(refusal)) => format!("{:?} {}", refusal.origin.id, refusal.problem),
+            Some(Err(rejection)) => format!("{:?} {}", rejection.origin.id, rejection.problem),
         }
     }
 
     #[test]
-    fn a_wrong_line_is_told_with_what_is_wrong_and_the_id_if_it_has_one() {
+    fn an_invalid_line_is_rejected_with_its_error_and_its_id() {
         let lines: [&[u8]; 14] = [
             b"",
             b" \t\r",
@@ -97,18 +98,18 @@ mod tests {
             br#"{"type":"set_permission_mode","mode":"all"}"#,
             br#"{"type":"interrupt","now":true}"#,
         ];
-        assert_snapshot!(lines.map(said).join("\n"), @r#"
+        assert_snapshot!(lines.map(parsed).join("\n"), @r#"
         nothing
         nothing
-        None it is not JSON: expected value at byte 1
-        None it is not JSON: EOF while parsing an object at byte 14
-        None a command is an object, such as {"type":"send","text":"Hello"}
-        None it is not UTF-8: byte 24 is wrong
+        None invalid JSON: expected value at byte 1
+        None invalid JSON: EOF while parsing an object at byte 14
+        None a command must be an object, such as {"type":"send","text":"Hello"}
+        None invalid UTF-8 at byte 24
         None missing field `type`
         Some("a") stop: unknown variant `stop`, expected one of `send`, `interrupt`, `answer`, `set_model`, `set_permission_mode`, `close`
         Some("a") send: missing field `text`
         Some("a") send: invalid type: integer `1`, expected a string
-        None id is not a string
+        None id must be a string
         None send: data is not base64: Invalid symbol 63, offset 0.
         None set_permission_mode: unknown variant `all`, expected one of `read-only`, `ask`, `edit`, `full`
         None interrupt: unknown field `now`, expected `turnId` or `id`
@@ -116,24 +117,24 @@ mod tests {
     }
 
     #[test]
-    fn a_good_line_is_a_command() {
+    fn a_valid_line_is_a_command() {
         assert_eq!(
-            said(br#"{"type":"send","text":"a","id":"1"}"#),
+            parsed(br#"{"type":"send","text":"a","id":"1"}"#),
             r#"Some("1") Send { text: "a", attachments: [], now: false, id: Some("1") }"#
         );
-        assert_eq!(said(b"{\"type\":\"close\"}\r"), "None Close { id: None }");
+        assert_eq!(parsed(b"{\"type\":\"close\"}\r"), "None Close { id: None }");
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_a_command_a_refusal_or_nothing(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            _ = read(1, &bytes);
+        fn parsing_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            _ = parse(1, &bytes);
         }
     }
 
     #[test]
-    fn a_command_with_a_name_twice_is_refused() {
+    fn a_command_with_a_duplicate_field_is_rejected() {
         let line = br#"{"type":"answer","requestId":"r","decision":"deny","decision":"allow"}"#;
-        assert!(said(line).contains("stands twice"), "{}", said(line));
+        assert!(parsed(line).contains("stands twice"), "{}", parsed(line));
     }
 }

@@ -1,7 +1,7 @@
-//! Lines of standard input, read by a thread of their own.
+//! Reads the lines of standard input on a separate thread.
 //!
-//! Nothing is read ahead of the one line that waits, so that commands take no more memory than two lines. The thread is not
-//! waited for: it may be in a read that nothing ends but the end of this process.
+//! At most one line waits while the next one is read, so commands need the memory of two lines. The thread is never
+//! joined: only the end of the process interrupts a blocked read.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -20,13 +20,13 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
-    /// It had so many bytes, and was passed over.
+    /// The line was skipped because it was too long. The value is its length in bytes.
     TooLong(u64),
-    /// Nothing can be read any more.
+    /// The read failed; no line follows.
     Failed(io::Error),
 }
 
-/// Begins to read. The channel closes with the end of input.
+/// Starts the reader thread. The channel closes at the end of input.
 pub(super) fn start() -> io::Result<mpsc::Receiver<Line>> {
     let (sender, lines) = mpsc::channel(1);
     let read = move || read(io::stdin().lock(), MAX_LINE_BYTES, |line| sender.blocking_send(line).is_ok());
@@ -34,29 +34,29 @@ pub(super) fn start() -> io::Result<mpsc::Receiver<Line>> {
     Ok(lines)
 }
 
-/// Reads lines until the input ends, or until they are not wanted any more.
-fn read(mut input: impl BufRead, most: usize, mut tell: impl FnMut(Line) -> bool) {
+/// Passes each line to `consume`, until the input ends or `consume` returns `false`.
+fn read(mut input: impl BufRead, max_bytes: usize, mut consume: impl FnMut(Line) -> bool) {
     for number in 1.. {
-        let content = match one(&mut input, most) {
+        let content = match read_line(&mut input, max_bytes) {
             Ok(Some(content)) => content,
             Ok(None) => return,
             Err(error) => Content::Failed(error),
         };
         let last = matches!(content, Content::Failed(_));
-        if !tell(Line { number, content }) || last {
+        if !consume(Line { number, content }) || last {
             return;
         }
     }
 }
 
-/// One line without its end; `None` at the end of input.
-fn one(input: &mut impl BufRead, most: usize) -> io::Result<Option<Content>> {
+/// Reads one line without its line end. Returns `None` at the end of input.
+fn read_line(input: &mut impl BufRead, max_bytes: usize) -> io::Result<Option<Content>> {
     let mut bytes = Vec::new();
-    let mut length = input.by_ref().take(most as u64 + 1).read_until(b'\n', &mut bytes)? as u64;
+    let mut length = input.by_ref().take(max_bytes as u64 + 1).read_until(b'\n', &mut bytes)? as u64;
     if length == 0 {
         return Ok(None);
     }
-    if bytes.pop_if(|byte| *byte == b'\n').is_some() || bytes.len() <= most {
+    if bytes.pop_if(|byte| *byte == b'\n').is_some() || bytes.len() <= max_bytes {
         return Ok(Some(Content::Bytes(bytes)));
     }
     drop(bytes);
@@ -67,11 +67,11 @@ fn one(input: &mut impl BufRead, most: usize) -> io::Result<Option<Content>> {
             Err(error) => return Err(error),
         };
         let end = waiting.iter().position(|byte| *byte == b'\n');
-        let over = end.is_some() || waiting.is_empty();
-        let passed = end.map_or(waiting.len(), |end| end + 1);
-        length += end.unwrap_or(passed) as u64;
-        input.consume(passed);
-        if over {
+        let is_complete = end.is_some() || waiting.is_empty();
+        let skipped = end.map_or(waiting.len(), |end| end + 1);
+        length += end.unwrap_or(skipped) as u64;
+        input.consume(skipped);
+        if is_complete {
             return Ok(Some(Content::TooLong(length)));
         }
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_over_and_the_next_is_whole() {
+    fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_complete() {
         let text = b"12345\n123456\n\n1234567890\nab";
         for buffer in 1..12 {
             assert_eq!(lines(text, buffer), ["1 12345", "2 TooLong(6)", "3 ", "4 TooLong(10)", "5 ab"], "{buffer}");
@@ -108,18 +108,18 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_for_nobody() {
-        let mut told = 0;
+    fn reading_stops_when_the_consumer_is_gone() {
+        let mut consumed = 0;
         read(&b"a\nb\n"[..], 5, |_| {
-            told += 1;
+            consumed += 1;
             false
         });
-        assert_eq!(told, 1);
+        assert_eq!(consumed, 1);
     }
 
     proptest! {
         #[test]
-        fn however_it_comes_the_lines_are_those_of_the_text(text in "[ab\n]{0,40}", buffer in 1_usize..9) {
+        fn the_lines_do_not_depend_on_the_size_of_the_reads(text in "[ab\n]{0,40}", buffer in 1_usize..9) {
             let expected: Vec<String> = text.strip_suffix('\n').unwrap_or(&text).split('\n').zip(1..)
                 .map(|(line, number)| match line.len() {
                     0..=5 => format!("{number} {line}"),

@@ -1,11 +1,10 @@
-//! `teamster session`: a conversation for a program, one command a line in and one event a line out.
+//! `teamster session`: a session for a program, which reads one command per line and prints one event per line.
 //!
-//! One loop: it takes commands, events of the running turn and signals, and hands lines to the writer. Events are taken
-//! when no line waits, so that a slow reader is waited for where the library waits for it; commands and signals are heard
-//! all the same.
+//! One loop handles commands, events of the running turn and signals, and passes lines to the writer. An event is read
+//! only when no line waits. So a slow reader delays the events inside the library, but not commands and signals.
 //!
-//! Invariants: each turn that was taken ends in one `done`; a command that is not followed is one `error` and ends nothing;
-//! when nobody can answer any more, what the agent asks is denied.
+//! Invariants: each accepted turn ends with one `done`; a rejected command causes one `error`, and the session continues;
+//! once no answer can arrive, requests of the agent are denied.
 
 mod command;
 mod input;
@@ -24,66 +23,66 @@ use teamster::{Applied, CommandError, Event, SendError, Session, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use self::command::{Origin, Refusal};
+use self::command::{Origin, Rejection};
 use self::input::{Content, Line};
-use self::output::Gone;
-use self::turns::{Heard, OWN, Steering, Turn, Turns, heard};
+use self::output::ReaderClosed;
+use self::turns::{AGENT_TURN_PREFIX, SessionEvent, Steering, Turn, Turns, next_event};
 use crate::args::SessionArgs;
-use crate::begin::{self, ASKED_TO_STOP, ENDING, LAST_WORDS, refuse};
 use crate::exit;
-use crate::job::{self, Machine, Talk};
+use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
+use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error};
 use crate::signals::{Signal, Signals};
 
-/// Lines that may wait for the writer before no command is read any more.
+/// The number of lines that may wait for the writer. With more, no command is read.
 const WAITING_LINES: usize = 64;
 
-/// Carries out the command and tells its exit code.
+/// Runs the command and returns its exit code.
 pub(crate) fn main(args: SessionArgs) -> u8 {
     let background_tasks = if args.background_tasks { BackgroundTasks::On } else { BackgroundTasks::Off };
-    match job::check_talk(args.talk, Limits::default().answer, &mut Machine) {
-        Ok(mut talk) => {
-            talk.frame.background_tasks = background_tasks;
-            begin::carry_out(hold(talk))
+    match plan::plan_session(args.conversation, Limits::default().answer, &mut SystemInputs) {
+        Ok(mut plan) => {
+            plan.request.background_tasks = background_tasks;
+            runtime::run_command(run_session(plan))
         }
-        Err(error) => refuse(&Printable::error(&error), error.hint()),
+        Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
     }
 }
 
-async fn hold(talk: Talk) -> io::Result<u8> {
-    let runtime = talk.runtime;
-    // Before anything is started: from now on no signal leaves something behind.
+async fn run_session(plan: SessionPlan) -> io::Result<u8> {
+    let runtime = plan.runtime;
+    // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
     let (lines, written) = output::start()?;
     let (commands, reader) = (input::start()?, output::watch_reader()?);
-    let patience = talk.frame.limits.grace + LAST_WORDS;
-    let has_own_turns = talk.frame.background_tasks == BackgroundTasks::On;
-    let session = match runtime.open(&talk.agent, talk.frame) {
+    let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
+    let has_agent_turns = plan.request.background_tasks == BackgroundTasks::On;
+    let session = match runtime.open(&plan.agent, plan.request) {
         Ok(session) => session,
-        Err(error) => return Ok(refuse(&Printable::error(&error), None)),
+        Err(error) => return Ok(report_usage_error(&Printable::error(&error), None)),
     };
-    let mut conversation = Conversation::new(&session, has_own_turns);
-    let end = conversation.hold(commands, &lines, reader, &mut signals, patience).await;
-    let code = if conversation.stopped { exit::INTERRUPTED } else { conversation.code };
+    let mut conversation = Conversation::new(&session, has_agent_turns);
+    let end = conversation.run(commands, &lines, reader, &mut signals, exit_timeout).await;
+    let code = if conversation.is_stopped { exit::INTERRUPTED } else { conversation.code };
     drop(conversation);
     drop(lines);
     let code = match end {
         End::Closed => {
             close(session, &mut signals).await;
-            written_whole(written, &mut signals, code).await
+            wait_until_written(written, &mut signals, code).await
         }
         End::NoReader => {
             drop(session);
-            how_it_was_written(written.await, exit::NO_READER)
+            exit_code_after_writing(written.await, exit::NO_READER)
         }
-        End::GivenUp => exit::INTERRUPTED,
+        End::TimedOut => exit::INTERRUPTED,
     };
     runtime.shutdown().await;
     Ok(code)
 }
 
-/// Ends the session; a signal meanwhile ends it harder.
+/// Closes the session; a signal meanwhile kills its processes.
 async fn close(session: Session, signals: &mut Signals) {
     tokio::select! {
         () = session.close() => {}
@@ -91,15 +90,16 @@ async fn close(session: Session, signals: &mut Signals) {
     }
 }
 
-/// Waits for the last lines to be read; a signal ends that.
-async fn written_whole(written: oneshot::Receiver<io::Result<()>>, signals: &mut Signals, code: u8) -> u8 {
+/// Waits until the last lines are written; a signal stops the wait.
+async fn wait_until_written(written: oneshot::Receiver<io::Result<()>>, signals: &mut Signals, code: u8) -> u8 {
     tokio::select! {
-        end = written => how_it_was_written(end, code),
+        end = written => exit_code_after_writing(end, code),
         _ = signals.next() => exit::INTERRUPTED,
     }
 }
 
-fn how_it_was_written(end: Result<io::Result<()>, oneshot::error::RecvError>, code: u8) -> u8 {
+/// Returns the exit code: `code`, unless a line could not be written.
+fn exit_code_after_writing(end: Result<io::Result<()>, oneshot::error::RecvError>, code: u8) -> u8 {
     match end {
         Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
             write_error(
@@ -114,30 +114,30 @@ fn how_it_was_written(end: Result<io::Result<()>, oneshot::error::RecvError>, co
     }
 }
 
-/// How a conversation came to its end.
+/// The reason for the end of a conversation.
 enum End {
-    /// Every turn has had its `done`.
+    /// Every turn has ended with its `done`.
     Closed,
-    /// Nobody reads what is said.
+    /// The reader has closed standard output.
     NoReader,
-    /// It was told to end at once, and nobody reads the last lines.
-    GivenUp,
+    /// After a second SIGINT the last lines were not read in time.
+    TimedOut,
 }
 
-/// How much more is to come from the program.
+/// Which commands are still accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Listening {
-    /// Everything.
-    ToAll,
-    /// No more turns: it has closed the session.
-    ToAnswers,
-    /// Nothing.
-    No,
+enum InputState {
+    /// All commands.
+    Open,
+    /// All commands except `send`: the program has closed the session.
+    NoNewTurns,
+    /// None: the input has ended, or a signal arrived.
+    Closed,
 }
 
-/// An answer on its way to the agent.
-struct Answering<'a> {
-    /// The command, if it was one.
+/// An answer that the library is delivering to the agent.
+struct PendingAnswer<'a> {
+    /// The origin of the command; `None` for an automatic denial.
     origin: Option<Origin>,
     answer: Pin<Box<dyn Future<Output = Result<Applied, CommandError>> + Send + 'a>>,
 }
@@ -146,72 +146,72 @@ struct Conversation<'a> {
     session: &'a Session,
     turns: Turns,
     steering: Steering<'a>,
-    /// Whether the agent may begin turns by itself.
-    has_own_turns: bool,
-    /// Lines for the writer.
+    /// Whether the agent may start turns by itself.
+    has_agent_turns: bool,
+    /// Lines that wait for the writer.
     lines: VecDeque<String>,
-    /// What the running turn asks, and nobody has answered.
-    asked: Vec<RequestId>,
-    answering: Option<Answering<'a>>,
-    listening: Listening,
-    /// A signal came.
-    stopped: bool,
-    /// Of the last turn that was sent and has ended.
+    /// The unanswered requests of the running turn.
+    open_requests: Vec<RequestId>,
+    pending_answer: Option<PendingAnswer<'a>>,
+    input: InputState,
+    /// Whether a signal arrived.
+    is_stopped: bool,
+    /// The exit code of the last sent turn that has ended.
     code: u8,
 }
 
 impl<'a> Conversation<'a> {
-    fn new(session: &'a Session, has_own_turns: bool) -> Self {
+    fn new(session: &'a Session, has_agent_turns: bool) -> Self {
         Self {
             session,
             turns: Turns::default(),
             steering: Steering::default(),
-            has_own_turns,
+            has_agent_turns,
             lines: VecDeque::new(),
-            asked: Vec::new(),
-            answering: None,
-            listening: Listening::ToAll,
-            stopped: false,
+            open_requests: Vec::new(),
+            pending_answer: None,
+            input: InputState::Open,
+            is_stopped: false,
             code: exit::SUCCESS,
         }
     }
 
-    /// Until the session was closed and every turn has ended.
-    async fn hold(
+    /// Runs the loop until the session is closed and every turn has ended.
+    async fn run(
         &mut self,
         mut commands: mpsc::Receiver<Line>,
         lines: &mpsc::Sender<String>,
-        mut reader: oneshot::Receiver<Gone>,
+        mut reader: oneshot::Receiver<ReaderClosed>,
         signals: &mut Signals,
-        patience: Duration,
+        exit_timeout: Duration,
     ) -> End {
-        let mut give_up = None;
+        let mut exit_deadline = None;
         while !self.is_over() {
-            self.deny_for_nobody();
-            let hears = self.listening != Listening::No && self.answering.is_none() && self.lines.len() < WAITING_LINES;
+            self.deny_if_unanswerable();
+            let reads_commands =
+                self.input != InputState::Closed && self.pending_answer.is_none() && self.lines.len() < WAITING_LINES;
+            let events = next_event(&mut self.turns, &mut self.steering, self.session, self.has_agent_turns);
             tokio::select! {
-                place = lines.reserve(), if !self.lines.is_empty() => match place {
-                    Ok(place) => place.send(self.lines.pop_front().unwrap_or_default()),
+                permit = lines.reserve(), if !self.lines.is_empty() => match permit {
+                    Ok(permit) => permit.send(self.lines.pop_front().unwrap_or_default()),
                     Err(_) => return End::NoReader,
                 },
-                () = gone(&mut reader) => return End::NoReader,
-                news = heard(&mut self.turns, &mut self.steering, self.session, self.has_own_turns), if self.lines.is_empty() => {
-                    self.hear(news);
-                }
-                line = commands.recv(), if hears => self.line(line).await,
-                answered = answered(&mut self.answering) => self.answered(answered),
-                () = begin::at(give_up) => return End::GivenUp,
+                () = reader_closed(&mut reader) => return End::NoReader,
+                event = events, if self.lines.is_empty() => self.on_session_event(event),
+                line = commands.recv(), if reads_commands => self.on_line(line).await,
+                answered = answered(&mut self.pending_answer) => self.on_answered(answered),
+                () = runtime::sleep_until(exit_deadline) => return End::TimedOut,
                 signal = signals.next() => {
-                    self.listening = Listening::No;
-                    let again = std::mem::replace(&mut self.stopped, true) && signal == Signal::Interrupt;
+                    self.input = InputState::Closed;
+                    let again = std::mem::replace(&mut self.is_stopped, true) && signal == Signal::Interrupt;
                     for turn in self.turns.iter() {
                         if again { turn.run.control().abort() } else { turn.run.control().interrupt() }
                     }
-                    if again && give_up.is_none() {
-                        give_up = Some(Instant::now() + patience);
-                        write_notice(&ENDING.into());
+                    if again && exit_deadline.is_none() {
+                        exit_deadline = Some(Instant::now() + exit_timeout);
+                        write_notice(&KILLING_NOTICE.into());
                     } else if signal == Signal::Interrupt && !self.turns.is_empty() {
-                        write_notice(&ASKED_TO_STOP.into());
+                        write_notice(&STOPPING_NOTICE.into());
                     }
                 }
             }
@@ -220,35 +220,40 @@ impl<'a> Conversation<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.listening != Listening::ToAll && self.turns.is_empty() && self.steering.is_empty() && self.lines.is_empty()
+        self.input != InputState::Open && self.turns.is_empty() && self.steering.is_empty() && self.lines.is_empty()
     }
 
-    fn hear(&mut self, heard: Heard) {
-        match heard {
-            Heard::Event(event) => self.event(event.as_ref()),
-            Heard::Cancelled(event) => self.lines.push_back(output::event(&event)),
-            Heard::Sent(origin, Ok(Applied::Joined)) => {
+    fn on_session_event(&mut self, event: SessionEvent) {
+        match event {
+            SessionEvent::Turn(event) => self.on_turn_event(event.as_ref()),
+            SessionEvent::Cancelled(event) => self.lines.push_back(output::event(&event)),
+            SessionEvent::Steered(origin, Ok(Applied::Joined)) => {
                 let turn = self.turns.running().and_then(|turn| turn.id.as_deref());
                 self.lines.push_back(output::joined(&origin, turn));
             }
-            Heard::Sent(_, Ok(Applied::Turn(run))) => self.turns.push_first(Turn::new(*run, true)),
-            Heard::Sent(origin, Ok(_)) => {
-                self.lines.push_back(output::refusal(&origin.refuse("nobody knows what became of it")));
-            }
-            Heard::Sent(origin, Err(error)) => self.lines.push_back(output::refusal(&refused(origin, &error))),
-            Heard::Own(Some(run)) => self.turns.push_first(Turn::new(run, false)),
-            Heard::Own(None) => self.has_own_turns = false,
+            SessionEvent::Steered(_, Ok(Applied::Turn(run))) => self.turns.push_first(Turn::new(*run, true)),
+            SessionEvent::Steered(origin, Ok(_)) => self.reject(&origin.reject("the outcome is unknown")),
+            SessionEvent::Steered(origin, Err(error)) => self.reject(&command_failed(origin, &error)),
+            SessionEvent::AgentTurn(Some(run)) => self.turns.push_first(Turn::new(run, false)),
+            SessionEvent::AgentTurn(None) => self.has_agent_turns = false,
         }
     }
 
-    /// The running turn says something.
-    fn event(&mut self, stamped: Option<&StampedEvent>) {
+    /// Queues the error line of a rejected command.
+    fn reject(&mut self, rejection: &Rejection) {
+        self.lines.push_back(output::rejection(rejection));
+    }
+
+    /// Handles an event of the running turn; `None` if the turn ended without `done`.
+    fn on_turn_event(&mut self, stamped: Option<&StampedEvent>) {
         let Some(turn) = self.turns.running() else { return };
         let event = stamped.map(|stamped| &stamped.event);
         match event {
-            Some(Event::PermissionRequest(request)) => self.asked.push(request.request_id.clone()),
-            Some(Event::PermissionAnswered(answered)) => self.asked.retain(|asked| *asked != answered.request_id),
-            Some(Event::Question(question)) => self.asked.push(question.request_id.clone()),
+            Some(Event::PermissionRequest(request)) => self.open_requests.push(request.request_id.clone()),
+            Some(Event::PermissionAnswered(answered)) => {
+                self.open_requests.retain(|request| *request != answered.request_id);
+            }
+            Some(Event::Question(question)) => self.open_requests.push(question.request_id.clone()),
             Some(Event::Done(done)) if turn.is_sent => self.code = exit::of_result(&done.result),
             _ => {}
         }
@@ -262,57 +267,58 @@ impl<'a> Conversation<'a> {
         }
         if matches!(event, None | Some(Event::Done(_))) {
             self.turns.end();
-            self.asked.clear();
+            self.open_requests.clear();
         }
     }
 
-    /// The program says something, or will not say anything any more.
-    async fn line(&mut self, line: Option<Line>) {
+    /// Handles a line of input; `None` at the end of input.
+    async fn on_line(&mut self, line: Option<Line>) {
         let Some(Line { number, content }) = line else {
-            self.listening = Listening::No;
+            self.input = InputState::Closed;
             return;
         };
-        let nameless = Origin { line: number, id: None };
-        let followed = match content {
-            Content::Bytes(bytes) => match command::read(number, &bytes) {
+        let origin = Origin { line: number, id: None };
+        let executed = match content {
+            Content::Bytes(bytes) => match command::parse(number, &bytes) {
                 None => Ok(()),
-                Some(Ok((origin, command))) => self.follow(origin, command).await,
-                Some(Err(refusal)) => Err(refusal),
+                Some(Ok((origin, command))) => self.execute(origin, command).await,
+                Some(Err(rejection)) => Err(rejection),
             },
-            Content::TooLong(length) => Err(nameless.refuse(format!(
-                "it has {length} bytes, more than the {} that a line may have",
-                input::MAX_LINE_BYTES
-            ))),
+            Content::TooLong(length) => {
+                Err(origin.reject(format!("the line has {length} bytes; the limit is {} bytes", input::MAX_LINE_BYTES)))
+            }
             Content::Failed(error) => {
-                self.listening = Listening::No;
-                Err(nameless.refuse(format!("standard input cannot be read any more: {error}")))
+                self.input = InputState::Closed;
+                Err(origin.reject(format!("cannot read standard input: {error}")))
             }
         };
-        if let Err(refusal) = followed {
-            self.lines.push_back(output::refusal(&refusal));
+        if let Err(rejection) = executed {
+            self.reject(&rejection);
         }
     }
 
-    async fn follow(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Refusal> {
+    async fn execute(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Rejection> {
         match command {
-            SessionCommand::Send { .. } if self.listening == Listening::ToAnswers => {
-                Err(origin.refuse("the session was closed: no more turns are taken"))
+            SessionCommand::Send { .. } if self.input == InputState::NoNewTurns => {
+                Err(origin.reject("the session is closed: no further turns are accepted"))
             }
-            SessionCommand::Send { id: Some(ref id), .. } if self.has_own_turns && id.starts_with(OWN) => {
-                Err(origin
-                    .refuse(format!("ids that begin with {OWN} are those of turns that the agent begins by itself")))
+            SessionCommand::Send { id: Some(ref id), .. }
+                if self.has_agent_turns && id.starts_with(AGENT_TURN_PREFIX) =>
+            {
+                let problem = format!("ids that begin with {AGENT_TURN_PREFIX} are reserved for the agent's own turns");
+                Err(origin.reject(problem))
             }
             SessionCommand::Send { now: true, .. } => {
                 self.steering.push(origin, self.session.apply(command));
                 Ok(())
             }
-            // The one whose events are being written, though it may have ended meanwhile.
+            // The turn whose events are being written; the agent may already have ended it.
             SessionCommand::Interrupt { turn_id: None, .. } => match self.turns.running() {
                 Some(turn) => {
                     turn.run.control().interrupt();
                     Ok(())
                 }
-                None => Err(origin.refuse("no turn is running")),
+                None => Err(origin.reject("no turn is running")),
             },
             SessionCommand::Interrupt { turn_id: Some(ref id), .. } => {
                 self.turns.note_interrupt(id);
@@ -324,44 +330,44 @@ impl<'a> Conversation<'a> {
                 Ok(())
             }
             SessionCommand::Close { .. } => {
-                self.listening = Listening::ToAnswers;
+                self.input = InputState::NoNewTurns;
                 self.apply(origin, command).await
             }
             command => self.apply(origin, command).await,
         }
     }
 
-    /// Applies a command that does not wait.
-    async fn apply(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Refusal> {
+    /// Applies a command whose outcome is known immediately.
+    async fn apply(&mut self, origin: Origin, command: SessionCommand) -> Result<(), Rejection> {
         match self.session.apply(command).await {
             Ok(Applied::Turn(run)) => {
                 self.turns.push(Turn::new(*run, true));
                 Ok(())
             }
             Ok(_) => Ok(()),
-            Err(error) => Err(refused(origin, &error)),
+            Err(error) => Err(command_failed(origin, &error)),
         }
     }
 
     fn answer(&mut self, origin: Option<Origin>, request: &RequestId, command: SessionCommand) {
-        self.asked.retain(|asked| asked != request);
-        self.answering = Some(Answering { origin, answer: Box::pin(self.session.apply(command)) });
+        self.open_requests.retain(|open| open != request);
+        self.pending_answer = Some(PendingAnswer { origin, answer: Box::pin(self.session.apply(command)) });
     }
 
-    fn answered(&mut self, (origin, outcome): (Option<Origin>, Result<Applied, CommandError>)) {
-        // Of what was denied for nobody, some may have been over already.
+    fn on_answered(&mut self, (origin, outcome): (Option<Origin>, Result<Applied, CommandError>)) {
+        // An automatic denial may fail because the request was already withdrawn, so its error is ignored.
         if let (Some(origin), Err(error)) = (origin, outcome) {
-            self.lines.push_back(output::refusal(&refused(origin, &error)));
+            self.reject(&command_failed(origin, &error));
         }
     }
 
-    /// Denies what is asked when no answer can come any more.
-    fn deny_for_nobody(&mut self) {
-        if self.listening == Listening::No
-            && self.answering.is_none()
-            && let Some(request) = self.asked.pop()
+    /// Denies an open request if no answer can arrive any more.
+    fn deny_if_unanswerable(&mut self) {
+        if self.input == InputState::Closed
+            && self.pending_answer.is_none()
+            && let Some(request) = self.open_requests.pop()
         {
-            let message = Some("Nobody is there any more who could answer.".to_owned());
+            let message = Some("No answer is possible: the input of the session has ended.".to_owned());
             let (request_id, decision) = (request.clone(), Some(Decision::Deny));
             let denial = SessionCommand::Answer {
                 request_id,
@@ -377,22 +383,23 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn refused(origin: Origin, error: &CommandError) -> Refusal {
-    let passes = matches!(error, CommandError::Send(SendError::Busy));
-    Refusal { passes, ..origin.refuse(error.to_string()) }
+/// Returns the rejection for a command that the library has rejected.
+fn command_failed(origin: Origin, error: &CommandError) -> Rejection {
+    let retryable = matches!(error, CommandError::Send(SendError::Busy));
+    Rejection { retryable, ..origin.reject(error.to_string()) }
 }
 
-/// Waits until nobody reads any more. Can be dropped and called again at any time.
-async fn gone(reader: &mut oneshot::Receiver<Gone>) {
+/// Waits until the reader closes standard output. Cancel-safe.
+async fn reader_closed(reader: &mut oneshot::Receiver<ReaderClosed>) {
     if !reader.is_terminated() && reader.await.is_ok() {
         return;
     }
     pending::<()>().await;
 }
 
-/// How the answer fared that is on its way. Can be dropped and called again at any time.
-async fn answered(answering: &mut Option<Answering<'_>>) -> (Option<Origin>, Result<Applied, CommandError>) {
-    let Some(Answering { answer, .. }) = answering else { return pending().await };
+/// Waits for the outcome of the pending answer. Cancel-safe.
+async fn answered(pending_answer: &mut Option<PendingAnswer<'_>>) -> (Option<Origin>, Result<Applied, CommandError>) {
+    let Some(PendingAnswer { answer, .. }) = pending_answer else { return pending().await };
     let outcome = answer.await;
-    (answering.take().and_then(|answering| answering.origin), outcome)
+    (pending_answer.take().and_then(|pending| pending.origin), outcome)
 }

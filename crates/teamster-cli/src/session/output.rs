@@ -1,4 +1,4 @@
-//! Lines of standard output, written by a thread of their own, each at once.
+//! Writes the lines of standard output on a separate thread, and flushes each.
 
 use std::io::{self, Write as _};
 
@@ -9,16 +9,16 @@ use teamster::event::{ErrorCode, Failure};
 use teamster::{Event, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 
-use super::command::{Origin, Refusal};
+use super::command::{Origin, Rejection};
 use crate::render::write_document;
 
-/// Lines that wait for the writer.
+/// The number of lines that wait for the writer thread.
 const WAITING_LINES: usize = 16;
 
-/// What is said of a command that is not followed.
+/// The line for a rejected command.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Refused<'a> {
+struct RejectedLine<'a> {
     #[serde(flatten)]
     event: &'a Event,
     line: u64,
@@ -26,10 +26,10 @@ struct Refused<'a> {
     command_id: Option<&'a str>,
 }
 
-/// What is said of words that were sent to be heard at once, and are.
+/// The line for text that was sent with `now` and has joined the running turn.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Joined<'a> {
+struct JoinedLine<'a> {
     r#type: &'static str,
     line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,31 +38,31 @@ struct Joined<'a> {
     turn_id: Option<&'a str>,
 }
 
-/// Word that what was sent is heard within this turn.
+/// Formats the line for text that has joined this turn.
 pub(super) fn joined(origin: &Origin, turn: Option<&str>) -> String {
-    document(&Joined { r#type: "joined", line: origin.line, command_id: origin.id.as_deref(), turn_id: turn })
+    document(&JoinedLine { r#type: "joined", line: origin.line, command_id: origin.id.as_deref(), turn_id: turn })
 }
 
-/// An event as a line.
+/// Formats an event as a line.
 pub(super) fn event(event: &StampedEvent) -> String {
     document(event)
 }
 
-/// A refusal as a line.
-pub(super) fn refusal(refusal: &Refusal) -> String {
-    let Refusal { origin, problem, passes } = refusal;
+/// Formats a rejection as a line.
+pub(super) fn rejection(rejection: &Rejection) -> String {
+    let Rejection { origin, problem, retryable } = rejection;
     let mut failure = Failure::new(ErrorCode::InvalidRequest, format!("line {}: {problem}", origin.line));
-    failure.retryable = Some(*passes);
+    failure.retryable = Some(*retryable);
     let event = Event::Error(Box::new(failure));
-    document(&Refused { event: &event, line: origin.line, command_id: origin.id.as_deref() })
+    document(&RejectedLine { event: &event, line: origin.line, command_id: origin.id.as_deref() })
 }
 
-/// Every key is a string, so nothing here can fail.
+/// Serializes a value as JSON. This cannot fail, since every key is a string.
 fn document(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Starts the writer. The channel closes when nothing can be written any more; the writer's end tells why it ended.
+/// Starts the writer thread. The line channel closes when a write fails; the second channel returns the result.
 pub(super) fn start() -> io::Result<(mpsc::Sender<String>, oneshot::Receiver<io::Result<()>>)> {
     let (sender, mut lines) = mpsc::channel::<String>(WAITING_LINES);
     let (end, written) = oneshot::channel();
@@ -77,24 +77,24 @@ pub(super) fn start() -> io::Result<(mpsc::Sender<String>, oneshot::Receiver<io:
     Ok((sender, written))
 }
 
-/// Watches standard output for its reader, from a thread that nobody waits for: the channel tells when nobody reads any more,
-/// though nothing is written meanwhile.
-pub(super) fn watch_reader() -> io::Result<oneshot::Receiver<Gone>> {
-    let (tell, reader) = oneshot::channel();
+/// Starts a thread that detects when the reader closes standard output, even while nothing is written. The thread is
+/// never joined.
+pub(super) fn watch_reader() -> io::Result<oneshot::Receiver<ReaderClosed>> {
+    let (closed, receiver) = oneshot::channel();
     let watch = move || {
         let out = io::stdout();
-        // What is told unasked is told always: errors and hang-ups.
+        // `poll` always reports errors and hang-ups, without a request for them.
         let mut watched = [PollFd::new(&out, PollFlags::empty())];
         while matches!(poll(&mut watched, None), Err(Errno::INTR)) {}
         if watched.iter().any(|fd| fd.revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
-            // The conversation may be over.
-            _ = tell.send(Gone);
+            // An error means that the session has already ended.
+            _ = closed.send(ReaderClosed);
         }
     };
     std::thread::Builder::new().name("watch".to_owned()).spawn(watch)?;
-    Ok(reader)
+    Ok(receiver)
 }
 
-/// Nobody reads any more.
+/// The message that the reader has closed standard output.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct ReaderClosed;

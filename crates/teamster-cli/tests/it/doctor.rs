@@ -1,4 +1,4 @@
-//! What `teamster doctor` tells.
+//! The reports of `teamster doctor`.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -24,7 +24,7 @@ fn claude(ended: &Ended) -> Value {
 }
 
 #[test]
-fn an_agent_that_can_run_is_told_with_its_version_and_what_it_can_do() {
+fn an_agent_that_can_run_is_reported_with_its_version_and_features() {
     let told = ended(doctor("echo '2.1.197 (Claude Code)'", &["--json"]));
     assert_eq!(told.code, Some(0), "{}", told.err);
     let claude = claude(&told);
@@ -35,7 +35,7 @@ fn an_agent_that_can_run_is_told_with_its_version_and_what_it_can_do() {
 }
 
 #[test]
-fn names_of_credentials_are_told_but_never_their_values() {
+fn names_of_credentials_are_reported_but_never_their_values() {
     let mut command = doctor("echo 9.9.9", &[]);
     command.env("ANTHROPIC_API_KEY", "sk-the-secret").env("ANTHROPIC_AUTH_TOKEN", "");
     let told = ended(command);
@@ -46,7 +46,7 @@ fn names_of_credentials_are_told_but_never_their_values() {
 }
 
 #[test]
-fn what_a_program_says_of_its_version_drives_no_terminal() {
+fn a_version_with_control_characters_is_escaped() {
     let script = r"printf '9.9.9-\033]52;c;eA==\007\n'";
     let mut screen = rexpect::session::spawn_command(doctor(script, &[]), Some(20_000)).unwrap();
     let told = sent(&screen.exp_eof().unwrap());
@@ -63,7 +63,7 @@ fn a_program_that_is_asked_for_its_version_gets_no_key() {
 }
 
 #[test]
-fn an_agent_that_cannot_run_is_told_with_what_to_do_and_code_1() {
+fn an_agent_that_cannot_run_is_reported_with_a_remedy_and_code_1() {
     let mut command = doctor("", &[]);
     command.env("BACKEND_CLI_PATH", "no-such-cli");
     let told = ended(command);
@@ -73,7 +73,7 @@ fn an_agent_that_cannot_run_is_told_with_what_to_do_and_code_1() {
 }
 
 #[test]
-fn a_program_that_is_no_agent_is_told() {
+fn a_program_that_is_not_an_agent_is_a_problem() {
     for (script, told) in [("echo usage: something", "no version"), ("exit 3", "says nothing")] {
         let ended = ended(doctor(script, &[]));
         assert_eq!(ended.code, Some(1));
@@ -138,12 +138,12 @@ fn live_runs_and_leftovers_are_counted() {
 }
 
 #[test]
-fn a_sweep_ends_what_a_crash_left_and_tells_it() {
+fn a_sweep_kills_and_reports_the_leftovers_of_a_crash() {
     let crashed = crashed();
     let mut member = crashed.member();
     let told = ended(crashed.doctor(&["--sweep"]));
     assert_eq!(told.code, Some(0), "{}", told.out);
-    let ended_it = format!("/abcdefghijklmnop (claude since 2026-09-21T14:13:20Z); ended {} (sleep)", member.id());
+    let ended_it = format!("/abcdefghijklmnop (claude since 2026-09-21T14:13:20Z); killed {} (sleep)", member.id());
     assert!(told.out.contains(&ended_it), "{}", told.out);
     assert!(told.out.ends_with("runs: 0 live, 1 swept; nothing is left by crashes\n"), "{}", told.out);
     assert!(!told.out.contains("claude:"), "no agent is looked at");
@@ -171,7 +171,7 @@ fn a_sweep_from_inside_of_the_crashed_run_leaves_it_and_says_so_with_code_1() {
 }
 
 #[test]
-fn sweeps_of_several_processes_at_once_are_all_well() {
+fn concurrent_sweeps_all_succeed() {
     let crashed = crashed();
     let mut members: Vec<_> = (0..3).map(|_| crashed.member()).collect();
     let sweeps: Vec<_> = (0..4).map(|_| Running::start(&mut crashed.doctor(&["--sweep", "--json"]))).collect();
@@ -187,7 +187,7 @@ fn sweeps_of_several_processes_at_once_are_all_well() {
 }
 
 #[test]
-fn a_sweep_looks_at_no_agent() {
+fn a_sweep_checks_no_agent() {
     let told = ended(doctor("", &["--sweep", "--agent", "codex"]));
     assert_eq!(told.code, Some(2));
     assert!(told.err.contains("cannot be used with"), "{}", told.err);
@@ -222,7 +222,7 @@ fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
 }
 
 #[test]
-fn what_crashes_left_in_a_configuration_file_is_told_and_taken_out() {
+fn entries_of_crashed_runs_are_reported_and_removed_from_configuration_files() {
     let (home, path) = left_in_a_file();
     let doctor = |args: &[&str]| {
         let mut command = doctor("echo '2.1.197 (Claude Code)'", args);
@@ -231,27 +231,27 @@ fn what_crashes_left_in_a_configuration_file_is_told_and_taken_out() {
     };
     let told = doctor(&[]);
     assert!(told.out.contains("1 left by crashes; `teamster doctor --restore`"), "{}", told.out);
-    assert!(told.out.contains(&format!("left         {}", path.to_str().unwrap())), "{}", told.out);
+    assert!(told.out.contains(&format!("leftover     {}", path.to_str().unwrap())), "{}", told.out);
     let document: Value = serde_json::from_str(&doctor(&["--json"]).out).unwrap();
     assert_eq!(document["configurationFiles"]["leftovers"], json!([path]));
     assert!(fs::read_to_string(&path).unwrap().contains("ours"));
 
     let told = doctor(&["--restore"]);
     assert_eq!(told.code, Some(0));
-    assert!(told.out.contains("restored") && told.out.contains("it is what it was"), "{}", told.out);
+    assert!(told.out.contains("restored") && told.out.contains("the original content is restored"), "{}", told.out);
     assert_eq!(fs::read_to_string(&path).unwrap(), "# mine\n");
     let document: Value = serde_json::from_str(&doctor(&["--restore", "--json"]).out).unwrap();
     assert_eq!(document, json!({"restore": {"clean": true, "live": 0, "files": [], "problems": []}}));
 }
 
 #[test]
-fn what_cannot_be_taken_out_is_told_with_the_place_of_the_original() {
+fn entries_that_cannot_be_removed_are_reported_with_the_path_of_the_original() {
     let (home, path) = left_in_a_file();
     fs::write(&path, "= broken").unwrap();
     let mut command = doctor("echo", &["--restore"]);
     command.env("XDG_STATE_HOME", home.path());
     let told = ended(command);
     assert_eq!(told.code, Some(1));
-    assert!(told.out.contains("left") && told.out.contains("restore/kept/"), "{}", told.out);
+    assert!(told.out.contains("incomplete") && told.out.contains("restore/kept/"), "{}", told.out);
     assert_eq!(fs::read_to_string(&path).unwrap(), "= broken");
 }

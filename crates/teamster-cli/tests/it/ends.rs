@@ -1,4 +1,4 @@
-//! Exit codes, and what is said with them.
+//! Exit codes and their error messages.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -25,7 +25,7 @@ fn a_run_that_fails_exits_with_1() {
 }
 
 #[test]
-fn a_cli_that_crashes_is_a_failed_run_with_its_last_words() {
+fn a_cli_that_crashes_fails_the_run_with_its_stderr() {
     let end = ended(teamster("echo 'first words' >&2; echo 'last words' >&2; exit 3", &["hi"]));
     assert_eq!((end.code, end.out.as_str()), (Some(1), ""));
     assert!(end.err.contains("exited with code 3") && end.err.contains("first words"), "{}", end.err);
@@ -55,7 +55,7 @@ fn wrong_usage_exits_with_2_and_starts_nothing() {
 }
 
 #[test]
-fn silence_and_a_passed_deadline_exit_with_124() {
+fn an_expired_timeout_or_deadline_exits_with_124() {
     let silent = "sleep 60";
     for (limit, code) in [("--startup-timeout", "WATCHDOG_TIMEOUT"), ("--deadline", "DEADLINE_EXCEEDED")] {
         let end = ended(teamster(silent, &[limit, "200ms", "--grace", "200ms", "hi"]));
@@ -73,7 +73,7 @@ fn a_missing_cli_exits_with_127() {
 }
 
 #[test]
-fn a_reader_that_leaves_ends_the_run_quietly() {
+fn a_reader_that_closes_the_output_stops_the_run_without_an_error_message() {
     let directory = tempfile::tempdir().unwrap();
     let pid = directory.path().join("pid");
     let endless =
@@ -101,7 +101,7 @@ fn help_and_version_exit_with_0() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_exits_with_1() {
+fn a_full_disk_is_an_error_that_exits_with_1() {
     let mut command = teamster(ANSWER, &["--output", "ndjson", "hi"]);
     let mut child = command.stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped()).spawn().unwrap();
     assert_eq!(wait(&mut child), Some(1));

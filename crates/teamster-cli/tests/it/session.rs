@@ -404,7 +404,7 @@ fn a_second_ctrl_c_ends_an_agent_that_is_deaf_and_leaves_nothing() {
     running.say(r#"{"type":"send","text":"one"}"#);
     running.wait_for_out("\"type\":\"text\"");
     running.signal(Signal::INT);
-    running.wait_for_err("Ctrl-C again ends it at once");
+    running.wait_for_err("press Ctrl-C again to kill it");
     running.signal(Signal::INT);
     assert_eq!(running.wait_for_exit(), Some(130));
     assert!(!lives(&pid));

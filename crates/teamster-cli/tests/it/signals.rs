@@ -1,4 +1,4 @@
-//! Ctrl-C and its like: the run ends, its end is told, and nothing is left.
+//! Signals stop the run, its end is reported, and no process remains.
 
 use std::process::{Command, Stdio};
 
@@ -34,8 +34,8 @@ fn ctrl_c_asks_the_agent_to_stop() {
     let end = running.end();
     let result = told_end(&end);
     assert_eq!((end.code, &result["aborted"]), (Some(130), &true.into()), "{}", end.err);
-    assert!(end.err.contains("Ctrl-C again ends it at once"), "{}", end.err);
-    assert!(end.err.contains("interrupted: ") && end.err.contains("hint: go on with --resume "), "{}", end.err);
+    assert!(end.err.contains("press Ctrl-C again to kill it"), "{}", end.err);
+    assert!(end.err.contains("interrupted: ") && end.err.contains("hint: resume with --resume "), "{}", end.err);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn sigterm_and_sighup_ask_the_agent_to_stop() {
 }
 
 #[test]
-fn an_interrupted_run_still_gives_its_document() {
+fn an_interrupted_run_still_prints_its_result() {
     let directory = tempfile::tempdir().unwrap();
     let started = directory.path().join("started");
     let script = format!(": > \"$STARTED\"; {POLITE}");
@@ -66,7 +66,7 @@ fn an_interrupted_run_still_gives_its_document() {
 }
 
 #[test]
-fn a_second_ctrl_c_ends_at_once_and_leaves_nothing() {
+fn a_second_ctrl_c_kills_the_agent_and_leaves_no_process() {
     let directory = tempfile::tempdir().unwrap();
     let (cli, background) = (directory.path().join("cli"), directory.path().join("background"));
     // Deaf to requests; and the grace period is longer than the test's patience.
@@ -78,7 +78,7 @@ fn a_second_ctrl_c_ends_at_once_and_leaves_nothing() {
     let mut running = Running::start(&mut command);
     running.wait_for_out("\"type\":\"text\"");
     running.signal(Signal::INT);
-    running.wait_for_err("Ctrl-C again ends it at once");
+    running.wait_for_err("press Ctrl-C again to kill it");
     running.signal(Signal::INT);
     let end = running.end();
     assert_eq!((end.code, &told_end(&end)["errorCode"]), (Some(130), &"ABORTED".into()), "{}", end.err);
@@ -86,7 +86,7 @@ fn a_second_ctrl_c_ends_at_once_and_leaves_nothing() {
 }
 
 #[test]
-fn a_reader_that_takes_nothing_cannot_hold_the_command() {
+fn a_reader_that_does_not_read_cannot_block_the_command() {
     let directory = tempfile::tempdir().unwrap();
     let pid = directory.path().join("pid");
     let endless = format!("{LISTEN} echo $$ > \"$CLI_PID\"; head -n 4 \"$CAPTURE\"; yes \"$(sed -n 5p \"$CAPTURE\")\"");
@@ -127,7 +127,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
 }
 
 #[test]
-fn a_run_that_waits_to_be_started_again_ends_at_once_on_ctrl_c() {
+fn ctrl_c_stops_a_run_that_waits_for_a_retry() {
     let overloaded = format!("{LISTEN} cat \"$CAPTURE\"; cat >/dev/null; exit 1");
     let mut command = teamster(&overloaded, &["--output", "ndjson", "--retries", "3", "hi"]);
     let mut running = Running::start(command.env("CAPTURE", capture("err_529_max_retries_0")));

@@ -146,7 +146,7 @@ impl Claim {
         }
         let outcome = match self.target() {
             Some(target) if snapshot.has_any(&target) => search::kill(&target, deadline)?,
-            _ => Outcome { ended: Vec::new(), alive: Vec::new() },
+            _ => Outcome { killed: Vec::new(), alive: Vec::new() },
         };
         if !outcome.alive.is_empty() {
             // The entry is kept for the next sweep; the private files can be removed now.
@@ -155,7 +155,7 @@ impl Claim {
         }
         match remove_locked(&self.run.path, self.lock.as_fd()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(Removed { run: self.run, ended: outcome.ended }),
+            _ => Ok(Removed { run: self.run, killed: outcome.killed }),
         }
     }
 }

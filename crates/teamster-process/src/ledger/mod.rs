@@ -165,7 +165,7 @@ pub struct Removed {
     /// The run.
     pub run: KnownRun,
     /// Its processes that were still alive and were killed.
-    pub ended: Vec<Survivor>,
+    pub killed: Vec<Survivor>,
 }
 
 /// An entry that a sweep skipped.
@@ -274,11 +274,11 @@ impl Ledger {
         let deadline = Instant::now() + SWEEP_SETTLE;
         for _ in 0..PASSES {
             let pass = self.pass(deadline);
-            let ended_processes = pass.removed.iter().any(|removed| !removed.ended.is_empty());
+            let killed_processes = pass.removed.iter().any(|removed| !removed.killed.is_empty());
             sweep.removed.extend(pass.removed);
             // Skipped entries are found again by each pass.
             (sweep.skipped, sweep.live, sweep.problems) = (pass.skipped, pass.live, pass.problems);
-            if !ended_processes {
+            if !killed_processes {
                 break;
             }
         }
@@ -342,7 +342,7 @@ fn remove_leftovers(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
         let path = claim.run().path.clone();
         match claim.remove(&snapshot, deadline.max(Instant::now() + LEAST_SETTLE)) {
             Ok(removed) => {
-                tracing::info!(path = %path.display(), ended = removed.ended.len(), "a crashed run was removed");
+                tracing::info!(path = %path.display(), killed = removed.killed.len(), "a crashed run was removed");
                 sweep.removed.push(removed);
             }
             Err(reason) => sweep.skipped.push(Skipped { path, reason }),

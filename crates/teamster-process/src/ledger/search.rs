@@ -50,7 +50,7 @@ pub(crate) struct Target<'a> {
 /// The result of a kill.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    pub(crate) ended: Vec<Survivor>,
+    pub(crate) killed: Vec<Survivor>,
     /// The processes that could not be killed.
     pub(crate) alive: Vec<Survivor>,
 }
@@ -128,7 +128,7 @@ pub(crate) fn kill(target: &Target<'_>, deadline: Instant) -> Result<Outcome, Sk
         if alive.is_empty() && !may_have_successor || left.is_zero() {
             let still: HashSet<_> = alive.iter().map(identity).collect();
             let ended = reaper.seen.into_values().filter(|stat| !still.contains(&identity(stat)));
-            return Ok(Outcome { ended: survivors(target, ended), alive: survivors(target, alive) });
+            return Ok(Outcome { killed: survivors(target, ended), alive: survivors(target, alive) });
         }
         handle::block_on_ends(&alive, left);
         // Without a free descriptor, the wait above returned at once.

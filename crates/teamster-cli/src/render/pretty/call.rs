@@ -1,4 +1,4 @@
-//! A tool call in a few words: its name and the most telling of its arguments.
+//! Summarizes a tool call by its name and its most informative argument.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use teamster::event::ToolUse;
 
 use crate::printable::{Printable, printable};
 
-/// Arguments that tell what a call is about, the most telling first. They are the agents' own names.
-const TELLING: [&str; 11] = [
+/// The names of informative arguments, in the order of preference. The agents define these names.
+const SUMMARY_ARGUMENTS: [&str; 11] = [
     "command",
     "file_path",
     "notebook_path",
@@ -22,7 +22,7 @@ const TELLING: [&str; 11] = [
     "prompt",
 ];
 
-/// The tool's name; that of an MCP server's tool with its server.
+/// Returns the tool's name, with the server for a tool of an MCP server.
 pub(super) fn label(tool: &ToolUse) -> Printable {
     match &tool.server {
         Some(server) => printable!("{}:{}", server, &tool.tool_name),
@@ -30,13 +30,13 @@ pub(super) fn label(tool: &ToolUse) -> Printable {
     }
 }
 
-/// What it is called with, on one line of any length, with nothing left out; paths under `cwd` without it.
-pub(super) fn gist(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
+/// Returns the arguments on one line, without truncation. Paths below `cwd` are relative.
+pub(super) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
     let input = tool.input.to_value().unwrap_or_else(|_| Value::String(tool.input.as_str().to_owned()));
     let telling = match &input {
-        // Another's tool may mean anything by these names: all of its arguments are shown.
+        // A tool of an MCP server may use these names differently, so all of its arguments are shown.
         Value::Object(fields) if tool.server.is_none() => {
-            TELLING.iter().find_map(|name| fields.get(*name)).map(argument).filter(|text| !text.is_empty())
+            SUMMARY_ARGUMENTS.iter().find_map(|name| fields.get(*name)).map(argument).filter(|text| !text.is_empty())
         }
         _ => None,
     };
@@ -54,7 +54,7 @@ fn argument(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        // A command line as a list of words.
+        // A command line given as a list of words.
         Value::Array(words) if !words.is_empty() && words.iter().all(Value::is_string) => {
             words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
         }
@@ -83,11 +83,11 @@ mod tests {
             server: server.map(Into::into),
             parent_tool_id: None,
         };
-        format!("{} {}", label(&tool), gist(&tool, Some(Path::new("/project"))))
+        format!("{} {}", label(&tool), summary(&tool, Some(Path::new("/project"))))
     }
 
     #[test]
-    fn a_call_is_told_by_its_most_telling_argument() {
+    fn a_call_is_summarized_by_its_most_informative_argument() {
         let cases = [
             (json!({"command": "echo hi", "description": "Greets"}), "Tool echo hi"),
             (json!({"command": ["bash", "-lc", "ls  -l"]}), "Tool bash -lc ls  -l"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_an_mcp_server_is_told_by_server_and_all_arguments() {
+    fn a_tool_of_an_mcp_server_is_shown_with_its_server_and_all_arguments() {
         assert_eq!(call(Some("calc"), json!({"a": 1, "name": "b"})), "calc:Tool a=1 name=b");
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a run in one line: who answered, how much it took, and how to go on.
+//! The summary of a run in one line: model, usage, cost, duration and session id.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use teamster::event::{RunResult, Usage, UsageScope};
 
 use crate::printable::{Printable, printable};
 
-/// The closing lines: one, or two where the session's name does not fit; none where nothing is known.
+/// Returns the summary: one line, two if the session id does not fit, or none if nothing is known.
 pub(super) fn lines(result: &RunResult, width: usize) -> Vec<Printable> {
     let turns = result.num_turns.filter(|turns| *turns > 0);
     let turns = turns.map(|turns| printable!("{} {}", turns, if turns == 1 { "turn" } else { "turns" }));
@@ -26,7 +26,7 @@ pub(super) fn lines(result: &RunResult, width: usize) -> Vec<Printable> {
     }
 }
 
-/// Which calls the permissions refused, and what would allow them.
+/// Returns which tools were denied, and which options allow them.
 pub(super) fn denials(result: &RunResult) -> Option<Printable> {
     let mut names: Vec<Printable> = Vec::new();
     for denial in &result.permission_denials {
@@ -42,7 +42,7 @@ pub(super) fn denials(result: &RunResult) -> Option<Printable> {
     Some(printable!("denied by the permissions: {} (see --permission and --allow-tool)", names))
 }
 
-/// A duration as people say it.
+/// Formats a duration with one or two units.
 pub(super) fn duration(duration: Duration) -> Printable {
     let seconds = duration.as_secs();
     match seconds {
@@ -52,7 +52,7 @@ pub(super) fn duration(duration: Duration) -> Printable {
     }
 }
 
-/// A number of two digits.
+/// Formats a number with two digits.
 fn two(number: u64) -> Printable {
     printable!("{}{}", number / 10, number % 10)
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_short() {
+    fn numbers_are_abbreviated() {
         assert_eq!(
             [999, 1_000, 12_345, 999_999, 1_250_000].map(count),
             ["999", "1.0k", "12.3k", "999.9k", "1.2M"].map(Printable::from)
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_stands_whole_on_its_own_line_where_it_does_not_fit() {
+    fn a_session_id_that_does_not_fit_gets_a_separate_line() {
         let mut result = RunResult::default();
         result.model = Some("claude-opus".into());
         result.session_id = Some("67c9c3e6-c7de-48a2-bc6b-8c0c662932f4".into());

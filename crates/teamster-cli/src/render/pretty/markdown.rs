@@ -1,7 +1,7 @@
-//! Markdown as it streams: styles in the place of marks, with nothing ever taken back.
+//! Formats Markdown as it streams: it replaces marks by styles and never changes earlier output.
 //!
-//! Only what the next characters decide is held back, never more than the beginning of a line. What is not certain stays as
-//! it was written: no table, no link and no `_` is touched.
+//! Characters are buffered only while the next characters decide their meaning, at most the start of a line. Ambiguous
+//! syntax is written literally: tables, links and `_` are not formatted.
 
 use anstyle::{AnsiColor, Style};
 
@@ -10,38 +10,38 @@ use crate::printable::Printable;
 
 const CODE: Style = AnsiColor::Cyan.on_default();
 
-/// Where in a text a stream has come to.
+/// The state of the formatter.
 #[derive(Clone, Debug)]
-pub(super) struct Markdown {
-    place: Place,
-    /// What the next characters decide.
+pub(super) struct MarkdownState {
+    position: Position,
+    /// Characters whose meaning depends on the next ones.
     held: String,
     in_block: bool,
     bold: bool,
-    /// The backticks that close the code.
+    /// The number of backticks that close the inline code; 0 outside of it.
     code: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Position {
     LineStart,
     Text,
     Heading,
-    /// In the line of a fence.
+    /// In the line of a code fence.
     Fence,
 }
 
-/// A piece of a page.
+/// A text with its style.
 pub(super) type Piece = (Printable, Style);
 
-impl Default for Markdown {
+impl Default for MarkdownState {
     fn default() -> Self {
-        Self { place: Place::LineStart, held: String::new(), in_block: false, bold: false, code: 0 }
+        Self { position: Position::LineStart, held: String::new(), in_block: false, bold: false, code: 0 }
     }
 }
 
-/// What the beginning of a line is.
-enum Beginning {
+/// The kind of a line, determined by its start.
+enum LineKind {
     Undecided,
     Text,
     Heading,
@@ -49,8 +49,8 @@ enum Beginning {
     Fence,
 }
 
-impl Markdown {
-    /// The pieces that follow from more of the text.
+impl MarkdownState {
+    /// Formats the next part of the text.
     pub(super) fn feed(&mut self, text: &Printable) -> Vec<Piece> {
         let mut pieces = Vec::new();
         for character in text.as_str().chars() {
@@ -59,7 +59,7 @@ impl Markdown {
         pieces
     }
 
-    /// What was held back, at the end of the text.
+    /// Returns the buffered characters at the end of the text, and resets the state.
     pub(super) fn finish(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.release(&mut pieces);
@@ -71,41 +71,41 @@ impl Markdown {
         if character == '\n' {
             self.release(pieces);
             self.put("\n", pieces);
-            (self.place, self.bold, self.code) = (Place::LineStart, false, 0);
+            (self.position, self.bold, self.code) = (Position::LineStart, false, 0);
             return;
         }
-        if self.place != Place::LineStart {
+        if self.position != Position::LineStart {
             return self.inline(character, pieces);
         }
         self.held.push(character);
-        match beginning(&self.held, self.in_block) {
-            Beginning::Undecided => {}
-            Beginning::Text => {
-                self.place = Place::Text;
+        match line_kind(&self.held, self.in_block) {
+            LineKind::Undecided => {}
+            LineKind::Text => {
+                self.position = Position::Text;
                 for character in std::mem::take(&mut self.held).chars() {
                     self.inline(character, pieces);
                 }
             }
-            Beginning::Heading => {
+            LineKind::Heading => {
                 self.held.clear();
-                self.place = Place::Heading;
+                self.position = Position::Heading;
             }
-            Beginning::Bullet => {
+            LineKind::Bullet => {
                 let indent = self.held.len() - self.held.trim_start().len();
                 self.held.clear();
-                self.place = Place::Text;
+                self.position = Position::Text;
                 self.put(&format!("{}• ", " ".repeat(indent)), pieces);
             }
-            Beginning::Fence => {
+            LineKind::Fence => {
                 self.in_block = !self.in_block;
-                self.place = Place::Fence;
+                self.position = Position::Fence;
                 self.release(pieces);
             }
         }
     }
 
     fn inline(&mut self, character: char, pieces: &mut Vec<Piece>) {
-        if self.place == Place::Fence || self.in_block {
+        if self.position == Position::Fence || self.in_block {
             return self.put(character.encode_utf8(&mut [0; 4]), pieces);
         }
         match (self.held.chars().next(), character) {
@@ -120,7 +120,7 @@ impl Markdown {
                 return;
             }
             (Some('*'), _) => {
-                // Two stars before a space are no mark.
+                // Two stars before a space are literal.
                 if self.held == "**" && !character.is_whitespace() {
                     self.held.clear();
                     self.bold = true;
@@ -137,7 +137,7 @@ impl Markdown {
         }
     }
 
-    /// A run of backticks has ended.
+    /// Handles the end of a run of backticks.
     fn backticks(&mut self, pieces: &mut Vec<Piece>) {
         match self.code {
             0 => self.code = self.held.len(),
@@ -147,7 +147,7 @@ impl Markdown {
         self.held.clear();
     }
 
-    /// What was held back is text after all.
+    /// Writes the buffered characters as text.
     fn release(&mut self, pieces: &mut Vec<Piece>) {
         if self.held.starts_with('`') && self.code == self.held.len() {
             self.held.clear();
@@ -157,10 +157,10 @@ impl Markdown {
     }
 
     fn put(&self, text: &str, pieces: &mut Vec<Piece>) {
-        let style = match self.place {
-            Place::Fence => DIM,
+        let style = match self.position {
+            Position::Fence => DIM,
             _ if self.in_block || self.code > 0 => CODE,
-            Place::Heading => BOLD,
+            Position::Heading => BOLD,
             _ if self.bold => BOLD,
             _ => NORMAL,
         };
@@ -176,17 +176,17 @@ impl Markdown {
     }
 }
 
-fn beginning(held: &str, in_block: bool) -> Beginning {
+fn line_kind(held: &str, in_block: bool) -> LineKind {
     let text = held.trim_start_matches(' ');
     let mark = text.trim_end_matches(' ');
     match mark {
-        "```" => Beginning::Fence,
-        "" | "`" | "``" if text == mark => Beginning::Undecided,
-        _ if in_block => Beginning::Text,
-        "#" | "##" | "###" | "####" | "#####" | "######" | "-" | "*" | "+" if text == mark => Beginning::Undecided,
-        "-" | "*" | "+" => Beginning::Bullet,
-        mark if mark.chars().all(|c| c == '#') && mark.len() <= 6 => Beginning::Heading,
-        _ => Beginning::Text,
+        "```" => LineKind::Fence,
+        "" | "`" | "``" if text == mark => LineKind::Undecided,
+        _ if in_block => LineKind::Text,
+        "#" | "##" | "###" | "####" | "#####" | "######" | "-" | "*" | "+" if text == mark => LineKind::Undecided,
+        "-" | "*" | "+" => LineKind::Bullet,
+        mark if mark.chars().all(|c| c == '#') && mark.len() <= 6 => LineKind::Heading,
+        _ => LineKind::Text,
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn pieces(parts: &[&str]) -> String {
-        let mut markdown = Markdown::default();
+        let mut markdown = MarkdownState::default();
         let mut pieces: Vec<Piece> = parts.iter().flat_map(|part| markdown.feed(&Printable::prose(part))).collect();
         pieces.extend(markdown.finish());
         let mut shown = String::new();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_become_styles() {
+    fn marks_are_replaced_by_styles() {
         for (text, expected) in [
             ("plain _text_ 2*3 a", "plain _text_ 2*3 a"),
             ("some **bold** text", "some <b>bold<> text"),
@@ -245,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn how_a_text_is_cut_changes_nothing(text in "[a*`# \n-]{0,40}", cut in 0_usize..40) {
+        fn the_result_does_not_depend_on_how_the_text_is_split(text in "[a*`# \n-]{0,40}", cut in 0_usize..40) {
             let (before, after) = text.split_at(cut.min(text.len()));
             prop_assert_eq!(pieces(&[before, after]), pieces(&[&text]));
         }
@@ -253,7 +253,7 @@ mod tests {
         #[test]
         fn no_word_is_lost(text in "[abc*`#> \n-]{0,60}") {
             let words = |text: &str| text.chars().filter(char::is_ascii_alphabetic).collect::<String>();
-            let mut markdown = Markdown::default();
+            let mut markdown = MarkdownState::default();
             let mut shown: String = String::new();
             for (piece, _) in markdown.feed(&Printable::prose(&text)).into_iter().chain(markdown.finish()) {
                 shown.push_str(piece.as_str());

@@ -1,16 +1,16 @@
-//! For people: the answer as it streams, and a line for each thing that the agent does.
+//! The format `pretty`, for people: the answer as it streams, and one line for each action of the agent.
 //!
-//! Invariant: the page only grows. A tool's outcome is added to its line while nothing came after it, and stands on a
-//! line of its own that names the tool otherwise; so the page reads the same on a terminal, in a pager and in a file,
-//! and no cursor is ever moved. Everything is [`Printable`]: what an agent said was escaped.
+//! Invariant: the output is append-only and never moves the cursor, so it reads the same on a terminal, in a pager and in
+//! a file. A tool's result is appended to the line of its call if that is still the last line. Otherwise it gets a
+//! separate line that names the tool. All text is [`Printable`], so the agent's output is escaped.
 
 pub(crate) mod call;
 pub(crate) mod closing;
+mod content;
 mod document;
 mod markdown;
 mod page;
 pub(crate) mod permission;
-mod speech;
 mod tools;
 
 use std::collections::HashMap;
@@ -24,9 +24,9 @@ use teamster::event::{
 };
 use teamster::text::UntrustedText;
 
-use self::markdown::{Markdown, Piece};
+use self::content::{ContentKind, ContentSource};
+use self::markdown::{MarkdownState, Piece};
 use self::page::{Kind, Page};
-use self::speech::{Speaker, Voice};
 use self::tools::Call;
 use super::{Renderer, Screen, Streams};
 use crate::printable::{Printable, printable};
@@ -40,42 +40,42 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const CAUTION: Style = AnsiColor::Yellow.on_default().dimmed();
 
-/// The shortest time worth telling.
+/// Shorter durations are not shown.
 const NOTICEABLE: Duration = Duration::from_millis(100);
 
 pub(super) struct Pretty {
     screen: Screen,
     page: Page,
-    open: Open,
-    /// Who spoke last.
-    speaker: Option<Speaker>,
-    /// Calls without a result yet, and how deep each stands.
+    open: OpenLine,
+    /// The message whose text or thinking was written last.
+    source: Option<ContentSource>,
+    /// The calls without a result, with their nesting depth.
     calls: HashMap<ToolId, Call>,
-    /// The calls that the next line is read as a part of, by where it stands: the outermost first.
+    /// The calls under which the next line appears, the outermost first.
     trail: Vec<ToolId>,
     cwd: Option<PathBuf>,
-    /// Permission requests without an answer yet, and the tool of each.
-    asked: HashMap<RequestId, UntrustedText>,
-    /// The page's last line says that what was said is void.
-    void: bool,
+    /// The open permission requests, with the tool of each.
+    open_requests: HashMap<RequestId, UntrustedText>,
+    /// Whether the last line reports a retraction.
+    is_retracted: bool,
     chat: Option<Chat>,
 }
 
-/// What is different where the page is a conversation.
+/// The state of a chat with several turns.
 #[derive(Debug)]
 struct Chat {
-    /// Who works, as it was told last.
+    /// The heading that was written last.
     heading: Printable,
-    /// Where what is said is shown with styles in the place of its marks.
-    markdown: Option<Markdown>,
+    /// The Markdown formatter, if styles are enabled.
+    markdown: Option<MarkdownState>,
 }
 
-/// What the page's last line can be continued with.
+/// The last line, if it can be continued.
 #[derive(Debug, PartialEq)]
-enum Open {
-    Nothing,
-    Speech,
-    /// `room` columns are left; none once the mark of cutting stands there.
+enum OpenLine {
+    None,
+    Text,
+    /// `room` columns are free; 0 after the ellipsis.
     Thought {
         room: usize,
         space: bool,
@@ -90,16 +90,16 @@ impl Renderer for Pretty {
     fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()> {
         let out = &mut *to.out;
         if !matches!(event, Event::Text(_)) {
-            self.finish_speech(out)?;
+            self.finish_text(out)?;
         }
         match event {
             Event::Init(init) => self.heading(init, out)?,
-            Event::Text(delta) => self.speak(Voice::Text, delta, out)?,
-            Event::Thinking(delta) => self.speak(Voice::Thinking, delta, out)?,
-            // Once for all messages of an attempt that is given up.
-            Event::Retract(_) if self.void => {}
+            Event::Text(delta) => self.write_delta(ContentKind::Text, delta, out)?,
+            Event::Thinking(delta) => self.write_delta(ContentKind::Thinking, delta, out)?,
+            // Retractions of several messages are reported once.
+            Event::Retract(_) if self.is_retracted => {}
             Event::Retract(_) => {
-                self.caution("↺", &"what was said last is void: the answer begins again".into(), out)?;
+                self.caution("↺", &"the last message is retracted: the answer starts again".into(), out)?;
             }
             Event::ToolUse(tool) => self.call(tool, now, out)?,
             Event::ToolResult(result) => self.outcome(result, now, out)?,
@@ -113,15 +113,15 @@ impl Renderer for Pretty {
                 self.end_line(to)?;
                 self.close(&done.result, &mut to.err);
             }
-            // Usage stands in the closing line, an error after it; questions to a person come in sessions only.
+            // The closing line contains the usage, and an error follows it. Questions occur in sessions only.
             _ => {}
         }
-        self.void = matches!(event, Event::Retract(_));
+        self.is_retracted = matches!(event, Event::Retract(_));
         to.out.flush()
     }
 
     fn end_line(&mut self, to: &mut Streams) -> io::Result<()> {
-        self.open = Open::Nothing;
+        self.open = OpenLine::None;
         self.page.end_line(&mut to.out)?;
         to.out.flush()
     }
@@ -132,20 +132,20 @@ impl Pretty {
         Self {
             screen,
             page: Page::default(),
-            open: Open::Nothing,
-            speaker: None,
+            open: OpenLine::None,
+            source: None,
             calls: HashMap::new(),
             trail: Vec::new(),
             cwd: None,
-            asked: HashMap::new(),
-            void: false,
+            open_requests: HashMap::new(),
+            is_retracted: false,
             chat: None,
         }
     }
 
-    /// For a conversation of many turns; with styles in the place of marks where styles are shown.
+    /// Creates the renderer of a chat. With `styles`, Markdown marks are replaced by styles.
     pub(super) fn of_chat(screen: Screen, styles: bool) -> Self {
-        let chat = Chat { heading: Printable::default(), markdown: styles.then(Markdown::default) };
+        let chat = Chat { heading: Printable::default(), markdown: styles.then(MarkdownState::default) };
         Self { chat: Some(chat), ..Self::new(screen) }
     }
 
@@ -207,27 +207,27 @@ impl Pretty {
         self.caution("↻", &printable!("{}{}{}", Printable::message(&warning.message), delay, attempt), out)
     }
 
-    /// What was asked for by a schema, unless the agent said it in words already.
+    /// Writes the structured output, unless the final text is the same document.
     fn document(&mut self, result: &RunResult, out: &mut dyn Write) -> io::Result<()> {
         let Some(document) = &result.structured_output else { return Ok(()) };
-        if serde_json::from_str::<serde_json::Value>(&result.final_text).is_ok_and(|said| *document == said) {
+        if serde_json::from_str::<serde_json::Value>(&result.final_text).is_ok_and(|text| *document == text) {
             return Ok(());
         }
         let text = Printable::prose(&document::indented(document)?);
-        self.page.begin(Kind::Speech, out)?;
+        self.page.begin(Kind::Text, out)?;
         self.page.write(&text, NORMAL, out)
     }
 
     fn close(&self, result: &RunResult, err: &mut dyn Write) {
         let mut lines = closing::lines(result, self.screen.width);
         if self.chat.is_some() {
-            // Its name is told at the end.
-            let mut nameless = result.clone();
-            nameless.session_id = None;
-            lines = closing::lines(&nameless, self.screen.width);
+            // The session id is printed when the chat ends.
+            let mut without_session = result.clone();
+            without_session.session_id = None;
+            lines = closing::lines(&without_session, self.screen.width);
         }
         let denials = closing::denials(result);
-        // What follows on the same terminal stands apart from the answer.
+        // On a terminal a blank line separates the summary from the answer.
         if self.screen.terminal && !(lines.is_empty() && denials.is_none()) {
             let _ = err.write_all(b"\n");
         }
@@ -244,9 +244,9 @@ impl Pretty {
         self.line(Kind::Work, 0, &[(&mark.into(), CAUTION), (&" ".into(), NORMAL), (words, CAUTION)], out)
     }
 
-    /// A whole line of its own.
+    /// Writes a complete line.
     fn line(&mut self, kind: Kind, depth: usize, parts: &[(&Printable, Style)], out: &mut dyn Write) -> io::Result<()> {
-        self.open = Open::Nothing;
+        self.open = OpenLine::None;
         self.page.begin(kind, out)?;
         self.write(depth, parts, out)?;
         self.page.end_line(out)

@@ -1,4 +1,4 @@
-//! The page that is written: where the cursor stands, and blank lines between what is of different kinds.
+//! Tracks the end of the output, and writes blank lines between blocks of different kinds.
 
 use std::io::{self, Write};
 
@@ -6,27 +6,27 @@ use anstyle::Style;
 
 use crate::printable::Printable;
 
-/// What a block of lines is.
+/// The kind of a block of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The first line: who works.
+    /// The first line, which names the agent.
     Heading,
-    /// What the agent says. Each message stands alone.
-    Speech,
-    /// What the agent does, and what happens to it: one line each.
+    /// A message of the agent.
+    Text,
+    /// Tool calls and other events, one line each.
     Work,
 }
 
-/// Knows how the page ends. Everything that is written goes through it.
+/// The state of the output. All output of the renderer goes through it.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     last: Option<Kind>,
-    /// Line ends at the end of the page; two are a blank line.
+    /// The number of line ends at the end of the output; two make a blank line.
     line_ends: usize,
 }
 
 impl Page {
-    /// Begins a block: on a line of its own, and after a blank one if what stands above is of another kind.
+    /// Starts a block on a new line, after a blank line unless two blocks of [`Kind::Work`] follow each other.
     pub(super) fn begin(&mut self, kind: Kind, out: &mut dyn Write) -> io::Result<()> {
         let needed = match self.last {
             None => 0,
@@ -40,7 +40,7 @@ impl Page {
         Ok(())
     }
 
-    /// Ends the line, if it holds something.
+    /// Ends the line, unless it is empty.
     pub(super) fn end_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.last.is_some() && self.line_ends == 0 {
             self.write(&"\n".into(), Style::new(), out)?;
@@ -48,7 +48,7 @@ impl Page {
         Ok(())
     }
 
-    /// Whether nothing stands on the line.
+    /// Returns whether the line is empty.
     pub(super) fn at_line_start(&self) -> bool {
         self.last.is_none() || self.line_ends > 0
     }

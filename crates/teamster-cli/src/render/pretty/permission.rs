@@ -8,10 +8,10 @@ use super::page::Kind;
 use super::{DIM, Pretty};
 use crate::printable::{Printable, printable};
 
-/// The first line of a request: what sort of work it is and for which server, then the tool. What stands in the brackets comes
-/// before every name that an agent chooses, so that no name can imitate it.
+/// Formats the first line of a request: the kind of work and the server in brackets, then the tool. The brackets precede
+/// every name that an agent chooses, so that no name can imitate them.
 pub(crate) fn head(request: &PermissionRequest) -> Printable {
-    printable!("? {}{} asks for leave", origin(request), &request.tool_name)
+    printable!("? {}{} asks for permission", origin(request), &request.tool_name)
 }
 
 fn origin(request: &PermissionRequest) -> Printable {
@@ -26,18 +26,18 @@ fn origin(request: &PermissionRequest) -> Printable {
     if parts.is_empty() { Printable::default() } else { printable!("[{}] ", Printable::join(parts, ", ")) }
 }
 
-/// Who answered, as the end of a sentence.
-fn by(answered: &PermissionAnswered) -> Printable {
+/// Returns the source of the answer, as the end of a sentence.
+fn answer_source(answered: &PermissionAnswered) -> Printable {
     match &answered.by {
         AnsweredBy::Caller => "by the caller".into(),
         AnsweredBy::Handler => "by the handler".into(),
         AnsweredBy::Rule => "by a rule".into(),
         AnsweredBy::Mode => "by the permission mode".into(),
-        AnsweredBy::Timeout => "since nobody answered in time".into(),
-        AnsweredBy::Limit => "since too many requests wait".into(),
-        AnsweredBy::Unattended => "since nobody can be asked".into(),
+        AnsweredBy::Timeout => "because the answer timed out".into(),
+        AnsweredBy::Limit => "because too many requests are waiting".into(),
+        AnsweredBy::Unattended => "because a run cannot ask".into(),
         AnsweredBy::Agent => "by the agent".into(),
-        AnsweredBy::End => "since the turn has ended".into(),
+        AnsweredBy::End => "because the turn has ended".into(),
         other => printable!("by {}", Printable::exact(other.as_str())),
     }
 }
@@ -47,26 +47,26 @@ fn decision(answered: &PermissionAnswered) -> Printable {
         PermissionDecision::Allow => "allowed".into(),
         PermissionDecision::AllowAlways => "allowed for this session".into(),
         PermissionDecision::Deny => "denied".into(),
-        PermissionDecision::DenyAlways => "denied, and what is like it".into(),
+        PermissionDecision::DenyAlways => "denied for this session".into(),
         PermissionDecision::Cancelled => "withdrawn".into(),
         other => printable!("answered with {}", Printable::exact(other.as_str())),
     }
 }
 
 impl Pretty {
-    /// A request. In a conversation the person is asked elsewhere.
+    /// Writes a permission request. In a chat, the chat itself asks the user.
     pub(super) fn request(&mut self, request: &PermissionRequest, out: &mut dyn Write) -> io::Result<()> {
-        self.asked.insert(request.request_id.clone(), request.tool_name.clone());
+        self.open_requests.insert(request.request_id.clone(), request.tool_name.clone());
         if self.chat.is_some() {
             return Ok(());
         }
         self.line(Kind::Work, 0, &[(&head(request), super::CAUTION)], out)
     }
 
-    /// An answer, where the person has not given it, or it changes what runs. What was allowed without being asked is seen in
-    /// the call itself.
+    /// Writes an answer, unless the user gave it in the chat, or the call was allowed without a request. An answer that
+    /// changes the input is always written.
     pub(super) fn answered(&mut self, answered: &PermissionAnswered, out: &mut dyn Write) -> io::Result<()> {
-        let asked = self.asked.remove(&answered.request_id);
+        let asked = self.open_requests.remove(&answered.request_id);
         let was_asked = asked.is_some();
         let tool = asked.or_else(|| answered.request.as_ref().map(|request| request.tool_name.clone()));
         let tool = tool.map_or_else(
@@ -84,7 +84,7 @@ impl Pretty {
             return Ok(());
         }
         let why = answered.message.as_ref().map(|why| printable!(": {}", Printable::message(why))).unwrap_or_default();
-        let words = printable!("{} {} {}{}", tool, decision(answered), by(answered), why);
+        let words = printable!("{} {} {}{}", tool, decision(answered), answer_source(answered), why);
         if allows {
             self.line(Kind::Work, 0, &[(&printable!("  ✓ {}", words), DIM)], out)?;
         } else {

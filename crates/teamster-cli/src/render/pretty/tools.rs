@@ -1,4 +1,4 @@
-//! What the agent does: a line for each call, with its outcome on it or after it.
+//! Writes tool calls: one line per call, with the result on the same line or on a later one.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -6,19 +6,19 @@ use std::time::Instant;
 use teamster::event::{ToolId, ToolResult, ToolUse};
 
 use super::page::Kind;
-use super::{BAD, BOLD, BULLET, DIM, GOOD, NORMAL, NOTICEABLE, Open, Pretty, call, closing};
+use super::{BAD, BOLD, BULLET, DIM, GOOD, NORMAL, NOTICEABLE, OpenLine, Pretty, call, closing};
 use crate::printable::{Printable, printable};
 
-/// Columns that a call leaves free on its line, for its outcome.
+/// The columns that are reserved on the line of a call for its result.
 const OUTCOME_COLUMNS: usize = 14;
-/// An error is told on the call's line if so many columns are left.
+/// An error is written on the line of its call if this many columns are free.
 const ERROR_COLUMNS: usize = 30;
 
-/// A call without a result yet.
+/// A call without a result.
 #[derive(Debug)]
 pub(super) struct Call {
     label: Printable,
-    gist: Printable,
+    summary: Printable,
     since: Instant,
     depth: usize,
     parent: Option<ToolId>,
@@ -31,15 +31,15 @@ impl Pretty {
         let label = call::label(tool);
         let before = 2 * depth + 2 + label.columns();
         let room = self.screen.width.saturating_sub(before + OUTCOME_COLUMNS);
-        let gist = match call::gist(tool, self.cwd.as_deref()) {
-            gist if gist.is_empty() => gist,
-            gist => printable!(" {}", gist).cut(room),
+        let summary = match call::summary(tool, self.cwd.as_deref()) {
+            summary if summary.is_empty() => summary,
+            summary => printable!(" {}", summary).cut(room),
         };
         self.place_under(parent.as_ref(), out)?;
         self.page.begin(Kind::Work, out)?;
-        self.write(depth, &[(&"● ".into(), BULLET), (&label, BOLD), (&gist, NORMAL)], out)?;
-        self.open = Open::Call { tool: tool.tool_id.clone(), columns: before + gist.columns() };
-        self.calls.insert(tool.tool_id.clone(), Call { label, gist, since: now, depth, parent });
+        self.write(depth, &[(&"● ".into(), BULLET), (&label, BOLD), (&summary, NORMAL)], out)?;
+        self.open = OpenLine::Call { tool: tool.tool_id.clone(), columns: before + summary.columns() };
+        self.calls.insert(tool.tool_id.clone(), Call { label, summary, since: now, depth, parent });
         self.trail.push(tool.tool_id.clone());
         Ok(())
     }
@@ -50,10 +50,10 @@ impl Pretty {
         let took = elapsed.map(closing::duration);
         let error = (result.is_error == Some(true)).then(|| first_line(&result.output));
         let open = match &self.open {
-            Open::Call { tool, columns } if *tool == result.tool_id => Some(*columns),
+            OpenLine::Call { tool, columns } if *tool == result.tool_id => Some(*columns),
             _ => None,
         };
-        self.open = Open::Nothing;
+        self.open = OpenLine::None;
         self.place_under(call.parent.as_ref(), out)?;
         let width = self.screen.width;
         match (open, error) {
@@ -72,27 +72,32 @@ impl Pretty {
             }
             (None, None) => {
                 let took = took.map(|took| printable!(" ({})", took)).unwrap_or_default();
-                let parts = [(&"✓ ".into(), GOOD), (&call.label, BOLD), (&call.gist, NORMAL), (&took, DIM)];
+                let parts = [(&"✓ ".into(), GOOD), (&call.label, BOLD), (&call.summary, NORMAL), (&took, DIM)];
                 self.line(Kind::Work, call.depth, &parts, out)
             }
             (None, Some(error)) => {
-                let gist = call.gist.cut(width / 3);
-                let used = 2 * call.depth + 2 + call.label.columns() + gist.columns() + 2;
+                let summary = call.summary.cut(width / 3);
+                let used = 2 * call.depth + 2 + call.label.columns() + summary.columns() + 2;
                 let error = error.cut(width.saturating_sub(used + 1));
-                let parts =
-                    [(&"✗ ".into(), BAD), (&call.label, BOLD), (&gist, NORMAL), (&": ".into(), NORMAL), (&error, BAD)];
+                let parts = [
+                    (&"✗ ".into(), BAD),
+                    (&call.label, BOLD),
+                    (&summary, NORMAL),
+                    (&": ".into(), NORMAL),
+                    (&error, BAD),
+                ];
                 self.line(Kind::Work, call.depth, &parts, out)
             }
         }
     }
 
-    /// How deep what belongs to this call stands.
+    /// Returns the nesting depth of lines that belong to this call.
     pub(super) fn depth(&self, parent: Option<&ToolId>) -> usize {
         parent.map_or(0, |parent| self.calls.get(parent).map_or(1, |call| call.depth + 1))
     }
 
-    /// Sees to it that the next line is read as a part of this call: where others work at the same time, indentation
-    /// alone does not tell, and the call is named once more.
+    /// Ensures that the next line appears under this call. If calls run concurrently, indentation is ambiguous, so a line
+    /// repeats the call's name.
     pub(super) fn place_under(&mut self, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
         let Some(parent) = parent else {
             self.trail.clear();
@@ -104,7 +109,7 @@ impl Pretty {
         }
         self.trail = vec![parent.clone()];
         let Some(call) = self.calls.get(parent) else { return Ok(()) };
-        let (depth, name) = (call.depth, printable!("┄ {}{}", &call.label, &call.gist));
+        let (depth, name) = (call.depth, printable!("┄ {}{}", &call.label, &call.summary));
         self.line(Kind::Work, depth, &[(&name, DIM)], out)
     }
 }

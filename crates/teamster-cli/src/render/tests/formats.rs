@@ -1,9 +1,9 @@
-//! What programs read, and what is said when a run failed.
+//! The formats for programs, and the error messages of failed runs.
 
 use super::*;
 
 #[test]
-fn a_failure_says_what_to_do() {
+fn a_failure_is_written_with_a_hint() {
     let session = |result: &mut RunResult| result.session_id = Some("67c9c3e6".into());
     let crash = |result: &mut RunResult| result.stderr = Some("one\n\n\u{1b}[31mtwo\u{1b}[0m\nthree\n".into());
     let cases = [
@@ -20,24 +20,24 @@ fn a_failure_says_what_to_do() {
     error: no program "claude" in PATH [CLI_NOT_FOUND]
      hint: install the agent's CLI, or name its program with --cli-path (BACKEND_CLI_PATH)
     error: Reached maximum number of turns (1) [MAX_TURNS]
-     hint: raise --max-turns, or go on with --resume 67c9c3e6
+     hint: raise --max-turns, or resume with --resume 67c9c3e6
     error: Reached maximum number of turns (1) [MAX_TURNS]
      hint: raise --max-turns
     error: the vendor is overloaded [OVERLOADED]
-     hint: this may pass: run it again later
+     hint: the failure may be transient: try again later
     error: the CLI exited with code 3 before it gave a result: three [CLI_EXIT]
-     hint: the last of the CLI's diagnostics:
+     hint: last lines of the CLI's stderr:
        one
        ⟦ESC⟧[31mtwo⟦ESC⟧[0m
        three
     error: the CLI ended without a result [PROTOCOL]
     interrupted: the run was aborted [ABORTED]
-     hint: go on with --resume 67c9c3e6
+     hint: resume with --resume 67c9c3e6
     "#);
 }
 
 #[test]
-fn every_known_failure_has_a_line() {
+fn every_known_error_code_is_written_with_its_message() {
     for code in ErrorCode::KNOWN {
         let (_, said) = streams(Format::Json, PAGE, &failed(code.clone(), "it failed", |_| {}));
         assert!(said.contains(code.as_str()) && said.contains("it failed"), "{code}: {said}");
@@ -59,16 +59,16 @@ fn structured_output_is_shown_once() {
 }
 
 #[test]
-fn text_is_the_final_answer_alone() {
+fn text_prints_only_the_final_answer() {
     let events = [init(), text("1", "Let me see."), text("2", "All green."), done(answered)];
     assert_eq!(streams(Format::Text, PAGE, &events), ("All green.\n".to_owned(), String::new()));
     let (out, err) = streams(Format::Text, PAGE, &failed(ErrorCode::Auth, "no key", answered));
-    assert_eq!(out, "", "what a failed run said is no answer");
+    assert_eq!(out, "", "a failed run has no answer");
     assert!(err.contains("no key"), "{err}");
 }
 
 #[test]
-fn text_is_to_the_byte_in_a_file_and_harmless_on_a_terminal() {
+fn text_is_exact_in_a_file_and_escaped_on_a_terminal() {
     let said = |terminal| {
         let end = done(|result| result.final_text = "a\u{1b}[2Jb\r\n".into());
         streams(Format::Text, Screen { width: 72, terminal }, &[end]).0
@@ -78,7 +78,7 @@ fn text_is_to_the_byte_in_a_file_and_harmless_on_a_terminal() {
 }
 
 #[test]
-fn ndjson_is_the_events_and_json_the_result() {
+fn ndjson_prints_the_events_and_json_the_result() {
     let mut events =
         vec![init(), text("1", "tricky \u{9b}2J \u{1b}[2J \u{7f} text\u{2028}\u{2029}\u{85}"), result("a", None)];
     events.extend(failed(ErrorCode::Auth, "no key", answered));

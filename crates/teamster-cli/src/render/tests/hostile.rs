@@ -1,13 +1,13 @@
-//! What an agent says never drives the terminal.
+//! No output of an agent can send control sequences to the terminal.
 
 use proptest::prelude::*;
 
 use super::*;
 
 proptest! {
-    /// Styles are the renderer's own: once they are taken away, nothing is left that a terminal would obey.
+    /// Without the renderer's own styles, the output contains no control sequence.
     #[test]
-    fn nothing_that_an_agent_says_drives_the_terminal(texts in prop::collection::vec(hostile(), 16..24)) {
+    fn output_of_an_agent_contains_no_control_sequences(texts in prop::collection::vec(hostile(), 16..24)) {
         let mut texts = texts.into_iter().cycle();
         let mut next = || texts.next().unwrap_or_default();
         let mut init = Init::new(next(), next().into());
@@ -36,7 +36,7 @@ proptest! {
             (result.stderr, result.structured_output) = (Some(next().into()), Some(json!({next(): next()}).into()));
             result.permission_denials = vec![denial];
         }));
-        let mut page = coloured(PAGE, &events);
+        let mut page = colored(PAGE, &events);
         for style in ["0", "1", "2", "3", "31", "32", "33", "36"] {
             page = page.replace(&format!("\u{1b}[{style}m"), "");
         }
@@ -45,7 +45,7 @@ proptest! {
     }
 }
 
-/// Text with sequences that no style of ours has.
+/// Text with control sequences that the renderer does not use.
 fn hostile() -> impl Strategy<Value = String> {
     let parts = [
         "\u{1b}[2J",

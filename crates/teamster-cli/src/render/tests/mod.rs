@@ -1,4 +1,4 @@
-//! What a person or a program sees of a run. Here: events to show, and where they are shown.
+//! Tests of the output formats. This file has the shared events and streams.
 
 mod formats;
 mod hostile;
@@ -39,7 +39,7 @@ impl Paper {
     }
 }
 
-/// Standard output and standard error of a run whose events came 100 ms apart.
+/// Returns standard output and standard error of a run whose events arrive 100 ms apart.
 fn streams(format: Format, screen: Screen, events: &[Event]) -> (String, String) {
     let (out, err) = (Paper::default(), Paper::default());
     show(format, screen, events, Streams { out: Box::new(out.clone()), err: Box::new(err.clone()) });
@@ -54,15 +54,15 @@ fn show(format: Format, screen: Screen, events: &[Event], to: Streams) {
     }
 }
 
-/// What stands on a terminal where both streams go, styles included.
-fn coloured(screen: Screen, events: &[Event]) -> String {
+/// Returns the output of both streams on one terminal, with styles.
+fn colored(screen: Screen, events: &[Event]) -> String {
     let paper = Paper::default();
     show(Format::Pretty, screen, events, Streams { out: Box::new(paper.clone()), err: Box::new(paper.clone()) });
     paper.text()
 }
 
 fn pretty(events: &[Event]) -> String {
-    anstream::adapter::strip_str(&coloured(PAGE, events)).to_string()
+    anstream::adapter::strip_str(&colored(PAGE, events)).to_string()
 }
 
 fn init() -> Event {

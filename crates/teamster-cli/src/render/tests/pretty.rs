@@ -1,9 +1,9 @@
-//! What a person reads.
+//! The format `pretty`.
 
 use super::*;
 
 #[test]
-fn a_run_reads_as_it_happened() {
+fn events_are_written_in_their_order() {
     let events = [
         init(),
         thinking("First I should look\nat the test"),
@@ -34,7 +34,7 @@ fn a_run_reads_as_it_happened() {
 }
 
 #[test]
-fn calls_in_flight_are_told_apart_by_name() {
+fn results_of_concurrent_calls_name_their_call() {
     let mut calc = tool("c", "add", json!({"a": 1, "b": 2}));
     if let Event::ToolUse(tool) = &mut calc {
         tool.server = Some("calc".into());
@@ -95,7 +95,7 @@ fn subagents_are_indented_under_their_call() {
 }
 
 #[test]
-fn what_does_not_fit_is_cut() {
+fn long_lines_are_truncated() {
     let long = "x".repeat(100);
     let events = [
         thinking(&"a thought ".repeat(20)),
@@ -124,7 +124,7 @@ fn what_does_not_fit_is_cut() {
 }
 
 #[test]
-fn an_attempt_that_is_given_up_is_said_to_be_void_once() {
+fn retractions_of_one_attempt_are_reported_once() {
     let retry =
         Warning::new(WarningCode::Retrying, "API Error: 529 Overloaded. [OVERLOADED]; the run is started again");
     let retry = retry.with("attempt", 1).with("max", 3).with("delayMs", 7_300).with("errorCode", "OVERLOADED");
@@ -135,7 +135,7 @@ fn an_attempt_that_is_given_up_is_said_to_be_void_once() {
 
     Two.
 
-    ↺ what was said last is void: the answer begins again
+    ↺ the last message is retracted: the answer starts again
     ↻ API Error: 529 Overloaded. [OVERLOADED]; the run is started again in 7.3s (1 of 3)
 
     Three.
@@ -143,7 +143,7 @@ fn an_attempt_that_is_given_up_is_said_to_be_void_once() {
 }
 
 #[test]
-fn circumstances_take_one_line_each() {
+fn plans_rate_limits_and_warnings_are_written() {
     let retry = Warning::new(WarningCode::Retrying, "the vendor is busy; trying again");
     let retry = retry.with("attempt", 2).with("max", 10).with("delayMs", 1_200);
     let limit = |status| {
@@ -174,7 +174,7 @@ fn circumstances_take_one_line_each() {
     assert_snapshot!(pretty(&events), @r#"
     Half a sen
 
-    ↺ what was said last is void: the answer begins again
+    ↺ the last message is retracted: the answer starts again
 
     The whole sentence.
 
@@ -189,7 +189,7 @@ fn circumstances_take_one_line_each() {
 }
 
 #[test]
-fn denied_calls_are_told_with_what_allows_them() {
+fn denied_calls_are_listed_with_the_options_that_allow_them() {
     let denial = |name: &str| PermissionDenial { tool_name: name.into(), tool_id: None, input: None };
     let end = done(|result| {
         answered(result);
@@ -205,10 +205,10 @@ fn denied_calls_are_told_with_what_allows_them() {
 }
 
 #[test]
-fn a_terminal_gets_colours_and_room_before_the_summary() {
+fn a_terminal_gets_colors_and_a_blank_line_before_the_summary() {
     let events =
         [init(), tool("a", "Bash", json!({"command": "true"})), result("a", None), text("1", "Done."), done(answered)];
-    let page = coloured(Screen { width: 72, terminal: true }, &events);
+    let page = colored(Screen { width: 72, terminal: true }, &events);
     assert_snapshot!(page.replace('\u{1b}', "␛"), @r"
     ␛[2mclaude 2.1.197 · claude-opus␛[0m
 
@@ -222,7 +222,7 @@ fn a_terminal_gets_colours_and_room_before_the_summary() {
 }
 
 #[test]
-fn a_notice_stands_on_a_line_of_its_own() {
+fn a_notice_is_written_on_a_separate_line() {
     let paper = Paper::default();
     let to = Streams { out: Box::new(paper.clone()), err: Box::new(paper.clone()) };
     let mut output = Output::over(to, Format::Pretty, PAGE);

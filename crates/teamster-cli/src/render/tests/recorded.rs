@@ -1,4 +1,4 @@
-//! Runs of real agents, as a person reads them.
+//! Recorded runs of Claude Code in the format `pretty`.
 
 use std::path::Path;
 
@@ -9,20 +9,20 @@ use teamster::{Agent as _, RunRequest};
 
 use super::*;
 
-/// The events of a recorded run of Claude Code.
+/// Returns the events of a recorded run of Claude Code.
 fn recorded(name: &str) -> Vec<Event> {
     let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-protocol/tests/captures/claude");
     let lines = std::fs::read(captures.join(name).join("stdout.ndjson")).unwrap();
     let mut protocol = Claude.plan(&RunRequest::new("hi")).unwrap().protocol;
     let (mut transcript, mut events) = (Transcript::new(), Vec::new());
     for line in lines.split(|byte| *byte == b'\n') {
-        tell(&mut *protocol, Input::Line(line), &mut transcript, &mut events);
+        feed(&mut *protocol, Input::Line(line), &mut transcript, &mut events);
     }
     transcript.end(&End { duration_ms: 2_300, ..End::default() }, &mut events);
     events
 }
 
-fn tell(protocol: &mut dyn Protocol, input: Input<'_>, transcript: &mut Transcript, events: &mut Vec<Event>) {
+fn feed(protocol: &mut dyn Protocol, input: Input<'_>, transcript: &mut Transcript, events: &mut Vec<Event>) {
     let mut actions = Vec::new();
     protocol.handle(input, &mut actions);
     for action in actions {
@@ -84,7 +84,7 @@ fn a_connection_that_broke() {
 
     This stream will be cut in t
 
-    ↺ what was said last is void: the answer begins again
+    ↺ the last message is retracted: the answer starts again
 
     Whole answer.
     claude-opus-4-8 · 1 turn · 175 in / 40 out (50 cached) · $0.0018 · 2.3s

@@ -37,7 +37,7 @@ fn concurrent_sweeps_remove_each_crashed_run_once() {
     removed.sort();
     removed.dedup();
     assert_eq!(removed.len(), runs.len());
-    let ended = sweeps.iter().flat_map(|sweep| &sweep.removed).map(|removed| removed.ended.len()).sum::<usize>();
+    let ended = sweeps.iter().flat_map(|sweep| &sweep.removed).map(|removed| removed.killed.len()).sum::<usize>();
     assert!(ended <= members.len() && ended + left.count() >= members.len(), "{sweeps:?}");
     assert!(!members.iter().any(Running::is_alive) && scene.is_empty());
 }

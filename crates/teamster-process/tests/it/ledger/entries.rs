@@ -58,7 +58,7 @@ fn a_damaged_entry_is_removed_and_no_process_is_killed() {
         fs::write(scene.bare().join("entry.json"), bytes).unwrap();
         let sweep = scene.ledger.sweep();
         assert!(sweep.is_clean() && sweep.removed.len() == 1, "{text}: {sweep:?}");
-        assert!(sweep.removed[0].ended.is_empty(), "{text}");
+        assert!(sweep.removed[0].killed.is_empty(), "{text}");
         assert!(scene.is_empty());
     }
     assert!(other.is_alive());

@@ -31,7 +31,7 @@ fn the_remaining_processes_of_a_crashed_run_are_killed_and_its_directory_is_remo
     assert_eq!(removed.run.label.as_deref(), Some("claude"));
     for pid in [leader.pid(), daemon, plain] {
         assert!(!is_alive(pid), "{pid}");
-        assert!(removed.ended.iter().any(|one| one.pid == pid), "{pid} is reported");
+        assert!(removed.killed.iter().any(|one| one.pid == pid), "{pid} is reported");
     }
     assert!(!scene.home.path().join("ledger").exists());
 }
@@ -42,7 +42,7 @@ fn a_stopped_process_of_a_crashed_run_is_killed() {
     let run = scene.crashed();
     let halted = Running::marked("kill -STOP $$; sleep 300", &run);
     wait_until("it halts", || stat(halted.pid()).is_some_and(|(state, ..)| state == "T"));
-    assert_eq!(scene.ledger.sweep().removed[0].ended.len(), 1);
+    assert_eq!(scene.ledger.sweep().removed[0].killed.len(), 1);
     assert!(!halted.is_alive());
 }
 
@@ -67,7 +67,7 @@ fn a_leader_that_cleared_its_environment_is_killed_with_its_children() {
     let leader = Running::sh(&format!("sleep 300 & echo $! >{}; wait", pids.display()), &[]);
     let child = wait_for(&pids);
     scene.crashed_with(|entry| entry["leader"] = leader.leader());
-    assert_eq!(scene.ledger.sweep().removed[0].ended.len(), 2);
+    assert_eq!(scene.ledger.sweep().removed[0].killed.len(), 2);
     assert!(!leader.is_alive() && !is_alive(child));
 }
 
@@ -82,7 +82,7 @@ fn a_process_that_reuses_the_leaders_pid_is_not_killed() {
             entry["leader"] = json!({ "pid": other.pid(), "start": start });
         });
         let sweep = scene.ledger.sweep();
-        assert!(sweep.is_clean() && sweep.removed[0].ended.is_empty(), "{sweep:?}");
+        assert!(sweep.is_clean() && sweep.removed[0].killed.is_empty(), "{sweep:?}");
     }
     assert!(other.is_alive());
     assert!(scene.is_empty());
@@ -98,7 +98,7 @@ fn a_run_of_another_boot_is_removed_and_no_process_is_killed() {
         entry["leader"] = other.leader();
     });
     let sweep = scene.ledger.sweep();
-    assert!(sweep.is_clean() && sweep.removed[0].ended.is_empty(), "{sweep:?}");
+    assert!(sweep.is_clean() && sweep.removed[0].killed.is_empty(), "{sweep:?}");
     assert!(other.is_alive() && scene.is_empty());
 }
 

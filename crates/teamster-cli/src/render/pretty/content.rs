@@ -1,4 +1,4 @@
-//! What the agent says: its answer as it streams, its thoughts in short.
+//! Writes the agent's text as it streams, and the beginning of its thinking.
 
 use std::io::{self, Write};
 
@@ -6,49 +6,51 @@ use teamster::event::{Delta, MessageId, ToolId};
 use unicode_width::UnicodeWidthChar as _;
 
 use super::page::Kind;
-use super::{DIM, NORMAL, Open, Piece, Pretty, THOUGHT, indent};
+use super::{DIM, NORMAL, OpenLine, Piece, Pretty, THOUGHT, indent};
 use crate::printable::{Printable, printable};
 
+/// The source of a delta. Deltas of the same source continue the same line.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Speaker {
-    voice: Voice,
+pub(super) struct ContentSource {
+    kind: ContentKind,
     message: MessageId,
     parent: Option<ToolId>,
 }
 
+/// The kind of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum ContentKind {
     Text,
     Thinking,
 }
 
 impl Pretty {
-    pub(super) fn speak(&mut self, voice: Voice, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
-        let speaker = Speaker { voice, message: delta.message_id.clone(), parent: delta.parent_tool_id.clone() };
-        if self.speaker.as_ref() != Some(&speaker) {
-            self.open = Open::Nothing;
-            self.speaker = Some(speaker);
-            self.finish_speech(out)?;
+    pub(super) fn write_delta(&mut self, kind: ContentKind, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
+        let source = ContentSource { kind, message: delta.message_id.clone(), parent: delta.parent_tool_id.clone() };
+        if self.source.as_ref() != Some(&source) {
+            self.open = OpenLine::None;
+            self.source = Some(source);
+            self.finish_text(out)?;
         }
         let text = Printable::prose(&delta.text);
-        match voice {
-            Voice::Text => self.say(&text, delta.parent_tool_id.as_ref(), out),
-            Voice::Thinking => self.think(&text, delta.parent_tool_id.as_ref(), out),
+        match kind {
+            ContentKind::Text => self.write_text(&text, delta.parent_tool_id.as_ref(), out),
+            ContentKind::Thinking => self.write_thinking(&text, delta.parent_tool_id.as_ref(), out),
         }
     }
 
-    fn say(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
+    fn write_text(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
         let mut text = text.clone();
         let depth = self.depth(parent);
-        if self.open != Open::Speech {
+        if self.open != OpenLine::Text {
             text = text.without_leading_line_ends();
             if text.is_empty() {
                 return Ok(());
             }
             self.place_under(parent, out)?;
-            // A subagent's words are part of the work.
-            self.page.begin(if depth == 0 { Kind::Speech } else { Kind::Work }, out)?;
-            self.open = Open::Speech;
+            // The text of a subagent is shown as part of the work.
+            self.page.begin(if depth == 0 { Kind::Text } else { Kind::Work }, out)?;
+            self.open = OpenLine::Text;
         }
         if depth == 0 {
             return match self.chat.as_mut().and_then(|chat| chat.markdown.as_mut()) {
@@ -68,8 +70,8 @@ impl Pretty {
         Ok(())
     }
 
-    /// Writes what was held back of what was said.
-    pub(super) fn finish_speech(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes text that the Markdown formatter has buffered.
+    pub(super) fn finish_text(&mut self, out: &mut dyn Write) -> io::Result<()> {
         match self.chat.as_mut().and_then(|chat| chat.markdown.as_mut()) {
             Some(markdown) => {
                 let pieces = markdown.finish();
@@ -83,10 +85,10 @@ impl Pretty {
         pieces.iter().try_for_each(|(text, style)| self.page.write(text, *style, out))
     }
 
-    /// Thinking is told by its beginning, as far as a line takes it.
-    fn think(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the beginning of the thinking, at most one line.
+    fn write_thinking(&mut self, text: &Printable, parent: Option<&ToolId>, out: &mut dyn Write) -> io::Result<()> {
         let (mut room, mut space) = match self.open {
-            Open::Thought { room, space } => (room, space),
+            OpenLine::Thought { room, space } => (room, space),
             _ if text.as_str().trim_start().is_empty() => return Ok(()),
             _ => {
                 let depth = self.depth(parent);
@@ -96,7 +98,7 @@ impl Pretty {
                 (self.screen.width.saturating_sub(2 * depth + 2), false)
             }
         };
-        let begins = !matches!(self.open, Open::Thought { .. });
+        let begins = !matches!(self.open, OpenLine::Thought { .. });
         let mut shown = Printable::default();
         for character in text.as_str().chars() {
             if character.is_whitespace() {
@@ -104,7 +106,7 @@ impl Pretty {
                 continue;
             }
             let needed = character.width().unwrap_or(0) + usize::from(space);
-            // One column is kept for the mark of cutting.
+            // One column is reserved for the ellipsis.
             if needed >= room {
                 if std::mem::take(&mut room) > 0 {
                     shown.push(&"…".into());
@@ -117,7 +119,7 @@ impl Pretty {
             shown.push_of_escaped(character.encode_utf8(&mut [0; 4]));
             room -= needed;
         }
-        self.open = Open::Thought { room, space };
+        self.open = OpenLine::Thought { room, space };
         self.page.write(&shown, THOUGHT, out)
     }
 }

@@ -7,16 +7,16 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::args::{self, Command};
 
-/// Files and standard input that a test made up.
+/// Files and standard input in memory.
 #[derive(Default)]
-struct Made {
+struct TestInputs {
     files: Vec<(&'static str, &'static [u8])>,
     /// `None` is a terminal.
     stdin: Option<&'static [u8]>,
 }
 
-impl Inputs for Made {
-    fn here(&self) -> io::Result<PathBuf> {
+impl Inputs for TestInputs {
+    fn working_directory(&self) -> io::Result<PathBuf> {
         Ok("/here".into())
     }
 
@@ -38,35 +38,35 @@ impl Inputs for Made {
     }
 }
 
-fn job(argv: &[&str], variables: &[(&str, &str)], mut inputs: Made) -> Result<Job, UsageError> {
+fn plan(argv: &[&str], variables: &[(&str, &str)], mut inputs: TestInputs) -> Result<RunPlan, UsageError> {
     let argv = ["teamster", "run"].iter().chain(argv).map(OsString::from);
     let variable = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
     let Command::Run(typed) = args::parse(argv, variable).unwrap().command else { panic!("no run") };
-    check(*typed, &mut inputs)
+    plan_run(*typed, &mut inputs)
 }
 
-/// What a request says beyond the defaults.
-fn asked(job: &Job) -> Value {
+/// Returns the fields of the plan's request that differ from the defaults.
+fn changed_fields(plan: &RunPlan) -> Value {
     let object = |request: &RunRequest| match serde_json::to_value(request).unwrap() {
         Value::Object(fields) => fields,
         _ => Map::new(),
     };
     let defaults = object(&RunRequest::default());
-    let mut fields = object(&job.request);
+    let mut fields = object(&plan.request);
     fields.retain(|name, value| defaults.get(name) != Some(value));
     for group in ["limits", "retries"] {
-        if let (Some(Value::Object(asked)), Some(Value::Object(usual))) = (fields.get_mut(group), defaults.get(group)) {
-            asked.retain(|name, value| usual.get(name) != Some(value));
+        if let (Some(Value::Object(set)), Some(Value::Object(default))) = (fields.get_mut(group), defaults.get(group)) {
+            set.retain(|name, value| default.get(name) != Some(value));
         }
     }
-    if job.agent != "claude" {
-        fields.insert("agent".to_owned(), json!(job.agent));
+    if plan.agent != "claude" {
+        fields.insert("agent".to_owned(), json!(plan.agent));
     }
     Value::Object(fields)
 }
 
 #[test]
-fn each_option_becomes_its_part_of_the_request() {
+fn each_option_sets_its_field_of_the_request() {
     let rows: &[(&[&str], Value)] = &[
         (&["hi"], json!({"prompt": "hi"})),
         (&["--", "--help", "me"], json!({"prompt": "--help me"})),
@@ -157,21 +157,21 @@ fn each_option_becomes_its_part_of_the_request() {
                 b"model = 'x'\n[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_sec = 2.5\nenv = {A = '${KEY}', B = '${MORE}'}\n",
             ),
         ];
-        let job = job(argv, &[], Made { files, stdin: None }).unwrap();
-        assert_eq!(asked(&job), *expected, "{argv:?}");
+        let plan = plan(argv, &[], TestInputs { files, stdin: None }).unwrap();
+        assert_eq!(changed_fields(&plan), *expected, "{argv:?}");
     }
 }
 
 #[test]
-fn formats_are_taken_by_name_and_pretty_is_the_default() {
-    let format = |argv: &[&str]| job(argv, &[], Made::default()).unwrap().format;
+fn the_output_format_is_selected_by_name_and_defaults_to_pretty() {
+    let format = |argv: &[&str]| plan(argv, &[], TestInputs::default()).unwrap().format;
     assert_eq!(format(&["hi"]), Format::Pretty);
     let named = ["pretty", "text", "ndjson", "json"].map(|name| format(&["--output", name, "hi"]));
     assert_eq!(named, [Format::Pretty, Format::Text, Format::Ndjson, Format::Json]);
 }
 
 #[test]
-fn variables_stand_behind_options_and_empty_ones_are_unset() {
+fn options_override_variables_and_empty_variables_count_as_unset() {
     type Row = (&'static [&'static str], &'static [(&'static str, &'static str)], Value);
     let rows: &[Row] = &[
         (&["hi"], &[("BACKEND_MODEL", "opus")], json!({"prompt": "hi", "model": "opus"})),
@@ -207,22 +207,23 @@ fn variables_stand_behind_options_and_empty_ones_are_unset() {
         ),
     ];
     for (argv, variables, expected) in rows {
-        let job = job(argv, variables, Made::default()).unwrap();
-        assert_eq!(asked(&job), *expected, "{argv:?} {variables:?}");
+        let plan = plan(argv, variables, TestInputs::default()).unwrap();
+        assert_eq!(changed_fields(&plan), *expected, "{argv:?} {variables:?}");
     }
 }
 
 #[test]
-fn the_prompt_comes_from_stdin_when_absent_or_a_dash() {
-    let prompt = |argv: &[&str], stdin| job(argv, &[], Made { stdin, ..Made::default() }).unwrap().request.prompt;
+fn the_prompt_is_read_from_stdin_if_it_is_absent_or_a_dash() {
+    let prompt =
+        |argv: &[&str], stdin| plan(argv, &[], TestInputs { stdin, ..TestInputs::default() }).unwrap().request.prompt;
     assert_eq!(prompt(&[], Some(b"Fix it\n")), "Fix it");
     assert_eq!(prompt(&["-"], Some(b"Fix it\n\n")), "Fix it\n");
-    assert_eq!(prompt(&["-"], None), "typed", "a person who says so may type");
+    assert_eq!(prompt(&["-"], None), "typed", "with a dash, stdin may be a terminal");
     assert_eq!(prompt(&["hi"], Some(b"not read")), "hi");
 }
 
 #[test]
-fn wrong_input_is_refused_by_name() {
+fn invalid_input_is_rejected_with_its_source() {
     let rows: &[(&[&str], Option<&'static [u8]>)] = &[
         (&[], None),
         (&[], Some(b"")),
@@ -252,7 +253,7 @@ fn wrong_input_is_refused_by_name() {
                 ("one.json", b"{\"mcpServers\":{\"calc\":{\"command\":\"x\"}}}"),
                 ("typo.json", b"{\"mcpServers\":{\"calc\":{\"comand\":\"x\",\"type\":\"stdio\"}}}"),
             ];
-            let error = job(argv, &[], Made { files, stdin: *stdin }).expect_err("wrong");
+            let error = plan(argv, &[], TestInputs { files, stdin: *stdin }).expect_err("invalid");
             let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
             format!("{}\n  {error}{hint}", argv.join(" "))
         })
@@ -290,8 +291,8 @@ fn wrong_input_is_refused_by_name() {
       the JSON of --mcp-config: server "calc": "url" needs the variable NONE, which is not set: set it, or write ${NONE:-a default}
       hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
     --mcp-config one.json --mcp-config {"calc":{"command":"y"}} hi
-      the JSON of --mcp-config: server "calc" is in one.json already
-      hint: rename one of them, or leave one out
+      the JSON of --mcp-config: server "calc" is already defined in one.json
+      hint: rename or remove one of them
     --model  hi
       model is empty: leave it out instead
     --resume=--help hi

@@ -1,6 +1,6 @@
-//! From what was typed to what is to be done: arguments, checked, as a request.
+//! Builds requests from the typed arguments and validates them.
 //!
-//! Invariant: nothing here touches the machine; files and standard input come through [`Inputs`].
+//! Invariant: this module has no direct access to the system; it reads files and standard input through [`Inputs`].
 
 mod inputs;
 
@@ -15,32 +15,34 @@ use teamster::request::{
 };
 use teamster::{Runtime, UnknownAgent};
 
-pub(crate) use inputs::{Inputs, Machine};
+pub(crate) use inputs::{Inputs, SystemInputs};
 
-use crate::args::{Delivery, EvenAfter, Format, FrameArgs, Mode, Permission, Prompt, RunArgs, TalkArgs, Trust};
+use crate::args::{
+    CommonArgs, ConversationArgs, Delivery, EvenAfter, Format, Mode, Permission, Prompt, RunArgs, Trust,
+};
 use crate::config::{self, ConfigError};
 
-/// What is to be done.
+/// A validated run, ready to start.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct RunPlan {
     pub(crate) agent: String,
-    /// What starts it.
+    /// Starts the run.
     pub(crate) runtime: Runtime,
     pub(crate) request: RunRequest,
     pub(crate) format: Format,
 }
 
-/// The conversation that is to be held.
+/// A validated session, ready to open.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct SessionPlan {
     pub(crate) agent: String,
-    /// What starts it.
+    /// Opens the session.
     pub(crate) runtime: Runtime,
-    /// What its turns have in common.
-    pub(crate) frame: RunRequest,
+    /// The settings of all turns. It has no prompt.
+    pub(crate) request: RunRequest,
 }
 
-/// Why nothing was started.
+/// An error in the arguments or in a file that they name.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error("there is no prompt")]
@@ -51,7 +53,7 @@ pub(crate) enum UsageError {
     NotText { what: String, at: usize },
     #[error("{what}: {message}")]
     McpConfig { what: String, message: String },
-    #[error("{second}: server \"{name}\" is in {first} already")]
+    #[error("{second}: server \"{name}\" is already defined in {first}")]
     DuplicateServer { name: String, first: String, second: String },
     #[error("{what} is not JSON: {source}")]
     SchemaSyntax { what: String, source: serde_json::Error },
@@ -64,25 +66,24 @@ pub(crate) enum UsageError {
 }
 
 impl UsageError {
-    /// What to do, where the message does not say it.
+    /// Returns how to correct the error, if the message does not contain that.
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoPrompt => Some("teamster run 'What does this project do?', or pipe a prompt into it"),
-            Self::DuplicateServer { .. } => Some("rename one of them, or leave one out"),
-            Self::McpConfig { .. } => Some("the usual form is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
-            Self::Agent(_) => Some("agents of your own stand in the file of --config: docs/acp.md"),
+            Self::DuplicateServer { .. } => Some("rename or remove one of them"),
+            Self::McpConfig { .. } => Some("the format is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
+            Self::Agent(_) => Some("further agents are defined in the file of --config: docs/acp.md"),
             _ => None,
         }
     }
 }
 
-/// Checks arguments and reads what they point to, the prompt last.
-pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, UsageError> {
-    let RunArgs { prompt: typed, words, frame: typed_frame, attach, retries, retry_even_after, output, batch, .. } =
-        args;
-    let Talk { agent, runtime, frame: mut request } = frame(typed_frame, inputs)?;
-    let here = here(inputs)?;
-    request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&here, path))).collect();
+/// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
+pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPlan, UsageError> {
+    let RunArgs { prompt: typed, words, common, attach, retries, retry_even_after, output, batch, .. } = args;
+    let SessionPlan { agent, runtime, mut request } = plan_common(common, inputs)?;
+    let directory = working_directory(inputs)?;
+    request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
         request.output = OutputMode::Batch;
     }
@@ -94,21 +95,25 @@ pub(crate) fn check(args: RunArgs, inputs: &mut impl Inputs) -> Result<Job, Usag
     };
     request.prompt = prompt(typed, &words, inputs)?;
     request.validate()?;
-    Ok(Job { agent, runtime, request, format: output })
+    Ok(RunPlan { agent, runtime, request, format: output })
 }
 
-/// Checks the arguments of a conversation and reads what they point to. Where nothing else is said, the agent waits so long for
-/// an answer.
-pub(crate) fn check_talk(args: TalkArgs, answer: Duration, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
-    let mut talk = frame(args.frame, inputs)?;
-    talk.frame.limits.answer = args.answer_timeout.unwrap_or(answer);
-    talk.frame.validate_session()?;
-    Ok(talk)
+/// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
+/// absent.
+pub(crate) fn plan_session(
+    args: ConversationArgs,
+    answer_timeout: Duration,
+    inputs: &mut impl Inputs,
+) -> Result<SessionPlan, UsageError> {
+    let mut plan = plan_common(args.common, inputs)?;
+    plan.request.limits.answer = args.answer_timeout.unwrap_or(answer_timeout);
+    plan.request.validate_session()?;
+    Ok(plan)
 }
 
-/// What a run and a session have in common.
-fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> {
-    let here = here(inputs)?;
+/// Builds the part of the plan that runs and sessions have in common. It is not validated yet.
+fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan, UsageError> {
+    let directory = working_directory(inputs)?;
     let registry = config::registry(args.config.as_deref(), inputs)?;
     registry.get(&args.agent)?;
     let mut runtime = Runtime::with_registry(registry);
@@ -143,12 +148,12 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     request.max_session_budget_usd = args.max_session_budget;
     request.max_tokens = args.max_tokens;
     request.max_session_tokens = args.max_session_tokens;
-    request.cwd = args.cwd.map(|path| absolute(&here, path));
-    request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&here, path)).collect();
-    request.record = args.record.map(|path| absolute(&here, path));
+    request.cwd = args.cwd.map(|path| absolute(&directory, path));
+    request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&directory, path)).collect();
+    request.record = args.record.map(|path| absolute(&directory, path));
     request.record_raw = args.record_raw;
     request.record_overwrite = args.record_overwrite;
-    request.cli_path = args.cli_path.map(|path| program(&here, path));
+    request.cli_path = args.cli_path.map(|path| program(&directory, path));
     request.cli_args = args.cli_arg;
     request.env = args.env.into_iter().collect();
     request.inherit = match (args.env_only, args.withhold_keys) {
@@ -173,11 +178,11 @@ fn frame(args: FrameArgs, inputs: &mut impl Inputs) -> Result<Talk, UsageError> 
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(Talk { agent: args.agent, runtime, frame: request })
+    Ok(SessionPlan { agent: args.agent, runtime, request })
 }
 
-fn here(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {
-    inputs.here().map_err(|source| unreadable("the working directory", source))
+fn working_directory(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {
+    inputs.working_directory().map_err(|source| unreadable("the working directory", source))
 }
 
 fn conversation(resume: Option<String>, fork: bool, continue_last: bool) -> Conversation {
@@ -202,15 +207,15 @@ fn permissions(mode: Permission, allow: Vec<String>, deny: Vec<String>) -> Permi
     permissions
 }
 
-/// A path as it was meant where it was typed: the agent may work elsewhere.
-fn absolute(here: &Path, path: PathBuf) -> PathBuf {
-    let joined = here.join(path);
+/// Resolves a path against teamster's working directory: the agent may have a different one.
+fn absolute(directory: &Path, path: PathBuf) -> PathBuf {
+    let joined = directory.join(path);
     std::path::absolute(&joined).unwrap_or(joined)
 }
 
-/// A name without a slash is looked up in PATH, and stays as it is.
-fn program(here: &Path, path: PathBuf) -> PathBuf {
-    if path.components().count() > 1 { absolute(here, path) } else { path }
+/// Resolves the path of a program. A name without a slash stays unchanged: it is looked up in PATH later.
+fn program(directory: &Path, path: PathBuf) -> PathBuf {
+    if path.components().count() > 1 { absolute(directory, path) } else { path }
 }
 
 fn text_or_file(
@@ -224,7 +229,7 @@ fn text_or_file(
     }
 }
 
-/// The text of an option that takes a file or JSON, and what to call it.
+/// Returns the text of an option that accepts a file or JSON, and its name for error messages.
 fn json_or_file(value: &str, option: &str, inputs: &mut impl Inputs) -> Result<(String, String), UsageError> {
     if value.trim_start().starts_with(['{', '[']) {
         return Ok((value.to_owned(), format!("the JSON of {option}")));
@@ -232,7 +237,8 @@ fn json_or_file(value: &str, option: &str, inputs: &mut impl Inputs) -> Result<(
     Ok((read_file(Path::new(value), inputs)?, value.to_owned()))
 }
 
-/// Variables in their texts are filled in as the agent would see them.
+/// Reads the MCP servers of all `--mcp-config` options. Variables in them are replaced by the values that the agent's
+/// environment will have.
 fn mcp_servers(
     values: &[String],
     env: &BTreeMap<String, String>,
@@ -275,7 +281,7 @@ fn prompt(typed: Option<String>, words: &[String], inputs: &mut impl Inputs) -> 
     }
     let what = "the prompt on standard input";
     let mut text = as_text(what, inputs.stdin().map_err(|source| unreadable(what, source))?)?;
-    // The line end of `echo` and of editors is no part of what was said.
+    // `echo` and editors add a line end, which is not part of the prompt.
     if text.ends_with('\n') {
         text.pop();
     }

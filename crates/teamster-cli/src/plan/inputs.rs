@@ -1,28 +1,28 @@
-//! What a command line points to: files and standard input.
+//! The sources of a command line's inputs: files, environment variables and standard input.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Where the texts come from.
+/// Reads the inputs that a command line names.
 pub(crate) trait Inputs {
-    /// The directory that relative paths count from.
-    fn here(&self) -> std::io::Result<PathBuf>;
-    /// The content of a file.
+    /// Returns the directory against which relative paths are resolved.
+    fn working_directory(&self) -> std::io::Result<PathBuf>;
+    /// Reads a file.
     fn file(&mut self, path: &Path) -> std::io::Result<Vec<u8>>;
-    /// The value of an environment variable.
+    /// Returns the value of an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
-    /// Whether a person would have to type what standard input gives.
+    /// Returns whether standard input is a terminal.
     fn stdin_is_terminal(&self) -> bool;
-    /// All of standard input.
+    /// Reads standard input to its end.
     fn stdin(&mut self) -> std::io::Result<Vec<u8>>;
 }
 
-/// This process's own.
+/// The inputs of this process.
 #[derive(Debug)]
-pub(crate) struct Machine;
+pub(crate) struct SystemInputs;
 
-impl Inputs for Machine {
-    fn here(&self) -> std::io::Result<PathBuf> {
+impl Inputs for SystemInputs {
+    fn working_directory(&self) -> std::io::Result<PathBuf> {
         std::env::current_dir()
     }
 

@@ -1,4 +1,4 @@
-//! What `teamster doctor` tells of live runs and of what crashes left, and what `--sweep` did about that.
+//! The report of `teamster doctor` on the ledger: live runs, leftovers of crashed runs, and the result of `--sweep`.
 
 use std::io::{self, Write};
 
@@ -8,23 +8,23 @@ use teamster::ledger::{KnownRun, LedgerError, Removed, Skipped, Survey, Sweep};
 use crate::doctor::path_text;
 use crate::printable::{Printable, chain, printable};
 
-/// What the ledger holds.
+/// Writes what the ledger contains.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
     printable!("runs: {} live", survey.live.len()).write(out)?;
     match survey.leftovers.len() {
         0 => printable!(", nothing left by crashes"),
-        count => printable!(", {} left by crashes; `teamster doctor --sweep` ends and removes them", count),
+        count => printable!(", {} left by crashes; `teamster doctor --sweep` kills and removes them", count),
     }
     .write_line(out)?;
     write_rest(out, &survey.skipped, &survey.problems)
 }
 
-/// What a sweep did.
+/// Writes the result of a sweep.
 pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()> {
-    for Removed { run, ended, .. } in &sweep.removed {
-        printable!("  removed      {}{}", &run.path, described(run)).write(out)?;
-        for (index, process) in ended.iter().enumerate() {
-            let before = if index == 0 { "; ended " } else { ", " };
+    for Removed { run, killed, .. } in &sweep.removed {
+        printable!("  removed      {}{}", &run.path, description(run)).write(out)?;
+        for (index, process) in killed.iter().enumerate() {
+            let before = if index == 0 { "; killed " } else { ", " };
             printable!("{}{} ({})", before, process.pid, &process.name).write(out)?;
         }
         printable!("").write_line(out)?;
@@ -34,10 +34,10 @@ pub(crate) fn write_sweep(out: &mut impl Write, sweep: &Sweep) -> io::Result<()>
     printable!("runs: {} live, {} swept; {}", sweep.live, sweep.removed.len(), state).write_line(out)
 }
 
-fn write_rest(out: &mut impl Write, left: &[Skipped], problems: &[LedgerError]) -> io::Result<()> {
-    for left in left {
-        let reason = Printable::message(&left.reason.to_string());
-        printable!("  left         {}: {}", &left.path, reason).write_line(out)?;
+fn write_rest(out: &mut impl Write, skipped: &[Skipped], problems: &[LedgerError]) -> io::Result<()> {
+    for entry in skipped {
+        let reason = Printable::message(&entry.reason.to_string());
+        printable!("  skipped      {}: {}", &entry.path, reason).write_line(out)?;
     }
     for problem in problems {
         printable!("  problem      {}", Printable::error(problem)).write_line(out)?;
@@ -45,45 +45,45 @@ fn write_rest(out: &mut impl Write, left: &[Skipped], problems: &[LedgerError]) 
     Ok(())
 }
 
-/// What runs there, as far as its entry tells.
-fn described(run: &KnownRun) -> Printable {
+/// Returns the agent and the start time of a run, as far as its entry contains them.
+fn description(run: &KnownRun) -> Printable {
     let began = run.began.map(|began| format!("since {}", humantime::format_rfc3339_seconds(began)));
-    let told: Vec<String> = run.label.clone().into_iter().chain(began).collect();
-    if told.is_empty() { Printable::default() } else { printable!(" ({})", &told.join(" ")) }
+    let parts: Vec<String> = run.label.clone().into_iter().chain(began).collect();
+    if parts.is_empty() { Printable::default() } else { printable!(" ({})", &parts.join(" ")) }
 }
 
 pub(crate) fn survey_document(survey: &Survey) -> Value {
     json!({
         "live": survey.live.iter().map(run_document).collect::<Vec<_>>(),
         "leftovers": survey.leftovers.iter().map(run_document).collect::<Vec<_>>(),
-        "left": left_document(&survey.skipped),
+        "skipped": skipped_document(&survey.skipped),
         "problems": survey.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
 
 pub(crate) fn sweep_document(sweep: &Sweep) -> Value {
     let removed = |removed: &Removed| {
-        let ended = removed.ended.iter().map(|process| json!({ "pid": process.pid, "name": process.name }));
+        let killed = removed.killed.iter().map(|process| json!({ "pid": process.pid, "name": process.name }));
         let mut document = run_document(&removed.run);
-        document.insert("ended".to_owned(), ended.collect());
+        document.insert("killed".to_owned(), killed.collect());
         document
     };
     json!({
         "clean": sweep.is_clean(),
         "live": sweep.live,
         "removed": sweep.removed.iter().map(removed).collect::<Vec<_>>(),
-        "left": left_document(&sweep.skipped),
+        "skipped": skipped_document(&sweep.skipped),
         "problems": sweep.problems.iter().map(|problem| chain(problem)).collect::<Vec<_>>(),
     })
 }
 
-/// What is unknown is left out.
+/// Returns the JSON object of a run. Unknown fields are omitted.
 fn run_document(run: &KnownRun) -> Map<String, Value> {
     let began = run.began.map(|began| humantime::format_rfc3339_seconds(began).to_string());
     let known = [("path", Some(path_text(&run.path))), ("agent", run.label.clone()), ("began", began)];
     known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
-fn left_document(left: &[Skipped]) -> Value {
-    left.iter().map(|left| json!({ "path": path_text(&left.path), "reason": left.reason.to_string() })).collect()
+fn left_document(skipped: &[Skipped]) -> Value {
+    skipped.iter().map(|entry| json!({ "path": path_text(&entry.path), "reason": entry.reason.to_string() })).collect()
 }

@@ -1,4 +1,4 @@
-//! What a conversation took so far.
+//! The usage and cost of a conversation.
 
 use teamster::RunResult;
 use teamster::event::{Usage, UsageScope};
@@ -6,21 +6,21 @@ use teamster::event::{Usage, UsageScope};
 use crate::printable::{Printable, printable};
 use crate::render::pretty::closing::{count, dollars};
 
-/// Figures of all turns.
+/// The sums over all turns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct UsageTotals {
     turns: u64,
     run: Usage,
-    /// Of an agent that tells a total of its session only.
+    /// The latest total, from an agent that reports only totals of its session.
     session: Option<Usage>,
-    dollars: Option<f64>,
+    cost_usd: Option<f64>,
 }
 
-impl Tally {
+impl UsageTotals {
     pub(super) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
         if let Some(cost) = result.total_cost_usd {
-            *self.dollars.get_or_insert(0.0) += cost;
+            *self.cost_usd.get_or_insert(0.0) += cost;
         }
         match (&result.usage, &result.usage_scope) {
             (Some(usage), Some(UsageScope::Session)) => self.session = Some(usage.clone()),
@@ -40,17 +40,17 @@ impl Tally {
         }
     }
 
-    /// In one line.
-    pub(super) fn line(&self) -> Printable {
+    /// Formats the totals as one line.
+    pub(super) fn summary(&self) -> Printable {
         let usage = self.session.as_ref().unwrap_or(&self.run);
         let cached = usage.cache_read_tokens.unwrap_or(0);
         let written = usage.cache_write_tokens.unwrap_or(0);
         let input = usage.input_tokens.saturating_add(cached).saturating_add(written);
         let turns = if self.turns == 1 { "turn" } else { "turns" };
         let cached = if cached > 0 { printable!(" ({} cached)", count(cached)) } else { Printable::default() };
-        let cost = match self.dollars {
+        let cost = match self.cost_usd {
             Some(cost) => printable!(", {}", dollars(cost)),
-            None => "; the agent tells no cost".into(),
+            None => "; the agent reports no cost".into(),
         };
         let (input, output) = (count(input), count(usage.output_tokens));
         printable!("{} {}, {} tokens in, {} out{}{}", self.turns, turns, input, output, cached, cost)
@@ -62,18 +62,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_are_added_up_and_totals_of_a_session_are_not() {
-        let mut tally = Tally::default();
-        assert_eq!(tally.line().as_str(), "0 turns, 0 tokens in, 0 out; the agent tells no cost");
+    fn usage_of_turns_is_summed_and_session_totals_are_replaced() {
+        let mut totals = UsageTotals::default();
+        assert_eq!(totals.summary().as_str(), "0 turns, 0 tokens in, 0 out; the agent reports no cost");
         let mut usage = Usage::default();
         (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) = (900, 100, Some(100));
         let mut result = RunResult::default();
         (result.usage, result.total_cost_usd) = (Some(usage), Some(0.25));
-        tally.add(&result);
-        tally.add(&result);
-        assert_eq!(tally.line().as_str(), "2 turns, 2.0k tokens in, 200 out (200 cached), $0.5000");
+        totals.add(&result);
+        totals.add(&result);
+        assert_eq!(totals.summary().as_str(), "2 turns, 2.0k tokens in, 200 out (200 cached), $0.5000");
         result.usage_scope = Some(UsageScope::Session);
-        tally.add(&result);
-        assert_eq!(tally.line().as_str(), "3 turns, 1.0k tokens in, 100 out (100 cached), $0.7500");
+        totals.add(&result);
+        assert_eq!(totals.summary().as_str(), "3 turns, 1.0k tokens in, 100 out (100 cached), $0.7500");
     }
 }

@@ -1,4 +1,5 @@
-//! What `teamster doctor` tells of agents' configuration files that runs have changed, and what `--restore` did about it.
+//! The report of `teamster doctor` on agents' configuration files: which ones runs have changed, and the result of
+//! `--restore`.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use teamster::config::{ConfigError, How, Recovery, Restored, Survey};
 use crate::doctor::path_text;
 use crate::printable::{Printable, chain, printable};
 
-/// Which files have entries of runs.
+/// Writes which files contain entries of runs.
 pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<()> {
     printable!("configuration files: {} changed for live runs", survey.live.len()).write(out)?;
     match survey.leftovers.len() {
@@ -18,46 +19,48 @@ pub(crate) fn write_survey(out: &mut impl Write, survey: &Survey) -> io::Result<
     }
     .write_line(out)?;
     for path in &survey.leftovers {
-        printable!("  left         {}", path).write_line(out)?;
+        printable!("  leftover     {}", path).write_line(out)?;
     }
     write_problems(out, &survey.problems)
 }
 
-/// What a recovery did.
+/// Writes the result of a recovery.
 pub(crate) fn write_recovery(out: &mut impl Write, recovery: &Recovery) -> io::Result<()> {
     for restored in &recovery.restored {
-        let state = if is_whole(restored) { "restored" } else { "left" };
-        let told = Printable::message(&told(restored));
-        printable!("  {:<11}  {}: {}", state, &restored.path, told).write_line(out)?;
+        let state = if is_complete(restored) { "restored" } else { "incomplete" };
+        let outcome = Printable::message(&outcome_message(restored));
+        printable!("  {:<11}  {}: {}", state, &restored.path, outcome).write_line(out)?;
     }
     write_problems(out, &recovery.problems)?;
     let state = if is_clean(recovery) { "nothing is left by crashes" } else { "not everything could be restored" };
     let count = recovery.restored.len();
-    printable!("configuration files: {} changed for live runs, {} looked after; {}", recovery.live, count, state)
+    printable!("configuration files: {} changed for live runs, {} processed; {}", recovery.live, count, state)
         .write_line(out)
 }
 
-/// Whether nothing is left of any crash.
+/// Returns whether no leftover of a crash remains.
 pub(crate) fn is_clean(recovery: &Recovery) -> bool {
-    recovery.problems.is_empty() && recovery.restored.iter().all(is_whole)
+    recovery.problems.is_empty() && recovery.restored.iter().all(is_complete)
 }
 
-fn is_whole(restored: &Restored) -> bool {
+fn is_complete(restored: &Restored) -> bool {
     restored.changed.is_empty() && !matches!(restored.how, How::Left { .. })
 }
 
-fn told(restored: &Restored) -> String {
-    let how = match &restored.how {
-        How::Exactly => "it is what it was".to_owned(),
-        How::EditKept => "the runs' entries are out; what was edited meanwhile stays".to_owned(),
-        How::Left { why, original: Some(original) } => format!("{why}; what stood in it is in {}", path_text(original)),
+fn outcome_message(restored: &Restored) -> String {
+    let outcome = match &restored.how {
+        How::Exactly => "the original content is restored".to_owned(),
+        How::EditKept => "the runs' entries are removed; later edits are kept".to_owned(),
+        How::Left { why, original: Some(original) } => {
+            format!("{why}; the original content is in {}", path_text(original))
+        }
         How::Left { why, .. } => why.to_string(),
-        _ => "the crashed runs' entries are out".to_owned(),
+        _ => "the crashed runs' entries are removed".to_owned(),
     };
     if restored.changed.is_empty() {
-        return how;
+        return outcome;
     }
-    format!("{how}; changed by somebody since, and left: {}", restored.changed.join(", "))
+    format!("{outcome}; not removed, because changed since: {}", restored.changed.join(", "))
 }
 
 fn write_problems(out: &mut impl Write, problems: &[ConfigError]) -> io::Result<()> {
@@ -82,7 +85,7 @@ pub(crate) fn recovery_document(recovery: &Recovery) -> Value {
     })
 }
 
-/// What is unknown is left out.
+/// Returns the JSON object of a file. Unknown fields are omitted.
 fn restored_document(restored: &Restored) -> Map<String, Value> {
     let original = match &restored.how {
         How::Left { original: Some(original), .. } => Some(path_text(original).into()),
@@ -91,8 +94,8 @@ fn restored_document(restored: &Restored) -> Map<String, Value> {
     let changed = (!restored.changed.is_empty()).then(|| json!(restored.changed));
     let known = [
         ("path", Some(path_text(&restored.path).into())),
-        ("restored", Some(is_whole(restored).into())),
-        ("told", Some(told(restored).into())),
+        ("restored", Some(is_complete(restored).into())),
+        ("told", Some(outcome_message(restored).into())),
         ("original", original),
         ("changed", changed),
     ];
