@@ -84,6 +84,6 @@ fn run_document(run: &KnownRun) -> Map<String, Value> {
     known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
-fn left_document(skipped: &[Skipped]) -> Value {
+fn skipped_document(skipped: &[Skipped]) -> Value {
     skipped.iter().map(|entry| json!({ "path": path_text(&entry.path), "reason": entry.reason.to_string() })).collect()
 }
