@@ -1,8 +1,57 @@
 //! Names of programs that run others, or change what the next command means.
 
+use super::words::Word;
+
 /// Shells, which run their argument or their input.
 pub(super) const SHELLS: [&str; 12] =
     ["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash", "csh", "tcsh", "yash"];
+
+/// Shells whose syntax differs so much that their scripts cannot be read here.
+pub(super) const OTHER_SHELLS: [&str; 6] = ["elvish", "nu", "powershell", "pwsh", "rc", "xonsh"];
+
+/// Programs that start a shell, which reads its input, if their arguments name no program.
+const SHELL_STARTERS: [&str; 18] = [
+    "chroot",
+    "fakechroot",
+    "fakeroot",
+    "firejail",
+    "newgrp",
+    "nix-shell",
+    "nsenter",
+    "proot",
+    "runuser",
+    "schroot",
+    "screen",
+    "script",
+    "sg",
+    "su",
+    "systemd-run",
+    "tmux",
+    "toolbox",
+    "unshare",
+];
+
+/// Programs that start a shell if an option says so, or without arguments.
+const SHELL_ON_OPTION: [&str; 5] = ["doas", "pkexec", "run0", "sudo", "sudo-rs"];
+
+/// Returns whether a program with these arguments may start a shell that reads its input. `exec` without a program
+/// changes the input of the running shell.
+pub(super) fn may_start_shell(name: &str, arguments: &[Word]) -> bool {
+    let is_option = |word: &Word| word.text.starts_with('-');
+    if name == "exec" {
+        return arguments.iter().all(is_option);
+    }
+    let starts_shell = |word: &Word| {
+        let letters = word.text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        letters.is_some_and(|letters| letters.contains(['i', 's']))
+            || ["--login", "--shell"].iter().any(|option| word.text == *option)
+    };
+    SHELL_STARTERS.contains(&name)
+        || SHELL_ON_OPTION.contains(&name) && (arguments.is_empty() || arguments.iter().any(starts_shell))
+}
+
+/// Subcommands of Git whose own subcommands run the Git commands of the same name.
+pub(super) const GIT_GROUPS: [&str; 3] = ["annex", "lfs", "subtree"];
 
 /// Shells in which an allow rule looks for the command, as Codex and others wrap it, and directories where only the system's
 /// owner puts programs.
@@ -57,7 +106,7 @@ pub(super) const FROM_INPUT: [&str; 2] = ["xargs", "parallel"];
 pub(super) const FIND_RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Programs that run the program which their arguments name. Any word after one of them may be that program.
-const WRAPPERS: [&str; 127] = [
+const WRAPPERS: [&str; 130] = [
     "arch",
     "asdf",
     "batch",
@@ -139,6 +188,7 @@ const WRAPPERS: [&str; 127] = [
     "rbenv",
     "repeat",
     "rlwrap",
+    "run0",
     "run-one",
     "runcon",
     "runuser",
@@ -161,6 +211,7 @@ const WRAPPERS: [&str; 127] = [
     "su",
     "su-exec",
     "sudo",
+    "sudo-rs",
     "systemd-cat",
     "systemd-inhibit",
     "systemd-run",
@@ -171,6 +222,7 @@ const WRAPPERS: [&str; 127] = [
     "tmux",
     "torify",
     "torsocks",
+    "toolbox",
     "toybox",
     "ts",
     "tsocks",

@@ -3,8 +3,8 @@
 use super::super::pattern::{Glob, Star};
 use super::Match;
 use super::names::{
-    EVALUATORS, EXPORTING, FIND_RUNS, FROM_INPUT, GIT_RUNS, GIT_RUNS_JOINED, RENAMING, RUN_AT_START, SCHEDULERS,
-    SHELLS, SOURCES, is_wrapper,
+    EVALUATORS, EXPORTING, FIND_RUNS, FROM_INPUT, GIT_GROUPS, GIT_RUNS, GIT_RUNS_JOINED, OTHER_SHELLS, RENAMING,
+    RUN_AT_START, SCHEDULERS, SHELLS, SOURCES, is_wrapper, may_start_shell,
 };
 use super::tree::Commands;
 use super::words::Word;
@@ -233,6 +233,11 @@ impl Search<'_> {
     fn git(&mut self, words: &[Word], depth: usize) -> Match {
         let mut found = Match::No;
         for (at, word) in words.iter().enumerate() {
+            // `git subtree push`
+            if at > 0 && GIT_GROUPS.contains(&word.text.as_str()) {
+                let command: Vec<Word> = words.iter().take(1).chain(words.iter().skip(at + 1)).cloned().collect();
+                found = found.max(self.wanted.begins(&command, false));
+            }
             if word.text.to_lowercase().contains("alias.") {
                 let value = word.text.split_once('=').map_or("", |(_, value)| value.trim_start_matches('!'));
                 found = found.max(Match::Maybe).max(self.script(value, depth - 1));
@@ -297,7 +302,12 @@ impl Search<'_> {
         if SHELLS.contains(&name.as_str()) {
             return found.max(self.shell(rest, depth));
         }
-        if [&SOURCES[..], &RENAMING, &SCHEDULERS].iter().any(|names| names.contains(&name.as_str())) {
+        if OTHER_SHELLS.contains(&name.as_str()) {
+            return found.max(self.shell(rest, depth)).max(Match::Maybe);
+        }
+        if may_start_shell(&name, rest)
+            || [&SOURCES[..], &RENAMING, &SCHEDULERS].iter().any(|names| names.contains(&name.as_str()))
+        {
             return Match::Maybe;
         }
         if EVALUATORS.contains(&name.as_str()) {
