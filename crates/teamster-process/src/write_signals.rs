@@ -47,21 +47,38 @@ impl Drop for Blocked {
     fn drop(&mut self) {
         for signal in SIGNALS {
             let pending = pending();
-            // SAFETY: the sets are initialized and live longer than the calls. The signal is blocked and pending, so
-            // `sigwait` returns at once.
+            // SAFETY: the sets are initialized and live longer than the calls. The signal is blocked in this thread.
             unsafe {
                 let is_ours = libc::sigismember(&raw const pending, signal) == 1
                     && libc::sigismember(&raw const self.pending_before, signal) != 1;
                 if is_ours {
                     let mut one = empty_set();
                     libc::sigaddset(&raw mut one, signal);
-                    libc::sigwait(&raw const one, &mut 0);
+                    take(&one);
                 }
             }
         }
         // SAFETY: the mask is the one that this thread had before.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, null_mut()) };
     }
+}
+
+/// Removes one of these pending signals without waiting: a signal that is pending for the whole program may have been
+/// delivered to another thread meanwhile.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "no safe call takes a pending signal")]
+fn take(signals: &libc::sigset_t) {
+    let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the set and the time are initialized, and the call accepts a null pointer for the signal's details.
+    unsafe { libc::sigtimedwait(signals, null_mut(), &raw const now) };
+}
+
+/// Removes one of these pending signals. macOS has no call that does so without waiting.
+#[cfg(not(target_os = "linux"))]
+#[expect(unsafe_code, reason = "no safe call takes a pending signal")]
+fn take(signals: &libc::sigset_t) {
+    // SAFETY: the set is initialized, and the signal is written to a temporary.
+    unsafe { libc::sigwait(signals, &mut 0) };
 }
 
 #[expect(unsafe_code, reason = "the C library fills the set")]
