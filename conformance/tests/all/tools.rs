@@ -112,6 +112,9 @@ async fn the_model_of_every_agent_gets_all_of_a_reply_and_the_stream_shows_the_s
     .await
 }
 
+/// The length of a UUID's text.
+const UUID_LENGTH: usize = 36;
+
 #[tokio::test]
 async fn a_tool_knows_which_agent_session_and_turn_calls_it() -> Result<()> {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -119,6 +122,7 @@ async fn a_tool_knows_which_agent_session_and_turn_calls_it() -> Result<()> {
         let seen = Arc::clone(&seen);
         Tool::with_context("look", "Looks", move |Nothing {}, call: CallContext| {
             let known = (call.agent().map(str::to_owned), call.session_id().cloned(), call.turn(), call.call_id());
+            assert!(call.run_id().is_some_and(|id| id.len() == UUID_LENGTH), "{call:?}");
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(known);
             async { Ok::<_, String>("seen") }
         })

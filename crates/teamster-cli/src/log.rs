@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -17,10 +17,14 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 pub(crate) fn start(directives: Option<&str>) -> Result<(), String> {
     let variable = std::env::var("RUST_LOG").ok();
     let Some(text) = directives.or(variable.as_deref()).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
-    let wrong = |error: &dyn std::fmt::Display| format!("cannot read the log filter {text:?}: {error}");
-    let targets: Targets = text.parse().map_err(|error| wrong(&error))?;
+    let targets: Targets =
+        text.parse().map_err(|error: ParseError| format!("cannot parse the log filter {text:?}: {error}"))?;
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| Escaped(io::stderr()));
-    tracing_subscriber::registry().with(lines).with(targets).try_init().map_err(|error| wrong(&error))
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(targets)
+        .try_init()
+        .map_err(|error| format!("cannot start the log: {error}"))
 }
 
 /// A writer that escapes invisible characters, except line ends and spaces.

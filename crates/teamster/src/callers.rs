@@ -27,9 +27,11 @@ pub(crate) struct Caller {
 }
 
 /// What is known of a conversation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) agent: String,
+    /// The id of the run, or of the session.
+    pub(crate) run_id: Arc<str>,
     pub(crate) session: Option<SessionId>,
     /// The turn that runs, or ran last, counted from 1.
     pub(crate) turn: u64,
@@ -77,14 +79,15 @@ struct Bound {
 
 impl Callers {
     /// Finds the offers of tools in a request of this agent's.
-    pub(crate) fn of(agent: &str, request: &RunRequest) -> Self {
+    pub(crate) fn of(agent: &str, run_id: &Arc<str>, request: &RunRequest) -> Self {
         let endpoints = request.mcp_servers.values().filter_map(|server| server.endpoint());
         let headers = endpoints.filter_map(|endpoint| endpoint.all_headers().remove("Authorization"));
         let found: Vec<_> = headers.filter_map(|authorization| callers().get(&authorization).cloned()).collect();
         if found.is_empty() {
             return Self::default();
         }
-        let known = Arc::new(Mutex::new(Known { agent: agent.to_owned(), ..Known::default() }));
+        let known =
+            Arc::new(Mutex::new(Known { agent: agent.to_owned(), run_id: Arc::clone(run_id), session: None, turn: 0 }));
         for caller in &found {
             caller.conversations().push(Arc::clone(&known));
         }

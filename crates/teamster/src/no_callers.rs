@@ -1,5 +1,7 @@
 //! In place of `callers`, where no tools are served.
 
+use std::sync::Arc;
+
 use teamster_protocol::event::Event;
 use teamster_protocol::request::RunRequest;
 
@@ -8,7 +10,7 @@ use teamster_protocol::request::RunRequest;
 pub(crate) struct Callers;
 
 impl Callers {
-    pub(crate) fn of(_agent: &str, _request: &RunRequest) -> Self {
+    pub(crate) fn of(_agent: &str, _run_id: &Arc<str>, _request: &RunRequest) -> Self {
         Self
     }
 

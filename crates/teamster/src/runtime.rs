@@ -260,14 +260,14 @@ impl Runtime {
         tokio_check::check()?;
         let agent = self.registry.get(agent)?;
         request.validate()?;
-        let (mut host, warnings) = self.host(&*agent, &mut request)?;
+        let identity = RunIdentity::new(&request.labels);
+        let (mut host, warnings) = self.host(&*agent, &identity, &mut request)?;
         for attachment in &mut request.attachments {
             read_attachment(attachment, &host.cwd)?;
         }
         let plan = plan(&*agent, &request)?;
         let redactor = Arc::new(Redactor::new(&host, &plan.launch, &request));
         let ticket = self.gate.queue(request.queue_key.as_deref(), agent.name(), true);
-        let identity = RunIdentity::new(&request.labels);
         let span = tracing::info_span!(
             "run",
             run_id = &*identity.run_id,
@@ -298,7 +298,8 @@ impl Runtime {
         let Opening { mut frame, handler } = opening.into();
         let agent = self.registry.get(agent)?;
         frame.validate_session()?;
-        let (mut host, warnings) = self.host(&*agent, &mut frame)?;
+        let identity = RunIdentity::new(&frame.labels);
+        let (mut host, warnings) = self.host(&*agent, &identity, &mut frame)?;
         // What cannot be planned is told now and not with the first turn.
         let spawns = frame.mode != Mode::Auto || guarded(&*agent, || agent.plan_session(&frame))?.is_none();
         if spawns {
@@ -314,7 +315,6 @@ impl Runtime {
         let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
         let budget = Budget::of(&frame);
         let turns = Turns::default();
-        let identity = RunIdentity::new(&frame.labels);
         let span = tracing::info_span!(
             "session",
             run_id = &*identity.run_id,
@@ -359,7 +359,12 @@ impl Runtime {
     }
 
     /// What a run or a session of this request gets from us, and what is to be said of it. The request is made precise.
-    fn host(&self, agent: &dyn Agent, request: &mut RunRequest) -> Result<(Host, Vec<Warning>), RunError> {
+    fn host(
+        &self,
+        agent: &dyn Agent,
+        identity: &RunIdentity,
+        request: &mut RunRequest,
+    ) -> Result<(Host, Vec<Warning>), RunError> {
         request.limits = request.limits.clone().capped();
         let mut cwd = working_directory(request.cwd.as_deref())?;
         if request.project_trust == ProjectTrust::Untrusted {
@@ -391,7 +396,7 @@ impl Runtime {
             background: request.background,
             cwd,
             recording: None,
-            callers: Callers::of(agent.name(), request),
+            callers: Callers::of(agent.name(), &identity.run_id, request),
         };
         Ok((host, warnings))
     }

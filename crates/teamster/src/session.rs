@@ -1,5 +1,6 @@
 //! A conversation that is held: one process, or one after the other, and many turns.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -236,6 +237,11 @@ impl Session {
     /// The session's own id, a UUID: the run id of all its events.
     pub fn run_id(&self) -> &str {
         &self.identity.run_id
+    }
+
+    /// The caller's labels ([`RunRequest::labels`](crate::RunRequest)), which all events of the session carry.
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        &self.identity.labels
     }
 
     /// The conversation's id, as soon as the agent has told it.

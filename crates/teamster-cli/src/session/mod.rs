@@ -229,7 +229,7 @@ impl<'a> Conversation<'a> {
             SessionEvent::Cancelled(event) => self.lines.push_back(output::event(&event)),
             SessionEvent::Steered(origin, Ok(Applied::Joined)) => {
                 let turn = self.turns.running().and_then(|turn| turn.id.as_deref());
-                self.lines.push_back(output::joined(&origin, turn));
+                self.lines.push_back(output::joined(self.session, &origin, turn));
             }
             SessionEvent::Steered(_, Ok(Applied::Turn(run))) => self.turns.push_first(Turn::new(*run, true)),
             SessionEvent::Steered(origin, Ok(_)) => self.reject(&origin.reject("the outcome is unknown")),
@@ -241,7 +241,7 @@ impl<'a> Conversation<'a> {
 
     /// Queues the error line of a rejected command.
     fn reject(&mut self, rejection: &Rejection) {
-        self.lines.push_back(output::rejection(rejection));
+        self.lines.push_back(output::rejection(self.session, rejection));
     }
 
     /// Handles an event of the running turn; `None` if the turn ended without `done`.
@@ -259,7 +259,7 @@ impl<'a> Conversation<'a> {
         }
         if matches!(event, Some(Event::Done(_))) {
             for origin in self.steering.joined() {
-                self.lines.push_back(output::joined(&origin, turn.id.as_deref()));
+                self.lines.push_back(output::joined(self.session, &origin, turn.id.as_deref()));
             }
         }
         if let Some(stamped) = stamped {

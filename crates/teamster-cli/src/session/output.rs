@@ -1,12 +1,14 @@
 //! Writes the lines of standard output on a separate thread, and flushes each.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::time::SystemTime;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use serde::Serialize;
 use teamster::event::{ErrorCode, Failure};
-use teamster::{Event, StampedEvent};
+use teamster::{Event, Session, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 
 use super::command::{Origin, Rejection};
@@ -14,6 +16,23 @@ use crate::render::write_document;
 
 /// The number of lines that wait for the writer thread.
 const WAITING_LINES: usize = 16;
+
+/// The fields that every line carries: the session's run id, the time, and the caller's labels.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stamp<'a> {
+    run_id: &'a str,
+    time: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    labels: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Stamp<'a> {
+    fn now(session: &'a Session) -> Self {
+        let time = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        Self { run_id: session.run_id(), time, labels: session.labels() }
+    }
+}
 
 /// The line for a rejected command.
 #[derive(Serialize)]
@@ -24,6 +43,8 @@ struct RejectedLine<'a> {
     line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     command_id: Option<&'a str>,
+    #[serde(flatten)]
+    stamp: Stamp<'a>,
 }
 
 /// The line for text that was sent with `now` and has joined the running turn.
@@ -36,11 +57,15 @@ struct JoinedLine<'a> {
     command_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<&'a str>,
+    #[serde(flatten)]
+    stamp: Stamp<'a>,
 }
 
 /// Formats the line for text that has joined this turn.
-pub(super) fn joined(origin: &Origin, turn: Option<&str>) -> String {
-    document(&JoinedLine { r#type: "joined", line: origin.line, command_id: origin.id.as_deref(), turn_id: turn })
+pub(super) fn joined(session: &Session, origin: &Origin, turn_id: Option<&str>) -> String {
+    let Origin { line, id, .. } = origin;
+    let command_id = id.as_deref();
+    document(&JoinedLine { r#type: "joined", line: *line, command_id, turn_id, stamp: Stamp::now(session) })
 }
 
 /// Formats an event as a line.
@@ -49,12 +74,13 @@ pub(super) fn event(event: &StampedEvent) -> String {
 }
 
 /// Formats a rejection as a line.
-pub(super) fn rejection(rejection: &Rejection) -> String {
+pub(super) fn rejection(session: &Session, rejection: &Rejection) -> String {
     let Rejection { origin, problem, retryable } = rejection;
     let mut failure = Failure::new(ErrorCode::InvalidRequest, format!("line {}: {problem}", origin.line));
     failure.retryable = Some(*retryable);
     let event = Event::Error(Box::new(failure));
-    document(&RejectedLine { event: &event, line: origin.line, command_id: origin.id.as_deref() })
+    let (command_id, stamp) = (origin.id.as_deref(), Stamp::now(session));
+    document(&RejectedLine { event: &event, line: origin.line, command_id, stamp })
 }
 
 /// Serializes a value as JSON. This cannot fail, since every key is a string.

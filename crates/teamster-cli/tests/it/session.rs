@@ -126,6 +126,14 @@ fn turns_that_the_agent_begins_by_itself_have_names_of_their_own_and_do_not_mix_
     }
 }
 
+/// Asserts that every line carries the run id of the session and a time.
+fn assert_stamped(events: &[Value]) {
+    for event in events {
+        assert!(event["runId"].is_string() && event["runId"] == events[0]["runId"], "{event}");
+        assert!(event["time"].as_str().is_some_and(|time| time.ends_with('Z')), "{event}");
+    }
+}
+
 #[test]
 fn what_is_sent_now_is_heard_within_the_running_turn_or_is_the_next_one() {
     // It echoes what it is told in mid-turn, once.
@@ -143,7 +151,10 @@ fn what_is_sent_now_is_heard_within_the_running_turn_or_is_the_next_one() {
     assert_eq!(end.code, Some(0), "{}", end.err);
     let events = events(&end);
     let joined: Vec<_> = events.iter().filter(|event| event["type"] == "joined").collect();
-    assert_eq!(joined, [&json!({"type": "joined", "line": 2, "commandId": "b", "turnId": "a"})]);
+    assert_eq!(joined.len(), 1, "{events:?}");
+    let fields = ["line", "commandId", "turnId"].map(|name| joined[0][name].clone());
+    assert_eq!(fields, [json!(2), json!("b"), json!("a")]);
+    assert_stamped(&events);
     assert_eq!(turn(&events, "b").len(), 0);
 
     let lines = concat!(
@@ -176,6 +187,7 @@ fn a_bad_command_is_an_error_that_says_where_and_ends_nothing() {
     let end = running.end();
     assert_eq!(end.code, Some(0), "{}", end.err);
     let events = events(&end);
+    assert_stamped(&events);
     let told: Vec<_> =
         refusals(&events).into_iter().map(|(line, message, id)| format!("{line} {id:?} {message}")).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"

@@ -208,7 +208,8 @@ fn plan(again: &Again, spent_usd: f64) -> Result<Plan, Failure> {
         if *budget <= spent_usd {
             return Err(used_up(format!("the run has cost the {budget} US dollars it may; it was not started again")));
         }
-        *budget -= spent_usd;
+        // A cost below zero must not add to the budget.
+        *budget -= spent_usd.max(0.0);
     }
     crate::runtime::plan(&*again.agent, &request).map_err(|error| not_planned(&error))
 }

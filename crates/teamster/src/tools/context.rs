@@ -74,6 +74,11 @@ impl CallContext {
         self.known.as_ref().map(|known| known.agent.as_str())
     }
 
+    /// The id of the run or session that calls: the `runId` of its events. `None` where the [agent](Self::agent) is not known.
+    pub fn run_id(&self) -> Option<&str> {
+        self.known.as_ref().map(|known| &*known.run_id)
+    }
+
     /// The agent's session, as far as the agent has reported it. `None` also where the [agent](Self::agent) is not known.
     pub fn session_id(&self) -> Option<&SessionId> {
         self.known.as_ref()?.session.as_ref()
