@@ -75,7 +75,7 @@ pub(crate) struct CommonArgs {
     /// Require an answer that matches this JSON schema
     ///
     /// The value is a file or the schema itself. The result contains the answer as structuredOutput; the formats pretty
-    /// and text print it. Example: --schema '{"type":"object","required":["name"]}'
+    /// and text print it. Example: `--schema '{"type":"object","required":["name"]}'`
     #[arg(long, value_name = "FILE|JSON", help_heading = INSTRUCTIONS, value_hint = ValueHint::FilePath)]
     pub(crate) schema: Option<String>,
 
@@ -263,7 +263,7 @@ pub(crate) struct CommonArgs {
     /// Pass only these environment variables on (repeatable)
     ///
     /// Variables that every agent needs, such as PATH and HOME, are also passed. The agent's key is not: name it here,
-    /// unless the agent is logged in. Variables of --env are always set. Example: --env-only 'ANTHROPIC_API_KEY,AWS_*'
+    /// unless the agent is logged in. Variables of --env are always set. Example: `--env-only 'ANTHROPIC_API_KEY,AWS_*'`
     #[arg(long, value_name = "NAME,...", help_heading = CLI, value_delimiter = ',', hide_short_help = true)]
     #[arg(conflicts_with = "withhold_keys")]
     pub(crate) env_only: Option<Vec<String>>,

@@ -212,5 +212,8 @@ fn a_structured_output_is_passed_on_as_it_was_written_however_deep_or_large() {
         r#"{{"type":"result","subtype":"success","is_error":false,"result":"","session_id":"s","structured_output":{document}}}"#
     );
     let events = run(&[&success]);
-    assert_eq!(result(&events).structured_output.as_ref().map(|document| document.as_str()), Some(&*document));
+    assert_eq!(
+        result(&events).structured_output.as_ref().map(teamster_protocol::json::RawJson::as_str),
+        Some(&*document)
+    );
 }
