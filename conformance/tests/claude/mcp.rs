@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, WarningCode};
+use teamster::json::RawJson;
 use teamster::request::{McpServer, OutputMode};
 use teamster_conformance::Lab;
 use teamster_testkit::provider::{Reply, Scenario};
@@ -24,7 +25,8 @@ async fn an_image_comes_as_a_block_of_mcp() -> Result<()> {
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.output, "see the image");
     let content = result.content.as_ref().context("no blocks")?;
-    let image = content.iter().find(|block| block["type"] == "image").context("no image")?;
+    let blocks = content.iter().map(RawJson::to_value).collect::<Result<Vec<_>, _>>()?;
+    let image = blocks.iter().find(|block| block["type"] == "image").context("no image")?;
     assert_eq!(image["mimeType"], "image/png");
     assert!(image["data"].as_str().is_some_and(|data| data.starts_with("iVBOR")));
     Ok(())

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::RunRequest;
+use teamster::json::RawJson;
 use teamster::request::McpServer;
 use teamster_conformance::Lab;
 use teamster_testkit::provider::{Reply, Scenario};
@@ -51,7 +52,8 @@ async fn an_image_comes_as_a_block_of_mcp_and_a_denied_tool_is_not_offered() -> 
     );
     let (_, result) = recording.only_tool()?;
     let content = result.content.as_ref().context("no blocks")?;
-    let image = content.iter().find(|block| block["type"] == "image").context("no image")?;
+    let blocks = content.iter().map(RawJson::to_value).collect::<Result<Vec<_>, _>>()?;
+    let image = blocks.iter().find(|block| block["type"] == "image").context("no image")?;
     assert!(image["data"].as_str().is_some_and(|data| data.starts_with("iVBOR")));
     Ok(())
 }

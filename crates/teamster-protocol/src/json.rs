@@ -2,6 +2,8 @@
 
 mod strict;
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -63,6 +65,23 @@ impl RawJson {
         self.as_str() == "null"
     }
 
+    /// Returns a member of an object, as it was written; `None` if the value is no object or has no such member. Of members
+    /// with the same name the last one is returned.
+    pub(crate) fn member(&self, name: &str) -> Option<Self> {
+        let members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(self.as_str()).ok()?;
+        members.get(name).map(|raw| Self::from_raw(raw))
+    }
+
+    /// Returns a member of an object that is a string.
+    pub(crate) fn text_member(&self, name: &str) -> Option<String> {
+        self.member(name)?.read().ok()
+    }
+
+    /// Serializes a value; `null` if it has no JSON form.
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        serde_json::value::to_raw_value(value).map_or_else(|_| Self::default(), |raw| Self(Arc::from(raw)))
+    }
+
     /// Keeps a value, without its insignificant white space.
     pub fn from_raw(raw: &RawValue) -> Self {
         Self::compact(raw.get()).unwrap_or_else(|| Self(Arc::from(raw.to_owned())))
@@ -101,7 +120,7 @@ impl Default for RawJson {
 impl From<&Value> for RawJson {
     fn from(value: &Value) -> Self {
         // A `Value` has string keys and finite numbers alone, so that it can be written.
-        serde_json::value::to_raw_value(value).map_or_else(|_| Self::default(), |raw| Self(Arc::from(raw)))
+        Self::of(value)
     }
 }
 
@@ -178,7 +197,7 @@ impl schemars::JsonSchema for RawJson {
         true
     }
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "RawJson".into()
     }
 

@@ -214,9 +214,9 @@ pub struct ToolResult {
     /// Whether the call failed, where the agent tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// The outcome's blocks in MCP's form, where it is more than text (images).
+    /// The outcome's blocks in MCP's form, where it is more than text (images), as the agent wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<Vec<Value>>,
+    pub content: Option<Vec<RawJson>>,
     /// The tool call of the subagent that called; absent on the main thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,

@@ -217,3 +217,25 @@ fn a_structured_output_is_passed_on_as_it_was_written_however_deep_or_large() {
         Some(&*document)
     );
 }
+
+#[test]
+fn the_blocks_of_a_tool_result_are_passed_on_as_they_were_written_however_deep_or_large() {
+    let block = format!(
+        r#"{{"type":"resource","id":18446744073709551617,"far":1e400,"deep":{}{}}}"#,
+        "[".repeat(5000),
+        "]".repeat(5000)
+    );
+    let content = format!(r#"[{{"type":"text","text":"seen"}},{block}]"#);
+    let line = format!(
+        r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":{content}}}]}}}}"#
+    );
+    let events = run(&[
+        r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{}}]}}"#,
+        &line,
+        SUCCESS,
+    ]);
+    let Event::ToolResult(result) = &events[1] else { panic!("{events:?}") };
+    assert_eq!(result.output, "seen");
+    let blocks = result.content.as_ref().unwrap();
+    assert_eq!(blocks[1].as_str(), block);
+}

@@ -3,7 +3,8 @@
 //! An agent says of a call what it knows, piece by piece, and in any order: a call may be first heard of when leave is asked
 //! for it, and last when that is denied. Invariant: each call is told once, before its result, and has one result.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::dialect::Dialect;
 use super::wire::{CallFields, Location};
@@ -25,7 +26,7 @@ pub(in crate::agent) struct Call {
     pub(in crate::agent) kind: String,
     pub(in crate::agent) paths: Vec<String>,
     input: Option<RawJson>,
-    content: Vec<Value>,
+    content: Vec<RawJson>,
     output: Option<RawJson>,
     state: State,
 }
@@ -188,37 +189,26 @@ impl Call {
         if let Some(input) = self.input.as_ref().filter(|input| !matches!(input.as_str(), "{}" | "null")) {
             return input.clone();
         }
-        let mut shown = Map::new();
-        if !self.title.is_empty() {
-            shown.insert("title".to_owned(), self.title.as_str().into());
-        }
-        if !self.paths.is_empty() {
-            shown.insert("paths".to_owned(), json!(self.paths));
-        }
-        let diffs: Vec<_> = self.diffs().collect();
-        if !diffs.is_empty() {
-            shown.insert("diffs".to_owned(), json!(diffs));
-        }
-        Value::Object(shown).into()
+        RawJson::of(&Shown { diffs: self.diffs().collect(), paths: &self.paths, title: &self.title })
     }
 
     /// The text that the agent shows of it, if there is one and nothing else.
-    pub(in crate::agent) fn text(&self) -> Option<&str> {
+    pub(in crate::agent) fn text(&self) -> Option<String> {
         match self.content.as_slice() {
-            [only] => only.get("content")?.get("text")?.as_str(),
+            [only] => only.member("content")?.text_member("text"),
             _ => None,
         }
     }
 
     /// What it changes in files, as far as the agent shows.
-    pub(in crate::agent) fn diffs(&self) -> impl Iterator<Item = &Value> {
-        self.content.iter().filter(|block| block.get("type").and_then(Value::as_str) == Some("diff"))
+    pub(in crate::agent) fn diffs(&self) -> impl Iterator<Item = &RawJson> {
+        self.content.iter().filter(|block| block.text_member("type").is_some_and(|kind| kind == "diff"))
     }
 
     /// About how much it holds.
     fn bytes(&self) -> usize {
         let texts = self.title.len() + self.kind.len() + self.paths.iter().map(String::len).sum::<usize>();
-        let values = self.content.iter().map(bounded::bytes_of).sum::<usize>();
+        let values = self.content.iter().map(|block| block.as_str().len()).sum::<usize>();
         let raw = |json: &Option<RawJson>| json.as_ref().map_or(0, |json| json.as_str().len());
         texts + values + raw(&self.input) + raw(&self.output)
     }
@@ -251,7 +241,7 @@ impl Call {
         self.end(dialect.failed(self, failed), output, content, events);
     }
 
-    fn end(&mut self, is_error: Option<bool>, output: String, content: Option<Vec<Value>>, events: &mut Vec<Event>) {
+    fn end(&mut self, is_error: Option<bool>, output: String, content: Option<Vec<RawJson>>, events: &mut Vec<Event>) {
         if self.state == State::Closed {
             return;
         }
@@ -268,27 +258,38 @@ impl Call {
 
     /// What came of it, as text: what is shown, else what the tool gave, else which files were changed.
     fn output_text(&self) -> String {
-        let texts: Vec<_> = self.inner().filter_map(|block| block.get("text")?.as_str()).collect();
+        let texts: Vec<_> = self.inner().filter_map(|block| block.text_member("text")).collect();
         if !texts.is_empty() {
             return texts.join("\n");
         }
         if let Some(text) = self.output.as_ref().and_then(text_of) {
             return text;
         }
-        let paths: Vec<_> = self.diffs().filter_map(|diff| diff.get("path")?.as_str()).collect();
+        let paths: Vec<_> = self.diffs().filter_map(|diff| diff.text_member("path")).collect();
         paths.join("\n")
     }
 
     /// What came of it beside text.
-    fn blocks(&self) -> Option<Vec<Value>> {
-        let media = self.inner().filter(|block| block.get("type").and_then(Value::as_str) != Some("text"));
-        let blocks: Vec<_> = media.chain(self.diffs()).cloned().collect();
+    fn blocks(&self) -> Option<Vec<RawJson>> {
+        let media = self.inner().filter(|block| block.text_member("type").is_none_or(|kind| kind != "text"));
+        let blocks: Vec<_> = media.chain(self.diffs().cloned()).collect();
         (!blocks.is_empty()).then_some(blocks)
     }
 
-    fn inner(&self) -> impl Iterator<Item = &Value> {
-        self.content.iter().filter_map(|block| block.get("content"))
+    fn inner(&self) -> impl Iterator<Item = RawJson> {
+        self.content.iter().filter_map(|block| block.member("content"))
     }
+}
+
+/// What the agent shows of a call, in place of its arguments.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    diffs: Vec<&'a RawJson>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    paths: &'a [String],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    title: &'a str,
 }
 
 /// The text of what a tool gave: as it is, or out of the field that agents put it in.

@@ -204,7 +204,7 @@ pub(super) struct CallFields {
     #[serde(deserialize_with = "if_readable")]
     pub(super) locations: Option<Vec<Location>>,
     #[serde(deserialize_with = "if_readable")]
-    pub(super) content: Option<Vec<Value>>,
+    pub(super) content: Option<Vec<RawJson>>,
     pub(super) raw_input: Option<RawJson>,
     pub(super) raw_output: Option<RawJson>,
     #[serde(rename = "_meta", deserialize_with = "if_readable")]

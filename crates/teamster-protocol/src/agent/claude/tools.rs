@@ -1,5 +1,6 @@
 //! Claude Code's tools: what sort of work each does, and how their calls and results read.
 
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -72,34 +73,36 @@ pub(super) fn tool_result(id: &str, block: &Block<'_>, parent: Option<&str>) -> 
     }
 }
 
-fn read_content(raw: &RawValue) -> (String, Option<Vec<Value>>) {
-    match serde_json::from_str(raw.get()) {
-        Ok(Value::String(text)) => (text, None),
-        Ok(Value::Array(blocks)) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(text_of).collect();
-            let output = texts.join("\n");
-            let only_text = texts.len() == blocks.len();
-            (output, (!only_text).then(|| blocks.into_iter().map(mcp_block).collect()))
-        }
-        _ => (raw.get().to_owned(), None),
+fn read_content(raw: &RawValue) -> (String, Option<Vec<RawJson>>) {
+    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
+        return (text, None);
     }
+    let Ok(blocks) = serde_json::from_str::<Vec<RawJson>>(raw.get()) else { return (raw.get().to_owned(), None) };
+    let texts: Vec<String> = blocks.iter().filter_map(text_of).collect();
+    let only_text = texts.len() == blocks.len();
+    (texts.join("\n"), (!only_text).then(|| blocks.into_iter().map(mcp_block).collect()))
 }
 
-fn text_of(block: &Value) -> Option<&str> {
-    (block.get("type")? == "text").then(|| block.get("text")?.as_str()).flatten()
+fn text_of(block: &RawJson) -> Option<String> {
+    (block.text_member("type")? == "text").then(|| block.text_member("text")).flatten()
 }
 
-/// An image of the Messages API in MCP's form; other blocks as they are.
-fn mcp_block(block: Value) -> Value {
-    let image = (block.get("type").is_some_and(|kind| kind == "image"))
-        .then(|| {
-            let source = block.get("source")?;
-            Some(serde_json::json!({
-                "type": "image", "data": source.get("data")?, "mimeType": source.get("media_type")?,
-            }))
-        })
-        .flatten();
-    image.unwrap_or(block)
+/// Converts an image block of the Messages API to MCP's form. Other blocks stay as they are.
+fn mcp_block(block: RawJson) -> RawJson {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Image {
+        data: String,
+        mime_type: String,
+        r#type: &'static str,
+    }
+    let image = || {
+        let source = block.member("source")?;
+        let (data, mime_type) = (source.text_member("data")?, source.text_member("media_type")?);
+        Some(RawJson::of(&Image { data, mime_type, r#type: "image" }))
+    };
+    let is_image = block.text_member("type").is_some_and(|kind| kind == "image");
+    is_image.then(image).flatten().unwrap_or(block)
 }
 
 /// Whether calls of this tool are subagents.

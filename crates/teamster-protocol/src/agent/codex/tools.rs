@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::wire::{Item, McpResult};
 use crate::agent::mcp::Names;
 use crate::event::{PermissionDenial, ToolKind, ToolResult, ToolUse};
+use crate::json::RawJson;
 
 /// The call that an item is; `None` where it is no tool's.
 pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
@@ -97,15 +98,14 @@ fn command_output(item: &Item) -> String {
     }
 }
 
-fn mcp_output(result: &McpResult) -> (String, Option<Vec<Value>>) {
-    let text_of = |block: &Value| {
-        let text = (block.get("type")? == "text").then(|| block.get("text")?.as_str()).flatten();
-        text.map(str::to_owned)
+fn mcp_output(result: &McpResult) -> (String, Option<Vec<RawJson>>) {
+    let text_of = |block: &RawJson| {
+        block.text_member("type").filter(|kind| kind == "text").and_then(|_| block.text_member("text"))
     };
     let texts: Vec<String> = result.content.iter().filter_map(text_of).collect();
     let only_text = texts.len() == result.content.len();
     let output = match &result.structured_content {
-        Some(document) if texts.is_empty() && !document.is_null() => document.to_string(),
+        Some(document) if texts.is_empty() && !document.is_null() => document.as_str().to_owned(),
         _ => texts.join("\n"),
     };
     (output, (!only_text).then(|| result.content.clone()))

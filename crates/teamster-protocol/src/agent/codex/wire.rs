@@ -129,9 +129,9 @@ fn change_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::
 #[derive(Debug, Deserialize)]
 pub(super) struct McpResult {
     #[serde(default, deserialize_with = "if_readable")]
-    pub(super) content: Vec<Value>,
+    pub(super) content: Vec<RawJson>,
     #[serde(default, alias = "structuredContent", deserialize_with = "if_readable")]
-    pub(super) structured_content: Option<Value>,
+    pub(super) structured_content: Option<RawJson>,
 }
 
 #[derive(Debug, Deserialize)]

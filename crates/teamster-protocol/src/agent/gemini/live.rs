@@ -137,17 +137,16 @@ fn tool_name(id: &str) -> Option<&str> {
 
 /// The arguments, of tools whose title or content has them all; else what is shown.
 fn input(name: &str, call: &Call) -> RawJson {
-    let text = |diff: &Value, field: &str| diff.get(field).and_then(Value::as_str).map(str::to_owned);
     let written = || {
         let diff = call.diffs().next()?;
-        Some(json!({"file_path": text(diff, "path")?, "content": text(diff, "newText")?}))
+        Some(json!({"file_path": diff.text_member("path")?, "content": diff.text_member("newText")?}))
     };
     match name {
-        "run_shell_command" if !call.title.is_empty() => command(&call.title, call.text()).into(),
+        "run_shell_command" if !call.title.is_empty() => command(&call.title, call.text().as_deref()).into(),
         "write_file" => written().map_or_else(|| call.input(), RawJson::from),
         // The arguments of a server's tool, unless they are long.
         _ if name.starts_with("mcp_") => match call.text() {
-            Some(text) if text.starts_with('{') => serde_json::from_str(text).unwrap_or_else(|_| call.input()),
+            Some(text) if text.starts_with('{') => serde_json::from_str(&text).unwrap_or_else(|_| call.input()),
             Some(text) => json!({"title": call.title, "details": text}).into(),
             None => call.input(),
         },

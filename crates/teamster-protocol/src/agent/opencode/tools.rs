@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::wire::{Attachment, ToolPart, ToolState};
 use crate::agent::mcp::Names;
 use crate::event::{PermissionDenial, Plan, PlanEntry, PlanStatus, ToolId, ToolKind, ToolResult, ToolUse};
+use crate::json::RawJson;
 
 /// The built-in tools of 1.18.33, with the permission that each one asks for where that has another name.
 const BUILT_IN: &[(&str, &str, ToolKind)] = &[
@@ -120,10 +121,10 @@ fn plan(state: &ToolState) -> Option<Plan> {
 }
 
 /// Files of a tool's in MCP's form.
-fn content(attachments: &[Attachment]) -> Option<Vec<Value>> {
+fn content(attachments: &[Attachment]) -> Option<Vec<RawJson>> {
     let block = |file: &Attachment| {
         let data = file.url.strip_prefix("data:")?.split_once(";base64,")?.1;
-        Some(json!({"type": "image", "data": data, "mimeType": file.mime}))
+        Some(json!({"type": "image", "data": data, "mimeType": file.mime}).into())
     };
     let images = attachments.iter().filter(|file| file.mime.starts_with("image/"));
     let blocks: Vec<_> = images.filter_map(block).collect();

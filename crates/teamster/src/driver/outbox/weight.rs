@@ -19,7 +19,7 @@ pub(super) fn of(event: &Event) -> usize {
             NODE_BYTES + names + tool.input.as_str().len() + parent(tool.parent_tool_id.as_ref())
         }
         Event::ToolResult(result) => {
-            let content = result.content.iter().flatten().map(json).sum::<usize>();
+            let content = result.content.iter().flatten().map(|block| NODE_BYTES + block.as_str().len()).sum::<usize>();
             NODE_BYTES + result.tool_id.as_str().len() + result.output.len() + content
         }
         Event::PermissionRequest(request) => permission(request),
