@@ -13,6 +13,7 @@ mod latency;
 mod load;
 mod soak;
 mod test;
+mod tidy;
 mod tools;
 mod totals;
 
@@ -50,6 +51,7 @@ enum Command {
     Load(load::Args),
     Fuzz(fuzz::Args),
     Soak(soak::Args),
+    Tidy(tidy::Args),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +78,7 @@ fn run(command: &Command) -> Result<ExitCode> {
         Command::Load(args) => load::run(args)?,
         Command::Fuzz(args) => fuzz::run(args)?,
         Command::Soak(args) => soak::run(args)?,
+        Command::Tidy(args) => tidy::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

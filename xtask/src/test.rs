@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::command::{cargo, run as run_command, run_tests};
 use crate::install_clis;
+use crate::tidy;
 use crate::tools::{MACOS, Tools};
 use crate::totals::Totals;
 
@@ -31,6 +32,8 @@ enum Action {
     Run(Command),
     /// A test runner: its closing lines are counted.
     Count(Command),
+    /// The checks of the source text.
+    Tidy,
     InstallClis,
     Skip(&'static str),
 }
@@ -57,6 +60,7 @@ pub(crate) fn run(scope: Scope) -> Result<()> {
         match action {
             Action::Run(command) => run_command(command),
             Action::Count(command) => run_tests(command, &mut totals),
+            Action::Tidy => tidy::check_against_baseline(),
             Action::InstallClis => install_clis::run(),
             Action::Skip(why) => {
                 println!("{why}");
@@ -79,6 +83,7 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
 
     let mut checks = vec![
         check("format", Action::Run(cargo(&["fmt", "--all", "--check"]))),
+        check("source text", Action::Tidy),
         check("lints", Action::Run(clippy)),
         check("macOS, as far as it compiles", macos(tools)),
         check("tests", Action::Count(tests(scope, tools, Part::Ordinary))),
