@@ -72,7 +72,7 @@ pub(crate) struct CommonArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 
-    /// Require an answer that matches this JSON schema
+    /// Require an answer that matches a schema
     ///
     /// The value is a file or the schema itself. The result contains the answer as structuredOutput; the formats pretty
     /// and text print it. Example: `--schema '{"type":"object","required":["name"]}'`
@@ -98,7 +98,7 @@ pub(crate) struct CommonArgs {
     #[arg(default_value = "auto", hide_default_value = true, hide_possible_values = true)]
     pub(crate) mcp_delivery: Delivery,
 
-    /// Allow the agent: read-only, ask (default), edit or full
+    /// Allow: read-only, ask (default), edit or full
     ///
     ///   read-only  reading only
     ///   ask        reading; every change needs permission, which run denies
@@ -172,7 +172,7 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "USD", help_heading = LIMITS, value_parser = values::dollars, allow_negative_numbers = true)]
     pub(crate) max_budget: Option<f64>,
 
-    /// Stop a run without output for this time [default: 5m]
+    /// Stop a run that is silent this long [default: 5m]
     ///
     /// Time in which a tool runs does not count: see --tool-timeout. 0 disables a timeout. Examples of durations: 500ms,
     /// 90s, 5m, 1h30m.

@@ -66,13 +66,13 @@ fn the_command_lists_its_subcommands() {
     Usage: teamster [OPTIONS] <COMMAND>
 
     Commands:
-      run          Give an agent one prompt and show what it does
-      chat         Hold a conversation in the terminal
-      session      Hold a conversation for a program: JSON commands in, events out
-      doctor       Look which agents can be run here
-      replay       Show a recording again (teamster run --record FILE)
-      fake         Play an agent's CLI without a model, from a story or a recording
-      completions  Print the completions of a shell, for its startup files
+      run          Run an agent with one prompt
+      chat         Chat with an agent in the terminal
+      session      Run a session for a program: JSON commands in, events out
+      doctor       Check which agents can run here
+      replay       Print a recording (teamster run --record FILE)
+      fake         Imitate an agent's CLI, from a story or a recording
+      completions  Print a shell completion script
       help         Print this message or the help of the given subcommand(s)
 
     Options:
@@ -84,7 +84,7 @@ fn the_command_lists_its_subcommands() {
 
     Output:
           --log <FILTER>
-              Log to stderr what a filter selects: teamster=debug
+              Log to stderr by this filter, such as teamster=debug
     ");
 }
 

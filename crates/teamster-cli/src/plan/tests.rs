@@ -259,7 +259,6 @@ fn invalid_input_is_rejected_with_its_source() {
         })
         .collect();
     assert_snapshot!(lines.join("\n"), @r#"
-
       there is no prompt
       hint: teamster run 'What does this project do?', or pipe a prompt into it
 
@@ -280,16 +279,16 @@ fn invalid_input_is_rejected_with_its_source() {
       the schema must be a JSON object
     --mcp-config broken.json hi
       broken.json: is not JSON: EOF while parsing an object at line 1 column 1
-      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
     --mcp-config list.json hi
       list.json: must be an object with "mcpServers"
-      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
     --mcp-config typo.json hi
       typo.json: server "calc": unknown field `comand`, expected one of `type`, `command`, `args`, `env`, `cwd`, `url`, `headers`, `bearerToken`, `required`, `startupTimeoutMs`, `toolTimeoutMs`, `enabledTools`, `disabledTools`
-      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
     --mcp-config {"calc":{"url":"${NONE}"}} hi
       the JSON of --mcp-config: server "calc": "url" needs the variable NONE, which is not set: set it, or write ${NONE:-a default}
-      hint: the usual form is {"mcpServers": {"name": {"command": "..."}}}
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
     --mcp-config one.json --mcp-config {"calc":{"command":"y"}} hi
       the JSON of --mcp-config: server "calc" is already defined in one.json
       hint: rename or remove one of them

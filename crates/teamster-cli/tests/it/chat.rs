@@ -51,7 +51,7 @@ impl Chat {
 
     fn open() -> Self {
         let mut chat = Self::new(&[], |_| {});
-        chat.sees("Ctrl-D ends it");
+        chat.sees("Ctrl-D quits");
         chat.sees("> ");
         chat
     }
@@ -120,7 +120,7 @@ fn leave_is_asked_for_and_only_a_plain_answer_counts() {
         chat.sees("touch x");
         chat.sees("and why: ");
         chat.types("perhaps");
-        chat.sees("that is no answer");
+        chat.sees("invalid answer");
         chat.sees("and why: ");
         chat.types(answer);
         chat.sees(LAST);
@@ -213,10 +213,10 @@ fn a_question_is_answered_by_a_number() {
     let mut chat = Chat::open();
     chat.types("let me choose");
     chat.sees("2  Blue");
-    chat.sees("declines: ");
+    chat.sees("(empty = decline): ");
     chat.types("7");
-    chat.sees("numbers go from 1 to 2");
-    chat.sees("declines: ");
+    chat.sees("choose from 1 to 2");
+    chat.sees("(empty = decline): ");
     chat.types("2");
     chat.sees(LAST);
     assert!(chat.heard().contains(r#""answers":{"Which?":"Blue"}"#), "{}", chat.heard());
@@ -322,7 +322,7 @@ fn another_agent_that_is_none_leaves_the_conversation_as_it_is() {
     chat.types("/permission edit");
     chat.sees("edit from the next turn on");
     chat.types("/nonsense");
-    chat.sees("is no command");
+    chat.sees("unknown command");
     chat.types("hello");
     chat.sees(LAST);
     chat.sees("> ");

@@ -191,8 +191,8 @@ fn a_bad_command_is_an_error_that_says_where_and_ends_nothing() {
     let told: Vec<_> =
         refusals(&events).into_iter().map(|(line, message, id)| format!("{line} {id:?} {message}")).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
-    1 None line 1: it is not JSON: expected value at byte 1
-    3 None line 3: it is not UTF-8: byte 24 is wrong
+    1 None line 1: invalid JSON: expected value at byte 1
+    3 None line 3: invalid UTF-8 at byte 24
     4 Some("x") line 4: send: missing field `text`
     5 Some("empty") line 5: the prompt is empty: say what the agent is to do
     6 Some("gone") line 6: cannot attach /nowhere/at/all: No such file or directory (os error 2)
