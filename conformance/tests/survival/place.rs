@@ -126,7 +126,7 @@ impl Place {
     pub(crate) fn streams(&self) -> Fault {
         match self.column {
             Column::Fake => {
-                let script = begun().claude_text(SAID).claude_text_begun(BEGUN).hang();
+                let script = begun().claude_text(SAID).claude_partial_text(BEGUN).hang();
                 Fault::new(Cli::Fake(script), format!("{SAID}{BEGUN}"))
             }
             Column::Real(agent) => {

@@ -1,4 +1,4 @@
-//! `teamster fake`: imitates the CLI of an agent, driven by a story, a recording or a script of steps.
+//! `teamster fake`: imitates the CLI of an agent, driven by a scenario, a recording or a script of steps.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use teamster::recording::{Entry, Happening};
 use teamster_testkit::fake::{
-    EXIT_BROKEN, Pace, Play, Script, Story, answer_version, play, play_recording, read_script,
+    EXIT_SCRIPT_ERROR, Pace, Scenario, ScenarioRun, Script, answer_version, play, play_recording, read_script,
 };
 
 use crate::args::values;
@@ -15,14 +15,14 @@ use crate::printable::{Printable, printable};
 use crate::render::write_error;
 use crate::replay;
 
-/// Imitate an agent's CLI, from a story or a recording
+/// Imitate an agent's CLI, from a scenario or a recording
 ///
 /// Use it to test a program that drives agents. Pass this script as the agent's CLI (--cli-path):
 ///
 ///   #!/bin/sh
 ///   exec teamster fake --agent claude --script FILE -- "$@"
 ///
-/// A story (docs/fake.md) is a TOML or JSON file that lists the agent's steps turn by turn. It works for each of the four
+/// A scenario (docs/fake.md) is a TOML or JSON file that lists the agent's steps turn by turn. It works for each of the four
 /// CLIs. A recording (teamster run --record FILE) contains the output of a CLI. Each part of the output is played back
 /// once the CLI has received as much input as in the recording.
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub(crate) struct FakeArgs {
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Play a story, a recording, or the testkit's JSON steps
+    /// Play a scenario, a recording, or the testkit's JSON steps
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     script: PathBuf,
 
@@ -46,14 +46,14 @@ pub(crate) struct FakeArgs {
     #[arg(long, value_name = "TIMES", value_parser = values::speed)]
     speed: Option<f64>,
 
-    /// The CLI's own arguments; only a story uses them
+    /// The CLI's own arguments; only a scenario uses them
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
 
 /// The content of the script file.
 enum Content {
-    Story(Play),
+    Scenario(ScenarioRun),
     Recording { entries: Vec<Entry>, process: usize, pace: Pace },
     Steps(Script),
 }
@@ -68,7 +68,7 @@ pub(crate) fn main(args: &FakeArgs) -> u8 {
         }
     };
     let end = match content {
-        Content::Story(story) => story.play(),
+        Content::Scenario(run) => run.run(),
         Content::Recording { entries, process, pace } => match recorded_version(&entries, &args.arguments) {
             Some(printed) => printed,
             None => play_recording(&entries, process, pace).map(|()| 0),
@@ -84,7 +84,7 @@ pub(crate) fn main(args: &FakeArgs) -> u8 {
                 &printable!("the script cannot be played: {}", Printable::error(&error)),
                 None,
             );
-            u8::try_from(EXIT_BROKEN).unwrap_or(exit::FAILURE)
+            u8::try_from(EXIT_SCRIPT_ERROR).unwrap_or(exit::FAILURE)
         }
     }
 }
@@ -101,15 +101,16 @@ fn read(args: &FakeArgs) -> Result<Content, Printable> {
         Kind::Steps => {
             read_script(&text).map(Content::Steps).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))
         }
-        Kind::Story if is_timed => {
-            Err(printable!("{} is a story: --process and --speed apply to recordings only", file))
+        Kind::Scenario if is_timed => {
+            Err(printable!("{} is a scenario: --process and --speed apply to recordings only", file))
         }
-        Kind::Story => {
-            let story = Story::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
-            let Some(agent) = &args.agent else { return Err(printable!("{} is a story: --agent is needed", file)) };
-            story
-                .told_by(agent, &args.arguments)
-                .map(Content::Story)
+        Kind::Scenario => {
+            let scenario =
+                Scenario::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
+            let Some(agent) = &args.agent else { return Err(printable!("{} is a scenario: --agent is needed", file)) };
+            scenario
+                .for_cli(agent, &args.arguments)
+                .map(Content::Scenario)
                 .map_err(|error| printable!("{}: {}", file, Printable::error(&error)))
         }
         Kind::Recording => recording(args),
@@ -131,7 +132,7 @@ fn recording(args: &FakeArgs) -> Result<Content, Printable> {
     {
         return Err(printable!("{} is a recording of {}, not of {}", file, recorded, agent));
     }
-    let pace = args.speed.filter(|speed| *speed > 0.0).map_or(Pace::AtOnce, Pace::Times);
+    let pace = args.speed.filter(|speed| *speed > 0.0).map_or(Pace::Immediate, Pace::Factor);
     let process = args.process.unwrap_or(1);
     // A process that the recording does not contain is an error before anything is played.
     Script::of_recording(&entries, process, pace)
@@ -141,7 +142,7 @@ fn recording(args: &FakeArgs) -> Result<Content, Printable> {
 
 /// The kind of a script file, determined by its beginning.
 enum Kind {
-    Story,
+    Scenario,
     Recording,
     Steps,
 }
@@ -152,11 +153,11 @@ impl Kind {
         if text.starts_with('{') {
             // Only a recording has a time on its first line.
             let first = text.lines().next().unwrap_or_default();
-            if first.contains("\"atMs\"") { Self::Recording } else { Self::Story }
+            if first.contains("\"atMs\"") { Self::Recording } else { Self::Scenario }
         } else if text.starts_with('[') && !text.starts_with("[[") {
             Self::Steps
         } else {
-            Self::Story
+            Self::Scenario
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Test programs that drive AI agent CLIs, without a model and without chance.
+//! Deterministic tests for programs that drive AI agent CLIs, without a real model.
 //!
-//! An agent CLI asks its vendor's API for answers and calls tools. This crate stands in for what is around the agent, so that a
-//! test says what happens and sees what was asked:
+//! An agent CLI calls its vendor's API and uses tools. This crate replaces what surrounds the
+//! agent: a test chooses each response and verifies each request.
 //!
 //! ```
 //! use serde_json::json;
@@ -14,7 +14,7 @@
 //!     .reply(Reply::new().text("It printed hi.").fail_times(1, HttpError::rate_limited()));
 //! let provider = Provider::anthropic(scenario).start().await?;
 //!
-//! // Run the agent with ANTHROPIC_BASE_URL set to this, then look at what it asked.
+//! // Run the agent with ANTHROPIC_BASE_URL set to this URL, then verify its requests.
 //! let url = provider.base_url();
 //! for request in provider.requests() {
 //!     println!("{:?} with {:?}", request.prompts(), request.tools());
@@ -25,13 +25,15 @@
 //! ```
 //!
 //! # Modules
-//! - [`provider`]: a model provider that plays a scenario over a vendor's real wire protocol, and records what it was asked.
+//! - [`provider`]: a model provider that serves a scenario over a vendor's real wire protocol, and
+//!   records the requests.
 //! - [`fake`]: an agent CLI that plays a script, with every fault that a process can have.
-//! - [`check`]: the rules that every run's event stream keeps, checked from outside.
-//! - [`suite`]: what every agent owes, for agents of your own.
-//! - [`mcp_fixture`]: an MCP server for the agent, as a process or over HTTP, with faults.
+//! - [`check`]: the rules that every run's event stream must follow, checked from outside.
+//! - [`suite`]: the promises that every agent must keep, as a test suite for your own agents.
+//! - [`mcp_fixture`]: an MCP server with faults, as a process or over HTTP.
 //!
-//! Everything listens on the loopback address only, on a free port, and ends with its value.
+//! Every server listens on the loopback address only, on a free port, and stops when its value is
+//! dropped.
 
 pub mod check;
 pub mod fake;

@@ -1,7 +1,7 @@
 //! A server on the loopback address whose connections all end with it.
 //!
-//! Invariant: every connection is a task in a set that the accepting task owns, so ending that one task ends everything;
-//! a client that waits for a stalled answer sees its connection close.
+//! Invariant: every connection is a task in a set that the accepting task owns. Aborting that task
+//! closes every connection; a client that waits for a stalled response sees its connection close.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -38,10 +38,10 @@ impl LocalServer {
         self.address
     }
 
-    /// Stops, and returns once every connection is closed.
+    /// Stops the server. Returns once every connection is closed.
     pub(crate) async fn stop(&mut self) {
         self.accepting.abort();
-        // The only outcome is the cancellation that was just asked for.
+        // The only outcome is the cancellation requested above.
         let _cancelled = (&mut self.accepting).await;
     }
 }
@@ -52,7 +52,7 @@ impl Drop for LocalServer {
     }
 }
 
-/// Headers by lower-case name; values that came in several lines are joined.
+/// Returns the headers by lower-case name. Repeated headers are joined with commas.
 pub(crate) fn headers_by_name(headers: &HeaderMap) -> BTreeMap<String, String> {
     let mut by_name: BTreeMap<String, String> = BTreeMap::new();
     for (name, value) in headers {
@@ -76,7 +76,8 @@ async fn accept(listener: TcpListener, router: Router) -> Infallible {
                 Ok((stream, _)) => {
                     connections.spawn(serve(stream, router.clone()));
                 }
-                // The client went away before it was served, or descriptors ran out, which a tight loop would not mend.
+                // The client disconnected before it was accepted, or file descriptors ran out,
+                // which a tight loop would not repair.
                 Err(_) => tokio::time::sleep(AFTER_FAILED_ACCEPT).await,
             },
             Some(_) = connections.join_next() => {}
@@ -85,9 +86,10 @@ async fn accept(listener: TcpListener, router: Router) -> Infallible {
 }
 
 async fn serve(stream: TcpStream, router: Router) {
-    // Deltas are small and must leave at once; without the option they only come later.
+    // Deltas are small and must be sent at once. Without this option they arrive later.
     let _slower = stream.set_nodelay(true);
     let served = http1::Builder::new().serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).await;
-    // A client that goes away, and a scenario that cuts the connection, both end here; the record tells them apart.
+    // A client that disconnects and a scenario that cuts the connection both end here; the record
+    // distinguishes them.
     drop(served);
 }

@@ -31,7 +31,7 @@ pub(super) fn rows() -> Vec<Row> {
             .fake(error("PROTOCOL", 5))
             .elsewhere("scripted"),
         Row::new("result_cut", "the result is cut in half", |_| {
-            scripted(begun().claude_text(SAID).claude_result_cut(SAID).exit(0))
+            scripted(begun().claude_text(SAID).claude_result_truncated(SAID).exit(0))
         })
         .fake(error("PROTOCOL", 5))
         .elsewhere("scripted"),

@@ -1,4 +1,4 @@
-//! Stories, told as each of the four CLIs to the command that drives it.
+//! Scenarios, played as each of the four CLIs to the command that drives it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,15 +15,15 @@ const FAKE: &str = "exec \"$TEAMSTER\" fake --agent \"$AGENT\" --script \"$SCRIP
 
 const AGENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
 
-/// A folder with a story, in which an agent works.
+/// A folder with a scenario, in which an agent works.
 struct Stage {
     folder: TempDir,
 }
 
 impl Stage {
-    fn with(story: &str) -> Self {
+    fn with(scenario: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("story"), story).unwrap();
+        std::fs::write(folder.path().join("scenario"), scenario).unwrap();
         Self { folder }
     }
 
@@ -40,7 +40,7 @@ impl Stage {
     }
 
     fn run(&self, agent: &str, args: &[&str]) -> Ended {
-        ended(self.command("run", agent, &self.file("story"), &[args, &["--output", "ndjson", "hi"]].concat()))
+        ended(self.command("run", agent, &self.file("scenario"), &[args, &["--output", "ndjson", "hi"]].concat()))
     }
 }
 
@@ -70,7 +70,7 @@ steps = [
 "#;
 
 #[test]
-fn a_story_is_a_run_of_each_agent_in_each_of_its_forms() {
+fn a_scenario_is_a_run_of_each_agent_in_each_of_its_forms() {
     let stage = Stage::with(LOOK);
     for (agent, args) in forms() {
         let end = stage.run(agent, args);
@@ -119,10 +119,10 @@ const TALK: &str = r#"{"turns": [
 ]}"#;
 
 #[test]
-fn a_story_is_a_session_of_each_agent_with_requests_and_an_interrupt() {
+fn a_scenario_is_a_session_of_each_agent_with_requests_and_an_interrupt() {
     for agent in AGENTS {
         let stage = Stage::with(TALK);
-        let script = stage.file("story");
+        let script = stage.file("scenario");
         let mut session = stage.command("session", agent, &script, &["--permission", "ask"]);
         let mut session = Running::start(session.stdin(Stdio::piped()));
         for (turn, decision) in [("one", "allow"), ("two", "deny")] {
@@ -162,7 +162,7 @@ async fn what_is_said_within_a_turn_is_heard_in_it() {
             variable("FAKE_CLI", FAKE),
             variable("TEAMSTER", env!("CARGO_BIN_EXE_teamster")),
             variable("AGENT", agent),
-            variable("SCRIPT", stage.file("story").to_str().unwrap()),
+            variable("SCRIPT", stage.file("scenario").to_str().unwrap()),
             variable("HOME", stage.folder.path().to_str().unwrap()),
         ]
         .into();
@@ -184,7 +184,7 @@ async fn what_is_said_within_a_turn_is_heard_in_it() {
 /// What the fake CLI writes and how it exits, when it is started with these arguments and this input.
 fn played(stage: &Stage, agent: &str, args: &[&str], input: &str) -> Ended {
     let mut fake = Command::new(env!("CARGO_BIN_EXE_teamster"));
-    fake.env_clear().args(["fake", "--agent", agent, "--script", stage.file("story").to_str().unwrap(), "--"]);
+    fake.env_clear().args(["fake", "--agent", agent, "--script", stage.file("scenario").to_str().unwrap(), "--"]);
     let prompt = stage.file("prompt");
     std::fs::write(&prompt, input).unwrap();
     ended_with_stdin(fake.args(args), std::fs::File::open(prompt).unwrap())
@@ -213,7 +213,7 @@ fn each_cli_says_its_version_as_the_real_one_does_and_the_doctor_reads_it() {
         let version = pinned(package);
         let end = played(&stage, agent, &["--version"], "");
         assert_eq!((end.code, end.out), (Some(0), format!("{before}{version}{after}\n")), "{agent}");
-        let script = if agent == "claude" { recording.clone() } else { stage.file("story") };
+        let script = if agent == "claude" { recording.clone() } else { stage.file("scenario") };
         let end = ended(stage.command("doctor", agent, &script, &["--json"]));
         assert_eq!(end.code, Some(0), "{agent}: {} {}", end.out, end.err);
         let report: Value = serde_json::from_str(&end.out).unwrap();
@@ -269,7 +269,15 @@ fn the_figures_of_a_process_add_up_over_its_turns() {
     let stage =
         Stage::with("[[turns]]\nsteps = [{ say = \"One\" }]\n[[turns]]\nsteps = [{ say = \"A\" }, { say = \"B\" }]\n");
     let mut fake = Command::new(env!("CARGO_BIN_EXE_teamster"));
-    fake.env_clear().args(["fake", "--agent", "claude", "--script", stage.file("story").to_str().unwrap(), "--", "-p"]);
+    fake.env_clear().args([
+        "fake",
+        "--agent",
+        "claude",
+        "--script",
+        stage.file("scenario").to_str().unwrap(),
+        "--",
+        "-p",
+    ]);
     fake.args(["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]);
     let mut fake = Running::start(fake.stdin(Stdio::piped()));
     let results = [1, 2].map(|_| {
@@ -330,7 +338,7 @@ fn geminis_one_shot_forms_answer_as_text_and_as_one_document() {
 }
 
 #[test]
-fn a_story_is_one_document_where_a_run_asks_for_that() {
+fn a_scenario_is_one_document_where_a_run_asks_for_that() {
     let stage = Stage::with(LOOK);
     for agent in ["claude", "gemini"] {
         let end = stage.run(agent, &["--batch"]);
@@ -354,7 +362,7 @@ fn a_session_that_has_used_up_its_budget_takes_no_further_turn() {
     let tokens = ["claude", "codex", "opencode"].map(|agent| (agent, ["--max-session-tokens", "100"]));
     let cost = ["claude", "opencode"].map(|agent| (agent, ["--max-session-budget", "0.0005"]));
     for (agent, limit) in tokens.into_iter().chain(cost) {
-        let mut session = stage.command("session", agent, &stage.file("story"), &limit);
+        let mut session = stage.command("session", agent, &stage.file("scenario"), &limit);
         let mut session = Running::start(session.stdin(Stdio::piped()));
         session.say(r#"{"type":"send","text":"one"}"#);
         session.next_event("done");
@@ -372,7 +380,7 @@ fn a_turn_of_a_session_that_uses_up_its_tokens_is_stopped_and_the_next_one_is_no
     let stage = Stage::with("[[turns]]\nsteps = [{ say = \"Hi\" }, { waitMs = 600000 }]\n[[turns]]\nsteps = []\n");
     for agent in ["claude", "codex"] {
         let limit = ["--max-tokens", "100"];
-        let mut session = stage.command("session", agent, &stage.file("story"), &limit);
+        let mut session = stage.command("session", agent, &stage.file("scenario"), &limit);
         let mut session = Running::start(session.stdin(Stdio::piped()));
         session.say(r#"{"type":"send","text":"one"}"#);
         let done = session.next_event("done");
@@ -443,7 +451,7 @@ fn what_a_form_cannot_tell_is_named_before_anything_is_played() {
         (None, &[], "--agent is needed"),
     ] {
         let mut fake = Command::new(env!("CARGO_BIN_EXE_teamster"));
-        fake.env_clear().args(["fake", "--script", stage.file("story").to_str().unwrap()]).stdin(Stdio::null());
+        fake.env_clear().args(["fake", "--script", stage.file("scenario").to_str().unwrap()]).stdin(Stdio::null());
         let agent = agent.map(|agent| ["--agent", agent]).into_iter().flatten();
         fake.args(agent).arg("--").args(args);
         let end = ended(fake);

@@ -1,4 +1,4 @@
-//! The MCP server of the testkit as a process; see the library's module `mcp_fixture`.
+//! The testkit's MCP server as a process; see the library's module `mcp_fixture`.
 
 use std::process::exit;
 

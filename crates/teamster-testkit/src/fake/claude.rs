@@ -1,23 +1,23 @@
-//! What Claude Code 2.1.197 prints in stream-json mode with partial messages, as builders of scripts.
+//! Script builders for the output of Claude Code 2.1.197 in stream-json mode with partial messages.
 //!
-//! The shapes are those of the recorded runs in `teamster-protocol` (`tests/captures/claude`: `perm_write`,
-//! `stream_interrupt_tool`), without the fields that carry only figures.
+//! The lines have the shape of the runs recorded in `teamster-protocol` (`tests/captures/claude`:
+//! `perm_write`, `stream_interrupt_tool`), without the fields that contain only figures.
 
 use serde_json::{Value, json};
 
 use super::script::Script;
 
-/// The session id in every line.
+/// The session id in every line of a [`Script`] for Claude Code.
 pub const CLAUDE_SESSION: &str = "078672f8-b675-400d-816b-6dfdee66f8d8";
 
 const MODEL: &str = "claude-opus-4-8";
 const UUID: &str = "59b8836a-aa5a-49be-9b33-ad51e6a2c71d";
 
-/// About how many characters the CLI's deltas have when a model speaks slowly.
+/// Characters per delta. The CLI's deltas have about this length when a model responds slowly.
 const DELTA_CHARS: usize = 7;
 
 impl Script {
-    /// The `init` line.
+    /// Adds the `init` line.
     #[must_use]
     pub fn claude_init(self) -> Self {
         self.line(json!({
@@ -27,7 +27,7 @@ impl Script {
         }))
     }
 
-    /// A whole message of text, streamed in deltas.
+    /// Adds a whole text message, streamed in deltas.
     #[must_use]
     pub fn claude_text(self, text: &str) -> Self {
         let id = self.message_id();
@@ -40,14 +40,14 @@ impl Script {
             .lines(message_end("end_turn"))
     }
 
-    /// A message of text that is still being said.
+    /// Adds the beginning of a text message, which remains incomplete.
     #[must_use]
-    pub fn claude_text_begun(self, text: &str) -> Self {
+    pub fn claude_partial_text(self, text: &str) -> Self {
         let id = self.message_id();
         self.lines(message_start(&id)).lines(block_start(&json!({"type": "text", "text": ""}))).line(text_delta(text))
     }
 
-    /// A message of many deltas, written as fast as the pipe takes them: `0 1 2 ` and so on.
+    /// Adds a message of many deltas (`0 1 2 ` and so on), written as fast as the pipe takes them.
     #[must_use]
     pub fn claude_burst(self, deltas: u64) -> Self {
         let id = self.message_id();
@@ -57,7 +57,7 @@ impl Script {
             .lines(message_end("end_turn"))
     }
 
-    /// A message that calls a tool.
+    /// Adds a message that calls a tool.
     #[must_use]
     pub fn claude_tool(self, tool_id: &str, name: &str, input: &Value) -> Self {
         let id = self.message_id();
@@ -70,27 +70,28 @@ impl Script {
             .lines(message_end("tool_use"))
     }
 
-    /// Tells that the model is about to hear the prompt that was found last (`--replay-user-messages`).
+    /// Adds the echo of the prompt that was found last (`--replay-user-messages`): the model is
+    /// about to receive it.
     #[must_use]
     pub fn claude_echo(self) -> Self {
         self.echo([("isReplay", true.into()), ("session_id", CLAUDE_SESSION.into())])
     }
 
-    /// What a tool gave.
+    /// Adds the output of a tool.
     #[must_use]
     pub fn claude_tool_result(self, tool_id: &str, output: &str) -> Self {
         let block = json!({"tool_use_id": tool_id, "type": "tool_result", "content": output});
         self.line(user(&block))
     }
 
-    /// What a tool said that failed, or was not allowed.
+    /// Adds the error output of a tool call that failed or was denied.
     #[must_use]
     pub fn claude_tool_failed(self, tool_id: &str, output: &str) -> Self {
         let block = json!({"tool_use_id": tool_id, "type": "tool_result", "content": output, "is_error": true});
         self.line(user(&block))
     }
 
-    /// A message of thoughts.
+    /// Adds a thinking message.
     #[must_use]
     pub fn claude_thinking(self, text: &str) -> Self {
         let id = self.message_id();
@@ -103,31 +104,32 @@ impl Script {
             .lines(message_end("end_turn"))
     }
 
-    /// The final line of a turn that went well. The real CLI then reads stdin to its end and exits.
+    /// Adds the result line of a successful turn. The real CLI then reads stdin to its end and
+    /// exits.
     #[must_use]
     pub fn claude_result(self, text: &str) -> Self {
         self.line(result_line(text))
     }
 
-    /// The final line without its newline.
+    /// Adds the result line without its newline.
     #[must_use]
     pub fn claude_result_unterminated(self, text: &str) -> Self {
         self.text(result_line(text).to_string())
     }
 
-    /// The first half of the final line.
+    /// Adds the first half of the result line.
     #[must_use]
-    pub fn claude_result_cut(self, text: &str) -> Self {
+    pub fn claude_result_truncated(self, text: &str) -> Self {
         let line = result_line(text).to_string();
         let half = line.chars().take(line.chars().count() / 2).collect::<String>();
         self.text(half)
     }
 
-    /// The final lines of a turn that the vendor refused with this HTTP status, for good as far as the CLI is concerned. The
-    /// real CLI then reads stdin to its end and exits with code 1.
+    /// Adds the last lines of a turn that the vendor rejected with this HTTP status, after the
+    /// CLI's own retries. The real CLI then reads stdin to its end and exits with code 1.
     #[must_use]
-    pub fn claude_api_error(self, status: u16, words: &str) -> Self {
-        let text = format!("API Error: {status} {words}");
+    pub fn claude_api_error(self, status: u16, message: &str) -> Self {
+        let text = format!("API Error: {status} {message}");
         let error = match status {
             401 | 403 => "authentication_failed",
             429 => "rate_limit",
@@ -149,24 +151,25 @@ impl Script {
         }))
     }
 
-    /// What the CLI says of a plan whose limit is reached until then, in seconds since 1970.
+    /// Adds the CLI's notice that a plan's limit is reached until this time, in seconds since 1970.
     #[must_use]
-    pub fn claude_limit_until(self, unix_seconds: i64) -> Self {
+    pub fn claude_rate_limited_until(self, unix_seconds: i64) -> Self {
         self.line(json!({
             "type": "rate_limit_event", "session_id": CLAUDE_SESSION, "uuid": UUID,
             "rate_limit_info": {"status": "rejected", "resetsAt": unix_seconds, "rateLimitType": "five_hour"},
         }))
     }
 
-    /// The lines of a turn that was interrupted: the answer to the control request, and the final line.
+    /// Adds the lines of an interrupted turn: the response to the control request, and the result
+    /// line.
     #[must_use]
     pub fn claude_interrupted(self) -> Self {
-        let said = json!({"type": "text", "text": "[Request interrupted by user]"});
+        let interrupted = json!({"type": "text", "text": "[Request interrupted by user]"});
         self.line(json!({
             "type": "control_response",
             "response": {"subtype": "success", "request_id": "teamster-interrupt", "response": {}},
         }))
-        .line(user(&said))
+        .line(user(&interrupted))
         .line(json!({
             "type": "result", "subtype": "error_during_execution", "is_error": true, "duration_ms": 1637,
             "duration_api_ms": 438, "num_turns": 1, "stop_reason": null, "session_id": CLAUDE_SESSION,
@@ -175,13 +178,14 @@ impl Script {
         }))
     }
 
-    /// From now on answers the request to interrupt as the real CLI does: it says so, waits for the end of stdin, and exits.
+    /// From now on responds to an interrupt request as the real CLI does: it confirms, ends the
+    /// turn, waits for the end of stdin, and exits.
     #[must_use]
-    pub fn claude_obeys_interrupts(self) -> Self {
+    pub fn claude_answers_interrupts(self) -> Self {
         self.on_line(INTERRUPT, Script::new().claude_interrupted())
     }
 
-    /// A heartbeat, which says nothing about the agent's work.
+    /// Adds a heartbeat, which says nothing about the agent's progress.
     #[must_use]
     pub fn claude_keep_alive(self) -> Self {
         self.line(json!({"type": "keep_alive"}))
@@ -191,13 +195,13 @@ impl Script {
         lines.into_iter().fold(self, Script::line)
     }
 
-    /// An id for the message that begins at the end of this script.
+    /// Returns an id for the message that starts at the end of this script.
     fn message_id(&self) -> String {
         format!("msg_fake{:04}", self.steps().len())
     }
 }
 
-/// What a request to interrupt contains.
+/// A text that every interrupt request contains.
 const INTERRUPT: &str = r#""subtype":"interrupt""#;
 
 fn stream_event(event: &Value) -> Value {

@@ -1,6 +1,7 @@
-//! Plays a script, in a process that is there for nothing else.
+//! Plays a script in the current process, which must serve no other purpose.
 //!
-//! Reactions run in threads of their own. They share stdout and stderr, whose locks keep the output of a step together.
+//! Reactions run on their own threads. They share stdout and stderr, whose locks keep the output of
+//! each step together.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Seek as _, Write};
@@ -15,36 +16,37 @@ use rustix::process::{getpid, kill_process, setsid};
 use serde_json::{Map, Value};
 use signal_hook::iterator::Signals;
 
-use super::script::{Child, Home, Script, Signal, Step};
+use super::script::{Child, Placement, Script, Signal, Step};
 use super::stdin::Lines;
-use super::{EXIT_BROKEN, SCRIPT_ENV};
+use super::{EXIT_SCRIPT_ERROR, SCRIPT_ENV};
 
-/// Set in a child: its stdin is a pipe on which it tells its parent that it is ready, and its home may be a session.
+/// Set in a child process. Its stdin is then a pipe on which it reports that it is ready. The value
+/// is the child's placement.
 const CHILD_ENV: &str = "TEAMSTER_FAKE_CHILD";
 
-/// How much is written at a time.
+/// Bytes per write.
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// How often a fake looks for a file that it waits for.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// The interval at which a fake agent checks for a file that it awaits.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Plays a script to its end.
 ///
 /// # Errors
-/// When a step cannot be done: nobody reads the output, or a file cannot be written.
+/// Fails if a step fails: nothing reads the output, or a file cannot be written.
 pub fn play(script: &Script) -> io::Result<()> {
-    if std::env::var_os(CHILD_ENV).is_some_and(|home| home == "session") {
+    if std::env::var_os(CHILD_ENV).is_some_and(|placement| placement == "session") {
         setsid()?;
     }
     Player::default().play(script)
 }
 
-/// One thread of the play.
+/// One thread that plays a script.
 #[derive(Clone, Debug, Default)]
 struct Player {
-    /// The next line of stdin that it has not looked at.
+    /// The index of the next stdin line that it has not examined.
     line: usize,
-    /// The one that it found last.
+    /// The line that it found last.
     found: Arc<str>,
 }
 
@@ -68,11 +70,11 @@ impl Player {
             }
             Step::AwaitFile(file) => {
                 while !file.exists() {
-                    thread::sleep(LOOK_EVERY);
+                    thread::sleep(POLL_INTERVAL);
                 }
                 Ok(())
             }
-            // The system lets a reader in when there is a writer.
+            // Opening a FIFO for reading blocks until a writer opens it.
             Step::AwaitWriter(fifo) => File::open(fifo).map(drop),
             Step::AwaitLine(containing) => {
                 self.find_line(containing);
@@ -94,7 +96,7 @@ impl Player {
                 on_line(self.clone(), containing.clone(), play.clone());
                 Ok(())
             }
-            Step::InTurn { file, scripts } => match scripts.get(turn(file)?).or(scripts.last()) {
+            Step::PlayNext { file, scripts } => match scripts.get(next_index(file)?).or(scripts.last()) {
                 Some(script) => self.play(script),
                 None => Ok(()),
             },
@@ -114,7 +116,7 @@ impl Player {
         }
     }
 
-    /// Waits for a line with this text; `false` when stdin ended before it.
+    /// Waits for a line that contains this text. Returns `false` if stdin ends first.
     fn find_line(&mut self, containing: &str) -> bool {
         while let Some(line) = Lines::of_stdin().wait_for(self.line) {
             self.line += 1;
@@ -136,7 +138,7 @@ fn write_copies(stream: impl Write, count: u64, line: &str) -> io::Result<()> {
     let mut stream = BufWriter::with_capacity(WRITE_BYTES, stream);
     if !line.contains("{n}") {
         let copy = format!("{line}\n");
-        // As many as fit at a time: a loop over single lines is slower than whoever reads them.
+        // Writes many copies at once: a loop over single lines is slower than the reader.
         let at_once = (WRITE_BYTES / copy.len()).max(1) as u64;
         let copies = copy.repeat((WRITE_BYTES / copy.len()).max(1));
         for _ in 0..count / at_once {
@@ -170,7 +172,7 @@ fn on_signal(signal: Signal, play: Script) -> io::Result<()> {
 }
 
 fn on_line(mut player: Player, containing: String, play: Script) {
-    // It begins to read now, not when the thread comes to it.
+    // Starts reading now, not when the thread is scheduled.
     Lines::of_stdin();
     thread::spawn(move || {
         while player.find_line(&containing) {
@@ -182,37 +184,37 @@ fn on_line(mut player: Player, containing: String, play: Script) {
 fn or_exit(played: io::Result<()>) {
     if let Err(error) = played {
         _ = writeln!(io::stderr(), "a reaction of the fake agent failed: {error}");
-        std::process::exit(EXIT_BROKEN);
+        std::process::exit(EXIT_SCRIPT_ERROR);
     }
 }
 
 fn spawn(child: &Child) -> io::Result<()> {
-    let (mut told, tells) = io::pipe()?;
+    let (mut ready_reader, ready_writer) = io::pipe()?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.env(SCRIPT_ENV, child.script.to_json()).env(CHILD_ENV, "group").stdin(tells);
+    command.env(SCRIPT_ENV, child.script.to_json()).env(CHILD_ENV, "group").stdin(ready_writer);
     if !child.holds_stdout {
         command.stdout(Stdio::null());
     }
-    match child.home {
-        Home::Group => {}
-        Home::OwnGroup => _ = command.process_group(0),
-        Home::Session => _ = command.env(CHILD_ENV, "session"),
+    match child.placement {
+        Placement::Group => {}
+        Placement::OwnGroup => _ = command.process_group(0),
+        Placement::Session => _ = command.env(CHILD_ENV, "session"),
     }
     command.spawn()?;
-    // It holds the other end of the pipe, which would keep it from ending with the child.
+    // The command holds the other end of the pipe, which would stay open after the child's exit.
     drop(command);
     if child.script.steps().contains(&Step::Ready) {
-        // A child that ends before it is ready is as ready as it gets.
-        _ = told.read(&mut [0])?;
+        // A child that exits before it is ready ends the wait as well.
+        _ = ready_reader.read(&mut [0])?;
     }
     Ok(())
 }
 
-/// How often a file has been asked for its turn before.
-fn turn(file: &Path) -> io::Result<usize> {
+/// Returns how many times this file has been requested for the next index before.
+fn next_index(file: &Path) -> io::Result<usize> {
     let mut file = OpenOptions::new().append(true).create(true).open(file)?;
     file.write_all(b".")?;
-    // Where this byte came to stand, however many others write at the same time.
+    // The position of this byte, even while other processes append to the file.
     let end = file.stream_position()?;
     Ok(usize::try_from(end.saturating_sub(1)).unwrap_or(usize::MAX))
 }

@@ -1,4 +1,4 @@
-//! A script that does what a CLI did when it was recorded.
+//! Converts the recording of a CLI into a script.
 
 use std::io;
 use std::time::Duration;
@@ -7,60 +7,61 @@ use teamster_protocol::recording::{Entry, Happening, Said};
 
 use super::script::{Script, Signal};
 
-/// How fast a recording is played.
+/// The speed at which a recording is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Without waiting.
-    AtOnce,
-    /// So many times as fast as it was. It must be above zero.
-    Times(f64),
+    /// Without pauses.
+    Immediate,
+    /// This many times as fast as recorded. The factor must be greater than zero.
+    Factor(f64),
 }
 
 impl Pace {
-    /// How long is waited between two moments of the recording, in milliseconds since it began.
+    /// Returns the pause between two times of the recording, in milliseconds since its start.
     pub(super) fn since(self, last: f64, now: f64) -> Duration {
         match self {
-            Self::AtOnce => Duration::ZERO,
-            Self::Times(times) => Duration::try_from_secs_f64((now - last) / 1000.0 / times).unwrap_or_default(),
+            Self::Immediate => Duration::ZERO,
+            Self::Factor(times) => Duration::try_from_secs_f64((now - last) / 1000.0 / times).unwrap_or_default(),
         }
     }
 }
 
-/// A recording has fewer processes than that.
+/// An error: the recording contains fewer processes than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the recording has no process {asked}: it has {there}")]
+#[error("the recording has no process {requested}: it contains {available}")]
 pub struct NoSuchProcess {
-    /// Which one was asked for, counted from 1.
-    pub asked: usize,
-    /// How many there are.
-    pub there: usize,
+    /// The requested process, counted from 1.
+    pub requested: usize,
+    /// The number of processes in the recording.
+    pub available: usize,
 }
 
 impl Script {
-    /// What one of a recording's processes did, counted from 1: what it said, and how it ended, each when as many lines had
-    /// come on its standard input as had come then. What they say does not matter.
+    /// Converts one process of a recording, counted from 1, into a script. The script writes the
+    /// same output and ends in the same way. Each part is written once as many lines have arrived
+    /// on stdin as in the recording; their content does not matter.
     ///
     /// # Errors
-    /// When the recording has no such process.
+    /// Fails if the recording has no such process.
     pub fn of_recording(entries: &[Entry], process: usize, pace: Pace) -> Result<Self, NoSuchProcess> {
-        let (began, its_own) = process_of(entries, process)?;
-        Ok(Self::of_process(&its_own, pace, began))
+        let (start_ms, its_entries) = entries_of_process(entries, process)?;
+        Ok(Self::of_process(&its_entries, pace, start_ms))
     }
 
-    fn of_process(its_own: &[&Entry], pace: Pace, began: f64) -> Self {
+    fn of_process(its_entries: &[&Entry], pace: Pace, start_ms: f64) -> Self {
         let mut script = Self::new();
-        let mut last = began;
-        for entry in its_own {
-            if pace != Pace::AtOnce && is_done_by_the_cli(&entry.happening) {
+        let mut last = start_ms;
+        for entry in its_entries {
+            if pace != Pace::Immediate && is_written_by_the_cli(&entry.happening) {
                 script = script.sleep(pace.since(last, entry.at_ms));
                 last = entry.at_ms;
             }
-            script = script.happens(&entry.happening);
+            script = script.add_item(&entry.happening);
         }
         script
     }
 
-    fn happens(self, happening: &Happening) -> Self {
+    fn add_item(self, happening: &Happening) -> Self {
         match happening {
             Happening::In(said) => lines(said).fold(self, |script, ()| script.await_line("")),
             Happening::InEnd => self.read_to_end(),
@@ -77,37 +78,39 @@ impl Script {
     }
 }
 
-/// Plays one of a recording's processes, counted from 1, as [`Script::of_recording`] has it. A server of the CLI's own is one
-/// here too, on another port: each call gets the answer that it got then, and events come when as many calls have come as had
-/// come then. It does not end before it is ended.
+/// Plays one process of a recording, counted from 1, like [`Script::of_recording`]. If the recorded
+/// process was a CLI's own server, this one also serves, on another port: each call gets the
+/// recorded response, and events are sent once as many calls have arrived as in the recording. A
+/// server runs until it is killed.
 ///
 /// # Errors
-/// When the recording has no such process, nobody reads the output, or no server can be started.
+/// Fails if the recording has no such process, if nothing reads the output, or if no server can be
+/// started.
 pub fn play_recording(entries: &[Entry], process: usize, pace: Pace) -> io::Result<()> {
-    let (began, its_own) = process_of(entries, process).map_err(io::Error::other)?;
+    let (start_ms, its_entries) = entries_of_process(entries, process).map_err(io::Error::other)?;
     #[cfg(feature = "servers")]
-    if super::served::is_server(&its_own) {
-        return super::served::serve(&its_own, pace, began);
+    if super::recorded_server::is_server(&its_entries) {
+        return super::recorded_server::serve(&its_entries, pace, start_ms);
     }
-    super::play(&Script::of_process(&its_own, pace, began))
+    super::play(&Script::of_process(&its_entries, pace, start_ms))
 }
 
-/// What one of a recording's processes did, and when it began.
-fn process_of(entries: &[Entry], process: usize) -> Result<(f64, Vec<&Entry>), NoSuchProcess> {
+/// Returns the entries of one process of a recording, and its start time.
+fn entries_of_process(entries: &[Entry], process: usize) -> Result<(f64, Vec<&Entry>), NoSuchProcess> {
     let is_start = |entry: &&Entry| matches!(entry.happening, Happening::Start { .. });
-    let there = entries.iter().filter(is_start).count();
-    let missing = NoSuchProcess { asked: process, there };
+    let available = entries.iter().filter(is_start).count();
+    let missing = NoSuchProcess { requested: process, available };
     let skipped = process.checked_sub(1).ok_or(missing)?;
     let mut starts = entries.iter().enumerate().filter(|(_, entry)| is_start(entry)).skip(skipped);
     let (at, start) = starts.next().ok_or(missing)?;
     Ok((start.at_ms, entries.iter().skip(at + 1).take_while(|entry| !is_start(entry)).collect()))
 }
 
-fn is_done_by_the_cli(happening: &Happening) -> bool {
+fn is_written_by_the_cli(happening: &Happening) -> bool {
     matches!(happening, Happening::Out(_) | Happening::Err(_) | Happening::Exit { .. })
 }
 
-/// One for each whole line.
+/// Returns one item for each complete line.
 fn lines(said: &Said) -> impl Iterator<Item = ()> {
     let ends = String::from_utf8_lossy(&said.bytes().unwrap_or_default()).matches('\n').count();
     std::iter::repeat_n((), ends)

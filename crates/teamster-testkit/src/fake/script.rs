@@ -7,59 +7,62 @@ use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a fake agent does, in order.
+/// The steps that a fake agent performs, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Script {
     steps: Vec<Step>,
 }
 
-/// One thing that a fake agent does.
+/// One step of a fake agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Step {
     /// Writes a JSON document and a newline to stdout.
     Line(Value),
-    /// Writes this text to stdout as it is.
+    /// Writes this text to stdout unchanged.
     Text(String),
-    /// Writes these bytes to stdout as they are.
+    /// Writes these bytes to stdout unchanged.
     Bytes(Vec<u8>),
     /// Writes a JSON line many times, as fast as the pipe takes it.
     Burst {
-        /// How often.
+        /// The number of copies.
         count: u64,
-        /// The line; `{n}` in its texts becomes the copy's number, counted from 0.
+        /// The line. `{n}` in its strings is replaced by the copy's number, counted from 0.
         line: Value,
     },
     /// Writes a line of this many `x` to stdout.
     LongLine(u64),
-    /// Writes this text to stderr as it is.
+    /// Writes this text to stderr unchanged.
     Stderr(String),
     /// Writes a line to stderr many times.
     StderrLines {
-        /// How often.
+        /// The number of copies.
         count: u64,
-        /// The line; `{n}` becomes the copy's number, counted from 0.
+        /// The line. `{n}` is replaced by the copy's number, counted from 0.
         line: String,
     },
-    /// Waits.
+    /// Waits for this many milliseconds.
     SleepMs(u64),
     /// Waits until this file exists.
     AwaitFile(PathBuf),
-    /// Waits until somebody opens this FIFO for writing: any number of agents wait for one moment, and use no time for it.
+    /// Waits until a process opens this FIFO for writing. Any number of agents can wait for the
+    /// same moment without using CPU time.
     AwaitWriter(PathBuf),
-    /// Waits for a line on stdin that contains this text; lines before it are passed over. The end of stdin ends the wait.
+    /// Waits for a line on stdin that contains this text, and skips the lines before it. The end of
+    /// stdin ends the wait.
     AwaitLine(String),
-    /// Writes the line of stdin that it found last to stdout, a JSON object, with these members in place of its own.
+    /// Writes the stdin line that was found last, a JSON object, to stdout. These members replace
+    /// its own.
     Echo(Map<String, Value>),
     /// Reads stdin to its end.
     ReadToEnd,
-    /// Closes stdin. What has not been read by then is lost; one that is being read stays open.
+    /// Closes stdin. Input that has not been read is lost; a read in progress keeps stdin open.
     CloseStdin,
     /// Closes stdout.
     CloseStdout,
-    /// From now on plays a script whenever this signal comes.
+    /// From now on plays a script each time this signal arrives.
     OnSignal {
         /// The signal.
         signal: Signal,
@@ -73,19 +76,19 @@ pub enum Step {
         /// The script.
         play: Script,
     },
-    /// Plays one of these scripts: the first where this file does not exist yet, and the next each time that it comes to this
-    /// step again, in whichever process. The last one is played again and again.
-    InTurn {
-        /// Counts.
+    /// Plays one of these scripts: the first if this file does not exist yet, and the next one each
+    /// time any process performs this step. The last script is repeated.
+    PlayNext {
+        /// The file that counts.
         file: PathBuf,
         /// The scripts.
         scripts: Vec<Script>,
     },
     /// Starts another fake agent.
     Spawn(Child),
-    /// In a child: tells its parent to go on.
+    /// In a child: lets its parent continue.
     Ready,
-    /// Adds `NAME NUMBER` to a file, with the number of this process.
+    /// Appends `NAME PID` to a file, with the pid of this process.
     WritePid {
         /// The file.
         file: PathBuf,
@@ -96,11 +99,11 @@ pub enum Step {
     Exit(i32),
     /// Sends a signal to itself.
     Raise(Signal),
-    /// Does nothing any more, until a signal ends it.
+    /// Waits until a signal ends the process.
     Hang,
 }
 
-/// The signals that a fake can send to itself or react to.
+/// The signals that a fake agent can send to itself or handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
@@ -113,64 +116,65 @@ pub enum Signal {
     Term,
     /// `SIGABRT`.
     Abrt,
-    /// `SIGKILL`, which nothing reacts to.
+    /// `SIGKILL`, which cannot be handled.
     Kill,
-    /// `SIGSTOP`, which nothing reacts to.
+    /// `SIGSTOP`, which cannot be handled.
     Stop,
 }
 
 impl Signal {
-    /// The signal of this name (`SIGTERM`), if it is one of them.
+    /// Returns the signal of this name (`SIGTERM`), if it is one of these.
     pub fn named(name: &str) -> Option<Self> {
         Self::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name.strip_prefix("SIG")?))
             .ok()
     }
 }
 
-/// Another fake agent that a fake agent starts. It inherits stderr.
+/// A fake agent that another fake agent starts. It inherits stderr.
 ///
-/// The parent goes on when the child comes to its step [`Step::Ready`], or at once where it has none.
+/// The parent continues when the child performs [`Step::Ready`], or at once if the child has no
+/// such step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Child {
     pub(super) script: Script,
-    pub(super) home: Home,
+    pub(super) placement: Placement,
     pub(super) holds_stdout: bool,
 }
 
-/// Where a child lives.
+/// The process group and session of a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Home {
+pub enum Placement {
     /// In its parent's process group.
     #[default]
     Group,
-    /// In a process group of its own.
+    /// In its own process group.
     OwnGroup,
-    /// In a session of its own, as `setsid` makes it.
+    /// In its own session, created with `setsid`.
     Session,
 }
 
 impl Child {
-    /// A child in its parent's group that holds its parent's stdout.
+    /// Creates a child in its parent's process group that holds its parent's stdout.
     pub fn new(script: Script) -> Self {
-        Self { script, home: Home::Group, holds_stdout: true }
+        Self { script, placement: Placement::Group, holds_stdout: true }
     }
 
-    /// Puts it in a process group of its own.
+    /// Puts the child into its own process group.
     pub fn own_group(mut self) -> Self {
-        self.home = Home::OwnGroup;
+        self.placement = Placement::OwnGroup;
         self
     }
 
-    /// Puts it in a session of its own.
+    /// Puts the child into its own session.
     pub fn session(mut self) -> Self {
-        self.home = Home::Session;
+        self.placement = Placement::Session;
         self
     }
 
-    /// Gives it no stdout.
+    /// Redirects the child's stdout to `/dev/null`.
     pub fn without_stdout(mut self) -> Self {
         self.holds_stdout = false;
         self
@@ -178,19 +182,19 @@ impl Child {
 }
 
 impl Script {
-    /// A script that does nothing.
+    /// Creates a script without steps.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Its steps.
+    /// Returns the steps.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The script as JSON.
+    /// Returns the script as JSON.
     pub fn to_json(&self) -> String {
-        // Strings, numbers and JSON values: nothing in it can fail.
+        // It contains only strings, numbers and JSON values, so this cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -316,10 +320,10 @@ impl Script {
         self.step(Step::OnLine { containing: containing.into(), play })
     }
 
-    /// Adds [`Step::InTurn`].
+    /// Adds [`Step::PlayNext`].
     #[must_use]
-    pub fn in_turn(self, file: &Path, scripts: impl IntoIterator<Item = Script>) -> Self {
-        self.step(Step::InTurn { file: file.to_owned(), scripts: scripts.into_iter().collect() })
+    pub fn play_next(self, file: &Path, scripts: impl IntoIterator<Item = Script>) -> Self {
+        self.step(Step::PlayNext { file: file.to_owned(), scripts: scripts.into_iter().collect() })
     }
 
     /// Adds [`Step::Spawn`].

@@ -1,23 +1,23 @@
-//! Standard input, read to its end in the background from the first step on that asks for it.
+//! Standard input, read to its end in the background once a step needs it.
 //!
-//! Every line is kept, so that each reader finds all of them, at its own pace.
+//! Every line is kept, so that each reader sees all lines at its own pace.
 
 use std::io::{self, BufRead as _};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Instant;
 
-/// The lines that have come so far.
+/// The lines that have arrived so far.
 #[derive(Debug)]
 pub(super) struct Lines {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// What a wait for a line came to.
+/// The result of waiting for a line.
 pub(super) enum Next {
     Line(Arc<str>),
-    /// None came in time.
-    Late,
+    /// The deadline passed.
+    Timeout,
     End,
 }
 
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Lines {
-    /// The lines of this process's stdin. The first call begins to read it.
+    /// Returns the lines of this process's stdin. The first call starts reading it.
     pub(super) fn of_stdin() -> &'static Self {
         static LINES: Lines =
             Lines { state: Mutex::new(State { lines: Vec::new(), ended: false }), changed: Condvar::new() };
@@ -37,7 +37,7 @@ impl Lines {
         &LINES
     }
 
-    /// Waits for a line; `None` when stdin ended before it.
+    /// Waits for the line with this index. Returns `None` if stdin ends first.
     pub(super) fn wait_for(&self, number: usize) -> Option<Arc<str>> {
         let mut state = self.state();
         loop {
@@ -51,8 +51,8 @@ impl Lines {
         }
     }
 
-    /// Waits for a line, until then at most.
-    pub(super) fn next(&self, number: usize, until: Option<Instant>) -> Next {
+    /// Waits for the line with this index, at most until the deadline.
+    pub(super) fn next(&self, number: usize, deadline: Option<Instant>) -> Next {
         let mut state = self.state();
         loop {
             if let Some(line) = state.lines.get(number) {
@@ -61,15 +61,15 @@ impl Lines {
             if state.ended {
                 return Next::End;
             }
-            state = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                Some(left) if left.is_zero() => return Next::Late,
+            state = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                Some(left) if left.is_zero() => return Next::Timeout,
                 Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
     }
 
-    /// All of stdin, when it has ended.
+    /// Waits for the end of stdin and returns all of it.
     pub(super) fn all(&self) -> String {
         self.wait_for_end();
         self.state().lines.concat()
@@ -86,7 +86,7 @@ impl Lines {
     fn read(&self) {
         let mut stdin = io::stdin().lock();
         let mut line = Vec::new();
-        // An error is an end: nothing more can be read.
+        // A read error ends the input.
         while matches!(stdin.read_until(b'\n', &mut line), Ok(count) if count > 0) {
             self.state().lines.push(String::from_utf8_lossy(&line).into());
             self.changed.notify_all();

@@ -24,7 +24,7 @@ fn open(lab: &Lab, script: &Script) -> Session {
 
 /// A session whose first turn runs until a file appears.
 async fn busy(lab: &Lab, then: Script) -> (Session, Run, Vec<Event>) {
-    let first = Script::new().await_line("one").claude_init().claude_text_begun("1").await_file(&lab.path("go"));
+    let first = Script::new().await_line("one").claude_init().claude_partial_text("1").await_file(&lab.path("go"));
     let session = open(lab, &first.claude_result("1").then(then).read_to_end());
     let mut one = session.send("one").unwrap();
     let events = read_until(&mut one, is_text).await;
@@ -83,7 +83,7 @@ async fn a_turn_that_waits_for_a_place_among_all_turns_ends_at_once_when_it_is_c
 #[tokio::test]
 async fn an_interrupt_of_the_session_ends_the_turn_that_runs_and_leaves_those_that_wait() {
     let lab = Lab::new();
-    let first = Script::new().await_line("one").claude_init().claude_text_begun("1").await_line(INTERRUPT);
+    let first = Script::new().await_line("one").claude_init().claude_partial_text("1").await_line(INTERRUPT);
     let session = open(&lab, &first.claude_interrupted().then(turn("two", "2")).read_to_end());
     assert!(!session.interrupt(), "no turn was sent yet");
     let mut one = session.send("one").unwrap();

@@ -205,7 +205,7 @@ async fn a_run_that_is_started_again_has_its_entries_again() {
     let home = Home::new();
     let overload = agent(&home.lab).claude_api_error(529, "Overloaded.").read_to_end().exit(1);
     let again = agent(&home.lab).claude_text("Hello").hang();
-    let script = Script::new().in_turn(&home.lab.path("attempts"), [overload, again]);
+    let script = Script::new().play_next(&home.lab.path("attempts"), [overload, again]);
     let mut request = home.request("ours", &script);
     (request.retries.max, request.retries.base) = (1, Duration::ZERO);
     let mut run = home.start(request);

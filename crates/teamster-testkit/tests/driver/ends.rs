@@ -99,7 +99,7 @@ async fn a_tool_that_was_running_when_the_cli_died_is_closed() {
 #[tokio::test]
 async fn a_result_that_is_cut_in_half_is_no_success() {
     let lab = Lab::new();
-    let told = lab.play(&agent(&lab).claude_text("Hello").claude_result_cut("Hello").exit(0)).await;
+    let told = lab.play(&agent(&lab).claude_text("Hello").claude_result_truncated("Hello").exit(0)).await;
     told.failed(&ErrorCode::Protocol);
     assert_eq!(told.warnings(&WarningCode::MalformedLine).len(), 1);
     assert_eq!(told.result().text, "Hello");

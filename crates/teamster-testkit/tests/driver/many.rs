@@ -23,7 +23,7 @@ fn fate(lab: &Lab, number: usize) -> Script {
         4 => said.hang(),
         5 => said.claude_burst(2000).claude_result(&own).exit(0),
         6 => said.spawn(Child::new(Script::new().ready().hang()).session()).claude_result(&own).read_to_end(),
-        7 => said.claude_result_cut(&own).exit(0),
+        7 => said.claude_result_truncated(&own).exit(0),
         8 => said.claude_tool("toolu_1", "Bash", &json!({"command": own})).ignore(Signal::Term).hang(),
         _ => said.text("noise\n").stderr_lines(10_000, "noise").claude_result(&own).read_to_end(),
     }

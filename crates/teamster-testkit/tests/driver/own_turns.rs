@@ -205,7 +205,7 @@ async fn a_process_that_dies_in_a_turn_of_its_own_is_replaced_for_the_next_that_
         Script::new().await_line("one").text("1\nend\nunasked\nmi\n").await_file(&go).exit(3),
         Script::new().await_line("two").text("2\nend\n").read_to_end(),
     ];
-    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let session = open(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
     say(&session, "one").await.is_good("1");
     let mut mine = own(&session).await;
     let events = read_until(&mut mine, is_text).await;
@@ -243,7 +243,7 @@ async fn dropping_a_turn_of_the_agents_own_ends_its_process_and_the_session_goes
         Script::new().await_line("one").text("1\nend\nunasked\nmi\n").write_pid(&lab.pid_file(), "agent").hang(),
         Script::new().await_line("two").text("2\nend\n").read_to_end(),
     ];
-    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let session = open(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
     say(&session, "one").await.is_good("1");
     let pid = lab.pid("agent").await;
     drop(own(&session).await);

@@ -287,7 +287,7 @@ async fn what_outlives_a_process_that_was_closed_between_turns_is_in_the_next_tu
     let turn =
         |before: Script| Script::new().await_line("go").then(before).claude_init().claude_result("1").read_to_end();
     let scripts = [turn(Script::new().spawn(child)), turn(Script::new())];
-    let mut frame = lab.request(&Script::new().in_turn(&lab.path("starts"), scripts));
+    let mut frame = lab.request(&Script::new().play_next(&lab.path("starts"), scripts));
     frame.prompt.clear();
     frame.background = Background::Keep;
     let session = lab.runtime.open("claude", frame).unwrap();

@@ -75,7 +75,7 @@ async fn a_fake_plays_a_recording_as_it_was() {
     for script in [uses_a_tool(), Script::new().claude_init().claude_text("Hel").stderr("it broke\n").exit(3)] {
         let lab = Lab::new();
         let (told, entries) = record(&lab, &script).await;
-        for pace in [Pace::AtOnce, Pace::Times(10.0)] {
+        for pace in [Pace::Immediate, Pace::Factor(10.0)] {
             let again = lab.play(&Script::of_recording(&entries, 1, pace).unwrap()).await;
             assert_eq!(comparable(&again.events), comparable(&told.events));
         }
@@ -94,7 +94,7 @@ async fn a_fake_plays_a_session_with_its_requests() {
     let script = one.claude_result("1").then(two).read_to_end();
     let mut recording = None;
     for _ in 0..2 {
-        let played = recording.as_deref().map(|entries| Script::of_recording(entries, 1, Pace::AtOnce).unwrap());
+        let played = recording.as_deref().map(|entries| Script::of_recording(entries, 1, Pace::Immediate).unwrap());
         let mut frame = lab.request(played.as_ref().unwrap_or(&script));
         frame.prompt.clear();
         frame.record = Some(lab.path("recording"));
@@ -156,7 +156,7 @@ async fn known_secrets_are_in_no_line_of_a_recording_even_when_they_are_split() 
     let joined = deltas.collect::<String>();
     assert!(!joined.contains("k3y-") && joined.contains("[redacted ANTHROPIC_API_KEY]"), "{joined}");
     // It can be played as before.
-    let again = lab.play(&Script::of_recording(&entries, 1, Pace::AtOnce).unwrap()).await;
+    let again = lab.play(&Script::of_recording(&entries, 1, Pace::Immediate).unwrap()).await;
     again.is_good("[redacted ANTHROPIC_API_KEY]");
 }
 
@@ -192,7 +192,7 @@ async fn a_process_that_a_recording_does_not_have_is_named() {
     let (told, entries) = record(&lab, &Script::new().exit(3)).await;
     told.failed(&ErrorCode::CliExit);
     for asked in [0, 2] {
-        let missing = Script::of_recording(&entries, asked, Pace::AtOnce).unwrap_err();
-        assert_eq!((missing.asked, missing.there), (asked, 1));
+        let missing = Script::of_recording(&entries, asked, Pace::Immediate).unwrap_err();
+        assert_eq!((missing.requested, missing.available), (asked, 1));
     }
 }

@@ -31,7 +31,7 @@ fn good(lab: &Lab, text: &str) -> Script {
 
 /// A request for a run whose attempts play these scripts in turn, and which may be started again so often, at once.
 fn request<const ATTEMPTS: usize>(lab: &Lab, max: u32, attempts: [Script; ATTEMPTS]) -> RunRequest {
-    let mut request = lab.request(&Script::new().in_turn(&lab.path("attempts"), attempts));
+    let mut request = lab.request(&Script::new().play_next(&lab.path("attempts"), attempts));
     request.retries.max = max;
     request.retries.base = Duration::ZERO;
     request.limits.startup = LONG;
@@ -141,7 +141,7 @@ async fn when_no_retry_is_left_the_last_failure_stands() {
 #[tokio::test]
 async fn what_a_failed_attempt_said_is_taken_back_and_its_ids_do_not_come_again() {
     let lab = Lab::new();
-    let half = || agent(&lab).claude_text("Half ").claude_text_begun("an answ").then(overload());
+    let half = || agent(&lab).claude_text("Half ").claude_partial_text("an answ").then(overload());
     let whole = agent(&lab).claude_text("A whole ").then(good_end("answer."));
     let told = lab.finish(request(&lab, 3, [half(), half(), whole])).await;
     told.is_good("A whole answer.");
@@ -416,7 +416,7 @@ fn seconds_from_now(seconds: u64) -> i64 {
 async fn the_end_of_a_limit_is_waited_for() {
     let lab = Lab::new();
     let end = seconds_from_now(2);
-    let limited = agent(&lab).claude_limit_until(end).claude_api_error(429, "Limited.").read_to_end().exit(1);
+    let limited = agent(&lab).claude_rate_limited_until(end).claude_api_error(429, "Limited.").read_to_end().exit(1);
     let told = lab.finish(request(&lab, 3, [limited, good(&lab, "Hello")])).await;
     told.is_good("Hello");
     assert!(seconds_from_now(0) >= end);
@@ -426,7 +426,7 @@ async fn the_end_of_a_limit_is_waited_for() {
 async fn a_limit_that_lasts_too_long_is_not_waited_for() {
     let lab = Lab::new();
     let end = seconds_from_now(Retries::LONGEST_LIMIT.as_secs() + BOUND.as_secs());
-    let limited = agent(&lab).claude_limit_until(end).claude_api_error(429, "Limited.").read_to_end().exit(1);
+    let limited = agent(&lab).claude_rate_limited_until(end).claude_api_error(429, "Limited.").read_to_end().exit(1);
     let told = lab.finish(request(&lab, 3, [limited, good(&lab, "Hello")])).await;
     told.failed(&ErrorCode::RateLimit);
     assert_eq!(why_not(&told), ["limit"]);

@@ -95,7 +95,7 @@ async fn a_process_that_does_not_exit_when_it_is_asked_to_is_ended() {
 #[tokio::test]
 async fn dropping_a_session_aborts_its_turn_and_those_that_wait_and_ends_the_tree() {
     let lab = Lab::new();
-    let session = open(&lab, &agent(&lab).await_line("one").claude_init().claude_text_begun("Hel").hang());
+    let session = open(&lab, &agent(&lab).await_line("one").claude_init().claude_partial_text("Hel").hang());
     let mut first = session.send("one").unwrap();
     let mut second = session.send("two").unwrap();
     let events = read_until(&mut first, is_text).await;
@@ -110,10 +110,10 @@ async fn dropping_a_session_aborts_its_turn_and_those_that_wait_and_ends_the_tre
 async fn dropping_a_turn_ends_its_process_and_the_next_one_goes_on_in_another() {
     let lab = Lab::new();
     let scripts = [
-        agent(&lab).await_line("one").claude_init().claude_text_begun("Hel").hang(),
+        agent(&lab).await_line("one").claude_init().claude_partial_text("Hel").hang(),
         agent(&lab).then(turn("two", "2")).read_to_end(),
     ];
-    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let session = open(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
     let mut first = session.send("one").unwrap();
     read_until(&mut first, is_text).await;
     let pid = lab.pid("agent").await;
@@ -132,7 +132,7 @@ async fn an_interrupt_ends_the_turn_and_the_same_process_takes_the_next() {
         "type": "result", "subtype": "error_during_execution", "is_error": true, "terminal_reason": "aborted_streaming",
     });
     let first =
-        Script::new().await_line("one").claude_init().claude_text_begun("Hel").await_line(INTERRUPT).line(stopped);
+        Script::new().await_line("one").claude_init().claude_partial_text("Hel").await_line(INTERRUPT).line(stopped);
     let session = open(&lab, &agent(&lab).then(first).then(turn("two", "2")).read_to_end());
     let mut run = session.send("one").unwrap();
     let events = read_until(&mut run, is_text).await;
@@ -147,7 +147,7 @@ async fn an_interrupt_ends_the_turn_and_the_same_process_takes_the_next() {
 #[tokio::test]
 async fn an_interrupt_of_a_turn_that_waits_leaves_the_others_alone() {
     let lab = Lab::new();
-    let first = Script::new().await_line("one").claude_init().claude_text_begun("1").await_file(&lab.path("go"));
+    let first = Script::new().await_line("one").claude_init().claude_partial_text("1").await_file(&lab.path("go"));
     let rest = Script::new().claude_result("1").then(turn("three", "3")).read_to_end();
     let session = open(&lab, &agent(&lab).then(first).then(rest));
     let mut one = session.send("one").unwrap();
@@ -166,7 +166,7 @@ async fn an_interrupt_of_a_turn_that_waits_leaves_the_others_alone() {
 async fn a_process_that_ends_between_turns_is_replaced() {
     let lab = Lab::new();
     let scripts = [agent(&lab).then(turn("one", "1")).exit(0), agent(&lab).then(turn("two", "2")).read_to_end()];
-    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let session = open(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
     rest_of(&mut session.send("one").unwrap()).await.is_good("1");
     let pid = lab.pid("agent").await;
     eventually("the first process is gone", || !is_alive(pid)).await;
@@ -181,7 +181,7 @@ async fn a_prompt_that_comes_while_the_process_ends_is_not_lost() {
     for _ in 0..10 {
         let lab = Lab::new();
         let scripts = [agent(&lab).then(turn("one", "1")).exit(0), agent(&lab).then(turn("two", "2")).read_to_end()];
-        let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+        let session = open(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
         let (mut one, mut two) = (session.send("one").unwrap(), session.send("two").unwrap());
         rest_of(&mut one).await.is_good("1");
         rest_of(&mut two).await.is_good("2");
@@ -208,7 +208,7 @@ async fn a_prompt_that_a_dying_process_has_not_read_goes_to_the_next_one() {
             .read_to_end()
     };
     let scripts = [opens.clone().then(says("1")), opens.then(says("2"))];
-    let session = lab.runtime.open("acp", frame(&lab, &Script::new().in_turn(&lab.path("starts"), scripts))).unwrap();
+    let session = lab.runtime.open("acp", frame(&lab, &Script::new().play_next(&lab.path("starts"), scripts))).unwrap();
     rest_of(&mut session.send("one").unwrap()).await.is_good("1");
     let pid = halted(&lab).await;
     let mut two = session.send("two").unwrap();
@@ -231,7 +231,7 @@ async fn what_a_process_says_late_as_it_dies_does_not_keep_a_prompt_that_it_has_
         agent(&lab).spawn(late).then(turn("one", "1")).read_to_end(),
         agent(&lab).then(turn("two", "2")).read_to_end(),
     ];
-    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let session = open(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
     rest_of(&mut session.send("one").unwrap()).await.is_good("1");
     let pid = halted(&lab).await;
     let mut two = session.send("two").unwrap();
@@ -268,10 +268,10 @@ fn unread(pid: u32) -> u64 {
 async fn a_process_that_dies_in_a_turn_ends_that_turn_in_an_error_and_the_next_goes_on() {
     let lab = Lab::new();
     let scripts = [
-        agent(&lab).await_line("one").claude_init().claude_text_begun("Hel").exit(3),
+        agent(&lab).await_line("one").claude_init().claude_partial_text("Hel").exit(3),
         agent(&lab).then(turn("two", "2")).read_to_end(),
     ];
-    let session = open(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let session = open(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
     rest_of(&mut session.send("one").unwrap()).await.failed(&ErrorCode::CliExit);
     let told = rest_of(&mut session.send("two").unwrap()).await;
     told.is_good("2");
@@ -299,7 +299,7 @@ async fn silence_in_a_turn_ends_it_and_silence_between_turns_does_not_matter() {
         agent(&lab).then(turn("one", "1")).await_line("two").claude_init().hang(),
         agent(&lab).then(turn("three", "3")).read_to_end(),
     ];
-    let mut frame = frame(&lab, &Script::new().in_turn(&lab.path("starts"), scripts));
+    let mut frame = frame(&lab, &Script::new().play_next(&lab.path("starts"), scripts));
     frame.limits.silence = SHORT * 2;
     frame.limits.grace = SHORT;
     let session = lab.runtime.open("claude", frame).unwrap();
@@ -402,7 +402,7 @@ async fn what_cannot_be_a_session_or_a_turn_is_refused() {
 #[tokio::test]
 async fn turns_without_number_do_not_wait() {
     let lab = Lab::new();
-    let session = open(&lab, &agent(&lab).await_line("one").claude_init().claude_text_begun("1").hang());
+    let session = open(&lab, &agent(&lab).await_line("one").claude_init().claude_partial_text("1").hang());
     let mut first = session.send("one").unwrap();
     read_until(&mut first, is_text).await;
     let mut waiting = Vec::new();
@@ -481,7 +481,7 @@ async fn words_that_come_too_late_together_are_one_turn() {
 #[tokio::test]
 async fn a_turn_that_the_agent_begins_by_itself_can_be_interrupted() {
     let lab = Lab::new();
-    let begins = Script::new().claude_init().claude_text_begun("2").await_line(INTERRUPT).claude_interrupted();
+    let begins = Script::new().claude_init().claude_partial_text("2").await_line(INTERRUPT).claude_interrupted();
     let rest = Script::new().await_line("more").claude_result("1").then(begins).then(turn("three", "3"));
     let (session, mut first, events) = begun(&lab, rest.read_to_end()).await;
     let mut second = sent_as_a_turn(&session, "more").await;
@@ -503,9 +503,9 @@ async fn what_is_sent_at_once_while_no_turn_runs_is_a_turn() {
 #[tokio::test]
 async fn what_an_agent_has_not_heard_when_it_dies_is_said_to_the_next_one() {
     let lab = Lab::new();
-    let dies = agent(&lab).await_line("one").claude_init().claude_text_begun("1").await_line("more").exit(3);
+    let dies = agent(&lab).await_line("one").claude_init().claude_partial_text("1").await_line("more").exit(3);
     let lives = agent(&lab).then(turn("more", "2")).read_to_end();
-    let session = open(&lab, &Script::new().in_turn(&lab.path("turns"), [dies, lives]));
+    let session = open(&lab, &Script::new().play_next(&lab.path("turns"), [dies, lives]));
     let mut first = session.send("one").unwrap();
     let events = read_until(&mut first, is_text).await;
     let mut second = sent_as_a_turn(&session, "more").await;

@@ -23,7 +23,7 @@ fn agent(lab: &Lab) -> Script {
         let turn = Script::new().await_line("go").claude_init().claude_text(number).claude_result(number);
         Script::new().write_pid(&lab.pid_file(), number).then(turn.clone()).then(turn).read_to_end()
     };
-    Script::new().in_turn(&lab.path("starts"), ["1", "2", "3", "4"].map(process))
+    Script::new().play_next(&lab.path("starts"), ["1", "2", "3", "4"].map(process))
 }
 
 fn open(lab: &Lab, script: &Script, model: &str) -> Session {

@@ -96,7 +96,7 @@ async fn an_abort_ends_the_wait_for_an_agent_that_was_asked_politely() {
 #[tokio::test]
 async fn an_interrupt_before_the_start_is_not_lost() {
     let lab = Lab::new();
-    let mut request = lab.request(&Script::new().claude_obeys_interrupts().then(agent(&lab)).read_to_end());
+    let mut request = lab.request(&Script::new().claude_answers_interrupts().then(agent(&lab)).read_to_end());
     request.limits.grace = LONG;
     let mut run = lab.start(request);
     run.control().interrupt();

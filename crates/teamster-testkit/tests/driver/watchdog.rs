@@ -140,7 +140,7 @@ async fn a_deadline_ends_an_agent_that_writes_without_end() {
 #[tokio::test]
 async fn an_agent_that_is_ended_by_a_limit_is_asked_politely_first() {
     let lab = Lab::new();
-    let script = Script::new().claude_obeys_interrupts().then(agent(&lab)).claude_text("Hello").read_to_end();
+    let script = Script::new().claude_answers_interrupts().then(agent(&lab)).claude_text("Hello").read_to_end();
     let told = play(&lab, &script, |limits| {
         limits.silence = SHORT;
         limits.grace = LONG;

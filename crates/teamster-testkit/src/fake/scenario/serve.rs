@@ -1,4 +1,4 @@
-//! OpenCode's own server: `opencode serve`.
+//! OpenCode's server: `opencode serve`.
 
 use std::io;
 use std::time::Instant;
@@ -6,24 +6,25 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::calls;
-use super::opencode::{COST, error, state, tokens, wire};
-use super::perform::{Asked, Call, End, Heard, Outcome, Tongue, at, pieces, put, text_of};
-use crate::fake::http::{Called, Server, announce};
+use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
+use super::json::{at, pieces, put, text_of};
+use super::opencode::{COST, error, tokens, tool_name, tool_state};
+use crate::fake::cli_server::{PendingCall, Server, announce};
 
 #[derive(Debug)]
 pub(super) struct Serve {
     server: Server,
     directory: String,
     session: String,
-    /// Ids ascend.
+    /// The last id. Ids ascend.
     ids: u32,
     in_turn: bool,
-    /// The message of the user's that the model answers.
+    /// The id of the user message that the model answers.
     prompt: String,
-    /// The message that the model makes.
+    /// The id of the message that the model is producing.
     message: Option<String>,
-    /// Whether the model has said nothing since it was told something.
-    owes: bool,
+    /// Whether the model has produced nothing since the last user message.
+    response_due: bool,
 }
 
 impl Serve {
@@ -32,7 +33,7 @@ impl Serve {
         announce(&server)?;
         let directory = std::env::current_dir()?.to_string_lossy().into_owned();
         let (session, prompt) = (calls::opencode_session(), String::new());
-        Ok(Self { server, directory, session, ids: 0, in_turn: false, prompt, message: None, owes: false })
+        Ok(Self { server, directory, session, ids: 0, in_turn: false, prompt, message: None, response_due: false })
     }
 
     fn next(&mut self, kind: &str) -> String {
@@ -40,13 +41,13 @@ impl Serve {
         format!("{kind}_{:08}", self.ids)
     }
 
-    fn tell(&self, kind: &str, mut properties: Value) {
+    fn emit(&self, kind: &str, mut properties: Value) {
         put(&mut properties, "sessionID", self.session.as_str().into());
-        self.server.tell(&json!({"id": "evt_0", "type": kind, "properties": properties}).to_string());
+        self.server.emit(&json!({"id": "evt_0", "type": kind, "properties": properties}).to_string());
     }
 
     fn status(&self, status: &str) {
-        self.tell("session.status", json!({"status": {"type": status}}));
+        self.emit("session.status", json!({"status": {"type": status}}));
     }
 
     fn part(&self, id: &str, message: &str, kind: &str, mut part: Value) {
@@ -54,17 +55,17 @@ impl Serve {
         put(&mut part, "messageID", message.into());
         put(&mut part, "sessionID", self.session.as_str().into());
         put(&mut part, "type", kind.into());
-        self.tell("message.part.updated", json!({"part": part, "time": 1}));
+        self.emit("message.part.updated", json!({"part": part, "time": 1}));
     }
 
-    /// The user's words are written down.
-    fn heard(&mut self, text: &str) {
+    /// Adds a user message to the session.
+    fn add_user_message(&mut self, text: &str) {
         self.prompt = self.next("msg");
         let info = json!({"id": self.prompt, "role": "user", "sessionID": self.session, "time": {"created": 1}});
-        self.tell("message.updated", json!({ "info": info }));
+        self.emit("message.updated", json!({ "info": info }));
         let part = self.next("prt");
         self.part(&part, &self.prompt, "text", json!({ "text": text }));
-        self.owes = true;
+        self.response_due = true;
     }
 
     fn info(&self, message: &str, more: &Value) {
@@ -75,22 +76,22 @@ impl Serve {
         if let (Some(info), Some(more)) = (info.as_object_mut(), more.as_object()) {
             info.extend(more.clone());
         }
-        self.tell("message.updated", json!({ "info": info }));
+        self.emit("message.updated", json!({ "info": info }));
     }
 
-    /// The message that is being made: another one, if there is none.
+    /// Returns the current message of the model, and creates one if there is none.
     fn message(&mut self) -> String {
         if let Some(message) = &self.message {
             return message.clone();
         }
         let message = self.next("msg");
         self.info(&message, &json!({}));
-        self.owes = false;
+        self.response_due = false;
         self.message = Some(message.clone());
         message
     }
 
-    /// The call of the model is over.
+    /// Ends the current model call.
     fn finish(&mut self, reason: &str) {
         let message = self.message();
         let part = self.next("prt");
@@ -99,23 +100,23 @@ impl Serve {
         self.message = None;
     }
 
-    fn spoken(&mut self, kind: &str, text: &str) {
+    fn write_part(&mut self, kind: &str, text: &str) {
         let (message, part) = (self.message(), self.next("prt"));
         self.part(&part, &message, kind, json!({"text": "", "time": {"start": 1}}));
         for piece in pieces(text) {
             let delta = json!({"messageID": message, "partID": part, "field": "text", "delta": piece});
-            self.tell("message.part.delta", delta);
+            self.emit("message.part.delta", delta);
         }
         self.part(&part, &message, kind, json!({"text": text, "time": {"start": 1, "end": 2}}));
     }
 
-    fn tool(&mut self, call: &Call, state: &Value) {
+    fn tool(&mut self, call: &ToolCall, state: &Value) {
         let message = self.message();
-        let part = json!({"tool": wire(&call.name), "callID": call.id, "state": state});
+        let part = json!({"tool": tool_name(&call.name), "callID": call.id, "state": state});
         self.part(&format!("prt_{}", call.id), &message, "tool", part);
     }
 
-    fn called(&mut self, call: Called) -> Option<Heard> {
+    fn handle_call(&mut self, call: PendingCall) -> Option<HostInput> {
         let path = call.path.split('?').next().unwrap_or_default().to_owned();
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
@@ -138,106 +139,108 @@ impl Serve {
                 let text = text_of(at(&body, "/parts"));
                 call.answer(204, &Value::Null);
                 if !self.in_turn {
-                    return Some(Heard::Prompt(text));
+                    return Some(HostInput::Prompt(text));
                 }
-                // The model hears it with its next message.
+                // The model receives it with its next message.
                 if self.message.is_some() {
                     self.finish("tool-calls");
                 }
-                self.heard(&text);
+                self.add_user_message(&text);
             }
             ("POST", ["session", _, "abort"]) => {
                 call.answer(200, &json!(true));
-                return self.in_turn.then_some(Heard::Interrupt);
+                return self.in_turn.then_some(HostInput::Interrupt);
             }
             ("POST", ["permission", id, "reply"]) => {
                 call.answer(200, &json!(true));
-                self.tell("permission.replied", json!({"requestID": id, "reply": at(&body, "/reply")}));
-                return Some(Heard::Answer(at(&body, "/reply") == "once" || at(&body, "/reply") == "always"));
+                self.emit("permission.replied", json!({"requestID": id, "reply": at(&body, "/reply")}));
+                return Some(HostInput::PermissionAnswer(
+                    at(&body, "/reply") == "once" || at(&body, "/reply") == "always",
+                ));
             }
-            _ => call.answer(404, &json!({"name": "NotFoundError", "data": {"message": "it is not played"}})),
+            _ => call.answer(404, &json!({"name": "NotFoundError", "data": {"message": "this call is not supported"}})),
         }
         None
     }
 }
 
-impl Tongue for Serve {
-    fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
+impl CliDialect for Serve {
+    fn next_input(&mut self, deadline: Option<Instant>) -> io::Result<HostInput> {
         loop {
-            match self.server.next(until) {
-                None => return Ok(if until.is_some() { Heard::Nothing } else { Heard::End }),
+            match self.server.next(deadline) {
+                None => return Ok(if deadline.is_some() { HostInput::Timeout } else { HostInput::Closed }),
                 Some(call) => {
-                    if let Some(heard) = self.called(call) {
-                        return Ok(heard);
+                    if let Some(input) = self.handle_call(call) {
+                        return Ok(input);
                     }
                 }
             }
         }
     }
 
-    fn shell(&self) -> &'static str {
+    fn shell_tool(&self) -> &'static str {
         "bash"
     }
 
-    fn begin(&mut self, prompt: &str) -> io::Result<()> {
+    fn start_turn(&mut self, prompt: &str) -> io::Result<()> {
         self.in_turn = true;
-        self.heard(prompt);
+        self.add_user_message(prompt);
         self.status("busy");
         Ok(())
     }
 
-    fn think(&mut self, text: &str) -> io::Result<()> {
-        self.spoken("reasoning", text);
+    fn write_thinking(&mut self, text: &str) -> io::Result<()> {
+        self.write_part("reasoning", text);
         Ok(())
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
-        self.spoken("text", text);
+    fn write_message(&mut self, text: &str) -> io::Result<()> {
+        self.write_part("text", text);
         Ok(())
     }
 
-    fn call(&mut self, call: &Call) -> io::Result<()> {
+    fn start_tool_call(&mut self, call: &ToolCall) -> io::Result<()> {
         self.tool(call, &json!({"status": "running", "input": call.input, "time": {"start": 1}}));
         Ok(())
     }
 
-    fn ask(&mut self, call: &Call) -> io::Result<Asked> {
+    fn request_permission(&mut self, call: &ToolCall) -> io::Result<PermissionRequest> {
         let message = self.message();
-        let asked = json!({
-            "id": format!("per_{}", call.id), "permission": wire(&call.name), "patterns": [call.command()],
+        let request = json!({
+            "id": format!("per_{}", call.id), "permission": tool_name(&call.name), "patterns": [call.command()],
             "metadata": {}, "always": [call.command()], "tool": {"messageID": message, "callID": call.id},
         });
-        self.tell("permission.asked", asked);
-        Ok(Asked::Waiting)
+        self.emit("permission.asked", request);
+        Ok(PermissionRequest::Sent)
     }
 
-    fn result(&mut self, call: &Call, outcome: Outcome<'_>) -> io::Result<()> {
-        self.tool(call, &state(call, outcome));
+    fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
+        self.tool(call, &tool_state(call, outcome));
         self.finish("tool-calls");
         Ok(())
     }
 
-    fn end(&mut self, end: &End) -> io::Result<()> {
+    fn end_turn(&mut self, end: &TurnEnd) -> io::Result<()> {
         match end {
-            End::Well => {
-                if self.message.is_some() || self.owes {
+            TurnEnd::Completed => {
+                if self.message.is_some() || self.response_due {
                     self.finish("stop");
                 }
             }
-            End::Interrupted | End::Failed { .. } => {
+            TurnEnd::Interrupted | TurnEnd::Failed { .. } => {
                 let error = match end {
-                    End::Failed { status, message } => error(*status, message),
+                    TurnEnd::Failed { status, message } => error(*status, message),
                     _ => json!({"name": "MessageAbortedError", "data": {"message": "Aborted"}}),
                 };
                 let message = self.message();
-                self.tell("session.error", json!({ "error": error }));
+                self.emit("session.error", json!({ "error": error }));
                 self.info(&message, &json!({"error": error, "time": {"created": 1, "completed": 2}}));
                 self.message = None;
             }
         }
-        (self.in_turn, self.owes) = (false, false);
+        (self.in_turn, self.response_due) = (false, false);
         self.status("idle");
-        self.tell("session.idle", json!({}));
+        self.emit("session.idle", json!({}));
         Ok(())
     }
 

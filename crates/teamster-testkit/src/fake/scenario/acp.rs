@@ -1,4 +1,4 @@
-//! Gemini CLI's live form: ACP.
+//! The live interface of Gemini CLI: ACP.
 
 use std::io;
 use std::time::Instant;
@@ -6,14 +6,16 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::calls::{self, ModelCalls};
-use super::gemini::wire;
-use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, pieces, put, text_of, write};
+use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
+use super::gemini::tool_name;
+use super::input::{JsonInput, next_json_input};
+use super::json::{at, pieces, put, text_of, write};
 
 #[derive(Debug)]
 pub(super) struct Acp {
-    ear: Ear,
+    input: JsonInput,
     session: String,
-    /// The call that the running turn answers.
+    /// The id of the request that the current turn answers.
     prompt: Option<Value>,
     requests: u32,
     calls: ModelCalls,
@@ -21,8 +23,8 @@ pub(super) struct Acp {
 
 impl Default for Acp {
     fn default() -> Self {
-        let (ear, session, calls) = (Ear::default(), calls::session(), ModelCalls::default());
-        Self { ear, session, prompt: None, requests: 0, calls }
+        let (input, session, calls) = (JsonInput::default(), calls::session(), ModelCalls::default());
+        Self { input, session, prompt: None, requests: 0, calls }
     }
 }
 
@@ -32,11 +34,11 @@ impl Acp {
         write(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}))
     }
 
-    fn heard(&mut self, line: &Value) -> io::Result<Option<Heard>> {
+    fn handle_message(&mut self, line: &Value) -> io::Result<Option<HostInput>> {
         let (id, params) = (at(line, "/id"), at(line, "/params"));
         let Some(method) = at(line, "/method").as_str() else {
             let option = at(line, "/result/outcome/optionId").as_str().unwrap_or_default();
-            return Ok(Some(Heard::Answer(option.starts_with("proceed"))));
+            return Ok(Some(HostInput::PermissionAnswer(option.starts_with("proceed"))));
         };
         let result = match method {
             "initialize" => json!({
@@ -51,11 +53,11 @@ impl Acp {
                 let modes: Vec<_> =
                     ["default", "autoEdit", "yolo", "plan"].map(|id| json!({"id": id, "name": id})).into();
                 let modes = json!({"availableModes": modes, "currentModeId": "default"});
-                let known = json!({"availableModels": [], "currentModelId": "gemini-2.5-flash"});
-                json!({"sessionId": self.session, "modes": modes, "models": known})
+                let models = json!({"availableModels": [], "currentModelId": "gemini-2.5-flash"});
+                json!({"sessionId": self.session, "modes": modes, "models": models})
             }
             "session/load" => {
-                // Before it may stand a space.
+                // The id may start with a space.
                 if let Some(old) = at(params, "/sessionId").as_str() {
                     old.trim().clone_into(&mut self.session);
                 }
@@ -63,13 +65,13 @@ impl Acp {
             }
             "session/prompt" => {
                 self.prompt = Some(id.clone());
-                return Ok(Some(Heard::Prompt(text_of(at(params, "/prompt")))));
+                return Ok(Some(HostInput::Prompt(text_of(at(params, "/prompt")))));
             }
-            "session/cancel" => return Ok(self.prompt.is_some().then_some(Heard::Interrupt)),
+            "session/cancel" => return Ok(self.prompt.is_some().then_some(HostInput::Interrupt)),
             _ if id.is_null() => return Ok(None),
             "authenticate" | "session/set_mode" | "session/set_model" => json!({}),
             _ => {
-                let error = json!({"code": -32601, "message": format!("{method} is not played")});
+                let error = json!({"code": -32601, "message": format!("{method} is not supported")});
                 write(&json!({"jsonrpc": "2.0", "id": id, "error": error}))?;
                 return Ok(None);
             }
@@ -78,9 +80,9 @@ impl Acp {
         Ok(None)
     }
 
-    /// A call as an update; its name stands in its id.
-    fn told(call: &Call) -> Value {
-        let name = wire(&call.name);
+    /// Returns the fields of a tool call. The tool's name is part of the call's id.
+    fn tool_call_fields(call: &ToolCall) -> Value {
+        let name = tool_name(&call.name);
         let (title, kind) = if call.is_command { (call.command(), "execute") } else { (name.as_str(), "other") };
         json!({
             "toolCallId": format!("{name}__{name}_{}", call.id), "title": title, "kind": kind, "content": [],
@@ -89,26 +91,26 @@ impl Acp {
     }
 }
 
-impl Tongue for Acp {
-    fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        hear_line(self, until, |tongue| &mut tongue.ear, Self::heard)
+impl CliDialect for Acp {
+    fn next_input(&mut self, deadline: Option<Instant>) -> io::Result<HostInput> {
+        next_json_input(self, deadline, |dialect| &mut dialect.input, Self::handle_message)
     }
 
-    fn shell(&self) -> &'static str {
+    fn shell_tool(&self) -> &'static str {
         "run_shell_command"
     }
 
-    fn begin(&mut self, _prompt: &str) -> io::Result<()> {
-        self.calls.begin_turn();
+    fn start_turn(&mut self, _prompt: &str) -> io::Result<()> {
+        self.calls.start_turn();
         Ok(())
     }
 
-    fn think(&mut self, text: &str) -> io::Result<()> {
+    fn write_thinking(&mut self, text: &str) -> io::Result<()> {
         self.calls.add();
         self.update(&json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": text}}))
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
+    fn write_message(&mut self, text: &str) -> io::Result<()> {
         self.calls.add();
         for piece in pieces(text) {
             let content = json!({"type": "text", "text": piece});
@@ -117,20 +119,20 @@ impl Tongue for Acp {
         Ok(())
     }
 
-    fn call(&mut self, call: &Call) -> io::Result<()> {
+    fn start_tool_call(&mut self, call: &ToolCall) -> io::Result<()> {
         self.calls.add();
-        let mut update = Self::told(call);
+        let mut update = Self::tool_call_fields(call);
         put(&mut update, "sessionUpdate", "tool_call".into());
         put(&mut update, "status", "in_progress".into());
         self.update(&update)
     }
 
-    fn ask(&mut self, call: &Call) -> io::Result<Asked> {
+    fn request_permission(&mut self, call: &ToolCall) -> io::Result<PermissionRequest> {
         let option = |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
-        let mut told = Self::told(call);
-        put(&mut told, "status", "pending".into());
+        let mut fields = Self::tool_call_fields(call);
+        put(&mut fields, "status", "pending".into());
         let params = json!({
-            "sessionId": self.session, "toolCall": told,
+            "sessionId": self.session, "toolCall": fields,
             "options": [
                 option("proceed_always", "Allow for this session", "allow_always"),
                 option("proceed_once", "Allow", "allow_once"), option("cancel", "Reject", "reject_once"),
@@ -139,36 +141,36 @@ impl Tongue for Acp {
         let id = self.requests;
         self.requests += 1;
         write(&json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params}))?;
-        Ok(Asked::Waiting)
+        Ok(PermissionRequest::Sent)
     }
 
-    fn result(&mut self, call: &Call, outcome: Outcome<'_>) -> io::Result<()> {
+    fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
         let (status, output) = match outcome {
-            Outcome::Done { output, exit } if exit == 0 || call.is_command => ("completed", output),
-            Outcome::Done { output, .. } => ("failed", output),
-            Outcome::Denied => ("failed", "Tool execution was denied."),
+            ToolOutcome::Done { output, exit } if exit == 0 || call.is_command => ("completed", output),
+            ToolOutcome::Done { output, .. } => ("failed", output),
+            ToolOutcome::Denied => ("failed", "Tool execution was denied."),
         };
-        let mut update = Self::told(call);
+        let mut update = Self::tool_call_fields(call);
         put(&mut update, "sessionUpdate", "tool_call_update".into());
         put(&mut update, "status", status.into());
-        // Of a command its user is shown nothing here.
+        // A command's output is not included in the update.
         if !call.is_command || status == "failed" {
             put(&mut update, "content", json!([{"type": "content", "content": {"type": "text", "text": output}}]));
         }
         self.update(&update)
     }
 
-    fn end(&mut self, end: &End) -> io::Result<()> {
+    fn end_turn(&mut self, end: &TurnEnd) -> io::Result<()> {
         let id = self.prompt.take();
         let calls = self.calls.of_turn();
         let tokens = json!({"input_tokens": 75 * calls, "output_tokens": 40 * calls});
         let quota = json!({"token_count": tokens, "model_usage": []});
         match end {
-            End::Failed { status, message } => {
+            TurnEnd::Failed { status, message } => {
                 write(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": status, "message": message}}))
             }
             end => {
-                let reason = if *end == End::Well { "end_turn" } else { "cancelled" };
+                let reason = if *end == TurnEnd::Completed { "end_turn" } else { "cancelled" };
                 let result = json!({"stopReason": reason, "_meta": {"quota": quota}});
                 write(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
             }

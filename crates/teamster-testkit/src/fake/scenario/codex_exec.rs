@@ -1,17 +1,20 @@
-//! Codex' one-shot form: `codex exec --json`.
+//! Codex's one-shot interface: `codex exec --json`.
 
 use std::io;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::arguments::Arguments;
 use super::calls::{self, ModelCalls};
-use super::perform::{Asked, Call, End, Heard, Once, Outcome, Tongue, write};
-use super::{Arguments, mcp};
+use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
+use super::input::OneShotInput;
+use super::json::write;
+use super::steps::split_mcp_name;
 
 #[derive(Debug)]
 pub(super) struct Exec {
-    once: Once,
+    input: OneShotInput,
     thread: String,
     items: u32,
     calls: ModelCalls,
@@ -22,7 +25,7 @@ impl Exec {
     pub(super) fn new(arguments: &Arguments) -> Self {
         let old = arguments.after("resume").filter(|id| !id.starts_with('-'));
         let thread = old.map_or_else(calls::thread, str::to_owned);
-        Self { once: Once::default(), thread, items: 0, calls: ModelCalls::default(), failed: false }
+        Self { input: OneShotInput::default(), thread, items: 0, calls: ModelCalls::default(), failed: false }
     }
 
     fn next_item(&mut self) -> String {
@@ -30,20 +33,20 @@ impl Exec {
         format!("item_{}", self.items)
     }
 
-    fn item(call: &Call, outcome: Option<Outcome<'_>>) -> Value {
+    fn item(call: &ToolCall, outcome: Option<ToolOutcome<'_>>) -> Value {
         let status = match outcome {
             None => "in_progress",
-            Some(Outcome::Done { exit: 0, .. }) => "completed",
-            Some(Outcome::Done { .. }) => "failed",
-            Some(Outcome::Denied) => "declined",
+            Some(ToolOutcome::Done { exit: 0, .. }) => "completed",
+            Some(ToolOutcome::Done { .. }) => "failed",
+            Some(ToolOutcome::Denied) => "declined",
         };
-        if let Some((server, tool)) = mcp(&call.name) {
+        if let Some((server, tool)) = split_mcp_name(&call.name) {
             let (result, error) = match outcome {
-                Some(Outcome::Done { output, .. }) => {
+                Some(ToolOutcome::Done { output, .. }) => {
                     let content = json!([{"type": "text", "text": output}]);
                     (json!({"content": content, "structured_content": null}), Value::Null)
                 }
-                Some(Outcome::Denied) => (Value::Null, json!({"message": "user cancelled MCP tool call"})),
+                Some(ToolOutcome::Denied) => (Value::Null, json!({"message": "user cancelled MCP tool call"})),
                 None => (Value::Null, Value::Null),
             };
             let status = if status == "declined" { "failed" } else { status };
@@ -53,7 +56,7 @@ impl Exec {
             });
         }
         let (output, exit) = match outcome {
-            Some(Outcome::Done { output, exit }) => (output, json!(exit)),
+            Some(ToolOutcome::Done { output, exit }) => (output, json!(exit)),
             _ => ("", Value::Null),
         };
         json!({
@@ -67,49 +70,49 @@ fn completed(item: &Value) -> io::Result<()> {
     write(&json!({"type": "item.completed", "item": item}))
 }
 
-impl Tongue for Exec {
-    fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        Ok(self.once.hear(until))
+impl CliDialect for Exec {
+    fn next_input(&mut self, deadline: Option<Instant>) -> io::Result<HostInput> {
+        Ok(self.input.next_input(deadline))
     }
 
-    fn shell(&self) -> &'static str {
+    fn shell_tool(&self) -> &'static str {
         "command_execution"
     }
 
-    fn begin(&mut self, _prompt: &str) -> io::Result<()> {
+    fn start_turn(&mut self, _prompt: &str) -> io::Result<()> {
         write(&json!({"type": "thread.started", "thread_id": self.thread}))?;
         write(&json!({"type": "turn.started"}))
     }
 
-    fn think(&mut self, text: &str) -> io::Result<()> {
+    fn write_thinking(&mut self, text: &str) -> io::Result<()> {
         let id = self.next_item();
         self.calls.add();
         completed(&json!({"id": id, "type": "reasoning", "text": text}))
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
+    fn write_message(&mut self, text: &str) -> io::Result<()> {
         let id = self.next_item();
         self.calls.add();
         completed(&json!({"id": id, "type": "agent_message", "text": text}))
     }
 
-    fn call(&mut self, call: &Call) -> io::Result<()> {
+    fn start_tool_call(&mut self, call: &ToolCall) -> io::Result<()> {
         self.calls.add();
         write(&json!({"type": "item.started", "item": Self::item(call, None)}))
     }
 
-    fn ask(&mut self, _call: &Call) -> io::Result<Asked> {
-        Ok(Asked::Nobody)
+    fn request_permission(&mut self, _call: &ToolCall) -> io::Result<PermissionRequest> {
+        Ok(PermissionRequest::Unsupported)
     }
 
-    fn result(&mut self, call: &Call, outcome: Outcome<'_>) -> io::Result<()> {
+    fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
         completed(&Self::item(call, Some(outcome)))
     }
 
-    fn end(&mut self, end: &End) -> io::Result<()> {
-        self.failed = *end != End::Well;
+    fn end_turn(&mut self, end: &TurnEnd) -> io::Result<()> {
+        self.failed = *end != TurnEnd::Completed;
         match end {
-            End::Well | End::Interrupted => {
+            TurnEnd::Completed | TurnEnd::Interrupted => {
                 let calls = self.calls.of_process();
                 let usage = json!({
                     "input_tokens": 75 * calls, "cached_input_tokens": 50 * calls, "cache_write_input_tokens": 0,
@@ -117,7 +120,7 @@ impl Tongue for Exec {
                 });
                 write(&json!({"type": "turn.completed", "usage": usage}))
             }
-            End::Failed { status, message } => {
+            TurnEnd::Failed { status, message } => {
                 let message = format!("unexpected status {status}: {message}");
                 write(&json!({"type": "error", "message": message}))?;
                 write(&json!({"type": "turn.failed", "error": {"message": message}}))

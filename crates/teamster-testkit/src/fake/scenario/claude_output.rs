@@ -1,46 +1,50 @@
-//! What Claude Code's forms let a reader see of its lines, and the figures in them.
+//! Filters Claude Code's output lines by output format, and adds the usage figures.
 
 use std::io::{self, Write as _};
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::calls::ModelCalls;
-use super::perform::{at, put, write};
-use super::{Arguments, StoryError};
-use crate::fake::CLAUDE_SESSION;
+use super::arguments::Arguments;
+use super::calls::{self, ModelCalls};
+use super::error::ScenarioError;
+use super::json::{at, put, write};
+use crate::fake::claude::CLAUDE_SESSION;
 use crate::fake::script::{Script, Step};
 
-/// What one call of the model costs, in US dollars.
+/// The cost of one model call, in US dollars.
 const COST: f64 = 0.003_55;
 
-/// How the CLI writes what happens.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// The answer alone.
+    /// Only the answer.
     Text,
-    /// The last line alone, or a list of all lines.
+    /// Only the result line, or a list of all lines.
     Document { verbose: bool },
     /// Line by line.
     Lines { partial: bool },
 }
 
-/// Writes the lines of a session in the format that was asked for.
+/// Writes the lines of a session in the requested format.
 #[derive(Debug)]
 pub(super) struct Output {
     format: Format,
     pub(super) session: String,
     calls: ModelCalls,
-    /// Scripts that were written: each has messages of its own.
+    /// The number of scripts written. Each script gets its own message ids.
     scripts: u32,
     document: Vec<Value>,
 }
 
-/// Whether these arguments name a format that is known.
-pub(super) fn check(arguments: &Arguments) -> Result<(), StoryError> {
+/// Checks that the requested output format is supported.
+pub(super) fn check(arguments: &Arguments) -> Result<(), ScenarioError> {
     match arguments.value("--output-format") {
         None | Some("text" | "json" | "stream-json") => Ok(()),
-        Some(_) => Err(StoryError::Form { agent: "claude", known: "--output-format is text, json or stream-json" }),
+        Some(_) => Err(ScenarioError::UnsupportedArguments {
+            agent: "claude",
+            supported: "--output-format must be text, json or stream-json",
+        }),
     }
 }
 
@@ -52,18 +56,18 @@ impl Output {
             _ => Format::Text,
         };
         let old = arguments.value("--resume").or(arguments.value("-r")).filter(|_| !arguments.has("--fork-session"));
-        let session = old.or(arguments.value("--session-id")).map_or_else(super::calls::session, str::to_owned);
+        let session = old.or(arguments.value("--session-id")).map_or_else(calls::session, str::to_owned);
         Self { format, session, calls: ModelCalls::default(), scripts: 0, document: Vec::new() }
     }
 
-    /// What is wrong with the combination of arguments, in the CLI's words.
+    /// Returns the CLI's error message if it rejects the combination of arguments.
     pub(super) fn refusal(&self, arguments: &Arguments) -> Option<&'static str> {
         (matches!(self.format, Format::Lines { .. }) && !arguments.has("--verbose"))
             .then_some("Error: When using --print, --output-format=stream-json requires --verbose")
     }
 
-    pub(super) fn begin_turn(&mut self) {
-        self.calls.begin_turn();
+    pub(super) fn start_turn(&mut self) {
+        self.calls.start_turn();
     }
 
     pub(super) fn script(&mut self, script: &Script) -> io::Result<()> {
@@ -80,7 +84,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a line, if the format shows it.
+    /// Writes a line, if the format includes it.
     pub(super) fn line(&mut self, mut line: Value) -> io::Result<()> {
         let is_event = at(&line, "/type") == "stream_event";
         if is_event && at(&line, "/event/type") == "message_start" {
@@ -106,7 +110,7 @@ impl Output {
         }
     }
 
-    /// The turn's own tokens, and what the process has come to.
+    /// Adds the tokens of the turn and the totals of the process.
     fn add_figures(&self, line: &mut Value) {
         let (turn, process) = (self.calls.of_turn(), self.calls.of_process());
         put(
@@ -117,7 +121,7 @@ impl Output {
                 "cache_read_input_tokens": 50 * turn, "output_tokens": 40 * turn,
             }),
         );
-        // The float is exact enough: a process has no 2^52 calls.
+        // The float is exact enough: a process makes fewer than 2^52 calls.
         let cost = (COST * u32::try_from(process).map_or(f64::MAX, f64::from) * 1e8).round() / 1e8;
         let model = json!({
             "inputTokens": 25 * process, "outputTokens": 40 * process, "cacheReadInputTokens": 50 * process,

@@ -1,4 +1,4 @@
-//! What the CLIs say when they are asked for their version.
+//! The output of the CLIs for `--version`.
 
 use std::io::{self, Write as _};
 
@@ -8,7 +8,7 @@ use teamster_protocol::agent::codex::Codex;
 use teamster_protocol::agent::gemini::Gemini;
 use teamster_protocol::agent::opencode::OpenCode;
 
-/// A CLI that is played.
+/// A CLI that has a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cli {
     Claude,
@@ -28,7 +28,7 @@ impl Cli {
         })
     }
 
-    /// The line by which it tells its version, which is the one that the conformance tests run.
+    /// Returns the line that `--version` prints, with the version that the conformance tests run.
     fn line(self) -> String {
         let tested = |agent: &dyn Agent| agent.abilities().map_or("", |abilities| abilities.tested_version);
         match self {
@@ -40,23 +40,24 @@ impl Cli {
     }
 }
 
-/// Whether the version is asked for: the first argument says so.
-pub(super) fn is_asked<T: AsRef<str>>(mut arguments: impl Iterator<Item = T>) -> bool {
+/// Returns whether the first argument requests the version.
+pub(super) fn is_version_request<T: AsRef<str>>(mut arguments: impl Iterator<Item = T>) -> bool {
     arguments.next().is_some_and(|first| matches!(first.as_ref(), "--version" | "-v" | "-V"))
 }
 
-/// Prints the version, and gives the exit code.
+/// Prints the version and returns the exit code.
 pub(super) fn print(cli: Cli) -> io::Result<i32> {
     writeln!(io::stdout().lock(), "{}", cli.line())?;
     Ok(0)
 }
 
-/// Answers these arguments, if they ask for the version of this agent's CLI; `None` if they do not, or it is not known.
+/// Answers these arguments if they request the version of this agent's CLI. Returns `None`
+/// otherwise, and for an unknown agent.
 ///
 /// # Errors
-/// When nobody reads the answer.
+/// Fails if nothing reads the answer.
 pub fn answer_version(agent: &str, arguments: &[std::ffi::OsString]) -> io::Result<Option<i32>> {
-    match Cli::of(agent).filter(|_| is_asked(arguments.iter().map(|argument| argument.to_string_lossy()))) {
+    match Cli::of(agent).filter(|_| is_version_request(arguments.iter().map(|argument| argument.to_string_lossy()))) {
         Some(cli) => print(cli).map(Some),
         None => Ok(None),
     }

@@ -1,16 +1,20 @@
-//! OpenCode's one-shot form: `opencode run --format json`.
+//! OpenCode's one-shot interface: `opencode run --format json`.
 
 use std::io;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::perform::{Asked, Call, End, Heard, Once, Outcome, Tongue, put, write};
-use super::{Arguments, calls};
+use super::arguments::Arguments;
+use super::calls;
+use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
+use super::input::OneShotInput;
+use super::json::{put, write};
+use super::steps::split_mcp_name;
 
 #[derive(Debug)]
 pub(super) struct OpenCode {
-    once: Once,
+    input: OneShotInput,
     session: String,
     messages: u32,
     parts: u32,
@@ -22,10 +26,10 @@ impl OpenCode {
     pub(super) fn new(arguments: &Arguments) -> Self {
         let old = arguments.value("--session").filter(|_| !arguments.has("--fork"));
         let session = old.map_or_else(calls::opencode_session, str::to_owned);
-        Self { once: Once::default(), session, messages: 0, parts: 0, in_message: false, failed: false }
+        Self { input: OneShotInput::default(), session, messages: 0, parts: 0, in_message: false, failed: false }
     }
 
-    fn tell(&self, kind: &str, name: &str, body: Value) -> io::Result<()> {
+    fn write_line(&self, kind: &str, name: &str, body: Value) -> io::Result<()> {
         let mut line = json!({"type": kind, "timestamp": 1_767_225_600_000_u64, "sessionID": self.session});
         put(&mut line, name, body);
         write(&line)
@@ -42,7 +46,7 @@ impl OpenCode {
         put(&mut part, "id", format!("prt_{:08}", self.parts).into());
         put(&mut part, "messageID", format!("msg_{:08}", self.messages).into());
         put(&mut part, "sessionID", self.session.as_str().into());
-        self.tell(kind, "part", part)
+        self.write_line(kind, "part", part)
     }
 
     fn finish(&mut self, reason: &str) -> io::Result<()> {
@@ -52,88 +56,90 @@ impl OpenCode {
     }
 }
 
-/// What a call of the model costs, in US dollars.
+/// The cost of one model call, in US dollars.
 pub(super) const COST: f64 = 0.001;
 
-/// What a call of the model used.
+/// Returns the tokens of one model call.
 pub(super) fn tokens() -> Value {
     json!({"total": 115, "input": 25, "output": 40, "reasoning": 0, "cache": {"read": 50, "write": 0}})
 }
 
-/// `mcp__SERVER__TOOL` as it is written here.
-pub(super) fn wire(name: &str) -> String {
-    match super::mcp(name) {
+/// Returns `mcp__SERVER__TOOL` in the format of this CLI.
+pub(super) fn tool_name(name: &str) -> String {
+    match split_mcp_name(name) {
         Some((server, tool)) => format!("{server}_{tool}"),
         None => name.to_owned(),
     }
 }
 
-/// How a call that is over stands in its part.
-pub(super) fn state(call: &Call, outcome: Outcome<'_>) -> Value {
+/// Returns the state of a finished tool call.
+pub(super) fn tool_state(call: &ToolCall, outcome: ToolOutcome<'_>) -> Value {
     let time = json!({"start": 1, "end": 2});
     match outcome {
-        Outcome::Done { output, exit } if call.is_command => json!({
+        ToolOutcome::Done { output, exit } if call.is_command => json!({
             "status": "completed", "input": call.input, "output": output, "title": call.command(), "time": time,
             "metadata": {"output": output, "exit": exit, "truncated": false},
         }),
-        Outcome::Done { output, exit: 0 } => json!({
+        ToolOutcome::Done { output, exit: 0 } => json!({
             "status": "completed", "input": call.input, "output": output, "title": "", "time": time, "metadata": {},
         }),
-        Outcome::Done { output, .. } => json!({"status": "error", "input": call.input, "error": output, "time": time}),
-        Outcome::Denied => {
+        ToolOutcome::Done { output, .. } => {
+            json!({"status": "error", "input": call.input, "error": output, "time": time})
+        }
+        ToolOutcome::Denied => {
             let why = "The user rejected permission to use this specific tool call.";
             json!({"status": "error", "input": call.input, "error": why, "time": time})
         }
     }
 }
 
-/// What went wrong, as OpenCode says it.
+/// Returns an error in OpenCode's format.
 pub(super) fn error(status: u16, message: &str) -> Value {
     json!({"name": "APIError", "data": {"message": message, "statusCode": status, "isRetryable": false}})
 }
 
-impl Tongue for OpenCode {
-    fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        Ok(self.once.hear(until))
+impl CliDialect for OpenCode {
+    fn next_input(&mut self, deadline: Option<Instant>) -> io::Result<HostInput> {
+        Ok(self.input.next_input(deadline))
     }
 
-    fn shell(&self) -> &'static str {
+    fn shell_tool(&self) -> &'static str {
         "bash"
     }
 
-    fn begin(&mut self, _prompt: &str) -> io::Result<()> {
+    fn start_turn(&mut self, _prompt: &str) -> io::Result<()> {
         Ok(())
     }
 
-    fn think(&mut self, text: &str) -> io::Result<()> {
+    fn write_thinking(&mut self, text: &str) -> io::Result<()> {
         self.part("reasoning", "reasoning", json!({"text": text, "time": {"start": 1, "end": 2}}))
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
+    fn write_message(&mut self, text: &str) -> io::Result<()> {
         self.part("text", "text", json!({"text": text, "time": {"start": 1, "end": 2}}))
     }
 
-    /// A call is told when it is over.
-    fn call(&mut self, _call: &Call) -> io::Result<()> {
+    /// A call is reported when it has ended.
+    fn start_tool_call(&mut self, _call: &ToolCall) -> io::Result<()> {
         Ok(())
     }
 
-    fn ask(&mut self, _call: &Call) -> io::Result<Asked> {
-        Ok(Asked::Nobody)
+    fn request_permission(&mut self, _call: &ToolCall) -> io::Result<PermissionRequest> {
+        Ok(PermissionRequest::Unsupported)
     }
 
-    fn result(&mut self, call: &Call, outcome: Outcome<'_>) -> io::Result<()> {
-        let part = json!({"tool": wire(&call.name), "callID": call.id, "state": state(call, outcome)});
+    fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
+        let part = json!({"tool": tool_name(&call.name), "callID": call.id, "state": tool_state(call, outcome)});
         self.part("tool_use", "tool", part)?;
         self.finish("tool-calls")
     }
 
-    fn end(&mut self, end: &End) -> io::Result<()> {
+    fn end_turn(&mut self, end: &TurnEnd) -> io::Result<()> {
         match end {
-            End::Well | End::Interrupted => self.finish("stop"),
-            End::Failed { status, message } => {
+            TurnEnd::Completed | TurnEnd::Interrupted => self.finish("stop"),
+            TurnEnd::Failed { status, message } => {
                 self.failed = true;
-                self.tell("error", "error", error(*status, message))
+                self.write_line("error", "error", error(*status, message))
             }
         }
     }

@@ -1,8 +1,9 @@
-//! Ids and figures that all forms share.
+//! Ids and figures that all dialects share.
 
 use uuid::Uuid;
 
-/// Counts the calls of the model. Each step of a turn that the model takes is one, and each uses the same tokens.
+/// Counts the model calls. Each message, thinking or tool call of a turn is one model call, and
+/// each uses the same number of tokens.
 #[derive(Debug, Default)]
 pub(super) struct ModelCalls {
     turn: u64,
@@ -10,7 +11,7 @@ pub(super) struct ModelCalls {
 }
 
 impl ModelCalls {
-    pub(super) fn begin_turn(&mut self) {
+    pub(super) fn start_turn(&mut self) {
         self.turn = 0;
     }
 
@@ -19,28 +20,28 @@ impl ModelCalls {
         self.process += 1;
     }
 
-    /// Those of the turn that runs.
+    /// Returns the model calls of the current turn.
     pub(super) fn of_turn(&self) -> u64 {
         self.turn
     }
 
-    /// Those of the process, this turn's included.
+    /// Returns the model calls of the process, including the current turn.
     pub(super) fn of_process(&self) -> u64 {
         self.process
     }
 }
 
-/// A new session, as Claude Code and Gemini CLI name it.
+/// Returns a new session id in the format of Claude Code and Gemini CLI.
 pub(super) fn session() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// A new thread, as Codex names it: its id begins with the time.
+/// Returns a new thread id in the format of Codex, which starts with the time.
 pub(super) fn thread() -> String {
     Uuid::now_v7().to_string()
 }
 
-/// A new session, as OpenCode names it: 12 hexadecimal digits and 14 letters or digits.
+/// Returns a new session id in OpenCode's format: 12 hexadecimal digits and 14 letters or digits.
 pub(super) fn opencode_session() -> String {
     const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let uuid = Uuid::new_v4();
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_opencode_session_has_the_length_of_a_real_one_and_no_two_are_alike() {
+    fn opencode_session_ids_have_the_length_of_real_ones_and_are_unique() {
         let (one, other) = (opencode_session(), opencode_session());
         assert_eq!(one.len(), "ses_dff927d83ffeURFKuimpze0qb5".len(), "{one}");
         assert_ne!(one, other);

@@ -1,18 +1,22 @@
-//! Gemini CLI's one-shot forms: a text, a document, or lines (`--output-format`).
+//! Gemini CLI's one-shot interface, with text, JSON or stream-json output (`--output-format`).
 
 use std::io::{self, Write as _};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::arguments::Arguments;
 use super::calls::{self, ModelCalls};
-use super::perform::{Asked, Call, End, Heard, Once, Outcome, Tongue, pieces, put, write};
-use super::{Arguments, StoryError};
+use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
+use super::error::ScenarioError;
+use super::input::OneShotInput;
+use super::json::{pieces, put, write};
+use super::steps::split_mcp_name;
 
 const MODEL: &str = "gemini-2.5-flash";
 
 /// Flags without a value.
-const ALONE: &[&str] = &[
+const FLAGS_WITHOUT_VALUE: &[&str] = &[
     "-d",
     "--debug",
     "-s",
@@ -25,10 +29,11 @@ const ALONE: &[&str] = &[
     "--accept-raw-output-risk",
 ];
 
-/// Flags with any number of values: what follows is theirs up to the next flag.
-const MANY: &[&str] = &["--allowed-tools", "--allowed-mcp-server-names", "--include-directories", "-e", "--extensions"];
+/// Flags with any number of values, up to the next flag.
+const FLAGS_WITH_MANY_VALUES: &[&str] =
+    &["--allowed-tools", "--allowed-split_mcp_name-server-names", "--include-directories", "-e", "--extensions"];
 
-/// How the CLI writes what happens.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Text,
@@ -38,24 +43,24 @@ enum Format {
 
 #[derive(Debug)]
 pub(super) struct Gemini {
-    once: Once,
+    input: OneShotInput,
     format: Format,
     session: String,
     calls: ModelCalls,
     tools: u32,
     tools_failed: u32,
-    said: String,
+    answer: String,
     exit: i32,
 }
 
-/// Whether these arguments ask for a one-shot form.
-pub(super) fn check(arguments: &Arguments) -> Result<(), StoryError> {
-    let wrong = |known| Err(StoryError::Form { agent: "gemini", known });
+/// Checks that these arguments select a one-shot run.
+pub(super) fn check(arguments: &Arguments) -> Result<(), ScenarioError> {
+    let wrong = |supported| Err(ScenarioError::UnsupportedArguments { agent: "gemini", supported });
     match format(arguments) {
         Some("text" | "json" | "stream-json") => Ok(()),
-        Some(_) => wrong("--output-format is text, json or stream-json"),
+        Some(_) => wrong("--output-format must be text, json or stream-json"),
         None if prompt(arguments).is_some() => Ok(()),
-        None => wrong("--acp, --output-format or a prompt is needed"),
+        None => wrong("--acp, --output-format or a prompt is required"),
     }
 }
 
@@ -65,7 +70,7 @@ fn format(arguments: &Arguments) -> Option<&str> {
 
 fn prompt(arguments: &Arguments) -> Option<&str> {
     let flag = arguments.value("--prompt").or(arguments.value("-p"));
-    flag.or_else(|| arguments.positional(ALONE, MANY))
+    flag.or_else(|| arguments.positional(FLAGS_WITHOUT_VALUE, FLAGS_WITH_MANY_VALUES))
 }
 
 impl Gemini {
@@ -77,22 +82,22 @@ impl Gemini {
             Some("json") => Format::Document,
             _ => Format::Text,
         };
-        let (once, calls, said) = (Once::of(prompt(arguments)), ModelCalls::default(), String::new());
-        Self { once, format, session, calls, tools: 0, tools_failed: 0, said, exit: 0 }
+        let (input, calls, answer) = (OneShotInput::of(prompt(arguments)), ModelCalls::default(), String::new());
+        Self { input, format, session, calls, tools: 0, tools_failed: 0, answer, exit: 0 }
     }
 
-    /// Writes a line, where lines are written.
-    fn tell(&self, kind: &str, mut line: Value) -> io::Result<()> {
+    /// Writes a line in the stream-json format; the other formats have no lines.
+    fn write_line(&self, kind: &str, mut line: Value) -> io::Result<()> {
         if self.format != Format::Lines {
             return Ok(());
         }
         put(&mut line, "type", kind.into());
-        // Lines have times, which nobody goes by.
+        // Each line has a timestamp, which no reader uses.
         put(&mut line, "timestamp", "2026-01-01T00:00:00.000Z".into());
         write(&line)
     }
 
-    /// The figures of a document.
+    /// Returns the figures of the JSON format.
     fn stats(&self) -> Value {
         let calls = self.calls.of_process();
         let api = json!({"totalRequests": calls, "totalErrors": 0, "totalLatencyMs": calls, "errorsByType": {}});
@@ -109,65 +114,68 @@ impl Gemini {
         json!({"models": models, "tools": tools, "files": {"totalLinesAdded": 0, "totalLinesRemoved": 0}})
     }
 
-    /// The end of a form that is no lines.
-    fn conclude(&self, end: &End) -> io::Result<()> {
+    /// Writes the end of a run in the text and JSON formats.
+    fn write_end(&self, end: &TurnEnd) -> io::Result<()> {
         match (self.format, end) {
-            (Format::Document, End::Failed { status, message }) => {
+            (Format::Document, TurnEnd::Failed { status, message }) => {
                 let error = json!({"type": "Error", "message": message, "code": status});
                 let document = json!({"session_id": self.session, "error": error});
                 writeln!(io::stderr().lock(), "{document:#}")
             }
             (Format::Document, _) => {
-                let response = json!({"session_id": self.session, "response": self.said, "stats": self.stats()});
+                let response = json!({"session_id": self.session, "response": self.answer, "stats": self.stats()});
                 writeln!(io::stdout().lock(), "{response:#}")
             }
-            (_, End::Failed { message, .. }) => writeln!(io::stderr().lock(), "{message}"),
-            _ => writeln!(io::stdout().lock(), "{}", self.said),
+            (_, TurnEnd::Failed { message, .. }) => writeln!(io::stderr().lock(), "{message}"),
+            _ => writeln!(io::stdout().lock(), "{}", self.answer),
         }
     }
 }
 
-impl Tongue for Gemini {
-    fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        Ok(self.once.hear(until))
+impl CliDialect for Gemini {
+    fn next_input(&mut self, deadline: Option<Instant>) -> io::Result<HostInput> {
+        Ok(self.input.next_input(deadline))
     }
 
-    fn shell(&self) -> &'static str {
+    fn shell_tool(&self) -> &'static str {
         "run_shell_command"
     }
 
-    fn begin(&mut self, prompt: &str) -> io::Result<()> {
-        self.calls.begin_turn();
-        self.tell("init", json!({"session_id": self.session, "model": MODEL}))?;
-        self.tell("message", json!({"role": "user", "content": prompt}))
+    fn start_turn(&mut self, prompt: &str) -> io::Result<()> {
+        self.calls.start_turn();
+        self.write_line("init", json!({"session_id": self.session, "model": MODEL}))?;
+        self.write_line("message", json!({"role": "user", "content": prompt}))
     }
 
-    /// These forms show no thoughts.
-    fn think(&mut self, _text: &str) -> io::Result<()> {
+    /// The one-shot interface shows no thinking.
+    fn write_thinking(&mut self, _text: &str) -> io::Result<()> {
         self.calls.add();
         Ok(())
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
+    fn write_message(&mut self, text: &str) -> io::Result<()> {
         self.calls.add();
-        self.said.push_str(text);
+        self.answer.push_str(text);
         for piece in pieces(text) {
-            self.tell("message", json!({"role": "assistant", "content": piece, "delta": true}))?;
+            self.write_line("message", json!({"role": "assistant", "content": piece, "delta": true}))?;
         }
         Ok(())
     }
 
-    fn call(&mut self, call: &Call) -> io::Result<()> {
+    fn start_tool_call(&mut self, call: &ToolCall) -> io::Result<()> {
         self.calls.add();
         self.tools += 1;
-        self.tell("tool_use", json!({"tool_name": wire(&call.name), "tool_id": call.id, "parameters": call.input}))
+        self.write_line(
+            "tool_use",
+            json!({"tool_name": tool_name(&call.name), "tool_id": call.id, "parameters": call.input}),
+        )
     }
 
-    fn ask(&mut self, _call: &Call) -> io::Result<Asked> {
-        Ok(Asked::Nobody)
+    fn request_permission(&mut self, _call: &ToolCall) -> io::Result<PermissionRequest> {
+        Ok(PermissionRequest::Unsupported)
     }
 
-    fn result(&mut self, call: &Call, outcome: Outcome<'_>) -> io::Result<()> {
+    fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
         let mut line = json!({"tool_id": call.id, "status": "success"});
         let fail = |line: &mut Value, kind: &str, message: &str| {
             put(line, "status", "error".into());
@@ -175,19 +183,19 @@ impl Tongue for Gemini {
             put(line, "error", json!({"type": kind, "message": message}));
         };
         match outcome {
-            // A command that fails is a success here, and says so in its output.
-            Outcome::Done { output, exit } if call.is_command && exit != 0 => {
+            // A failed command is a success here, with the exit code in its output.
+            ToolOutcome::Done { output, exit } if call.is_command && exit != 0 => {
                 put(&mut line, "output", format!("{output}\nExit Code: {exit}").into());
             }
-            Outcome::Done { output, exit: 0 } => put(&mut line, "output", output.into()),
-            Outcome::Done { output, .. } => fail(&mut line, "unknown", output),
-            Outcome::Denied => fail(&mut line, "policy_violation", "Tool execution denied by policy."),
+            ToolOutcome::Done { output, exit: 0 } => put(&mut line, "output", output.into()),
+            ToolOutcome::Done { output, .. } => fail(&mut line, "unknown", output),
+            ToolOutcome::Denied => fail(&mut line, "policy_violation", "Tool execution denied by policy."),
         }
         self.tools_failed += u32::from(line.get("status").is_some_and(|status| status == "error"));
-        self.tell("tool_result", line)
+        self.write_line("tool_result", line)
     }
 
-    fn end(&mut self, end: &End) -> io::Result<()> {
+    fn end_turn(&mut self, end: &TurnEnd) -> io::Result<()> {
         let calls = self.calls.of_process();
         let mut tokens = json!({
             "total_tokens": 115 * calls, "input_tokens": 75 * calls, "output_tokens": 40 * calls, "cached": 50 * calls,
@@ -198,17 +206,17 @@ impl Tongue for Gemini {
         put(&mut tokens, "tool_calls", self.tools.into());
         put(&mut tokens, "models", json!({ MODEL: of_model }));
         let mut line = json!({"status": "success", "stats": tokens});
-        if let End::Failed { status, message } = end {
+        if let TurnEnd::Failed { status, message } = end {
             let error = json!({"error": {"code": status, "message": message, "status": "UNKNOWN"}});
             put(&mut line, "status", "error".into());
             put(&mut line, "error", json!({"type": "unknown", "message": format!("[API Error: {error}]")}));
-            // As the real one does, which gives the status for its exit code.
+            // The real CLI also uses the HTTP status as its exit code.
             self.exit = i32::from(*status) & 0xff;
         }
         if self.format != Format::Lines {
-            return self.conclude(end);
+            return self.write_end(end);
         }
-        self.tell("result", line)
+        self.write_line("result", line)
     }
 
     fn exit_code(&self) -> i32 {
@@ -216,9 +224,9 @@ impl Tongue for Gemini {
     }
 }
 
-/// `mcp__SERVER__TOOL` as it is written here.
-pub(super) fn wire(name: &str) -> String {
-    match super::mcp(name) {
+/// Returns `mcp__SERVER__TOOL` in the format of this CLI.
+pub(super) fn tool_name(name: &str) -> String {
+    match split_mcp_name(name) {
         Some((server, tool)) => format!("mcp_{server}_{tool}"),
         None => name.to_owned(),
     }

@@ -1,6 +1,8 @@
-//! A CLI's own server on the loopback: it hands over the calls that are made, and tells events to whoever reads them.
+//! The HTTP server that a CLI runs on the loopback interface. It returns incoming calls to its
+//! owner and sends events to every connected reader.
 //!
-//! Its thread lives as long as the process. Who has not the password of the process gets nothing.
+//! Its thread lives as long as the process. A request without the process's password gets status
+//! 401.
 
 use std::convert::Infallible;
 use std::io::{self, Write as _};
@@ -21,72 +23,72 @@ use tokio::sync::{mpsc as channel, oneshot};
 
 use crate::server::LocalServer;
 
-/// A prompt may hold files.
-const LONGEST_BODY: usize = 64 * 1024 * 1024;
+/// The longest accepted body. A prompt may contain files.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where events are read.
-const EVENTS: &str = "/event";
+/// The path of the event stream.
+const EVENTS_PATH: &str = "/event";
 
-/// How the CLI says where it listens, but for the address.
-pub(super) const LISTENS: &str = "opencode server listening on ";
+/// The line with which the CLI announces its address, without the address.
+pub(super) const LISTENING_PREFIX: &str = "opencode server listening on ";
 
-/// The server, in a thread of its own.
+/// The server. It runs on its own thread.
 #[derive(Debug)]
 pub(super) struct Server {
     address: String,
-    calls: mpsc::Receiver<Called>,
-    readers: Arc<Readers>,
+    calls: mpsc::Receiver<PendingCall>,
+    readers: Arc<EventReaders>,
 }
 
-/// A call that waits for its answer.
+/// A call that waits for its response.
 #[derive(Debug)]
-pub(super) struct Called {
+pub(super) struct PendingCall {
     pub(super) method: String,
-    /// With its query.
+    /// The path, including the query.
     pub(super) path: String,
     pub(super) body: Vec<u8>,
     reply: oneshot::Sender<(u16, Vec<u8>)>,
 }
 
-impl Called {
+impl PendingCall {
     pub(super) fn answer(self, status: u16, body: &Value) {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         self.answer_bytes(status, body);
     }
 
     pub(super) fn answer_bytes(self, status: u16, body: Vec<u8>) {
-        // Who called may have gone.
+        // The caller may have disconnected.
         _ = self.reply.send((status, body));
     }
 }
 
-/// Who reads events.
+/// The clients that read events.
 #[derive(Debug, Default)]
-struct Readers {
+struct EventReaders {
     channels: Mutex<Vec<channel::UnboundedSender<String>>>,
-    came: Condvar,
+    connected: Condvar,
 }
 
 #[derive(Clone)]
-struct Desk {
-    calls: mpsc::Sender<Called>,
-    readers: Arc<Readers>,
-    /// What the header has to say, if there is a password.
+struct ServerState {
+    calls: mpsc::Sender<PendingCall>,
+    readers: Arc<EventReaders>,
+    /// The required `Authorization` header, if a password is set.
     authorization: Option<String>,
 }
 
 impl Server {
-    /// Serves on a free port, with the password of `OPENCODE_SERVER_PASSWORD` if there is one.
+    /// Serves on a free port. If `OPENCODE_SERVER_PASSWORD` is set, it is required.
     pub(super) fn start() -> io::Result<Self> {
         let (calls, called) = mpsc::channel();
-        let readers = Arc::new(Readers::default());
+        let readers = Arc::new(EventReaders::default());
         let user = std::env::var("OPENCODE_SERVER_USERNAME").unwrap_or_else(|_| "opencode".to_owned());
         let password = std::env::var("OPENCODE_SERVER_PASSWORD").ok();
         let authorization =
             password.map(|password| format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}"))));
-        let desk = Desk { calls, readers: Arc::clone(&readers), authorization };
+        let state = ServerState { calls, readers: Arc::clone(&readers), authorization };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let server = runtime.block_on(LocalServer::start(Router::new().fallback(serve).with_state(desk)))?;
+        let server = runtime.block_on(LocalServer::start(Router::new().fallback(serve).with_state(state)))?;
         let address = format!("http://{}", server.address());
         thread::spawn(move || {
             runtime.block_on(std::future::pending::<()>());
@@ -99,24 +101,24 @@ impl Server {
         &self.address
     }
 
-    /// The next call, if one comes until then.
-    pub(super) fn next(&self, until: Option<Instant>) -> Option<Called> {
+    /// Returns the next call, or `None` if none arrives before the deadline.
+    pub(super) fn next(&self, until: Option<Instant>) -> Option<PendingCall> {
         match until {
             None => self.calls.recv().ok(),
             Some(until) => self.calls.recv_timeout(until.saturating_duration_since(Instant::now())).ok(),
         }
     }
 
-    /// Tells an event to all who read them; when nobody does, not before somebody comes.
-    pub(super) fn tell(&self, event: &str) {
+    /// Sends an event to all connected readers. Waits for a reader if none is connected.
+    pub(super) fn emit(&self, event: &str) {
         let mut channels = self.readers.channels.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             channels.retain(|reader| !reader.is_closed());
             if !channels.is_empty() {
                 break;
             }
-            // Looked at again, since nobody says when a reader goes.
-            let waited = self.readers.came.wait_timeout(channels, Duration::from_secs(1));
+            // Repeated every second, because a reader that disconnects does not notify.
+            let waited = self.readers.connected.wait_timeout(channels, Duration::from_secs(1));
             channels = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         for reader in channels.iter() {
@@ -125,27 +127,27 @@ impl Server {
     }
 }
 
-/// Says where the server listens, as the CLI does.
+/// Prints the server's address as the CLI does.
 pub(super) fn announce(server: &Server) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{LISTENS}{}", server.address())?;
+    writeln!(stdout, "{LISTENING_PREFIX}{}", server.address())?;
     stdout.flush()
 }
 
-async fn serve(State(desk): State<Desk>, request: Request) -> Response {
+async fn serve(State(state): State<ServerState>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let given = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    if desk.authorization.as_deref().is_some_and(|wanted| given != Some(wanted)) {
+    if state.authorization.as_deref().is_some_and(|wanted| given != Some(wanted)) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
-    if head.method == Method::GET && head.uri.path() == EVENTS {
-        return events(&desk.readers);
+    if head.method == Method::GET && head.uri.path() == EVENTS_PATH {
+        return events(&state.readers);
     }
-    let Ok(body) = to_bytes(body, LONGEST_BODY).await else { return StatusCode::PAYLOAD_TOO_LARGE.into_response() };
+    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else { return StatusCode::PAYLOAD_TOO_LARGE.into_response() };
     let (reply, answered) = oneshot::channel();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-    let called = Called { method: head.method.to_string(), path, body: body.into(), reply };
-    if desk.calls.send(called).is_err() {
+    let called = PendingCall { method: head.method.to_string(), path, body: body.into(), reply };
+    if state.calls.send(called).is_err() {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let Ok((status, body)) = answered.await else { return StatusCode::SERVICE_UNAVAILABLE.into_response() };
@@ -153,12 +155,12 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// A stream of events, which begins as OpenCode's does.
-fn events(readers: &Readers) -> Response {
+/// Responds with an event stream, whose first event is the same as OpenCode's.
+fn events(readers: &EventReaders) -> Response {
     let (sender, receiver) = channel::unbounded_channel();
     _ = sender.send(json!({"id": "evt_0", "type": "server.connected", "properties": {}}).to_string());
     readers.channels.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-    readers.came.notify_all();
+    readers.connected.notify_all();
     let next = |mut receiver: channel::UnboundedReceiver<String>| async move {
         let event = receiver.recv().await?;
         Some((Ok::<_, Infallible>(Bytes::from(format!("data: {event}\n\n"))), receiver))

@@ -1,4 +1,4 @@
-//! Codex' app-server: JSON-RPC in lines, without the member `jsonrpc`.
+//! Codex app-server: JSON-RPC in lines, without the member `jsonrpc`.
 
 use std::io;
 use std::time::Instant;
@@ -6,12 +6,14 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::calls::{self, ModelCalls};
-use super::mcp;
-use super::perform::{Asked, Call, Ear, End, Heard, Outcome, Tongue, at, hear_line, pieces, put, text_of, write};
+use super::dialect::{CliDialect, HostInput, PermissionRequest, ToolCall, ToolOutcome, TurnEnd};
+use super::input::{JsonInput, next_json_input};
+use super::json::{at, pieces, put, text_of, write};
+use super::steps::split_mcp_name;
 
 #[derive(Debug)]
 pub(super) struct AppServer {
-    ear: Ear,
+    input: JsonInput,
     thread: String,
     turn: u32,
     in_turn: bool,
@@ -22,8 +24,8 @@ pub(super) struct AppServer {
 
 impl Default for AppServer {
     fn default() -> Self {
-        let (ear, thread, calls) = (Ear::default(), calls::thread(), ModelCalls::default());
-        Self { ear, thread, turn: 0, in_turn: false, items: 0, requests: 0, calls }
+        let (input, thread, calls) = (JsonInput::default(), calls::thread(), ModelCalls::default());
+        Self { input, thread, turn: 0, in_turn: false, items: 0, requests: 0, calls }
     }
 }
 
@@ -37,8 +39,8 @@ impl AppServer {
         write(&json!({"method": method, "params": params}))
     }
 
-    /// What is told of the turn that runs.
-    fn tell(&self, method: &str, mut params: Value) -> io::Result<()> {
+    /// Sends a notification about the current turn.
+    fn notify_turn(&self, method: &str, mut params: Value) -> io::Result<()> {
         put(&mut params, "turnId", self.turn_id().into());
         self.notify(method, params)
     }
@@ -51,7 +53,7 @@ impl AppServer {
         Ok(())
     }
 
-    /// The model was called: the thread's figures are told.
+    /// Counts a model call and reports the usage of the thread.
     fn model_called(&mut self) -> io::Result<()> {
         self.calls.add();
         let tokens = |calls: u64| {
@@ -61,7 +63,7 @@ impl AppServer {
             })
         };
         let usage = json!({"total": tokens(self.calls.of_process()), "last": tokens(1), "modelContextWindow": null});
-        self.tell("thread/tokenUsage/updated", json!({ "tokenUsage": usage }))
+        self.notify_turn("thread/tokenUsage/updated", json!({ "tokenUsage": usage }))
     }
 
     fn next_item(&mut self) -> String {
@@ -69,17 +71,17 @@ impl AppServer {
         format!("item_{}", self.items)
     }
 
-    fn heard(&mut self, line: &Value) -> io::Result<Option<Heard>> {
+    fn handle_request(&mut self, line: &Value) -> io::Result<Option<HostInput>> {
         let (id, params) = (at(line, "/id"), at(line, "/params"));
         let Some(method) = at(line, "/method").as_str() else {
             let result = at(line, "/result");
-            let word = at(result, "/decision").as_str().or(at(result, "/action").as_str()).unwrap_or_default();
-            return Ok(Some(Heard::Answer(word.starts_with("accept"))));
+            let decision = at(result, "/decision").as_str().or(at(result, "/action").as_str()).unwrap_or_default();
+            return Ok(Some(HostInput::PermissionAnswer(decision.starts_with("accept"))));
         };
         if id.is_null() {
             return Ok(None);
         }
-        let mut heard = None;
+        let mut input = None;
         let result = match method {
             "initialize" => json!({"userAgent": "fake", "platformFamily": "unix", "platformOs": "linux"}),
             "thread/list" => json!({"data": []}),
@@ -94,40 +96,40 @@ impl AppServer {
             }
             "turn/start" => {
                 self.turn += 1;
-                heard = Some(Heard::Prompt(text_of(at(params, "/input"))));
+                input = Some(HostInput::Prompt(text_of(at(params, "/input"))));
                 json!({"turn": {"id": self.turn_id(), "status": "inProgress", "items": [], "error": null}})
             }
             "turn/interrupt" => {
-                heard = self.in_turn.then_some(Heard::Interrupt);
+                input = self.in_turn.then_some(HostInput::Interrupt);
                 json!({})
             }
-            // The model hears it at once.
+            // The model receives it at once.
             "turn/steer" if self.in_turn => json!({"turnId": self.turn_id()}),
             "thread/backgroundTerminals/clean" => json!({}),
             _ => {
-                let error = json!({"code": -32600, "message": format!("{method} is not played")});
+                let error = json!({"code": -32600, "message": format!("{method} is not supported")});
                 write(&json!({"id": id, "error": error}))?;
                 return Ok(None);
             }
         };
         write(&json!({"id": id, "result": result}))?;
-        Ok(heard)
+        Ok(input)
     }
 
-    /// A call as the item that it is.
-    fn item(call: &Call, outcome: Option<Outcome<'_>>) -> Value {
+    /// Returns the item of a tool call.
+    fn item(call: &ToolCall, outcome: Option<ToolOutcome<'_>>) -> Value {
         let status = match outcome {
             None => "inProgress",
-            Some(Outcome::Done { exit: 0, .. }) => "completed",
-            Some(Outcome::Done { .. }) => "failed",
-            Some(Outcome::Denied) => "declined",
+            Some(ToolOutcome::Done { exit: 0, .. }) => "completed",
+            Some(ToolOutcome::Done { .. }) => "failed",
+            Some(ToolOutcome::Denied) => "declined",
         };
-        if let Some((server, tool)) = mcp(&call.name) {
+        if let Some((server, tool)) = split_mcp_name(&call.name) {
             let (result, error) = match outcome {
-                Some(Outcome::Done { output, .. }) => {
+                Some(ToolOutcome::Done { output, .. }) => {
                     (json!({"content": [{"type": "text", "text": output}]}), Value::Null)
                 }
-                Some(Outcome::Denied) => (Value::Null, json!({"message": "user rejected MCP tool call"})),
+                Some(ToolOutcome::Denied) => (Value::Null, json!({"message": "user rejected MCP tool call"})),
                 None => (Value::Null, Value::Null),
             };
             let status = if status == "declined" { "failed" } else { status };
@@ -137,7 +139,7 @@ impl AppServer {
             });
         }
         let (output, exit) = match outcome {
-            Some(Outcome::Done { output, exit }) => (json!(output), json!(exit)),
+            Some(ToolOutcome::Done { output, exit }) => (json!(output), json!(exit)),
             _ => (Value::Null, Value::Null),
         };
         json!({
@@ -147,48 +149,51 @@ impl AppServer {
     }
 }
 
-impl Tongue for AppServer {
-    fn hear(&mut self, until: Option<Instant>) -> io::Result<Heard> {
-        hear_line(self, until, |tongue| &mut tongue.ear, Self::heard)
+impl CliDialect for AppServer {
+    fn next_input(&mut self, deadline: Option<Instant>) -> io::Result<HostInput> {
+        next_json_input(self, deadline, |dialect| &mut dialect.input, Self::handle_request)
     }
 
-    fn shell(&self) -> &'static str {
+    fn shell_tool(&self) -> &'static str {
         "command_execution"
     }
 
-    fn begin(&mut self, _prompt: &str) -> io::Result<()> {
+    fn start_turn(&mut self, _prompt: &str) -> io::Result<()> {
         self.in_turn = true;
-        self.calls.begin_turn();
+        self.calls.start_turn();
         self.notify("turn/started", json!({"turn": {"id": self.turn_id(), "status": "inProgress", "error": null}}))
     }
 
-    fn think(&mut self, text: &str) -> io::Result<()> {
+    fn write_thinking(&mut self, text: &str) -> io::Result<()> {
         let id = self.next_item();
-        self.tell("item/started", json!({"item": {"type": "reasoning", "id": id, "summary": [], "content": []}}))?;
-        self.tell("item/reasoning/summaryTextDelta", json!({"itemId": id, "delta": text, "summaryIndex": 0}))?;
+        self.notify_turn(
+            "item/started",
+            json!({"item": {"type": "reasoning", "id": id, "summary": [], "content": []}}),
+        )?;
+        self.notify_turn("item/reasoning/summaryTextDelta", json!({"itemId": id, "delta": text, "summaryIndex": 0}))?;
         let item = json!({"type": "reasoning", "id": id, "summary": [text], "content": []});
-        self.tell("item/completed", json!({ "item": item }))?;
+        self.notify_turn("item/completed", json!({ "item": item }))?;
         self.model_called()
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
+    fn write_message(&mut self, text: &str) -> io::Result<()> {
         let id = self.next_item();
         let item = |text: &str| json!({"item": {"type": "agentMessage", "id": id, "text": text}});
-        self.tell("item/started", item(""))?;
+        self.notify_turn("item/started", item(""))?;
         for piece in pieces(text) {
-            self.tell("item/agentMessage/delta", json!({"itemId": id, "delta": piece}))?;
+            self.notify_turn("item/agentMessage/delta", json!({"itemId": id, "delta": piece}))?;
         }
-        self.tell("item/completed", item(text))?;
+        self.notify_turn("item/completed", item(text))?;
         self.model_called()
     }
 
-    fn call(&mut self, call: &Call) -> io::Result<()> {
-        self.tell("item/started", json!({"item": Self::item(call, None)}))?;
+    fn start_tool_call(&mut self, call: &ToolCall) -> io::Result<()> {
+        self.notify_turn("item/started", json!({"item": Self::item(call, None)}))?;
         self.model_called()
     }
 
-    fn ask(&mut self, call: &Call) -> io::Result<Asked> {
-        if let Some((server, tool)) = mcp(&call.name) {
+    fn request_permission(&mut self, call: &ToolCall) -> io::Result<PermissionRequest> {
+        if let Some((server, tool)) = split_mcp_name(&call.name) {
             let meta = json!({
                 "codex_approval_kind": "mcp_tool_call", "tool_name": tool, "tool_params": call.input,
                 "persist": ["session"],
@@ -202,25 +207,25 @@ impl Tongue for AppServer {
             let params = json!({"itemId": call.id, "command": call.command(), "cwd": std::env::current_dir()?});
             self.request("item/commandExecution/requestApproval", params)?;
         }
-        Ok(Asked::Waiting)
+        Ok(PermissionRequest::Sent)
     }
 
-    fn result(&mut self, call: &Call, outcome: Outcome<'_>) -> io::Result<()> {
-        self.tell("item/completed", json!({"item": Self::item(call, Some(outcome))}))
+    fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
+        self.notify_turn("item/completed", json!({"item": Self::item(call, Some(outcome))}))
     }
 
-    fn end(&mut self, end: &End) -> io::Result<()> {
+    fn end_turn(&mut self, end: &TurnEnd) -> io::Result<()> {
         self.in_turn = false;
         let (status, error) = match end {
-            End::Well => ("completed", Value::Null),
-            End::Interrupted => ("interrupted", Value::Null),
-            End::Failed { status, message } => {
+            TurnEnd::Completed => ("completed", Value::Null),
+            TurnEnd::Interrupted => ("interrupted", Value::Null),
+            TurnEnd::Failed { status, message } => {
                 let info = json!({"responseTooManyFailedAttempts": {"httpStatusCode": status}});
                 ("failed", json!({"message": message, "codexErrorInfo": info, "additionalDetails": null}))
             }
         };
         if !error.is_null() {
-            self.tell("error", json!({"error": error, "willRetry": false}))?;
+            self.notify_turn("error", json!({"error": error, "willRetry": false}))?;
         }
         self.notify("turn/completed", json!({"turn": {"id": self.turn_id(), "status": status, "error": error}}))
     }
