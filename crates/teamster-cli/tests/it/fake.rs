@@ -323,7 +323,7 @@ fn claudes_one_shot_forms_answer_as_text_as_one_document_and_line_by_line() {
     ] {
         let end = played(&stage, "claude", args, input);
         assert_eq!((end.code, end.out.as_str()), (Some(1), ""), "{args:?}");
-        assert!(end.err.contains(said), "{}", end.err);
+        assert!(end.err.contains(reason), "{}", end.err);
     }
 }
 
@@ -442,12 +442,12 @@ fn a_recorded_server_is_a_server_again_and_the_run_is_the_same() {
 }
 
 #[test]
-fn what_a_form_cannot_tell_is_named_before_anything_is_played() {
+fn an_unsupported_scenario_or_argument_is_an_error_before_anything_is_played() {
     let stage = Stage::with("[[turns]]\nsteps = [{ tool = { name = \"Read\" } }]\n");
-    for (agent, args, said) in [
-        (Some("codex"), &["exec"][..], "turn 1: codex tells of no tool \"Read\""),
+    for (agent, args, reason) in [
+        (Some("codex"), &["exec"][..], "turn 1: codex has no tool \"Read\""),
         (Some("codex"), &[], "exec or app-server"),
-        (Some("nobody"), &[], "no agent \"nobody\""),
+        (Some("unknown"), &[], "agent \"unknown\" cannot be imitated"),
         (None, &[], "--agent is needed"),
     ] {
         let mut fake = Command::new(env!("CARGO_BIN_EXE_teamster"));
@@ -456,6 +456,6 @@ fn what_a_form_cannot_tell_is_named_before_anything_is_played() {
         fake.args(agent).arg("--").args(args);
         let end = ended(fake);
         assert_eq!(end.code, Some(2), "{}", end.err);
-        assert!(end.err.contains(said), "{}", end.err);
+        assert!(end.err.contains(reason), "{}", end.err);
     }
 }
