@@ -104,7 +104,7 @@ async fn a_program_and_a_url_work_side_by_side_with_their_secrets_on_every_agent
             assert_eq!((result.output.as_str(), result.is_error.unwrap_or(false)), ("slept", false), "{}", agent.name);
         }
         assert_eq!(tools.len(), 2);
-        for request in web.requests().iter().filter(|request| !request.refused) {
+        for request in web.requests().iter().filter(|request| !request.rejected) {
             assert_eq!(request.headers.get("x-key").map(String::as_str), Some(SECRET), "{}", agent.name);
         }
     }

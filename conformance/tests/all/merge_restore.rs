@@ -93,7 +93,7 @@ async fn servers_with_secrets_work_and_the_file_holds_none_and_is_what_it_was() 
         for (_, result) in recording.tools() {
             assert_eq!(result.output, "slept", "{}", agent.name);
         }
-        for request in web.requests().iter().filter(|request| !request.refused) {
+        for request in web.requests().iter().filter(|request| !request.rejected) {
             assert_eq!(request.headers.get("x-key").map(String::as_str), Some(SECRET), "{}", agent.name);
         }
         assert_eq!(fs::read_to_string(file(agent, &lab))?, theirs, "{}", agent.name);

@@ -1,4 +1,5 @@
-//! A provider to point an agent at by hand. It prints where it listens, and when its input ends, what it was asked:
+//! A provider for an agent that is started by hand. It prints its address, and the requests it
+//! received when its stdin ends:
 //!
 //! ```text
 //! $ cargo run -p teamster-testkit --example provider
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use teamster_testkit::mcp_fixture::McpHttp;
 use teamster_testkit::provider::{HttpError, ModelRequest, Provider, Reply, Scenario, Script};
 
-/// Branches of [`scenario`]; a prompt names one by the marker `SCN:<name>`.
+/// The branches of [`scenario`]. A prompt selects one with the marker `SCN:<name>`.
 const BRANCHES: [&str; 11] = [
     "tool_bash",
     "thinking",

@@ -202,6 +202,6 @@ async fn over_http_nobody_gets_in_without_the_required_header() -> Result<()> {
     assert_eq!(server.calls(), []);
     assert_eq!(exchange(&server, "POST", "Bearer right", &add).await?.0, 200);
     assert_eq!(server.calls().len(), 1);
-    assert!(server.requests()[0].refused);
+    assert!(server.requests()[0].rejected);
     Ok(())
 }

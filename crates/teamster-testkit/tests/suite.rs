@@ -138,7 +138,7 @@ impl Agent for Good {
     }
 }
 
-/// Says nothing of what it is told.
+/// Output nothing of what it is written.
 struct Talks {
     panics: bool,
 }
@@ -163,14 +163,14 @@ fn an_agent_that_ignores_nothing_passes() {
 #[test]
 fn an_agent_that_ignores_an_option_or_panics_in_a_session_is_told_that_and_nothing_else() {
     for (but, said) in [
-        (But::IgnoresTheSchema, "a schema is honoured or refused: a run"),
-        (But::IgnoresDenyRules, "a deny rule for one of the agent's tools is honoured or refused: a run"),
-        (But::IgnoresDenyRulesOfServers, "a deny rule for an MCP server's tool is honoured or refused: a run"),
-        (But::IgnoresMcpServers, "an MCP server is honoured or refused: a run"),
-        (But::IgnoresReadOnly, "read-only is honoured or refused: a run"),
-        (But::IgnoresTheSchemaInSessions, "a schema is honoured or refused: a session"),
-        (But::IgnoresReadOnlyInSessions, "read-only is honoured or refused: a session"),
-        (But::PanicsInSessions, "a session's protocol is total, and its streams keep the rules"),
+        (But::IgnoresTheSchema, "a schema is applied or rejected: a run"),
+        (But::IgnoresDenyRules, "a deny rule for one of the agent's tools is applied or rejected: a run"),
+        (But::IgnoresDenyRulesOfServers, "a deny rule for an MCP server's tool is applied or rejected: a run"),
+        (But::IgnoresMcpServers, "an MCP server is applied or rejected: a run"),
+        (But::IgnoresReadOnly, "read-only is applied or rejected: a run"),
+        (But::IgnoresTheSchemaInSessions, "a schema is applied or rejected: a session"),
+        (But::IgnoresReadOnlyInSessions, "read-only is applied or rejected: a session"),
+        (But::PanicsInSessions, "a session's protocol is total, and its streams follow the rules"),
     ] {
         let promises = promises(&Good(but));
         assert!(promises.len() == 1 && promises[0].starts_with(said), "{said}: {promises:#?}");

@@ -317,7 +317,7 @@ fn claudes_one_shot_forms_answer_as_text_as_one_document_and_line_by_line() {
     let end = played(&stage, "claude", &["-p", "--output-format", "stream-json", "--verbose"], "hi");
     assert_eq!(events(&end).last().unwrap()["result"], "You said: hi");
     assert!(!end.out.contains("stream_event") && !end.out.contains("control_request"), "{}", end.out);
-    for (args, input, said) in [
+    for (args, input, reason) in [
         (&["-p", "--output-format", "stream-json"][..], "hi", "requires --verbose"),
         (&["-p"], "", "Input must be provided"),
     ] {

@@ -1,4 +1,4 @@
-//! The rules of an event stream, checked from outside: what every run of every agent keeps, whatever the agent did.
+//! The rules of an event stream, checked from outside: the guarantees of every run of every agent.
 //!
 //! ```
 //! use teamster_protocol::event::{Done, Event, RunResult};
@@ -10,17 +10,17 @@
 //! assert_eq!(violations[0].to_string(), "event 1 (done): done is the last event: it follows another done");
 //! ```
 //!
-//! [`check`] takes a whole stream, a [`Checker`] one event after the other, and [`check_ndjson`] the text that a program
-//! printed. What they find is data: the rule, and the event that broke it.
+//! [`check`] checks a whole stream, a [`Checker`] one event at a time, and [`check_ndjson`] the
+//! printed text of a program. The result is data: the broken rules, and the event that broke each.
 //!
-//! Invariant: the rules stand here a second time, apart from the code that keeps them in a run, so that a fault there
-//! is seen here.
+//! Invariant: the rules are implemented here independently of the code that enforces them in a run,
+//! so that a fault in that code is detected.
 
 mod ndjson;
 mod rule;
 #[cfg(test)]
 mod tests;
-mod told;
+mod messages;
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,12 +28,12 @@ use teamster_protocol::event::{ErrorCode, Event, MessageId, PermissionAnswered, 
 
 pub use ndjson::check_ndjson;
 pub use rule::{Rule, Violation};
-use told::Told;
+use messages::Messages;
 
 /// Checks a whole stream.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order in which it shows.
+/// Returns all violations, in the order of the events.
 pub fn check(events: &[Event]) -> Result<(), Vec<Violation>> {
     let mut checker = Checker::new();
     for event in events {
@@ -42,34 +42,34 @@ pub fn check(events: &[Event]) -> Result<(), Vec<Violation>> {
     checker.finish()
 }
 
-/// Checks a stream while it flows.
+/// Checks a stream while it is produced.
 #[derive(Debug, Default)]
 pub struct Checker {
-    /// How many events have been pushed.
-    seen: usize,
-    init_seen: bool,
-    /// The first event that only an agent that is already known can have caused.
-    at_work: Option<usize>,
-    told: Told,
-    /// Calls without a result, with the event that made each.
+    /// The number of events pushed so far.
+    count: usize,
+    has_init: bool,
+    /// The first event that must follow `init`.
+    first_activity: Option<usize>,
+    messages: Messages,
+    /// Tool calls without a result, and the event of each.
     open_tools: HashMap<ToolId, usize>,
     closed_tools: HashSet<ToolId>,
-    /// Permission requests without an answer, with the event that made each.
+    /// Permission requests without an answer, and the event of each.
     open_requests: HashMap<RequestId, usize>,
     answered_requests: HashSet<RequestId>,
-    /// What the `error` event said.
+    /// The code of the `error` event.
     error: Option<ErrorCode>,
     done: bool,
     violations: Vec<Violation>,
 }
 
 impl Checker {
-    /// Nothing seen so far.
+    /// Creates a checker for a new stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Checks the next event.
     pub fn push(&mut self, event: &Event) {
         if self.done {
             let another = if matches!(event, Event::Done(_)) { "another done" } else { "done" };
@@ -81,17 +81,17 @@ impl Checker {
         match event {
             Event::Init(_) => self.init(event),
             Event::Text(delta) | Event::Thinking(delta) => {
-                self.at_work.get_or_insert(self.seen);
+                self.first_activity.get_or_insert(self.count);
                 if delta.text.is_empty() {
                     self.violate(Rule::NoEmptyDelta, event, format!("of message {}", delta.message_id.escaped()));
                 }
-                self.told.delta(delta, matches!(event, Event::Text(_)));
+                self.messages.delta(delta, matches!(event, Event::Text(_)));
             }
             Event::Retract(retract) => self.retract(event, &retract.message_id),
             Event::ToolUse(tool) => self.tool_use(event, &tool.tool_id),
             Event::ToolResult(result) => self.tool_result(event, &result.tool_id),
-            Event::PermissionRequest(request) => self.asked(event, &request.request_id),
-            Event::PermissionAnswered(answered) => self.answered(event, answered),
+            Event::PermissionRequest(request) => self.permission_request(event, &request.request_id),
+            Event::PermissionAnswered(answered) => self.permission_answered(event, answered),
             Event::Error(failure) => {
                 if self.error.is_some() {
                     self.violate(Rule::OneError, event, String::new());
@@ -107,21 +107,21 @@ impl Checker {
             }
             _ => {}
         }
-        self.seen += 1;
+        self.count += 1;
     }
 
-    /// What is wrong so far.
+    /// Returns the violations found so far.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// The stream has ended.
+    /// Ends the check: the stream has ended.
     ///
     /// # Errors
-    /// Everything that was wrong with it, in the order in which it showed.
+    /// Returns all violations, in the order of the events.
     pub fn finish(mut self) -> Result<(), Vec<Violation>> {
         if !self.done {
-            let detail = format!("the stream ended after {} events", self.seen);
+            let detail = format!("the stream ended after {} events", self.count);
             self.violations.push(Violation { rule: Rule::OneDone, at: None, kind: "", detail });
             self.no_open_requests("", None);
             self.no_open_tools("", None);
@@ -130,31 +130,31 @@ impl Checker {
     }
 
     fn init(&mut self, event: &Event) {
-        if self.init_seen {
+        if self.has_init {
             self.violate(Rule::OneInit, event, String::new());
-        } else if let Some(at) = self.at_work {
-            self.violate(Rule::InitFirst, event, format!("event {at} stands before it"));
+        } else if let Some(at) = self.first_activity {
+            self.violate(Rule::InitFirst, event, format!("it follows event {at}"));
         }
-        self.init_seen = true;
+        self.has_init = true;
     }
 
     fn retract(&mut self, event: &Event, id: &MessageId) {
-        if !self.told.retract(id) {
-            self.violate(Rule::RetractNamesWhatWasTold, event, format!("message {}", id.escaped()));
+        if !self.messages.retract(id) {
+            self.violate(Rule::RetractNamesKnownMessage, event, format!("message {}", id.escaped()));
         }
     }
 
     fn tool_use(&mut self, event: &Event, id: &ToolId) {
-        self.at_work.get_or_insert(self.seen);
+        self.first_activity.get_or_insert(self.count);
         if self.open_tools.contains_key(id) || self.closed_tools.contains(id) {
             self.violate(Rule::ToolUseOnce, event, format!("call {}", id.escaped()));
         } else {
-            self.open_tools.insert(id.clone(), self.seen);
+            self.open_tools.insert(id.clone(), self.count);
         }
     }
 
     fn tool_result(&mut self, event: &Event, id: &ToolId) {
-        self.at_work.get_or_insert(self.seen);
+        self.first_activity.get_or_insert(self.count);
         if self.open_tools.remove(id).is_some() {
             self.closed_tools.insert(id.clone());
         } else if self.closed_tools.contains(id) {
@@ -164,19 +164,19 @@ impl Checker {
         }
     }
 
-    fn asked(&mut self, event: &Event, id: &RequestId) {
-        if self.open_requests.insert(id.clone(), self.seen).is_some() {
+    fn permission_request(&mut self, event: &Event, id: &RequestId) {
+        if self.open_requests.insert(id.clone(), self.count).is_some() {
             self.violate(Rule::RequestOnce, event, format!("request {}", id.escaped()));
         }
     }
 
-    fn answered(&mut self, event: &Event, answered: &PermissionAnswered) {
+    fn permission_answered(&mut self, event: &Event, answered: &PermissionAnswered) {
         let id = &answered.request_id;
-        let waited = self.open_requests.remove(id).is_some();
+        let was_pending = self.open_requests.remove(id).is_some();
         let detail = |what: &str| format!("request {}{what}", id.escaped());
-        if waited && answered.request.is_some() {
-            self.violate(Rule::RequestBeforeAnswer, event, detail(" is said again"));
-        } else if !waited && answered.request.is_none() {
+        if was_pending && answered.request.is_some() {
+            self.violate(Rule::RequestBeforeAnswer, event, detail(" is contained although it was reported before"));
+        } else if !was_pending && answered.request.is_none() {
             let rule = if self.answered_requests.contains(id) {
                 Rule::OneAnswerForEachRequest
             } else {
@@ -184,7 +184,7 @@ impl Checker {
             };
             self.violate(rule, event, detail(""));
         } else if answered.request.as_ref().is_some_and(|request| request.request_id != *id) {
-            self.violate(Rule::RequestBeforeAnswer, event, detail(" contains another one"));
+            self.violate(Rule::RequestBeforeAnswer, event, detail(" contains another request"));
         }
         self.answered_requests.insert(id.clone());
     }
@@ -192,29 +192,29 @@ impl Checker {
     fn no_open_requests(&mut self, kind: &'static str, at: Option<usize>) {
         let mut open: Vec<_> = self.open_requests.drain().collect();
         open.sort_by_key(|(_, at)| *at);
-        self.violations.extend(open.into_iter().map(|(id, asked)| Violation {
+        self.violations.extend(open.into_iter().map(|(id, requested_at)| Violation {
             rule: Rule::OneAnswerForEachRequest,
             at,
             kind,
-            detail: format!("request {} of event {asked} has none", id.escaped()),
+            detail: format!("request {} of event {requested_at} has none", id.escaped()),
         }));
     }
 
     fn result(&mut self, event: &Event, result: &RunResult) {
-        self.no_open_requests(rule::kind(event), Some(self.seen));
-        self.no_open_tools(rule::kind(event), Some(self.seen));
-        // A text that is too long lacks as much of its beginning as the result says.
+        self.no_open_requests(rule::kind(event), Some(self.count));
+        self.no_open_tools(rule::kind(event), Some(self.count));
+        // A truncated text lacks the number of bytes that the result reports.
         let missing = usize::try_from(result.text_missing_bytes).unwrap_or(usize::MAX);
-        let whole = self.told.text();
+        let whole = self.messages.text();
         let expected = whole.get(missing..).unwrap_or_default();
         if result.text != *expected || result.text_truncated != (missing > 0) {
-            self.violate(Rule::ResultText, event, rule::differ(&result.text, expected));
+            self.violate(Rule::ResultText, event, rule::describe_difference(&result.text, expected));
         }
-        let last = self.told.final_text();
+        let last = self.messages.final_text();
         let kept = last.len().min(expected.len());
         let expected = last.get(last.len() - kept..).unwrap_or_default();
         if result.final_text != expected {
-            let detail = rule::differ(&result.final_text, expected);
+            let detail = rule::describe_difference(&result.final_text, expected);
             self.violate(Rule::FinalText, event, detail);
         }
         let code = self.error.clone();
@@ -244,6 +244,6 @@ impl Checker {
     }
 
     fn violate(&mut self, rule: Rule, event: &Event, detail: String) {
-        self.violations.push(Violation { rule, at: Some(self.seen), kind: rule::kind(event), detail });
+        self.violations.push(Violation { rule, at: Some(self.count), kind: rule::kind(event), detail });
     }
 }

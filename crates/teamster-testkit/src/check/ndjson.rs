@@ -1,17 +1,17 @@
-//! The stream as text: one JSON object a line.
+//! The stream as text: one JSON object per line.
 
 use serde_json::Value;
 use teamster_protocol::event::Event;
 
 use super::{Checker, Rule, Violation, rule};
 
-/// Fields whose value is the agent's own JSON: any names, and null too.
-const FOREIGN: [&str; 4] = ["input", "content", "data", "structuredOutput"];
+/// Fields that contain the agent's own JSON, with any names and null values.
+const AGENT_JSON_FIELDS: [&str; 4] = ["input", "content", "data", "structuredOutput"];
 
-/// Checks what a program printed: the form of each line, and the rules of the stream.
+/// Checks the output of a program: the format of each line, and the rules of the stream.
 ///
 /// # Errors
-/// Everything that is wrong with it. A line that cannot be read as an event is left out of the stream's rules.
+/// Returns all violations. A line that is not a valid event is ignored by the rules of the stream.
 pub fn check_ndjson(text: &str) -> Result<Vec<Event>, Vec<Violation>> {
     let mut checker = Checker::new();
     let mut events = Vec::new();
@@ -19,8 +19,8 @@ pub fn check_ndjson(text: &str) -> Result<Vec<Event>, Vec<Violation>> {
     for (at, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
         let mut found = Vec::new();
         if let Some(event) = read(line, &mut found) {
-            // A line that was left out must not shift the numbers of those after it.
-            checker.seen = at;
+            // An invalid line must not shift the numbers of the lines after it.
+            checker.count = at;
             checker.push(&event);
             events.push(event);
         }
@@ -45,7 +45,7 @@ fn read(line: &str, found: &mut Found) -> Option<Event> {
             return None;
         }
     };
-    // From the text, not the value: inputs of tools are compared as they were written.
+    // Parsed from the text, not from the value: tool inputs are compared in their original form.
     let event = match serde_json::from_str::<Event>(line) {
         Ok(event @ Event::Unknown(_)) => {
             found.push((Rule::KnownType, "", format!("unknown type in {}", excerpt(line))));
@@ -62,7 +62,7 @@ fn read(line: &str, found: &mut Found) -> Option<Event> {
     let kind = rule::kind(&event);
     let before = found.len();
     fields(&value, "", kind, found);
-    // What is null or not in camelCase does not come back either: said once is enough.
+    // A null value or an unknown name also changes in the round trip; one violation is enough.
     if found.len() == before
         && let Ok(written) = serde_json::to_value(&event)
         && let Some(difference) = difference(&value, &written, "")
@@ -72,7 +72,7 @@ fn read(line: &str, found: &mut Found) -> Option<Event> {
     Some(event)
 }
 
-/// Looks at the names and values of our own fields, at any depth.
+/// Checks the names and values of the stream's own fields, at any depth.
 fn fields(value: &Value, path: &str, kind: &'static str, found: &mut Found) {
     match value {
         Value::Object(map) => {
@@ -81,7 +81,7 @@ fn fields(value: &Value, path: &str, kind: &'static str, found: &mut Found) {
                 if !is_camel_case(key) {
                     found.push((Rule::CamelCase, kind, path.clone()));
                 }
-                if !FOREIGN.contains(&key.as_str()) {
+                if !AGENT_JSON_FIELDS.contains(&key.as_str()) {
                     fields(value, &path, kind, found);
                 }
             }
@@ -96,7 +96,7 @@ fn is_camel_case(key: &str) -> bool {
     key.starts_with(|c: char| c.is_ascii_lowercase()) && key.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// Where what was read differs from what would be written of it.
+/// Returns the first difference between the parsed value and the value that would be written.
 fn difference(read: &Value, written: &Value, path: &str) -> Option<String> {
     match (read, written) {
         (Value::Object(a), Value::Object(b)) => {
@@ -111,10 +111,10 @@ fn difference(read: &Value, written: &Value, path: &str) -> Option<String> {
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             a.iter().zip(b).enumerate().find_map(|(at, (a, b))| difference(a, b, &format!("{path}[{at}]")))
         }
-        // JSON has one kind of number: 0 and 0.0 are the same cost.
+        // JSON has one number type: 0 and 0.0 are the same cost.
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
         _ if read == written => None,
-        _ => Some(format!("{path} is {}, and would be {}", excerpt(&read.to_string()), excerpt(&written.to_string()))),
+        _ => Some(format!("{path} is {}, but would be written as {}", excerpt(&read.to_string()), excerpt(&written.to_string()))),
     }
 }
 

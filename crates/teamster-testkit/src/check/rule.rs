@@ -1,4 +1,4 @@
-//! The rules by name, and how a break of one reads.
+//! The rules by name, and the text of a violation.
 
 use std::fmt;
 
@@ -8,99 +8,100 @@ use teamster_protocol::event::Event;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// A stream has a `done`.
+    /// A stream has exactly one `done`.
     OneDone,
     /// Nothing follows `done`.
     DoneIsLast,
     /// There is at most one `init`.
     OneInit,
-    /// `init` stands before everything that the model says or does.
+    /// `init` precedes all output of the model and all its tool calls.
     InitFirst,
-    /// Each `tool_use` has an id of its own.
+    /// Each `tool_use` has a unique id.
     ToolUseOnce,
-    /// A `tool_result` stands after its `tool_use`.
+    /// A `tool_result` follows its `tool_use`.
     UseBeforeResult,
     /// Each `tool_use` has exactly one `tool_result`.
     OneResultForEachUse,
-    /// A `permission_request` has an id that no other one has that waits.
+    /// The id of a `permission_request` differs from that of every pending one.
     RequestOnce,
-    /// A `permission_answered` stands after its `permission_request`, or contains the request.
+    /// A `permission_answered` follows its `permission_request`, or contains the request.
     RequestBeforeAnswer,
     /// Each `permission_request` has exactly one `permission_answered`.
     OneAnswerForEachRequest,
-    /// `result.text` is every delta of the main thread that was not retracted.
+    /// `result.text` consists of all deltas of the main thread that were not retracted.
     ResultText,
     /// `result.finalText` is the last message of the main thread.
     FinalText,
-    /// A `retract` names a message of which something was told since.
-    RetractNamesWhatWasTold,
+    /// A `retract` names a message that has text or thinking and is not retracted.
+    RetractNamesKnownMessage,
     /// No delta is empty.
     NoEmptyDelta,
     /// There is at most one `error`.
     OneError,
-    /// `error` stands just before `done`.
+    /// `error` directly precedes `done`.
     ErrorJustBeforeDone,
     /// `result.errorCode` is the code of the `error` event.
     ErrorCodeOfResult,
-    /// `result.isError` is true where there is an `error` event, and only there.
+    /// `result.isError` is true if and only if there is an `error` event.
     IsErrorMeansError,
     /// An aborted run is an error with the code `ABORTED`.
     AbortedIsAnError,
     /// Each line is one JSON object.
     OneObjectALine,
-    /// No event has a type that this version does not know.
+    /// Every event has a type that this version knows.
     KnownType,
-    /// Our own fields are left out, never null.
+    /// The stream's own fields are omitted rather than null.
     NoNull,
-    /// Our own fields are in `camelCase`.
+    /// The names of the stream's own fields are in `camelCase`.
     CamelCase,
-    /// A line is what this version would write of it: nothing is unknown, missing or of another form.
+    /// A line is equal to what this version would write: no field is unknown, missing or in another
+    /// format.
     RoundTrip,
 }
 
 impl Rule {
-    /// The rule as a sentence.
+    /// Returns the rule as a sentence.
     pub fn promise(self) -> &'static str {
         match self {
             Self::OneDone => "there is exactly one done",
             Self::DoneIsLast => "done is the last event",
             Self::OneInit => "there is at most one init",
-            Self::InitFirst => "init stands before what the model says and does",
-            Self::ToolUseOnce => "each tool_use has an id of its own",
-            Self::UseBeforeResult => "a tool_result stands after its tool_use",
+            Self::InitFirst => "init precedes all output of the model and all its tool calls",
+            Self::ToolUseOnce => "each tool_use has a unique id",
+            Self::UseBeforeResult => "a tool_result follows its tool_use",
             Self::OneResultForEachUse => "each tool_use has exactly one tool_result",
-            Self::RequestOnce => "a permission_request has an id that no other one has that waits",
-            Self::RequestBeforeAnswer => "a permission_answered stands after its permission_request, or contains it",
+            Self::RequestOnce => "the id of a permission_request differs from that of every pending one",
+            Self::RequestBeforeAnswer => "a permission_answered follows its permission_request, or contains it",
             Self::OneAnswerForEachRequest => "each permission_request has exactly one permission_answered",
-            Self::ResultText => "result.text is every delta of the main thread that was not retracted",
+            Self::ResultText => "result.text consists of all deltas of the main thread that were not retracted",
             Self::FinalText => "result.finalText is the last message of the main thread",
-            Self::RetractNamesWhatWasTold => "a retract names a message of which something was told",
+            Self::RetractNamesKnownMessage => "a retract names a message that has content and is not retracted",
             Self::NoEmptyDelta => "no delta is empty",
             Self::OneError => "there is at most one error",
-            Self::ErrorJustBeforeDone => "error stands just before done",
+            Self::ErrorJustBeforeDone => "error directly precedes done",
             Self::ErrorCodeOfResult => "result.errorCode is the code of the error event",
-            Self::IsErrorMeansError => "result.isError is true exactly where there is an error event",
+            Self::IsErrorMeansError => "result.isError is true if and only if there is an error event",
             Self::AbortedIsAnError => "an aborted run is an error with the code ABORTED",
             Self::OneObjectALine => "each line is one JSON object",
             Self::KnownType => "the type of an event is known",
-            Self::NoNull => "a field that is unknown is left out, never null",
+            Self::NoNull => "an unknown field is omitted, never null",
             Self::CamelCase => "fields are in camelCase",
-            Self::RoundTrip => "an event is what this version would write of it",
+            Self::RoundTrip => "an event is equal to what this version would write",
         }
     }
 }
 
-/// A rule that was broken, and where.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Violation {
     /// The rule.
     pub rule: Rule,
-    /// The event that broke it, counted from 0; `None` where the end of the stream did.
+    /// The index of the event that broke it; `None` for the end of the stream.
     pub at: Option<usize>,
-    /// The type of that event; empty where there is none.
+    /// The type of that event. Empty if there is none.
     pub kind: &'static str,
-    /// What was wrong with it; may be empty.
+    /// A description of the violation. May be empty.
     pub detail: String,
 }
 
@@ -118,7 +119,7 @@ impl fmt::Display for Violation {
 
 impl std::error::Error for Violation {}
 
-/// The `type` of an event.
+/// Returns the `type` of an event.
 pub(super) fn kind(event: &Event) -> &'static str {
     match event {
         Event::Init(_) => "init",
@@ -141,13 +142,13 @@ pub(super) fn kind(event: &Event) -> &'static str {
     }
 }
 
-/// Two texts that should be the same, cut to where they differ.
-pub(super) fn differ(found: &str, expected: &str) -> String {
+/// Describes the first difference between two texts.
+pub(super) fn describe_difference(found: &str, expected: &str) -> String {
     let same = found.chars().zip(expected.chars()).take_while(|(a, b)| a == b).count();
     let from = same.saturating_sub(20);
     let part = |text: &str| text.chars().skip(from).take(80).collect::<String>();
     format!(
-        "it is {} characters long instead of {}, and from character {from} on {:?} instead of {:?}",
+        "it has {} characters instead of {}; from character {from} it is {:?} instead of {:?}",
         found.chars().count(),
         expected.chars().count(),
         part(found),

@@ -1,4 +1,4 @@
-//! Each rule has a stream that breaks it, and one stream keeps them all.
+//! Each rule has a stream that breaks it, and some streams follow all rules.
 
 use serde_json::{Value, json};
 use teamster_protocol::event::Event;
@@ -34,7 +34,7 @@ fn answered(id: &str) -> Value {
     json!({"type": "permission_answered", "requestId": id, "decision": "allow", "by": "caller", "input": null})
 }
 /// An answer that contains its request.
-fn unasked(id: &str, of: &str) -> Value {
+fn answered_with_request(id: &str, of: &str) -> Value {
     let request = json!({"requestId": of, "toolName": "Bash", "input": {}, "options": []});
     json!({"type": "permission_answered", "requestId": id, "decision": "deny", "by": "rule", "request": request})
 }
@@ -44,7 +44,7 @@ fn warning() -> Value {
 fn error(code: &str) -> Value {
     json!({"type": "error", "message": "m", "code": code, "retryable": false})
 }
-/// A `done` whose result says this.
+/// A `done` event with these texts in its result.
 fn done(text: &str, final_text: &str) -> Value {
     let result = json!({"text": text, "finalText": final_text, "durationMs": 1, "aborted": false, "isError": false});
     json!({"type": "done", "result": result})
@@ -73,7 +73,7 @@ fn good() -> Vec<Value> {
         with(text("sub", "not mine"), "/parentToolId", json!("t1")),
         tool_use("t2"),
         request("r1"),
-        unasked("r2", "r2"),
+        answered_with_request("r2", "r2"),
         answered("r1"),
         request("r1"),
         answered("r1"),
@@ -91,7 +91,7 @@ fn ndjson(lines: &[Value]) -> String {
 }
 
 #[test]
-fn a_stream_that_keeps_the_rules_passes() {
+fn a_stream_that_follows_the_rules_passes() {
     for stream in [
         good(),
         vec![done("", "")],
@@ -105,7 +105,7 @@ fn a_stream_that_keeps_the_rules_passes() {
 }
 
 #[test]
-fn every_rule_of_the_stream_is_seen_to_be_broken() {
+fn every_violation_of_a_stream_rule_is_detected() {
     let table: Vec<(Vec<Value>, Rule, Option<usize>)> = vec![
         (vec![], Rule::OneDone, None),
         (vec![init()], Rule::OneDone, None),
@@ -121,16 +121,16 @@ fn every_rule_of_the_stream_is_seen_to_be_broken() {
         (vec![tool_use("t"), done("", "")], Rule::OneResultForEachUse, Some(1)),
         (vec![request("r"), request("r"), answered("r"), done("", "")], Rule::RequestOnce, Some(1)),
         (vec![answered("r"), done("", "")], Rule::RequestBeforeAnswer, Some(0)),
-        (vec![unasked("r", "s"), done("", "")], Rule::RequestBeforeAnswer, Some(0)),
-        (vec![request("r"), unasked("r", "r"), done("", "")], Rule::RequestBeforeAnswer, Some(1)),
+        (vec![answered_with_request("r", "s"), done("", "")], Rule::RequestBeforeAnswer, Some(0)),
+        (vec![request("r"), answered_with_request("r", "r"), done("", "")], Rule::RequestBeforeAnswer, Some(1)),
         (vec![request("r"), done("", "")], Rule::OneAnswerForEachRequest, Some(1)),
         (vec![request("r"), answered("r"), answered("r"), done("", "")], Rule::OneAnswerForEachRequest, Some(2)),
         (vec![text("m", "x"), done("", "x")], Rule::ResultText, Some(1)),
         (vec![text("m", "x"), retract("m"), done("x", "")], Rule::ResultText, Some(2)),
         (vec![with(text("m", "x"), "/parentToolId", json!("t")), done("x", "")], Rule::ResultText, Some(1)),
         (vec![text("m", "x"), text("n", "y"), done("xy", "xy")], Rule::FinalText, Some(2)),
-        (vec![retract("m"), done("", "")], Rule::RetractNamesWhatWasTold, Some(0)),
-        (vec![thinking("m", "x"), retract("m"), retract("m"), done("", "")], Rule::RetractNamesWhatWasTold, Some(2)),
+        (vec![retract("m"), done("", "")], Rule::RetractNamesKnownMessage, Some(0)),
+        (vec![thinking("m", "x"), retract("m"), retract("m"), done("", "")], Rule::RetractNamesKnownMessage, Some(2)),
         (vec![text("m", ""), done("", "")], Rule::NoEmptyDelta, Some(0)),
         (vec![thinking("m", ""), done("", "")], Rule::NoEmptyDelta, Some(0)),
         (vec![error("AUTH"), error("AUTH"), failed("AUTH")], Rule::OneError, Some(1)),
@@ -153,7 +153,7 @@ fn every_rule_of_the_stream_is_seen_to_be_broken() {
 }
 
 #[test]
-fn every_rule_of_the_lines_is_seen_to_be_broken() {
+fn every_violation_of_a_line_rule_is_detected() {
     let good = json!({"type": "tool_result", "toolId": "t", "output": "ok", "content": [{"x_y": null}]});
     let line =
         |pointer: &str, value: Value| with(json!({ "x": good }), &format!("/x{pointer}"), value)["x"].to_string();
@@ -180,7 +180,7 @@ fn every_rule_of_the_lines_is_seen_to_be_broken() {
 }
 
 #[test]
-fn a_line_that_is_no_event_does_not_hide_what_is_wrong_after_it() {
+fn a_line_that_is_not_an_event_does_not_hide_later_violations() {
     let text = format!("oops\n{}\n{}\n", tool_result("t"), done("", ""));
     let violations = check_ndjson(&text).unwrap_err();
     let found: Vec<_> = violations.iter().map(|violation| (violation.rule, violation.at)).collect();
@@ -188,7 +188,7 @@ fn a_line_that_is_no_event_does_not_hide_what_is_wrong_after_it() {
 }
 
 #[test]
-fn a_violation_says_where_and_what() {
+fn a_violation_names_its_event_and_its_cause() {
     let text = |violations: Vec<super::Violation>| violations.iter().map(ToString::to_string).collect::<Vec<_>>();
     let events = [text_event("a"), event(&tool_use("t"))];
     assert_eq!(
@@ -201,18 +201,18 @@ fn a_violation_says_where_and_what() {
     assert_eq!(
         text(check_ndjson(&format!("{}\n", done("lost", ""))).unwrap_err()),
         [
-            "event 0 (done): result.text is every delta of the main thread that was not retracted: it is 4 characters long \
-          instead of 0, and from character 0 on \"lost\" instead of \"\""
+            "event 0 (done): result.text consists of all deltas of the main thread that were not retracted: it has 4 \
+          characters instead of 0; from character 0 it is \"lost\" instead of \"\""
         ]
     );
 }
 
-fn text_event(words: &str) -> Event {
-    event(&text("m", words))
+fn text_event(content: &str) -> Event {
+    event(&text("m", content))
 }
 
 #[test]
-fn what_is_wrong_so_far_can_be_seen_while_the_stream_flows() {
+fn violations_are_available_while_the_stream_is_produced() {
     let mut checker = Checker::new();
     checker.push(&text_event("a"));
     assert!(checker.violations().is_empty());

@@ -1,4 +1,5 @@
-//! The server over streamable HTTP, inside the process of the test. It answers in JSON and offers no stream of its own.
+//! The server over streamable HTTP, in the test process. It responds in JSON and offers no stream
+//! of its own.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,14 +16,14 @@ use serde_json::Value;
 use thiserror::Error;
 use tokio::sync::watch;
 
-use super::rpc::{Decision, Step, called_tool, step};
+use super::rpc::{Decision, RpcResponse, called_tool, handle_message};
 use crate::server::{LocalServer, headers_by_name};
 
 const PATH: &str = "/mcp";
 const SESSION: &str = "teamster-mcp-fixture-session";
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A running MCP server. It ends with its value.
+/// A running MCP server. Dropping it stops the server.
 ///
 /// ```
 /// use teamster_testkit::mcp_fixture::McpHttp;
@@ -37,11 +38,11 @@ const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct McpHttp {
-    desk: Arc<Desk>,
+    state: Arc<ServerState>,
     server: LocalServer,
 }
 
-/// A server that is not running yet.
+/// A server that has not been started.
 #[derive(Debug, Clone, Default)]
 pub struct McpHttpSetup {
     required: Option<(String, String)>,
@@ -56,13 +57,13 @@ pub struct McpRequest {
     pub method: String,
     /// All headers, by lower-case name.
     pub headers: BTreeMap<String, String>,
-    /// The JSON-RPC message, or null where there was none.
+    /// The JSON-RPC message, or null if there was none.
     pub message: Value,
-    /// Whether it was turned away because it lacked the required header.
-    pub refused: bool,
+    /// Whether the request was rejected because it lacked the required header.
+    pub rejected: bool,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct McpCall {
@@ -72,9 +73,9 @@ pub struct McpCall {
     pub arguments: Value,
 }
 
-/// The call that was waited for has not come in time.
+/// The awaited call did not arrive in time.
 #[derive(Debug, Error)]
-#[error("waited {bound:?} for call {number} of an MCP tool in vain; there were {calls}")]
+#[error("timed out after {bound:?} while waiting for MCP tool call {number}; the server has received {calls}")]
 pub struct McpWaitError {
     number: usize,
     bound: Duration,
@@ -82,62 +83,62 @@ pub struct McpWaitError {
 }
 
 #[derive(Debug)]
-struct Desk {
+struct ServerState {
     setup: McpHttpSetup,
     requests: watch::Sender<Vec<Arc<McpRequest>>>,
 }
 
 impl McpHttp {
-    /// Starts a server that lets everyone in.
+    /// Starts a server that accepts every request.
     pub async fn start() -> io::Result<Self> {
         Self::setup().start().await
     }
 
-    /// A server to be set up.
+    /// Returns a server configuration.
     pub fn setup() -> McpHttpSetup {
         McpHttpSetup::default()
     }
 
-    /// The URL for the agent's configuration.
+    /// Returns the URL for the agent's configuration.
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.server.address())
     }
 
-    /// All requests so far, the refused ones included.
+    /// Returns all requests received so far, including rejected ones.
     pub fn requests(&self) -> Vec<Arc<McpRequest>> {
-        self.desk.requests.borrow().clone()
+        self.state.requests.borrow().clone()
     }
 
-    /// The calls of tools so far.
+    /// Returns the tool calls received so far.
     pub fn calls(&self) -> Vec<McpCall> {
-        calls(&self.desk.requests.borrow())
+        calls(&self.state.requests.borrow())
     }
 
-    /// Waits for the call with this number, which counts from one.
+    /// Waits for the tool call with this number, counted from one.
     pub async fn wait_for_call(&self, number: usize, bound: Duration) -> Result<McpCall, McpWaitError> {
-        let mut requests = self.desk.requests.subscribe();
-        let came = requests.wait_for(|requests| calls(requests).len() >= number);
-        // Whether it came is told by the calls themselves.
-        let _came_or_not = tokio::time::timeout(bound, came).await.is_ok();
+        let mut requests = self.state.requests.subscribe();
+        let arrived = requests.wait_for(|requests| calls(requests).len() >= number);
+        // The calls themselves show whether it arrived.
+        let _arrived_or_timed_out = tokio::time::timeout(bound, arrived).await.is_ok();
         let calls = self.calls();
         calls.get(number.saturating_sub(1)).cloned().ok_or(McpWaitError { number, bound, calls: calls.len() })
     }
 
-    /// Stops, and returns once every connection is closed.
+    /// Stops the server. Returns once every connection is closed.
     pub async fn shutdown(mut self) {
         self.server.stop().await;
     }
 }
 
 impl McpHttpSetup {
-    /// Turns away (401) every request without this header.
+    /// Rejects every request without this header (401).
     #[must_use]
     pub fn require_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.required = Some((name.into().to_ascii_lowercase(), value.into()));
         self
     }
 
-    /// Sets what the tool `approve` says.
+    /// Sets the decision of the tool `approve`.
     #[must_use]
     pub fn decision(mut self, decision: Decision) -> Self {
         self.decision = decision;
@@ -146,20 +147,20 @@ impl McpHttpSetup {
 
     /// Starts the server on a free port.
     pub async fn start(self) -> io::Result<McpHttp> {
-        let desk = Arc::new(Desk { setup: self, requests: watch::Sender::default() });
+        let state = Arc::new(ServerState { setup: self, requests: watch::Sender::default() });
         let router = Router::new()
-            .route(PATH, any(exchange))
+            .route(PATH, any(handle_request))
             .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-            .with_state(Arc::clone(&desk));
+            .with_state(Arc::clone(&state));
         let server = LocalServer::start(router).await?;
-        Ok(McpHttp { desk, server })
+        Ok(McpHttp { state, server })
     }
 }
 
 fn calls(requests: &[Arc<McpRequest>]) -> Vec<McpCall> {
     requests
         .iter()
-        .filter(|request| !request.refused)
+        .filter(|request| !request.rejected)
         .filter_map(|request| {
             let arguments = request.message.pointer("/params/arguments");
             Some(McpCall {
@@ -170,16 +171,16 @@ fn calls(requests: &[Arc<McpRequest>]) -> Vec<McpCall> {
         .collect()
 }
 
-async fn exchange(State(desk): State<Arc<Desk>>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+async fn handle_request(State(state): State<Arc<ServerState>>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
     let headers = headers_by_name(&headers);
-    let refused = match &desk.setup.required {
+    let rejected = match &state.setup.required {
         Some((name, value)) => headers.get(name) != Some(value),
         None => false,
     };
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let request = Arc::new(McpRequest { method: method.to_string(), headers, message, refused });
-    desk.requests.send_modify(|requests| requests.push(Arc::clone(&request)));
-    if refused {
+    let request = Arc::new(McpRequest { method: method.to_string(), headers, message, rejected });
+    state.requests.send_modify(|requests| requests.push(Arc::clone(&request)));
+    if rejected {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     if method == Method::DELETE {
@@ -188,17 +189,17 @@ async fn exchange(State(desk): State<Arc<Desk>>, method: Method, headers: Header
     if method != Method::POST {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    match step(&request.message, desk.setup.decision) {
-        Step::Nothing => StatusCode::ACCEPTED.into_response(),
-        Step::Answer(answer) => answer_json(&answer),
-        Step::Slow(slow) => {
-            tokio::time::sleep(slow.takes).await;
-            answer_json(&slow.answer)
+    match handle_message(&request.message, state.setup.decision) {
+        RpcResponse::None => StatusCode::ACCEPTED.into_response(),
+        RpcResponse::Immediate(answer) => json_response(&answer),
+        RpcResponse::Delayed(delayed) => {
+            tokio::time::sleep(delayed.takes).await;
+            json_response(&delayed.answer)
         }
     }
 }
 
-fn answer_json(answer: &Value) -> Response {
+fn json_response(answer: &Value) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (HeaderName::from_static("mcp-session-id"), HeaderValue::from_static(SESSION)),

@@ -1,47 +1,47 @@
-//! What the server answers, as values: no I/O and no clock.
+//! The server's responses, as values: no I/O and no clock.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// One red pixel.
+/// A single red pixel.
 const PIXEL_PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-/// What a client that names no version gets.
+/// The protocol version for a client that names none.
 const PROTOCOL_VERSION: &str = "2025-06-18";
 
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
-/// What the tool `approve` says.
+/// The decision of the tool `approve`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Decision {
-    /// The tool may be used.
+    /// Allows the tool call.
     #[default]
     Allow,
-    /// It may not.
+    /// Denies the tool call.
     Deny,
 }
 
-/// What to do about a message.
+/// The response to a message.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Step {
-    /// It was a notification.
-    Nothing,
-    Answer(Value),
-    Slow(Slow),
+pub(crate) enum RpcResponse {
+    /// No response, because the message was a notification.
+    None,
+    Immediate(Value),
+    Delayed(DelayedResponse),
 }
 
-/// A call that takes its time: a progress notification for each second, then the answer.
+/// The delayed response to a slow call, with a progress notification for each second.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Slow {
+pub(crate) struct DelayedResponse {
     pub(crate) takes: Duration,
     pub(crate) answer: Value,
     progress_token: Option<Value>,
 }
 
-impl Slow {
-    /// The notification after so many seconds, if the client asked for any.
+impl DelayedResponse {
+    /// Returns the progress notification after this many seconds, if the client requested progress.
     pub(crate) fn progress(&self, seconds: u64) -> Option<Value> {
         let token = self.progress_token.as_ref()?;
         Some(json!({
@@ -57,18 +57,18 @@ impl Slow {
     }
 }
 
-/// The tool that a message calls.
+/// Returns the name of the tool that a message calls.
 pub(crate) fn called_tool(message: &Value) -> Option<&str> {
     let is_call = message.get("method").and_then(Value::as_str) == Some("tools/call");
     is_call.then(|| message.pointer("/params/name")?.as_str())?
 }
 
-pub(crate) fn step(message: &Value, decision: Decision) -> Step {
+pub(crate) fn handle_message(message: &Value, decision: Decision) -> RpcResponse {
     let Some(id) = message.get("id") else {
-        return Step::Nothing;
+        return RpcResponse::None;
     };
     let Some(method) = message.get("method").and_then(Value::as_str) else {
-        return Step::Nothing;
+        return RpcResponse::None;
     };
     let answer = match method {
         "initialize" => result(
@@ -87,7 +87,7 @@ pub(crate) fn step(message: &Value, decision: Decision) -> Step {
         "tools/call" => return call(id, message, decision),
         _ => error(id, METHOD_NOT_FOUND, &format!("method not found: {method}")),
     };
-    Step::Answer(answer)
+    RpcResponse::Immediate(answer)
 }
 
 fn tools() -> Value {
@@ -117,9 +117,9 @@ fn tools() -> Value {
     ])
 }
 
-fn call(id: &Value, message: &Value, decision: Decision) -> Step {
+fn call(id: &Value, message: &Value, decision: Decision) -> RpcResponse {
     let number = |name: &str| message.pointer("/params/arguments")?.get(name)?.as_f64();
-    let invalid = |what: &str| Step::Answer(error(id, INVALID_PARAMS, what));
+    let invalid = |what: &str| RpcResponse::Immediate(error(id, INVALID_PARAMS, what));
     let name = called_tool(message).unwrap_or_default();
     let content = match name {
         "add" => match number("a").zip(number("b")) {
@@ -128,7 +128,7 @@ fn call(id: &Value, message: &Value, decision: Decision) -> Step {
         },
         "fail" => {
             let content = [text("it always fails")];
-            return Step::Answer(result(id, &json!({"content": content, "isError": true})));
+            return RpcResponse::Immediate(result(id, &json!({"content": content, "isError": true})));
         }
         "image" => vec![text("see the image"), json!({"type": "image", "data": PIXEL_PNG, "mimeType": "image/png"})],
         "slow" => {
@@ -136,19 +136,19 @@ fn call(id: &Value, message: &Value, decision: Decision) -> Step {
             let Some(takes) = seconds else {
                 return invalid("slow: `seconds` must be a number that is not negative");
             };
-            return Step::Slow(Slow {
+            return RpcResponse::Delayed(DelayedResponse {
                 takes,
                 answer: result(id, &json!({"content": [text("slept")]})),
                 progress_token: message.pointer("/params/_meta/progressToken").cloned(),
             });
         }
-        "approve" => vec![text(&verdict(message, decision).to_string())],
+        "approve" => vec![text(&permission_decision(message, decision).to_string())],
         _ => return invalid(&format!("unknown tool: {name}")),
     };
-    Step::Answer(result(id, &json!({"content": content})))
+    RpcResponse::Immediate(result(id, &json!({"content": content})))
 }
 
-fn verdict(message: &Value, decision: Decision) -> Value {
+fn permission_decision(message: &Value, decision: Decision) -> Value {
     match decision {
         Decision::Allow => json!({
             "behavior": "allow",
@@ -174,7 +174,7 @@ fn error(id: &Value, code: i64, message: &str) -> Value {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Decision, Step, step};
+    use super::{Decision, RpcResponse, handle_message};
 
     fn call(name: &str, arguments: &Value) -> Value {
         let message = json!({
@@ -182,41 +182,41 @@ mod tests {
             "method": "tools/call",
             "params": {"name": name, "arguments": arguments, "_meta": {"progressToken": "t"}},
         });
-        match step(&message, Decision::Deny) {
-            Step::Answer(answer) => answer,
-            Step::Slow(slow) => slow.progress(1).expect("the client asked for progress"),
-            Step::Nothing => Value::Null,
+        match handle_message(&message, Decision::Deny) {
+            RpcResponse::Immediate(answer) => answer,
+            RpcResponse::Delayed(delayed) => delayed.progress(1).expect("the client asked for progress"),
+            RpcResponse::None => Value::Null,
         }
     }
 
     #[test]
-    fn whole_sums_are_told_without_a_fraction() {
+    fn whole_sums_are_written_without_a_fraction() {
         let answer = call("add", &json!({"a": 2, "b": 40}));
         assert_eq!(answer["result"]["content"][0]["text"], "42");
     }
 
     #[test]
-    fn wrong_arguments_are_an_error_not_a_crash() {
+    fn invalid_arguments_cause_an_error_response() {
         for (name, arguments) in [("add", json!({"a": 1})), ("slow", json!({"seconds": -1})), ("none", json!({}))] {
             assert_eq!(call(name, &arguments)["error"]["code"], -32602, "{name}");
         }
     }
 
     #[test]
-    fn a_slow_call_tells_its_progress() {
+    fn a_slow_call_reports_its_progress() {
         assert_eq!(call("slow", &json!({"seconds": 2}))["params"]["total"], 2.0);
     }
 
     #[test]
-    fn a_denial_is_told_in_the_words_of_the_agent() {
+    fn a_denial_has_the_format_that_the_agent_expects() {
         let answer = call("approve", &json!({"input": {}}));
-        let verdict = answer["result"]["content"][0]["text"].as_str();
-        assert!(verdict.is_some_and(|verdict| verdict.contains(r#""behavior":"deny""#)));
+        let permission_decision = answer["result"]["content"][0]["text"].as_str();
+        assert!(permission_decision.is_some_and(|permission_decision| permission_decision.contains(r#""behavior":"deny""#)));
     }
 
     #[test]
-    fn notifications_are_not_answered() {
+    fn notifications_get_no_response() {
         let message = json!({"method": "notifications/initialized"});
-        assert_eq!(step(&message, Decision::Allow), Step::Nothing);
+        assert_eq!(handle_message(&message, Decision::Allow), RpcResponse::None);
     }
 }

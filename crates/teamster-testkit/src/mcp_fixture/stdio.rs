@@ -1,6 +1,7 @@
-//! The server as a process: one message a line on stdin and stdout.
+//! The server as a process: one message per line on stdin and stdout.
 //!
-//! It blocks on purpose and has a thread for each slow call: it starts as fast as a process can, and answers while others wait.
+//! It uses blocking I/O on purpose, and one thread for each slow call: it starts as fast as a
+//! process can, and responds while other calls wait.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Write};
@@ -12,46 +13,47 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::rpc::{Decision, Slow, Step, called_tool, step};
+use super::rpc::{Decision, DelayedResponse, RpcResponse, called_tool, handle_message};
 
-/// How long a server hangs that hangs: longer than any client waits, and not for ever, should nobody kill it.
+/// The duration of a simulated hang: longer than any client waits, but limited in case nothing
+/// kills the process.
 const HANG: Duration = Duration::from_mins(10);
 
-/// What the binary is told.
+/// The options of the binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "faults that go together in any way")]
 pub struct StdioFlags {
-    /// Dies before it reads anything.
+    /// Exits before it reads anything.
     pub exit_at_start: bool,
-    /// Never answers.
+    /// Never responds.
     pub hang_at_start: bool,
-    /// Answers nothing before this has passed.
+    /// Waits before it responds to anything.
     pub start_delay: Duration,
-    /// Dies at the first call of a tool.
+    /// Exits at the first tool call.
     pub die_on_call: bool,
-    /// Tells nothing of the progress of slow calls.
+    /// Sends no progress notifications.
     pub silent: bool,
-    /// What the tool `approve` says.
+    /// The decision of the tool `approve`.
     pub decision: Decision,
-    /// Where the messages are written down.
+    /// The file to which received messages are appended.
     pub log: Option<PathBuf>,
 }
 
-/// A flag that is not understood.
+/// An error in the arguments.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FlagError {
-    /// There is no such flag.
+    /// The flag does not exist.
     #[error("unknown flag `{0}`")]
     Unknown(String),
-    /// The flag needs a value of its own kind.
+    /// The flag needs a valid value.
     #[error("`{0}` needs {1}")]
     Value(&'static str, &'static str),
 }
 
 impl StdioFlags {
-    /// Reads the arguments after the program's name.
+    /// Parses the arguments after the program name.
     pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Self::default();
         let mut args = args.into_iter();
@@ -79,16 +81,16 @@ impl StdioFlags {
     }
 }
 
-/// How the server came to its end.
+/// The reason why the server stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// The client closed the input.
     Eof,
-    /// It was told to die.
+    /// It simulated a crash.
     Died,
 }
 
-/// Serves until the input ends.
+/// Serves until the input ends or a crash is simulated.
 pub fn serve_stdio(flags: &StdioFlags, input: impl BufRead, output: impl Write + Send + 'static) -> io::Result<Ended> {
     let mut log = Log::open(flags.log.as_ref())?;
     log.line(&start_entry()?.to_string())?;
@@ -111,28 +113,29 @@ pub fn serve_stdio(flags: &StdioFlags, input: impl BufRead, output: impl Write +
         if flags.die_on_call && called_tool(&message).is_some() {
             return Ok(Ended::Died);
         }
-        match step(&message, flags.decision) {
-            Step::Nothing => {}
-            Step::Answer(answer) => output.send(&answer)?,
-            Step::Slow(slow) => {
+        match handle_message(&message, flags.decision) {
+            RpcResponse::None => {}
+            RpcResponse::Immediate(answer) => output.send(&answer)?,
+            RpcResponse::Delayed(delayed) => {
                 let (output, silent) = (output.clone(), flags.silent);
-                thread::spawn(move || sleep_through(&slow, silent, &output));
+                thread::spawn(move || send_delayed(&delayed, silent, &output));
             }
         }
     }
     Ok(Ended::Eof)
 }
 
-/// A client that has gone away meanwhile needs no answer: the reading side ends the server.
-fn sleep_through(slow: &Slow, silent: bool, output: &Output) -> io::Result<()> {
-    for second in 1..=slow.takes.as_secs() {
+/// Sends the progress and the response of a slow call. Errors are ignored by the caller: if the
+/// client has disconnected, the reader ends the server.
+fn send_delayed(delayed: &DelayedResponse, silent: bool, output: &Output) -> io::Result<()> {
+    for second in 1..=delayed.takes.as_secs() {
         thread::sleep(Duration::from_secs(1));
-        if let Some(progress) = slow.progress(second).filter(|_| !silent) {
+        if let Some(progress) = delayed.progress(second).filter(|_| !silent) {
             output.send(&progress)?;
         }
     }
-    thread::sleep(Duration::from_nanos(slow.takes.subsec_nanos().into()));
-    output.send(&slow.answer)
+    thread::sleep(Duration::from_nanos(delayed.takes.subsec_nanos().into()));
+    output.send(&delayed.answer)
 }
 
 fn start_entry() -> io::Result<Value> {
@@ -148,7 +151,7 @@ fn start_entry() -> io::Result<Value> {
     }))
 }
 
-/// The output, shared by the calls that run at the same time. A message is one write.
+/// The output, shared by concurrent calls. Each message is a single write.
 #[derive(Clone)]
 struct Output(Arc<std::sync::Mutex<dyn Write + Send>>);
 

@@ -1,6 +1,7 @@
 //! The Anthropic Messages API, as Claude Code calls it.
 //!
-//! Paths seen from Claude Code 2.1.197: `HEAD /` at start, `POST /v1/messages?beta=true`, `POST /v1/messages/count_tokens`.
+//! Claude Code 2.1.197 sends `HEAD /` at start, `POST /v1/messages?beta=true` and `POST
+//! /v1/messages/count_tokens`.
 
 mod read;
 mod write;
@@ -16,18 +17,18 @@ use axum::routing::{any, get, post};
 use serde_json::json;
 
 use super::failure::HttpError;
-use super::playback::{answer_json, perform, refuse};
-use super::stage::{Head, Stage};
+use super::playback::{error_response, json_response, respond};
+use super::state::{RequestHead, ProviderState};
 use crate::server::headers_by_name;
 use write::Anthropic;
 
-/// Room for the longest conversation that an agent sends in one piece.
+/// The longest request body: room for a whole conversation with attachments.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// Bytes of a request that make a token, for counts that nobody should rely on.
+/// The divisor of the token estimate, which is not exact.
 const BYTES_PER_TOKEN: usize = 4;
 
-pub(super) fn router(stage: Arc<Stage>) -> Router {
+pub(super) fn router(state: Arc<ProviderState>) -> Router {
     Router::new()
         .route("/", any(probe))
         .route("/v1/models", get(list_models))
@@ -35,45 +36,45 @@ pub(super) fn router(stage: Arc<Stage>) -> Router {
         .route("/v1/messages/count_tokens", post(count_tokens))
         .fallback(unknown_path)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .with_state(stage)
+        .with_state(state)
 }
 
 async fn create_message(
-    State(stage): State<Arc<Stage>>,
+    State(state): State<Arc<ProviderState>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let head = head(&method, &uri, &headers);
-    match read::asked(&body) {
-        Ok(asked) => perform(&stage, &Anthropic, head, asked).await,
+    match read::parse(&body) {
+        Ok(request) => respond(&state, &Anthropic, head, request).await,
         Err(why) => {
-            stage.record_side_request(head, body.to_vec());
-            refuse(&Anthropic, &HttpError::bad_request(why), stage.ids())
+            state.record_side_request(head, body.to_vec());
+            error_response(&Anthropic, &HttpError::bad_request(why), state.ids())
         }
     }
 }
 
 async fn count_tokens(
-    State(stage): State<Arc<Stage>>,
+    State(state): State<Arc<ProviderState>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    stage.record_side_request(head(&method, &uri, &headers), body.to_vec());
+    state.record_side_request(head(&method, &uri, &headers), body.to_vec());
     let tokens = body.len() / BYTES_PER_TOKEN;
-    answer_json(&Anthropic, &json!({ "input_tokens": tokens }), stage.ids())
+    json_response(&Anthropic, &json!({ "input_tokens": tokens }), state.ids())
 }
 
-async fn probe(State(stage): State<Arc<Stage>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
-    stage.record_side_request(head(&method, &uri, &headers), Vec::new());
-    answer_json(&Anthropic, &json!({}), stage.ids())
+async fn probe(State(state): State<Arc<ProviderState>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    state.record_side_request(head(&method, &uri, &headers), Vec::new());
+    json_response(&Anthropic, &json!({}), state.ids())
 }
 
-async fn list_models(State(stage): State<Arc<Stage>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
-    stage.record_side_request(head(&method, &uri, &headers), Vec::new());
+async fn list_models(State(state): State<Arc<ProviderState>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    state.record_side_request(head(&method, &uri, &headers), Vec::new());
     let models = json!({
         "data": [{
             "type": "model",
@@ -85,20 +86,20 @@ async fn list_models(State(stage): State<Arc<Stage>>, method: Method, uri: Uri, 
         "first_id": "claude-sonnet-4-5",
         "last_id": "claude-sonnet-4-5",
     });
-    answer_json(&Anthropic, &models, stage.ids())
+    json_response(&Anthropic, &models, state.ids())
 }
 
 async fn unknown_path(
-    State(stage): State<Arc<Stage>>,
+    State(state): State<Arc<ProviderState>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    stage.record_side_request(head(&method, &uri, &headers), body.to_vec());
-    refuse(&Anthropic, &HttpError::path_not_found(), stage.ids())
+    state.record_side_request(head(&method, &uri, &headers), body.to_vec());
+    error_response(&Anthropic, &HttpError::path_not_found(), state.ids())
 }
 
-fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> Head {
-    Head { method: method.to_string(), path: uri.to_string(), headers: headers_by_name(headers) }
+fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> RequestHead {
+    RequestHead { method: method.to_string(), path: uri.to_string(), headers: headers_by_name(headers) }
 }

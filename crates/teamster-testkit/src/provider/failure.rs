@@ -1,9 +1,9 @@
-//! Answers that are HTTP errors, named by what went wrong.
+//! Responses that are HTTP errors, named by their cause.
 //!
-//! A failure says what is the matter (`HttpError::rate_limited()`); the wire protocol knows with which status, type and
-//! words its vendor says that. Whatever a test sets itself wins over the vendor's words.
+//! A failure names the cause (`HttpError::rate_limited()`). The wire format maps it to its vendor's
+//! status, type and message. Values that a test sets take precedence.
 
-/// What went wrong at the provider, in no vendor's words.
+/// The cause of an error, independent of the vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     Unauthorized,
@@ -20,7 +20,8 @@ pub(crate) enum Failure {
     RequestTooLarge,
 }
 
-/// An HTTP error that the provider answers with instead of a reply, or puts into a stream as an error event.
+/// An HTTP error that the provider sends instead of a reply, or inserts into a stream as an error
+/// event.
 ///
 /// ```
 /// use teamster_testkit::provider::{HttpError, Reply, Scenario};
@@ -39,7 +40,7 @@ pub struct HttpError {
     pub(crate) raw_body: Option<RawBody>,
 }
 
-/// A body that is sent as it is, such as the HTML page of a proxy.
+/// A body that is sent unchanged, such as the HTML page of a proxy.
 #[derive(Debug, Clone)]
 pub(crate) struct RawBody {
     pub(crate) content_type: String,
@@ -51,12 +52,12 @@ impl HttpError {
         Self { failure, status: None, type_name: None, message: None, headers: Vec::new(), raw_body: None }
     }
 
-    /// The key is unknown (401).
+    /// The API key is invalid (401).
     pub fn unauthorized() -> Self {
         Self::new(Failure::Unauthorized)
     }
 
-    /// The key may not do this (403).
+    /// The API key lacks the permission (403).
     pub fn forbidden() -> Self {
         Self::new(Failure::Forbidden)
     }
@@ -66,7 +67,7 @@ impl HttpError {
         Self::new(Failure::OutOfCredit)
     }
 
-    /// There is no such model (404).
+    /// The model does not exist (404).
     pub fn model_not_found() -> Self {
         Self::new(Failure::ModelNotFound)
     }
@@ -80,22 +81,22 @@ impl HttpError {
         Self::new(Failure::RateLimited)
     }
 
-    /// The vendor has more requests than it can serve (529 at Anthropic).
+    /// The vendor is overloaded (529 on Anthropic).
     pub fn overloaded() -> Self {
         Self::new(Failure::Overloaded)
     }
 
-    /// The vendor's own fault (500).
+    /// An internal error of the vendor (500).
     pub fn internal() -> Self {
         Self::new(Failure::Internal)
     }
 
-    /// The service is down (503).
+    /// The service is unavailable (503).
     pub fn unavailable() -> Self {
         Self::new(Failure::Unavailable)
     }
 
-    /// The request is wrong (400). Agents do not ask again.
+    /// The request is invalid (400). Agents do not retry it.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Failure::InvalidRequest).message(message)
     }
@@ -110,7 +111,7 @@ impl HttpError {
         Self::new(Failure::RequestTooLarge)
     }
 
-    /// An answer with this status and this body, byte for byte: what a broken proxy sends.
+    /// A response with this status and body, byte for byte, such as from a broken proxy.
     pub fn raw(status: u16, content_type: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
         let mut error = Self::new(Failure::Internal).status(status);
         error.raw_body = Some(RawBody { content_type: content_type.into(), bytes: body.into() });
@@ -124,14 +125,14 @@ impl HttpError {
         self
     }
 
-    /// Sets the vendor's name for the kind of error.
+    /// Sets the vendor's name of the error type.
     #[must_use]
     pub fn type_name(mut self, name: impl Into<String>) -> Self {
         self.type_name = Some(name.into());
         self
     }
 
-    /// Sets the words.
+    /// Sets the message.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.message = Some(message.into());
@@ -145,7 +146,7 @@ impl HttpError {
         self
     }
 
-    /// Asks the client to wait so many seconds before it tries again.
+    /// Sets the number of seconds that the client should wait before it retries.
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Self {
         self.header("retry-after", seconds.to_string())

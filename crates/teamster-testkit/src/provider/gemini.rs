@@ -1,7 +1,7 @@
 //! The Gemini API, as Gemini CLI calls it with an API key.
 //!
-//! Paths seen from Gemini CLI 0.61.0: `POST /v1beta/models/MODEL:streamGenerateContent?alt=sse`, the same with
-//! `generateContent` (its router and summaries), and `countTokens`.
+//! Gemini CLI 0.61.0 sends `POST /v1beta/models/MODEL:streamGenerateContent?alt=sse`, and the same
+//! with `generateContent` (its router and summaries) and `countTokens`.
 
 mod read;
 mod write;
@@ -17,28 +17,28 @@ use axum::routing::post;
 use serde_json::json;
 
 use super::failure::HttpError;
-use super::playback::{answer_json, perform, refuse};
-use super::stage::{Head, Stage};
+use super::playback::{error_response, json_response, respond};
+use super::state::{RequestHead, ProviderState};
 use crate::server::headers_by_name;
 use write::Gemini;
 
-/// Room for the longest conversation that an agent sends in one piece.
+/// The longest request body: room for a whole conversation with attachments.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// Bytes of a request that make a token, for counts that nobody should rely on.
+/// The divisor of the token estimate, which is not exact.
 const BYTES_PER_TOKEN: usize = 4;
 
-pub(super) fn router(stage: Arc<Stage>) -> Router {
+pub(super) fn router(state: Arc<ProviderState>) -> Router {
     Router::new()
         .route("/v1beta/models/{call}", post(call_model))
         .fallback(unknown_path)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .with_state(stage)
+        .with_state(state)
 }
 
-/// `MODEL:METHOD` is one segment of the path.
+/// Serves `MODEL:METHOD`, which is one segment of the path.
 async fn call_model(
-    State(stage): State<Arc<Stage>>,
+    State(state): State<Arc<ProviderState>>,
     Path(call): Path<String>,
     method: Method,
     uri: Uri,
@@ -50,34 +50,34 @@ async fn call_model(
         Some((model, "streamGenerateContent")) => (model, true),
         Some((model, "generateContent")) => (model, false),
         Some((_, "countTokens")) => {
-            stage.record_side_request(head, body.to_vec());
-            return answer_json(&Gemini, &json!({"totalTokens": body.len() / BYTES_PER_TOKEN}), stage.ids());
+            state.record_side_request(head, body.to_vec());
+            return json_response(&Gemini, &json!({"totalTokens": body.len() / BYTES_PER_TOKEN}), state.ids());
         }
         _ => {
-            stage.record_side_request(head, body.to_vec());
-            return refuse(&Gemini, &HttpError::path_not_found(), stage.ids());
+            state.record_side_request(head, body.to_vec());
+            return error_response(&Gemini, &HttpError::path_not_found(), state.ids());
         }
     };
-    match read::asked(model, stream, &body) {
-        Ok(asked) => perform(&stage, &Gemini, head, asked).await,
+    match read::parse(model, stream, &body) {
+        Ok(request) => respond(&state, &Gemini, head, request).await,
         Err(why) => {
-            stage.record_side_request(head, body.to_vec());
-            refuse(&Gemini, &HttpError::bad_request(why), stage.ids())
+            state.record_side_request(head, body.to_vec());
+            error_response(&Gemini, &HttpError::bad_request(why), state.ids())
         }
     }
 }
 
 async fn unknown_path(
-    State(stage): State<Arc<Stage>>,
+    State(state): State<Arc<ProviderState>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    stage.record_side_request(head(&method, &uri, &headers), body.to_vec());
-    refuse(&Gemini, &HttpError::path_not_found(), stage.ids())
+    state.record_side_request(head(&method, &uri, &headers), body.to_vec());
+    error_response(&Gemini, &HttpError::path_not_found(), state.ids())
 }
 
-fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> Head {
-    Head { method: method.to_string(), path: uri.to_string(), headers: headers_by_name(headers) }
+fn head(method: &Method, uri: &Uri, headers: &HeaderMap) -> RequestHead {
+    RequestHead { method: method.to_string(), path: uri.to_string(), headers: headers_by_name(headers) }
 }

@@ -1,5 +1,5 @@
-//! Plays a reply over HTTP: whole, or frame by frame with gates, pauses and faults. It knows no vendor: a [`Wire`] turns
-//! replies into bytes.
+//! Sends a reply over HTTP: as a whole, or frame by frame with gates, pauses and faults. The code
+//! is independent of the vendor; a [`WireFormat`] encodes the replies.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,35 +13,35 @@ use futures::stream;
 use serde_json::Value;
 
 use super::failure::HttpError;
-use super::reply::{Cue, CueKind, Reply};
-use super::stage::{Asked, Head, Ids, Line, Stage, Underway};
+use super::reply::{DeliveryEvent, DeliveryEventKind, Reply};
+use super::state::{ParsedRequest, RequestHead, Ids, Answer, ProviderState, PendingResponse};
 use super::usage::Usage;
 
-/// How a vendor's protocol writes what the scenario says.
-pub(crate) trait Wire: Send + Sync {
-    /// The frames of a streamed answer.
-    fn frames(&self, message: &Outgoing<'_>) -> Vec<Frame>;
-    /// The body of an answer that is not streamed.
-    fn whole(&self, message: &Outgoing<'_>) -> Value;
-    /// Status and body of an error.
+/// A vendor's encoding of replies and errors.
+pub(crate) trait WireFormat: Send + Sync {
+    /// Returns the frames of a streamed reply.
+    fn frames(&self, message: &OutgoingMessage<'_>) -> Vec<Frame>;
+    /// Returns the body of a reply that is not streamed.
+    fn whole(&self, message: &OutgoingMessage<'_>) -> Value;
+    /// Returns the status and the body of an error.
     fn error(&self, error: &HttpError, ids: &Ids) -> (u16, Value);
-    /// An error in mid-stream.
+    /// Returns an error event within a stream.
     fn error_event(&self, error: &HttpError) -> Bytes;
-    /// What keeps a silent stream alive.
+    /// Returns bytes that keep a silent stream alive.
     fn ping(&self) -> Bytes;
-    /// Headers of every response.
+    /// Returns the headers of every response.
     fn headers(&self, ids: &Ids) -> Vec<(String, String)>;
 }
 
-/// A reply that is about to be written.
+/// A reply to be encoded.
 #[derive(Debug)]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct OutgoingMessage<'a> {
     pub(crate) model: &'a str,
     pub(crate) reply: &'a Reply,
     pub(crate) ids: &'a Ids,
 }
 
-/// Bytes of a stream that are sent at once.
+/// The bytes of a stream that are sent at once.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
@@ -50,41 +50,41 @@ pub(crate) struct Frame {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
-    /// What stands around the deltas.
-    Scaffold,
+    /// An event around the deltas.
+    Structure,
     Delta,
-    /// The first frame that tells the end of the message and its usage.
+    /// The first frame that reports the end of the message and its usage.
     Closing,
 }
 
-/// Answers a request by the scenario.
-pub(crate) async fn perform(stage: &Arc<Stage>, wire: &'static dyn Wire, head: Head, asked: Asked) -> Response {
-    let (mut underway, line) = stage.ask(head, asked);
-    match line {
-        Line::Error(error) => {
-            underway.over();
-            refuse(wire, &error, stage.ids())
+/// Responds to a model request as the scenario defines.
+pub(crate) async fn respond(state: &Arc<ProviderState>, format: &'static dyn WireFormat, head: RequestHead, request: ParsedRequest) -> Response {
+    let (mut pending, answer) = state.accept(head, request);
+    match answer {
+        Answer::Error(error) => {
+            pending.complete();
+            error_response(format, &error, state.ids())
         }
-        Line::Reply(reply) => {
+        Answer::Reply(reply) => {
             if let Some(gate) = &reply.delivery.gate_before {
-                stage.pass_gate(gate).await;
+                state.wait_at_gate(gate).await;
             }
             if let Some(delay) = reply.delivery.delay_before {
                 tokio::time::sleep(delay).await;
             }
-            if underway.request().stream {
-                play(underway, wire, &reply)
+            if pending.request().stream {
+                stream_reply(pending, format, &reply)
             } else {
-                hand_over(underway, wire, &reply).await
+                send_whole(pending, format, &reply).await
             }
         }
     }
 }
 
-/// An HTTP error in the vendor's words.
-pub(crate) fn refuse(wire: &dyn Wire, error: &HttpError, ids: &Ids) -> Response {
-    let (status, body) = wire.error(error, ids);
-    let mut headers = wire.headers(ids);
+/// Returns an HTTP error in the vendor's format.
+pub(crate) fn error_response(format: &dyn WireFormat, error: &HttpError, ids: &Ids) -> Response {
+    let (status, body) = format.error(error, ids);
+    let mut headers = format.headers(ids);
     let bytes = match &error.raw_body {
         Some(raw) => {
             headers.push(("content-type".to_owned(), raw.content_type.clone()));
@@ -93,14 +93,14 @@ pub(crate) fn refuse(wire: &dyn Wire, error: &HttpError, ids: &Ids) -> Response 
         None => json_bytes(&mut headers, &body),
     };
     headers.extend(error.headers.iter().cloned());
-    respond(status, headers, Body::from(bytes))
+    http_response(status, headers, Body::from(bytes))
 }
 
-/// A JSON answer.
-pub(crate) fn answer_json(wire: &dyn Wire, body: &Value, ids: &Ids) -> Response {
-    let mut headers = wire.headers(ids);
+/// Returns a JSON response.
+pub(crate) fn json_response(format: &dyn WireFormat, body: &Value, ids: &Ids) -> Response {
+    let mut headers = format.headers(ids);
     let bytes = json_bytes(&mut headers, body);
-    respond(200, headers, Body::from(bytes))
+    http_response(200, headers, Body::from(bytes))
 }
 
 fn json_bytes(headers: &mut Vec<(String, String)>, body: &Value) -> Vec<u8> {
@@ -108,7 +108,7 @@ fn json_bytes(headers: &mut Vec<(String, String)>, body: &Value) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-fn respond(status: u16, headers: Vec<(String, String)>, body: Body) -> Response {
+fn http_response(status: u16, headers: Vec<(String, String)>, body: Body) -> Response {
     let mut response = Response::new(body);
     let head = StatusCode::from_u16(status).ok().zip(header_map(headers)).ok_or(StatusCode::INTERNAL_SERVER_ERROR);
     match head {
@@ -118,13 +118,14 @@ fn respond(status: u16, headers: Vec<(String, String)>, body: Body) -> Response 
         }
         Err(status) => {
             *response.status_mut() = status;
-            *response.body_mut() = Body::from("the scenario has a status or a header that HTTP does not allow");
+            *response.body_mut() = Body::from("the scenario contains an invalid HTTP status or header");
         }
     }
     response
 }
 
-/// Later values win, so that a scenario can replace what the protocol sends.
+/// Converts headers. Later values take precedence, so that a scenario can replace the protocol's
+/// values.
 fn header_map(headers: Vec<(String, String)>) -> Option<HeaderMap> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
@@ -134,126 +135,129 @@ fn header_map(headers: Vec<(String, String)>) -> Option<HeaderMap> {
     Some(map)
 }
 
-/// Answers a request that asked for no stream.
-async fn hand_over(mut underway: Underway, wire: &dyn Wire, reply: &Reply) -> Response {
-    let stage = underway.stage().clone();
-    for cue in in_order(&reply.delivery.cues) {
-        match &cue.what {
-            CueKind::Gate(name) => stage.pass_gate(name).await,
-            CueKind::Stall { .. } => std::future::pending().await,
-            // Faults of streams; clients that fall back to a plain request are meant to get through.
-            CueKind::Cut | CueKind::Error(_) => {}
+/// Responds to a request without streaming.
+async fn send_whole(mut pending: PendingResponse, format: &dyn WireFormat, reply: &Reply) -> Response {
+    let state = pending.state().clone();
+    for event in sorted_by_position(&reply.delivery.events) {
+        match &event.what {
+            DeliveryEventKind::Gate(name) => state.wait_at_gate(name).await,
+            DeliveryEventKind::Stall { .. } => std::future::pending().await,
+            // These faults exist in streams only: a client that falls back to a plain request
+            // should succeed.
+            DeliveryEventKind::Cut | DeliveryEventKind::Error(_) => {}
         }
     }
-    underway.over();
-    let ids = stage.ids();
-    let mut headers = wire.headers(ids);
+    pending.complete();
+    let ids = state.ids();
+    let mut headers = format.headers(ids);
     headers.extend(reply.headers.iter().cloned());
     if reply.delivery.drop_unstreamed {
         let broken = stream::once(cut());
-        return respond(200, headers, Body::from_stream(broken));
+        return http_response(200, headers, Body::from_stream(broken));
     }
-    underway.told_usage(reply.usage);
-    let message = Outgoing { model: &underway.request().model, reply, ids };
-    let body = json_bytes(&mut headers, &wire.whole(&message));
-    respond(200, headers, Body::from(body))
+    pending.report_usage(reply.usage);
+    let message = OutgoingMessage { model: &pending.request().model, reply, ids };
+    let body = json_bytes(&mut headers, &format.whole(&message));
+    http_response(200, headers, Body::from(body))
 }
 
-fn play(underway: Underway, wire: &'static dyn Wire, reply: &Reply) -> Response {
-    let stage = underway.stage().clone();
-    let mut headers = wire.headers(stage.ids());
+fn stream_reply(pending: PendingResponse, format: &'static dyn WireFormat, reply: &Reply) -> Response {
+    let state = pending.state().clone();
+    let mut headers = format.headers(state.ids());
     headers.extend([
         (header::CONTENT_TYPE.to_string(), "text/event-stream; charset=utf-8".to_owned()),
         (header::CACHE_CONTROL.to_string(), "no-cache".to_owned()),
     ]);
     headers.extend(reply.headers.iter().cloned());
-    let frames = wire.frames(&Outgoing { model: &underway.request().model, reply, ids: stage.ids() });
-    let playback = Playback {
-        underway,
-        wire,
+    let frames = format.frames(&OutgoingMessage { model: &pending.request().model, reply, ids: state.ids() });
+    let playback = ReplyStream {
+        pending,
+        format,
         frames: frames.into(),
-        cues: in_order(&reply.delivery.cues).into(),
+        events: sorted_by_position(&reply.delivery.events).into(),
         delay_between: reply.delivery.delay_between,
         usage: reply.usage,
     };
-    respond(200, headers, Body::from_stream(stream::unfold(playback, Playback::next)))
+    http_response(200, headers, Body::from_stream(stream::unfold(playback, ReplyStream::next)))
 }
 
-fn in_order(cues: &[Cue]) -> Vec<Cue> {
-    let mut cues = cues.to_vec();
-    cues.sort_by_key(|cue| cue.after);
-    cues
+fn sorted_by_position(events: &[DeliveryEvent]) -> Vec<DeliveryEvent> {
+    let mut events = events.to_vec();
+    events.sort_by_key(|event| event.after);
+    events
 }
 
-/// A stream that is being played. Between two frames it may wait, and at a cue something happens.
-struct Playback {
-    underway: Underway,
-    wire: &'static dyn Wire,
+/// A reply that is being streamed. It can pause between frames, and each delivery event happens at its
+/// position.
+struct ReplyStream {
+    pending: PendingResponse,
+    format: &'static dyn WireFormat,
     frames: VecDeque<Frame>,
-    cues: VecDeque<Cue>,
+    events: VecDeque<DeliveryEvent>,
     delay_between: Option<Duration>,
     usage: Usage,
 }
 
-impl Playback {
+impl ReplyStream {
     async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
         let kind = self.frames.front()?.kind;
-        while let Some(cue) = self.due(kind) {
-            match cue.what {
-                CueKind::Gate(name) => {
-                    let stage = self.underway.stage().clone();
-                    stage.pass_gate(&name).await;
+        while let Some(event) = self.due(kind) {
+            match event.what {
+                DeliveryEventKind::Gate(name) => {
+                    let state = self.pending.state().clone();
+                    state.wait_at_gate(&name).await;
                 }
-                CueKind::Stall { ping_every: None } => std::future::pending().await,
-                CueKind::Stall { ping_every: Some(every) } => {
+                DeliveryEventKind::Stall { ping_every: None } => std::future::pending().await,
+                DeliveryEventKind::Stall { ping_every: Some(every) } => {
                     tokio::time::sleep(every).await;
-                    self.cues.push_front(cue);
-                    let ping = self.wire.ping();
+                    self.events.push_front(event);
+                    let ping = self.format.ping();
                     return Some((Ok(ping), self));
                 }
-                CueKind::Error(error) => {
+                DeliveryEventKind::Error(error) => {
                     self.frames.clear();
-                    self.underway.over();
-                    let event = self.wire.error_event(&error);
+                    self.pending.complete();
+                    let event = self.format.error_event(&error);
                     return Some((Ok(event), self));
                 }
-                CueKind::Cut => {
+                DeliveryEventKind::Cut => {
                     self.frames.clear();
-                    self.underway.over();
+                    self.pending.complete();
                     return Some((cut().await, self));
                 }
             }
         }
         if kind == FrameKind::Delta {
-            if let Some(delay) = self.delay_between.filter(|_| self.underway.deltas() > 0) {
+            if let Some(delay) = self.delay_between.filter(|_| self.pending.deltas() > 0) {
                 tokio::time::sleep(delay).await;
             }
-            self.underway.sent_delta();
+            self.pending.count_delta();
         }
         let frame = self.frames.pop_front()?;
         if kind == FrameKind::Closing {
-            self.underway.told_usage(self.usage);
+            self.pending.report_usage(self.usage);
         }
         if self.frames.is_empty() {
-            self.underway.over();
+            self.pending.complete();
         }
         Some((Ok(frame.bytes), self))
     }
 
-    /// The next cue, if it comes before a frame of this kind.
-    fn due(&mut self, kind: FrameKind) -> Option<Cue> {
-        let after = self.cues.front()?.after;
+    /// Removes and returns the next delivery event, if it is due before a frame of this kind.
+    fn due(&mut self, kind: FrameKind) -> Option<DeliveryEvent> {
+        let after = self.events.front()?.after;
         let due = match kind {
-            FrameKind::Scaffold => false,
-            FrameKind::Delta => after <= self.underway.deltas(),
+            FrameKind::Structure => false,
+            FrameKind::Delta => after <= self.pending.deltas(),
             FrameKind::Closing => true,
         };
-        if due { self.cues.pop_front() } else { None }
+        if due { self.events.pop_front() } else { None }
     }
 }
 
-/// Breaks the connection. The pause lets the server send what it has gathered, which it throws away on an error; only a client
-/// that has not read for megabytes, so that its socket is full, may miss some of that.
+/// Breaks the connection. The pause lets the server send its buffered data, which it discards on an
+/// error. A client that has not read for megabytes, so that its socket is full, may still lose some
+/// of that data.
 async fn cut() -> io::Result<Bytes> {
     tokio::task::yield_now().await;
     Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the scenario cuts the connection here"))

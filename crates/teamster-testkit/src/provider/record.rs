@@ -1,40 +1,42 @@
-//! What the provider was asked, whole and typed. Wire protocols fill these shapes; tests read them.
+//! The requests that the provider received, parsed. Wire formats create these types; tests read
+//! them.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A request for an answer of the model.
+/// A model request.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ModelRequest {
-    /// The place in the order of arrival, counted from one.
+    /// The position in the order of arrival, counted from one.
     pub number: usize,
     /// Path and query.
     pub path: String,
-    /// All headers, by lower-case name. Values that came in several lines are joined by `, `.
+    /// All headers, by lower-case name. Repeated headers are joined with `, `.
     pub headers: BTreeMap<String, String>,
-    /// The body as it came.
+    /// The unparsed body.
     pub body: Value,
-    /// The model that is asked.
+    /// The requested model.
     pub model: String,
-    /// The system prompt; its blocks joined by a line feed.
+    /// The system prompt; several blocks are joined with a line feed.
     pub system: String,
     /// The conversation.
     pub messages: Vec<Message>,
     pub(crate) tool_names: Vec<String>,
-    /// Whether the answer is asked for as a stream.
+    /// Whether the client requests a stream.
     pub stream: bool,
-    /// The branch of the scenario that answers.
+    /// The branch of the scenario that responds.
     pub branch: String,
-    /// The number of assistant messages after the prompt that is answered.
+    /// The number of assistant messages after the prompt.
     pub turn: usize,
-    /// How often the reply of the scenario has been asked for, this time included.
+    /// How often this reply of the scenario has been requested, including this request.
     pub attempt: usize,
 }
 
 impl ModelRequest {
-    /// The texts of the newest message of the user that has any, without those that the agent added itself.
+    /// Returns the texts of the latest user message that has any, without those that the agent
+    /// added.
     pub fn prompts(&self) -> Vec<&str> {
         self.messages
             .iter()
@@ -44,23 +46,23 @@ impl ModelRequest {
             .unwrap_or_default()
     }
 
-    /// The results of tools that came in after the model's last answer.
+    /// Returns the tool results that follow the model's last message.
     pub fn tool_results(&self) -> Vec<&ToolResult> {
         let new = self.messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
         results(self.messages.iter().skip(new))
     }
 
-    /// All results of tools in the conversation.
+    /// Returns all tool results of the conversation.
     pub fn all_tool_results(&self) -> Vec<&ToolResult> {
         results(self.messages.iter())
     }
 
-    /// The names of the tools that the model is offered, in their order.
+    /// Returns the names of the offered tools, in order.
     pub fn tools(&self) -> Vec<&str> {
         self.tool_names.iter().map(String::as_str).collect()
     }
 
-    /// The value of a header, whose name is given in lower case.
+    /// Returns the value of a header, given by its lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
@@ -80,9 +82,9 @@ fn results<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<&'a ToolResul
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said, in order.
+    /// The content, in order.
     pub parts: Vec<Part>,
 }
 
@@ -91,7 +93,7 @@ impl Message {
         Self { role, parts }
     }
 
-    /// Its texts, without those that the agent added itself.
+    /// Returns its texts, without those that the agent added.
     pub fn texts(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
@@ -99,21 +101,22 @@ impl Message {
         })
     }
 
-    /// Whether this is something that a user said, and not only results of tools or notes of the agent.
+    /// Returns whether the user wrote a text in it. Tool results and the agent's own notes do not
+    /// count.
     pub fn is_prompt(&self) -> bool {
         self.role == Role::User && self.texts().next().is_some()
     }
 }
 
-/// Who speaks in a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
-    /// The user, or the agent in the user's name.
+    /// The user, or the agent on the user's behalf.
     User,
     /// The model.
     Assistant,
-    /// Instructions that stand between the messages.
+    /// Instructions between the messages.
     System,
 }
 
@@ -123,11 +126,11 @@ pub enum Role {
 pub enum Part {
     /// Text.
     Text(String),
-    /// Text that the agent added to the user's message, such as a reminder.
+    /// Text that the agent added to the user message, such as a reminder.
     Context(String),
-    /// Reasoning that the model gave earlier.
+    /// Thinking of an earlier model response.
     Thinking(String),
-    /// A call of a tool.
+    /// A tool call.
     ToolUse {
         /// The call's id.
         id: String,
@@ -136,46 +139,47 @@ pub enum Part {
         /// Its input.
         input: Value,
     },
-    /// The outcome of a call.
+    /// The result of a tool call.
     ToolResult(ToolResult),
-    /// Anything else, such as an image, as it came.
+    /// Any other content, such as an image, unparsed.
     Other(Value),
 }
 
-/// The outcome of a call of a tool.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolResult {
     /// The call's id.
     pub tool_id: String,
-    /// Its text; several blocks are joined by a line feed.
+    /// Its text; several blocks are joined with a line feed.
     pub output: String,
-    /// Whether it says that the tool failed.
+    /// Whether it reports that the tool failed.
     pub is_error: bool,
-    /// The result's content as it came.
+    /// The unparsed content.
     pub content: Value,
 }
 
-/// A request that asks for no answer of the model: a probe, a count of tokens, a list of models, an unknown path.
+/// A request that is not a model request: a probe, a token count, a list of models, an unknown
+/// path.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SideRequest {
     /// The method, in capital letters.
     pub method: String,
-    /// Path and query.
+    /// The path and the query.
     pub path: String,
     /// All headers, by lower-case name.
     pub headers: BTreeMap<String, String>,
-    /// The body as it came.
+    /// The unparsed body.
     pub body: Vec<u8>,
 }
 
-/// A connection that the client closed before it had its whole answer.
+/// A connection that the client closed before it had received the whole response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disconnect {
     /// The [`number`](ModelRequest::number) of the request.
     pub request: usize,
-    /// How many deltas of the answer had been sent.
+    /// The number of deltas sent before.
     pub deltas: usize,
 }

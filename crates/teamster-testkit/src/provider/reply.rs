@@ -1,6 +1,7 @@
-//! One answer of the model: its blocks, how they are delivered, and what it says it cost.
+//! One reply of the model: its blocks, its delivery and its reported usage.
 //!
-//! A reply knows no wire protocol; it counts in deltas, the smallest pieces in which every vendor streams.
+//! A reply is independent of the wire format. It counts in deltas, the smallest pieces that every
+//! vendor streams.
 
 mod delivery;
 
@@ -11,18 +12,19 @@ use serde_json::Value;
 use super::failure::HttpError;
 use super::record::ModelRequest;
 use super::usage::Usage;
-pub(crate) use delivery::{Cue, CueKind};
-use delivery::{Delivery, StandIn};
+pub(crate) use delivery::{DeliveryEvent, DeliveryEventKind};
+use delivery::{Delivery, Override};
 
-/// Characters of a delta where the test does not say otherwise: short, so that words are torn apart as real models do.
+/// The default number of characters per delta. It is small, so that words are split as by real
+/// models.
 const TEXT_DELTA_CHARS: usize = 7;
 const TOOL_DELTA_CHARS: usize = 24;
 const SIGNATURE: &str = "c2lnbmF0dXJlLW9mLXRoZS10ZXN0a2l0";
 
-/// An answer of the model.
+/// A reply of the model.
 ///
-/// It ends with [`Stop::ToolUse`] when it calls a tool and with [`Stop::EndTurn`] when it does not, unless [`stop`](Self::stop)
-/// says otherwise.
+/// By default it ends with [`Stop::ToolUse`] if it calls a tool and with [`Stop::EndTurn`]
+/// otherwise; [`stop`](Self::stop) replaces that.
 ///
 /// ```
 /// use serde_json::json;
@@ -40,7 +42,7 @@ pub struct Reply {
     pub(crate) usage: Usage,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) delivery: Delivery,
-    stand_ins: Vec<StandIn>,
+    overrides: Vec<Override>,
 }
 
 #[derive(Debug, Clone)]
@@ -52,7 +54,7 @@ pub(crate) enum Block {
         deltas: Vec<String>,
         signature: String,
     },
-    /// Thinking whose text the model hides: only its size is told.
+    /// Thinking whose text is hidden: only its size is reported.
     HiddenThinking {
         estimated_tokens: Vec<u64>,
         signature: String,
@@ -67,34 +69,34 @@ pub(crate) enum Block {
     },
 }
 
-/// Who runs a tool.
+/// The place where a tool runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunsAt {
     Agent,
     Provider,
 }
 
-/// Why the model stopped.
+/// The reason why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// It has said what it wanted to say.
+    /// The reply is complete.
     EndTurn,
     /// It waits for the results of its tool calls.
     ToolUse,
-    /// It ran into the limit of output tokens.
+    /// The limit of output tokens was reached.
     MaxTokens,
-    /// It declined to answer.
+    /// The model declined to answer.
     Refusal,
-    /// It came upon one of the request's stop sequences.
+    /// The model produced one of the request's stop sequences.
     StopSequence,
-    /// It paused a long turn of tools that run at the provider.
+    /// The model paused a long turn of tools that run at the provider.
     PauseTurn,
-    /// The vendor's own word for something else.
+    /// Another reason, as the vendor names it.
     Other(String),
 }
 
-/// What is said in one turn: a [`Reply`], an [`HttpError`], or what [`Reply::from_fn`] works out.
+/// The response to one request: a [`Reply`], an [`HttpError`], or the result of [`Reply::from_fn`].
 #[derive(Clone)]
 pub struct Turn(pub(crate) TurnKind);
 
@@ -127,14 +129,15 @@ impl From<HttpError> for Turn {
     }
 }
 
-/// The blocks of an answer, in the order of the calls.
+/// Methods that define the content of a reply. Blocks have the order of the calls.
 impl Reply {
-    /// An empty answer.
+    /// Creates an empty reply.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An answer that depends on the request. A closure that may fail or reply returns a [`Turn`].
+    /// Creates a reply that depends on the request. A closure that can return either a reply or an
+    /// error returns a [`Turn`].
     ///
     /// ```
     /// use teamster_testkit::provider::{Reply, Scenario};
@@ -151,19 +154,19 @@ impl Reply {
         Turn(TurnKind::Computed(Arc::new(move |request| compute(request).into())))
     }
 
-    /// Adds a block of text, streamed in deltas of seven characters.
+    /// Adds a text block, streamed in deltas of seven characters.
     #[must_use]
     pub fn text(self, text: impl AsRef<str>) -> Self {
         self.text_by(TEXT_DELTA_CHARS, text)
     }
 
-    /// Adds a block of text, streamed in deltas of so many characters.
+    /// Adds a text block, streamed in deltas of this many characters.
     #[must_use]
     pub fn text_by(self, chars: usize, text: impl AsRef<str>) -> Self {
         self.text_deltas(in_pieces(text.as_ref(), chars))
     }
 
-    /// Adds a block of text, streamed in exactly these deltas.
+    /// Adds a text block, streamed in exactly these deltas.
     #[must_use]
     pub fn text_deltas<I>(self, deltas: I) -> Self
     where
@@ -173,13 +176,13 @@ impl Reply {
         self.block(Block::Text { deltas: deltas.into_iter().map(Into::into).collect() })
     }
 
-    /// Adds a block of reasoning that the client may read, with a signature. The text may be empty.
+    /// Adds a visible thinking block with a signature. The text may be empty.
     #[must_use]
     pub fn thinking(self, text: impl AsRef<str>) -> Self {
         self.thinking_signed(text, SIGNATURE)
     }
 
-    /// Adds a block of reasoning with this signature.
+    /// Adds a thinking block with this signature.
     #[must_use]
     pub fn thinking_signed(self, text: impl AsRef<str>, signature: impl Into<String>) -> Self {
         let text = text.as_ref();
@@ -187,7 +190,8 @@ impl Reply {
         self.block(Block::Thinking { deltas, signature: signature.into() })
     }
 
-    /// Adds a block of reasoning whose text is hidden: each delta tells how many tokens it has come to.
+    /// Adds a thinking block whose text is hidden. Each delta reports an estimate of its tokens so
+    /// far.
     #[must_use]
     pub fn thinking_tokens(self, estimates: impl IntoIterator<Item = u64>) -> Self {
         self.block(Block::HiddenThinking {
@@ -196,7 +200,7 @@ impl Reply {
         })
     }
 
-    /// Adds a block of reasoning that only the vendor can read.
+    /// Adds a thinking block that only the vendor can read.
     #[must_use]
     pub fn thinking_redacted(self, data: impl Into<String>) -> Self {
         self.block(Block::RedactedThinking { data: data.into() })
@@ -209,7 +213,8 @@ impl Reply {
         self.tool_raw(name, in_pieces(&json, TOOL_DELTA_CHARS))
     }
 
-    /// Adds a call whose input is streamed in exactly these pieces, which need not be JSON.
+    /// Adds a tool call whose input is streamed in exactly these pieces, which need not be valid
+    /// JSON.
     #[must_use]
     pub fn tool_raw<I>(self, name: impl Into<String>, input_deltas: I) -> Self
     where
@@ -223,7 +228,7 @@ impl Reply {
         })
     }
 
-    /// Adds a call of a tool that runs at the provider, such as its web search.
+    /// Adds a call of a tool that runs at the provider, such as a web search.
     #[must_use]
     pub fn server_tool(self, name: impl Into<String>, input: impl Into<Value>) -> Self {
         let json = input.into().to_string();
@@ -239,14 +244,14 @@ impl Reply {
         self
     }
 
-    /// Says why the model stopped.
+    /// Sets the reason why the model stopped.
     #[must_use]
     pub fn stop(mut self, stop: Stop) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Says how many tokens the answer cost.
+    /// Sets the reported usage.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
@@ -268,7 +273,7 @@ impl Reply {
     }
 }
 
-/// Splits a text into pieces of so many characters; an empty text is one empty piece.
+/// Splits a text into pieces of this many characters. An empty text becomes one empty piece.
 fn in_pieces(text: &str, chars: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut room = chars.max(1);
@@ -290,7 +295,7 @@ mod tests {
     use super::in_pieces;
 
     #[test]
-    fn a_text_is_split_between_characters_never_within_one() {
+    fn a_text_is_split_between_characters_and_never_within_one() {
         assert_eq!(in_pieces("漢字かな", 3), ["漢字か", "な"]);
         assert_eq!(in_pieces("", 3), [""]);
         assert_eq!(in_pieces("ab", 0), ["a", "b"]);

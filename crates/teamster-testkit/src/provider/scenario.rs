@@ -1,8 +1,9 @@
-//! The scenario language: who says what in which turn. It knows no vendor and does no I/O.
+//! The model's replies, by turn and branch. The code is independent of the vendor and does no I/O.
 //!
-//! A [`Script`] is a list of turns. The turn number of a request is the number of assistant messages after the prompt that
-//! it answers, so a script is played again for each new prompt, however many conversations ask at once. A [`Scenario`] has one
-//! script for prompts that carry no marker and any number of branches for those that do.
+//! A [`Script`] is a list of turns. The turn number of a request is the number of assistant
+//! messages after the prompt, so a script starts again for each new prompt, also when several
+//! conversations run at the same time. A [`Scenario`] has one script for prompts without a marker,
+//! and any number of branches for prompts with one.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +11,24 @@ use super::failure::HttpError;
 use super::record::{Message, Role};
 use super::reply::{Reply, Turn};
 
-/// What stands before the name of a branch in a prompt.
+/// The prefix of a branch name in a prompt.
 pub const MARKER: &str = "SCN:";
 
-/// The name of the branch that answers prompts without a marker. The marker `SCN:default` leads back to it from another.
+/// The name of the branch for prompts without a marker. The marker `SCN:default` returns to it from
+/// another branch.
 pub const DEFAULT_BRANCH: &str = "default";
 
-/// The marker that sends a prompt to a branch: `SCN:<name>`.
+/// Returns the marker that selects a branch: `SCN:<name>`.
 pub fn marker(branch: &str) -> String {
     format!("{MARKER}{branch}")
 }
 
-/// All that a provider has to say.
+/// The replies of a provider.
 ///
-/// The newest message of the user with a marker in its text chooses the branch, and turns are counted from there; a message
-/// that the agent itself adds later, such as a nudge to go on, has no marker and so leaves the branch as it is. Where no
-/// message has one, the default script answers, counted from the newest prompt.
+/// The latest user message with a marker in its text selects the branch, and turns are counted from
+/// that message. A message that the agent adds later has no marker, so the branch stays the same.
+/// If no message has a marker, the default script responds, and turns are counted from the latest
+/// prompt.
 ///
 /// ```
 /// use serde_json::json;
@@ -48,7 +51,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A scenario that says nothing yet.
+    /// Creates a scenario without replies.
     pub fn new() -> Self {
         Self::default()
     }
@@ -60,42 +63,44 @@ impl Scenario {
         self
     }
 
-    /// Fails every turn of the default script after its last one, instead of saying that one again.
+    /// Fails every turn after the last one of the default script, instead of repeating the last
+    /// reply.
     #[must_use]
     pub fn then_fail(mut self) -> Self {
         self.default = self.default.then_fail();
         self
     }
 
-    /// Adds a branch for prompts with the marker `SCN:<name>`. A name has letters, digits, `_` and `-`.
+    /// Adds a branch for prompts with the marker `SCN:<name>`. A name consists of letters, digits,
+    /// `_` and `-`.
     #[must_use]
     pub fn branch(mut self, name: impl Into<String>, script: impl Into<Script>) -> Self {
         self.branches.insert(name.into(), script.into());
         self
     }
 
-    /// The first branch name that no marker could ever name.
-    pub(crate) fn unreachable_branch(&self) -> Option<&str> {
+    /// Returns the first branch name that no marker can contain.
+    pub(crate) fn invalid_branch_name(&self) -> Option<&str> {
         self.branches
             .keys()
             .map(String::as_str)
             .find(|name| name.is_empty() || !name.chars().all(is_name) || *name == DEFAULT_BRANCH)
     }
 
-    /// Finds what answers a conversation.
+    /// Selects the response to a conversation.
     pub(crate) fn choose(&self, messages: &[Message]) -> Choice<'_> {
         let (branch, prompt) = find_prompt(messages);
         let turn = messages.iter().skip(prompt).filter(|message| message.role == Role::Assistant).count();
         let script = if branch == DEFAULT_BRANCH { Some(&self.default) } else { self.branches.get(branch) };
         let index = script.map_or(turn, |script| script.index(turn));
-        let what = match script {
+        let result = match script {
             None => Err(format!("the scenario has no branch `{branch}`")),
             Some(script) => script
                 .turns
                 .get(index)
                 .ok_or_else(|| format!("the branch `{branch}` has no reply for turn {turn}, counted from 0")),
         };
-        Choice { branch: branch.to_owned(), turn, index, what }
+        Choice { branch: branch.to_owned(), turn, index, result }
     }
 }
 
@@ -105,22 +110,22 @@ impl<T: Into<Script>> From<T> for Scenario {
     }
 }
 
-/// The turns after one prompt, in order. The last one is said again and again.
+/// The turns after one prompt, in order. The last one is repeated.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     turns: Vec<Turn>,
-    at_end: AtEnd,
+    after_last: AfterLast,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-enum AtEnd {
+enum AfterLast {
     #[default]
     Repeat,
     Fail,
 }
 
 impl Script {
-    /// A script that says nothing yet.
+    /// Creates a script without turns.
     pub fn new() -> Self {
         Self::default()
     }
@@ -132,17 +137,17 @@ impl Script {
         self
     }
 
-    /// Answers with an error (400, which agents do not try again) once the script is at its end.
+    /// Responds with an error (400, which agents do not retry) after the last turn.
     #[must_use]
     pub fn then_fail(mut self) -> Self {
-        self.at_end = AtEnd::Fail;
+        self.after_last = AfterLast::Fail;
         self
     }
 
     fn index(&self, turn: usize) -> usize {
-        match self.at_end {
-            AtEnd::Repeat => turn.min(self.turns.len().saturating_sub(1)),
-            AtEnd::Fail => turn,
+        match self.after_last {
+            AfterLast::Repeat => turn.min(self.turns.len().saturating_sub(1)),
+            AfterLast::Fail => turn,
         }
     }
 }
@@ -165,18 +170,19 @@ impl From<Turn> for Script {
     }
 }
 
-/// What answers a request, and by which count.
+/// The selected response to a request, and its position.
 #[derive(Debug)]
 pub(crate) struct Choice<'a> {
     pub(crate) branch: String,
     pub(crate) turn: usize,
-    /// The place in the script, which differs from the turn once the last reply repeats.
+    /// The index in the script. It differs from the turn once the last reply repeats.
     pub(crate) index: usize,
-    /// The turn, or why there is none.
-    pub(crate) what: Result<&'a Turn, String>,
+    /// The response, or the reason why there is none.
+    pub(crate) result: Result<&'a Turn, String>,
 }
 
-/// The branch that a conversation is on, and the place of the prompt from which its turns count.
+/// Returns the branch of a conversation, and the index of the prompt from which its turns are
+/// counted.
 fn find_prompt(messages: &[Message]) -> (&str, usize) {
     let prompts = || messages.iter().enumerate().rev().filter(|(_, message)| message.is_prompt());
     prompts()
@@ -188,7 +194,7 @@ fn find_prompt(messages: &[Message]) -> (&str, usize) {
         .unwrap_or((DEFAULT_BRANCH, 0))
 }
 
-/// The last branch that a text names.
+/// Returns the last branch that a text names.
 fn marked_branch(text: &str) -> Option<&str> {
     text.rsplit(MARKER)
         .map(|after| after.split(|character| !is_name(character)).next())
@@ -211,7 +217,7 @@ mod tests {
     }
 
     fn assistant() -> Message {
-        Message::new(Role::Assistant, vec![Part::Text("said".to_owned())])
+        Message::new(Role::Assistant, vec![Part::Text("a reply".to_owned())])
     }
 
     fn scenario() -> Scenario {
@@ -222,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_marker_of_a_text_counts() {
+    fn the_last_marker_of_a_text_selects_the_branch() {
         assert_eq!(marked_branch("do SCN:one, then SCN:two_b."), Some("two_b"));
         assert_eq!(marked_branch("do SCN:one, then SCN: nothing"), Some("one"));
         assert_eq!(marked_branch("no marker"), None);
     }
 
     #[test]
-    fn turns_are_counted_from_the_newest_prompt() {
+    fn turns_are_counted_from_the_latest_prompt() {
         let scenario = scenario();
         let messages = [user("x"), assistant(), assistant(), user("y"), assistant()];
         let choice = scenario.choose(&messages);
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_message_without_marker_stays_on_the_branch() {
+    fn a_later_message_without_a_marker_stays_on_the_branch() {
         let scenario = scenario();
         let messages = [user("SCN:side"), assistant(), user("go on"), assistant()];
         let choice = scenario.choose(&messages);
@@ -245,10 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_branch_and_an_ended_script_have_no_answer() {
-        assert!(scenario().choose(&[user("SCN:nowhere")]).what.is_err());
+    fn an_unknown_branch_and_an_ended_script_have_no_reply() {
+        assert!(scenario().choose(&[user("SCN:nowhere")]).result.is_err());
         let ended = scenario().then_fail();
-        assert!(ended.choose(&[user("x"), assistant()]).what.is_ok());
-        assert!(ended.choose(&[user("x"), assistant(), assistant()]).what.is_err());
+        assert!(ended.choose(&[user("x"), assistant()]).result.is_ok());
+        assert!(ended.choose(&[user("x"), assistant(), assistant()]).result.is_err());
     }
 }

@@ -1,24 +1,25 @@
-//! What an answer costs.
+//! Token usage.
 
 use std::ops::{Add, AddAssign};
 
-/// Tokens of an answer. The four numbers do not overlap.
+/// The tokens of a reply. The four numbers do not overlap.
 ///
-/// The defaults are such that no two sums of them are equal: a number that ends up in the wrong place is seen.
+/// The defaults are chosen so that all their sums differ. A number in the wrong field is therefore
+/// detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Prompt tokens that came neither from a cache nor went into one.
+    /// Prompt tokens that were neither read from a cache nor written to it.
     pub input: u64,
     /// Prompt tokens that were read from the cache.
     pub cache_read: u64,
     /// Prompt tokens that were written to the cache.
     pub cache_write: u64,
-    /// Generated tokens, reasoning included.
+    /// Generated tokens, including thinking.
     pub output: u64,
 }
 
 impl Usage {
-    /// Nothing used.
+    /// No usage.
     pub const ZERO: Self = Self { input: 0, cache_read: 0, cache_write: 0, output: 0 };
 }
 

@@ -1,4 +1,4 @@
-//! A session's protocol: anything that the caller and the CLI may do, in any order.
+//! Property tests of a session's protocol: any input from the caller and the CLI, in any order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,13 +10,13 @@ use teamster_protocol::request::{Answer, PermissionMode, Prompt};
 use teamster_protocol::transcript::{End, Transcript};
 
 use super::steps::{self, Step};
-use super::{Broken, Suite};
+use super::{BrokenPromise, Suite};
 use crate::check::check;
 
-/// Something that happens in a session.
+/// An input of a session.
 #[derive(Clone, Debug)]
-enum Happens {
-    Says(Step),
+enum SessionStep {
+    Output(Step),
     Send,
     Steer,
     Answer { allow: bool },
@@ -25,113 +25,113 @@ enum Happens {
     Close,
 }
 
-fn happens(lines: Vec<Vec<u8>>) -> impl Strategy<Value = Happens> {
+fn session_step(lines: Vec<Vec<u8>>) -> impl Strategy<Value = SessionStep> {
     prop_oneof![
-        8 => steps::step(lines).prop_map(Happens::Says),
-        2 => Just(Happens::Send),
-        1 => Just(Happens::Steer),
-        1 => any::<bool>().prop_map(|allow| Happens::Answer { allow }),
-        1 => Just(Happens::SetModel),
-        1 => Just(Happens::SetPermissionMode),
-        1 => Just(Happens::Close),
+        8 => steps::step(lines).prop_map(SessionStep::Output),
+        2 => Just(SessionStep::Send),
+        1 => Just(SessionStep::Steer),
+        1 => any::<bool>().prop_map(|allow| SessionStep::Answer { allow }),
+        1 => Just(SessionStep::SetModel),
+        1 => Just(SessionStep::SetPermissionMode),
+        1 => Just(SessionStep::Close),
     ]
 }
 
-/// A session that is played.
-struct Played {
+/// A session that is being tested.
+struct SessionRun {
     protocol: Box<dyn Protocol>,
     has_server: bool,
     transcript: Transcript,
     events: Vec<Event>,
-    /// The request that the agent made last.
-    asked: RequestId,
+    /// The id of the agent's last permission request.
+    last_request: RequestId,
     in_turn: bool,
     sent: u32,
 }
 
 impl Suite<'_> {
-    /// Plays sessions, if the agent has a form for them.
-    pub(super) fn sessions(&self) -> Option<Broken> {
+    /// Tests sessions, if the agent supports them.
+    pub(super) fn sessions(&self) -> Option<BrokenPromise> {
         let mut frame = self.request.clone();
         frame.prompt.clear();
         let has_sessions = || self.agent.plan_session(&frame).is_ok_and(|plan| plan.is_some());
         if !catch_unwind(AssertUnwindSafe(has_sessions)).unwrap_or(true) {
             return None;
         }
-        let steps = proptest::collection::vec(happens(self.lines.clone()), 0..24);
+        let steps = proptest::collection::vec(session_step(self.lines.clone()), 0..24);
         let tested = self.runner().run(&steps, |steps| {
-            let played = catch_unwind(AssertUnwindSafe(|| {
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
                 let plan = self.agent.plan_session(&frame).ok()??;
                 let has_server = plan.launch.server.is_some();
-                Some(Played::new(plan.protocol, has_server).play(&steps))
+                Some(SessionRun::new(plan.protocol, has_server).play(&steps))
             }));
-            match played {
+            match outcome {
                 Err(_) => Err(TestCaseError::fail("the protocol panicked")),
                 Ok(Some(Err(violation))) => Err(TestCaseError::fail(violation)),
                 Ok(_) => Ok(()),
             }
         });
-        let promise = "a session's protocol is total, and its streams keep the rules";
-        tested.err().map(|error| Broken { promise, case: error.to_string() })
+        let promise = "a session's protocol is total, and its streams follow the rules";
+        tested.err().map(|error| BrokenPromise { promise, case: error.to_string() })
     }
 }
 
-impl Played {
+impl SessionRun {
     fn new(protocol: Box<dyn Protocol>, has_server: bool) -> Self {
-        let (transcript, events, asked) = (Transcript::new(), Vec::new(), RequestId::from("none".to_owned()));
-        Self { protocol, has_server, transcript, events, asked, in_turn: false, sent: 0 }
+        let (transcript, events, last_request) = (Transcript::new(), Vec::new(), RequestId::from("none".to_owned()));
+        Self { protocol, has_server, transcript, events, last_request, in_turn: false, sent: 0 }
     }
 
-    fn play(mut self, steps: &[Happens]) -> Result<(), String> {
-        self.tell(Input::Started)?;
+    fn play(mut self, steps: &[SessionStep]) -> Result<(), String> {
+        self.input(Input::Started)?;
         for step in steps {
             self.step(step)?;
         }
         let exit = ExitReport { code: Some(1), signal: None, stderr: "Error: something" };
-        self.tell(Input::Exited(exit))?;
+        self.input(Input::Exited(exit))?;
         self.end(&End { exit: Some(exit), ..End::default() })
     }
 
-    fn step(&mut self, step: &Happens) -> Result<(), String> {
+    fn step(&mut self, step: &SessionStep) -> Result<(), String> {
         let prompt = Prompt::from("Say hello");
-        let asked = self.asked.clone();
+        let last_request = self.last_request.clone();
         self.sent += 1;
         let id = SteerId::from(format!("suite-{}", self.sent));
         let command = match step {
-            Happens::Says(Step::Line(line)) => {
+            SessionStep::Output(Step::Line(line)) => {
                 if self.has_server {
-                    self.tell(Input::Server(FromServer::Event(line)))?;
+                    self.input(Input::Server(FromServer::Event(line)))?;
                 }
-                return self.tell(Input::Line(line));
+                return self.input(Input::Line(line));
             }
-            Happens::Says(Step::Interrupt) => return self.tell(Input::Interrupt),
-            // The last turn has had its outcome before the next one is sent.
-            Happens::Send if self.in_turn => return Ok(()),
-            Happens::Send => {
+            SessionStep::Output(Step::Interrupt) => return self.input(Input::Interrupt),
+            // The driver sends a new prompt only after the previous turn's outcome.
+            SessionStep::Send if self.in_turn => return Ok(()),
+            SessionStep::Send => {
                 self.in_turn = true;
                 Command::Send { id: &id, prompt: &prompt }
             }
-            Happens::Steer if self.in_turn && self.protocol.steers() => Command::Steer { id: &id, prompt: &prompt },
-            Happens::Steer => return Ok(()),
-            Happens::Answer { allow } => {
+            SessionStep::Steer if self.in_turn && self.protocol.steers() => Command::Steer { id: &id, prompt: &prompt },
+            SessionStep::Steer => return Ok(()),
+            SessionStep::Answer { allow } => {
                 let answer = if *allow { Answer::Allow { input: None } } else { Answer::Deny { message: None } };
-                return self.tell(Input::Command(Command::Answer { request: &asked, answer: &answer }));
+                return self.input(Input::Command(Command::Answer { request: &last_request, answer: &answer }));
             }
-            Happens::SetModel => Command::SetModel("other"),
-            Happens::SetPermissionMode => Command::SetPermissionMode(PermissionMode::ReadOnly),
-            Happens::Close => Command::Close,
+            SessionStep::SetModel => Command::SetModel("other"),
+            SessionStep::SetPermissionMode => Command::SetPermissionMode(PermissionMode::ReadOnly),
+            SessionStep::Close => Command::Close,
         };
-        self.tell(Input::Command(command))
+        self.input(Input::Command(command))
     }
 
-    fn tell(&mut self, input: Input<'_>) -> Result<(), String> {
+    fn input(&mut self, input: Input<'_>) -> Result<(), String> {
         let mut actions = Vec::new();
         self.protocol.handle(input, &mut actions);
         for action in actions {
             match action {
                 Action::Emit(event) => {
                     if let Event::PermissionRequest(request) = &event {
-                        self.asked = request.request_id.clone();
+                        self.last_request = request.request_id.clone();
                     }
                     self.transcript.push(event, &mut self.events);
                 }
@@ -146,7 +146,7 @@ impl Played {
         Ok(())
     }
 
-    /// A turn is over.
+    /// Ends a turn and checks its events.
     fn end(&mut self, end: &End<'_>) -> Result<(), String> {
         std::mem::take(&mut self.transcript).end(end, &mut self.events);
         match check(&std::mem::take(&mut self.events)).err().unwrap_or_default().first() {

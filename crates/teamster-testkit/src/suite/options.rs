@@ -1,7 +1,7 @@
-//! What a request asks for is done or refused, and never ignored.
+//! Options of a request must be applied or rejected, and never ignored.
 //!
-//! An agent that does something about an option starts its CLI in another way, or tells it something else. One that does
-//! neither, and does not refuse, ignores the option.
+//! An agent that applies an option starts its CLI differently, or writes something else to it. If
+//! it does neither and does not reject the request, it ignores the option.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -9,23 +9,23 @@ use serde_json::json;
 use teamster_protocol::agent::{Feature, Support};
 use teamster_protocol::request::{McpServer, PermissionMode, Prompt, RunRequest};
 
-use super::peer::{Seen, watch};
-use super::{Broken, Suite};
+use super::cli_double::{Observation, observe};
+use super::{BrokenPromise, Suite};
 
-/// An option: what must hold of it, how a request asks for it, and how one does that does not.
-struct Asked {
+/// An option: the promise, and the request that uses it.
+struct OptionCase {
     feature: Feature,
     promise: &'static str,
-    /// Whether a session's protocol has to do something about it. What the agent asks in a session, the driver holds against
-    /// the rules of the request by itself.
+    /// Whether a session's protocol must apply it. The driver itself applies the rules of the
+    /// request to permission requests in a session.
     in_sessions: bool,
     with: fn(&mut RunRequest),
 }
 
-const OPTIONS: [Asked; 5] = [
-    Asked {
+const OPTIONS: [OptionCase; 5] = [
+    OptionCase {
         feature: Feature::Schema,
-        promise: "a schema is honoured or refused",
+        promise: "a schema is applied or rejected",
         in_sessions: true,
         with: |request| {
             request.schema = Some(json!({
@@ -34,103 +34,103 @@ const OPTIONS: [Asked; 5] = [
             }));
         },
     },
-    Asked {
+    OptionCase {
         feature: Feature::DenyTools,
-        promise: "a deny rule for one of the agent's tools is honoured or refused",
+        promise: "a deny rule for one of the agent's tools is applied or rejected",
         in_sessions: false,
         with: |request| request.permissions.deny.push("Bash".to_owned()),
     },
-    Asked {
+    OptionCase {
         feature: Feature::DenyTools,
-        promise: "a deny rule for an MCP server's tool is honoured or refused",
+        promise: "a deny rule for an MCP server's tool is applied or rejected",
         in_sessions: false,
         with: |request| request.permissions.deny.push("mcp__base__erase".to_owned()),
     },
-    Asked {
+    OptionCase {
         feature: Feature::McpServers,
-        promise: "an MCP server is honoured or refused",
+        promise: "an MCP server is applied or rejected",
         in_sessions: true,
         with: |request| {
             request.mcp_servers.insert("suite".to_owned(), McpServer::stdio("suite-mcp-server"));
         },
     },
-    Asked {
+    OptionCase {
         feature: Feature::ReadOnly,
-        promise: "read-only is honoured or refused",
+        promise: "read-only is applied or rejected",
         in_sessions: true,
         with: |request| request.permissions.mode = PermissionMode::ReadOnly,
     },
 ];
 
 impl Suite<'_> {
-    /// Every option that the agent ignores.
-    pub(super) fn options(&self) -> Vec<Broken> {
-        let asked = OPTIONS.iter().filter(|asked| !(self.without_tools && asked.feature == Feature::ReadOnly));
-        asked.filter_map(|asked| self.option(asked)).collect()
+    /// Returns a broken promise for every option that the agent ignores.
+    pub(super) fn options(&self) -> Vec<BrokenPromise> {
+        let option_case = OPTIONS.iter().filter(|option_case| !(self.without_tools && option_case.feature == Feature::ReadOnly));
+        option_case.filter_map(|option_case| self.option(option_case)).collect()
     }
 
-    fn option(&self, asked: &Asked) -> Option<Broken> {
+    fn option(&self, option_case: &OptionCase) -> Option<BrokenPromise> {
         if let Some(abilities) = self.agent.abilities()
-            && !matches!(abilities.support(asked.feature), Support::Yes(_))
+            && !matches!(abilities.support(option_case.feature), Support::Yes(_))
         {
-            // It says that it does not.
+            // The agent declares that it does not support it.
             return None;
         }
         let mut without = self.request.clone();
         without.permissions.mode = PermissionMode::Full;
-        if asked.promise.contains("MCP server's tool") {
+        if option_case.promise.contains("MCP server's tool") {
             without.mcp_servers.insert("base".to_owned(), McpServer::stdio("base-mcp-server"));
         }
         let mut with = without.clone();
-        (asked.with)(&mut with);
-        let run = self.compared(&without, &with, |request| self.run_of(request));
-        let session = self.compared(&without, &with, |request| self.session_of(request));
-        let session = if asked.in_sessions { session } else { Compared::Other };
-        let form = match (run, session) {
-            (Compared::Same, _) => "a run",
-            (_, Compared::Same) => "a session",
+        (option_case.with)(&mut with);
+        let run = self.compare(&without, &with, |request| self.run_of(request));
+        let session = self.compare(&without, &with, |request| self.session_of(request));
+        let session = if option_case.in_sessions { session } else { Comparison::Different };
+        let interface = match (run, session) {
+            (Comparison::Same, _) => "a run",
+            (_, Comparison::Same) => "a session",
             _ => return None,
         };
         let case = format!(
-            "{form} that asks for it starts the same CLI in the same way, and tells it the same, as one that does not"
+            "{interface} with it starts the same CLI in the same way, with the same input, as one without it"
         );
-        Some(Broken { promise: asked.promise, case })
+        Some(BrokenPromise { promise: option_case.promise, case })
     }
 
-    fn compared(
+    fn compare(
         &self,
         without: &RunRequest,
         with: &RunRequest,
-        seen: impl Fn(&RunRequest) -> Option<Seen>,
-    ) -> Compared {
-        let seen = |request: &RunRequest| {
+        observe_plan: impl Fn(&RunRequest) -> Option<Observation>,
+    ) -> Comparison {
+        let observation = |request: &RunRequest| {
             let abilities = self.agent.abilities();
-            let refused = abilities.is_some_and(|abilities| abilities.check(self.agent.name(), request).is_err());
-            // A panic is another promise's case.
-            if refused { None } else { catch_unwind(AssertUnwindSafe(|| seen(request))).ok().flatten() }
+            let rejected = abilities.is_some_and(|abilities| abilities.check(self.agent.name(), request).is_err());
+            // A panic breaks another promise.
+            if rejected { None } else { catch_unwind(AssertUnwindSafe(|| observe_plan(request))).ok().flatten() }
         };
-        match seen(with) {
-            Some(with) if seen(without).is_some_and(|without| without == with) => Compared::Same,
-            _ => Compared::Other,
+        match observation(with) {
+            Some(with) if observation(without).is_some_and(|without| without == with) => Comparison::Same,
+            _ => Comparison::Different,
         }
     }
 
-    fn run_of(&self, request: &RunRequest) -> Option<Seen> {
-        Some(watch(self.agent.plan(request).ok()?, None, &self.greetings))
+    fn run_of(&self, request: &RunRequest) -> Option<Observation> {
+        Some(observe(self.agent.plan(request).ok()?, None, &self.greetings))
     }
 
-    fn session_of(&self, request: &RunRequest) -> Option<Seen> {
+    fn session_of(&self, request: &RunRequest) -> Option<Observation> {
         let mut frame = request.clone();
         frame.prompt.clear();
         let prompt = Prompt::from("Say hello");
-        Some(watch(self.agent.plan_session(&frame).ok()??, Some(&prompt), &self.greetings))
+        Some(observe(self.agent.plan_session(&frame).ok()??, Some(&prompt), &self.greetings))
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Compared {
-    /// Nothing is done about the option.
+enum Comparison {
+    /// The option has no effect.
     Same,
-    /// Something is done, or it is refused, or there is no such form.
-    Other,
+    /// The option has an effect, or is rejected, or the agent has no such interface.
+    Different,
 }

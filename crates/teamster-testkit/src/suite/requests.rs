@@ -1,15 +1,15 @@
-//! Requests of strangers, and where their words may end up.
+//! Requests with hostile values, and the check of where these values occur in the arguments.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use teamster_protocol::launch::{Arg, Launch};
 use teamster_protocol::request::{Conversation, McpServer, OutputMode, PermissionMode, RunRequest};
 
-/// Marks a secret, so that it is found wherever it went.
+/// A secret that is recognizable wherever it occurs.
 const SECRET: &str = "s3cr3t-0f-the-suite";
 
-/// What strangers write in the hope that somebody reads it otherwise than it was meant.
-const HOSTILE: &[&str] = &[
+/// Values that could be misinterpreted as flags, files, commands or JSON.
+const HOSTILE_VALUES: &[&str] = &[
     "--help",
     "-c x=y",
     "--",
@@ -28,7 +28,7 @@ const HOSTILE: &[&str] = &[
     "ünï",
 ];
 
-/// A request in the making.
+/// The random part of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     words: Vec<String>,
@@ -38,10 +38,11 @@ pub(super) struct Case {
 }
 
 pub(super) fn case() -> impl Strategy<Value = Case> {
-    // What begins with a dash here is no flag that an agent itself may use: it would be taken for a stranger's.
+    // A value that starts with a dash is never a flag that the agent itself uses, so it can be
+    // recognized.
     let any = "[ -,.-~][ -~]{0,23}";
     let flag = "-{1,2}[a-z]{1,8}-of-a-stranger(=[a-z]{1,4})?";
-    let word = prop_oneof![select(HOSTILE).prop_map(str::to_owned), any, flag];
+    let word = prop_oneof![select(HOSTILE_VALUES).prop_map(str::to_owned), any, flag];
     let modes = select(vec![PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full]);
     let outputs = select(vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch]);
     (proptest::collection::vec(word, 10), modes, outputs, 0_u8..4)
@@ -53,13 +54,13 @@ impl Case {
         self.words.get(at).cloned().unwrap_or_default()
     }
 
-    /// Half of the words are used, so that no option that is refused hides all others.
+    /// Half of the values are used, so that one rejected option does not hide all others.
     fn some(&self, at: usize) -> Option<String> {
         self.words.get(at).filter(|word| word.len() % 2 == 0).cloned()
     }
 
     pub(super) fn request(&self) -> RunRequest {
-        let mut request = placed(RunRequest::new(self.word(0)));
+        let mut request = with_cwd(RunRequest::new(self.word(0)));
         request.model = self.some(1);
         request.effort = self.some(2);
         request.system_prompt = self.some(3);
@@ -84,26 +85,26 @@ impl Case {
     }
 }
 
-/// Where the agent works.
+/// The agent's working directory.
 pub(super) const CWD: &str = "/home/dev/project";
 
-/// As a runtime gives it to an agent: it says where the agent works.
-pub(super) fn placed(mut request: RunRequest) -> RunRequest {
+/// Sets the working directory, as a runtime does.
+pub(super) fn with_cwd(mut request: RunRequest) -> RunRequest {
     request.cwd = Some(CWD.into());
     request
 }
 
-/// Looks where the words of a request stand in its launch.
-pub(super) fn look_at(launch: &Launch, case: &Case) -> Result<(), String> {
+/// Checks where the values of a request occur in the arguments of its launch.
+pub(super) fn check_arguments(launch: &Launch, case: &Case) -> Result<(), String> {
     let mut after_dashes = false;
     for arg in &launch.args {
         let Arg::Text(text) = arg else { continue };
         if text.contains(SECRET) {
-            return Err("a secret stands in an argument".to_owned());
+            return Err("an argument contains a secret".to_owned());
         }
-        let is_theirs = case.words.iter().any(|word| word == text);
-        if is_theirs && text.starts_with('-') && text != "-" && text != "--" && !after_dashes {
-            return Err(format!("{text:?} stands as an argument of its own"));
+        let is_request_value = case.words.iter().any(|word| word == text);
+        if is_request_value && text.starts_with('-') && text != "-" && text != "--" && !after_dashes {
+            return Err(format!("{text:?} is a separate argument"));
         }
         after_dashes |= text == "--";
     }

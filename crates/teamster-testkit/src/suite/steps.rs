@@ -1,16 +1,16 @@
-//! What may happen to a protocol.
+//! The inputs of a protocol.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Something that happens.
+/// An input of a protocol.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Line(Vec<u8>),
     Interrupt,
 }
 
-/// A line of the CLI's, whole, cut or damaged; any bytes; any JSON; an interrupt.
+/// Generates a line of the CLI (whole, truncated or damaged), any bytes, any JSON, or an interrupt.
 pub(super) fn step(lines: Vec<Vec<u8>>) -> BoxedStrategy<Step> {
     let bytes = proptest::collection::vec(any::<u8>(), 0..60).prop_map(Step::Line);
     let json = r#"\{"type":"[a-z_]{1,12}","[a-z]{1,8}":("[ -~]{0,20}"|[0-9]{1,20}|null|\[\]|\{\})\}"#;
@@ -18,8 +18,8 @@ pub(super) fn step(lines: Vec<Vec<u8>>) -> BoxedStrategy<Step> {
     if lines.is_empty() {
         return prop_oneof![4 => bytes, 4 => json, 1 => Just(Step::Interrupt)].boxed();
     }
-    let theirs = (proptest::sample::select(lines), any::<Index>(), any::<u8>(), 0_u8..4).prop_map(damaged);
-    prop_oneof![8 => theirs, 1 => bytes, 2 => json, 1 => Just(Step::Interrupt)].boxed()
+    let damaged_lines = (proptest::sample::select(lines), any::<Index>(), any::<u8>(), 0_u8..4).prop_map(damaged);
+    prop_oneof![8 => damaged_lines, 1 => bytes, 2 => json, 1 => Just(Step::Interrupt)].boxed()
 }
 
 fn damaged((mut line, at, byte, how): (Vec<u8>, Index, u8, u8)) -> Step {

@@ -1,15 +1,15 @@
-//! Understands the body of `POST /v1/messages`.
+//! Parses the body of `POST /v1/messages`.
 
 use serde_json::Value;
 
 use crate::provider::record::{Message, Part, Role, ToolResult};
-use crate::provider::stage::Asked;
+use crate::provider::state::ParsedRequest;
 
-/// Claude Code wraps what it adds to a user's message in this tag (2.1.197).
+/// The tag in which Claude Code 2.1.197 wraps the text that it adds to a user message.
 const REMINDER: &str = "<system-reminder>";
 
-/// Reads a request, or says what is wrong with it.
-pub(super) fn asked(bytes: &[u8]) -> Result<Asked, String> {
+/// Parses a request. Returns a description of the first error.
+pub(super) fn parse(bytes: &[u8]) -> Result<ParsedRequest, String> {
     let body: Value = serde_json::from_slice(bytes).map_err(|error| format!("the body is not JSON: {error}"))?;
     let messages = body
         .get("messages")
@@ -18,7 +18,7 @@ pub(super) fn asked(bytes: &[u8]) -> Result<Asked, String> {
         .iter()
         .map(message)
         .collect::<Result<_, _>>()?;
-    Ok(Asked {
+    Ok(ParsedRequest {
         model: string(&body, "model").ok_or("model: Field required")?,
         system: body.get("system").map(joined_text).unwrap_or_default(),
         messages,
@@ -36,7 +36,7 @@ fn message(message: &Value) -> Result<Message, String> {
         other => return Err(format!("messages: unexpected role {other:?}")),
     };
     let parts = match message.get("content") {
-        Some(Value::String(said)) => vec![text(role, said.clone())],
+        Some(Value::String(content)) => vec![text(role, content.clone())],
         Some(Value::Array(blocks)) => blocks.iter().map(|block| part(role, block)).collect(),
         _ => return Err("messages: content is required".to_owned()),
     };
@@ -71,7 +71,7 @@ fn tool_result(block: &Value) -> ToolResult {
     }
 }
 
-/// The text of a field that is a string or a list of blocks.
+/// Returns the text of a field that is a string or a list of blocks.
 fn joined_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

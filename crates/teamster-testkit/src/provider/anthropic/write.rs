@@ -4,34 +4,34 @@ use axum::body::Bytes;
 use serde_json::{Value, json};
 
 use crate::provider::failure::{Failure, HttpError};
-use crate::provider::playback::{Frame, FrameKind, Outgoing, Wire};
+use crate::provider::playback::{Frame, FrameKind, OutgoingMessage, WireFormat};
 use crate::provider::reply::{Block, RunsAt, Stop};
-use crate::provider::stage::Ids;
+use crate::provider::state::Ids;
 use crate::provider::usage::Usage;
 
-/// What `message_start` says of the output, long before the model knows better.
+/// The output tokens in `message_start`, when the real number is not known yet.
 const OUTPUT_TOKENS_AT_START: u64 = 1;
 
 #[derive(Debug)]
 pub(super) struct Anthropic;
 
-impl Wire for Anthropic {
-    fn frames(&self, message: &Outgoing<'_>) -> Vec<Frame> {
+impl WireFormat for Anthropic {
+    fn frames(&self, message: &OutgoingMessage<'_>) -> Vec<Frame> {
         let mut frames = Vec::new();
-        let scaffold = |value: Value| frame(FrameKind::Scaffold, &value);
+        let structure = |value: Value| frame(FrameKind::Structure, &value);
         let usage = message.reply.usage;
         let start = whole_message(message, &json!([]), &Value::Null, &full_usage(usage, OUTPUT_TOKENS_AT_START));
-        frames.push(scaffold(json!({"type": "message_start", "message": start})));
+        frames.push(structure(json!({"type": "message_start", "message": start})));
         for (index, block) in message.reply.blocks.iter().enumerate() {
             let opened = opened(block, message.ids);
-            frames.push(scaffold(json!({"type": "content_block_start", "index": index, "content_block": opened})));
+            frames.push(structure(json!({"type": "content_block_start", "index": index, "content_block": opened})));
             if index == 0 {
-                frames.push(scaffold(json!({"type": "ping"})));
+                frames.push(structure(json!({"type": "ping"})));
             }
             frames.extend(deltas(block).into_iter().map(|delta| {
                 frame(FrameKind::Delta, &json!({"type": "content_block_delta", "index": index, "delta": delta}))
             }));
-            frames.push(scaffold(json!({"type": "content_block_stop", "index": index})));
+            frames.push(structure(json!({"type": "content_block_stop", "index": index})));
         }
         frames.push(frame(
             FrameKind::Closing,
@@ -46,11 +46,11 @@ impl Wire for Anthropic {
                 },
             }),
         ));
-        frames.push(scaffold(json!({"type": "message_stop"})));
+        frames.push(structure(json!({"type": "message_stop"})));
         frames
     }
 
-    fn whole(&self, message: &Outgoing<'_>) -> Value {
+    fn whole(&self, message: &OutgoingMessage<'_>) -> Value {
         let usage = message.reply.usage;
         let blocks = message.reply.blocks.iter();
         let content = blocks.map(|block| finished(block, message.ids)).collect();
@@ -59,8 +59,8 @@ impl Wire for Anthropic {
     }
 
     fn error(&self, error: &HttpError, ids: &Ids) -> (u16, Value) {
-        let status = error.status.unwrap_or_else(|| vendor_words(error.failure).0);
-        let (type_name, text) = error_words(error);
+        let status = error.status.unwrap_or_else(|| vendor_error(error.failure).0);
+        let (type_name, text) = error_fields(error);
         let body = json!({
             "type": "error",
             "error": {"type": type_name, "message": text},
@@ -70,7 +70,7 @@ impl Wire for Anthropic {
     }
 
     fn error_event(&self, error: &HttpError) -> Bytes {
-        let (type_name, text) = error_words(error);
+        let (type_name, text) = error_fields(error);
         let body = json!({"type": "error", "error": {"type": type_name, "message": text}});
         event("error", &body)
     }
@@ -84,7 +84,7 @@ impl Wire for Anthropic {
     }
 }
 
-fn whole_message(message: &Outgoing<'_>, content: &Value, stop_reason: &Value, usage: &Value) -> Value {
+fn whole_message(message: &OutgoingMessage<'_>, content: &Value, stop_reason: &Value, usage: &Value) -> Value {
     json!({
         "id": message.ids.next("msg_"),
         "type": "message",
@@ -111,7 +111,7 @@ fn full_usage(usage: Usage, output_tokens: u64) -> Value {
     })
 }
 
-fn stop_reason(message: &Outgoing<'_>) -> String {
+fn stop_reason(message: &OutgoingMessage<'_>) -> String {
     let word = match message.reply.stop_or_default() {
         Stop::EndTurn => "end_turn",
         Stop::ToolUse => "tool_use",
@@ -124,7 +124,7 @@ fn stop_reason(message: &Outgoing<'_>) -> String {
     word.to_owned()
 }
 
-/// A block as it begins, before its deltas.
+/// Returns a block as it is before its first delta.
 fn opened(block: &Block, ids: &Ids) -> Value {
     match block {
         Block::Text { .. } => json!({"type": "text", "text": ""}),
@@ -150,7 +150,7 @@ fn deltas(block: &Block) -> Vec<Value> {
             .chain([signed(signature)])
             .collect(),
         Block::RedactedThinking { .. } => Vec::new(),
-        // The real API begins every input with an empty piece.
+        // The real API starts every input with an empty piece.
         Block::Tool { input_deltas, .. } => std::iter::once("")
             .chain(input_deltas.iter().map(String::as_str))
             .map(|json| json!({"type": "input_json_delta", "partial_json": json}))
@@ -162,7 +162,7 @@ fn signed(signature: &str) -> Value {
     json!({"type": "signature_delta", "signature": signature})
 }
 
-/// A block with all its content.
+/// Returns a block with all its content.
 fn finished(block: &Block, ids: &Ids) -> Value {
     match block {
         Block::Text { deltas } => json!({"type": "text", "text": deltas.concat()}),
@@ -198,14 +198,14 @@ fn event(name: &str, value: &Value) -> Bytes {
     Bytes::from(format!("event: {name}\ndata: {value}\n\n"))
 }
 
-/// Type and message of an error.
-fn error_words(error: &HttpError) -> (&str, &str) {
-    let (_, type_name, message) = vendor_words(error.failure);
+/// Returns the type and the message of an error.
+fn error_fields(error: &HttpError) -> (&str, &str) {
+    let (_, type_name, message) = vendor_error(error.failure);
     (error.type_name.as_deref().unwrap_or(type_name), error.message.as_deref().unwrap_or(message))
 }
 
-/// Status, type and message with which the vendor says it.
-fn vendor_words(failure: Failure) -> (u16, &'static str, &'static str) {
+/// Returns the vendor's status, type and message of a failure.
+fn vendor_error(failure: Failure) -> (u16, &'static str, &'static str) {
     match failure {
         Failure::Unauthorized => (401, "authentication_error", "invalid x-api-key"),
         Failure::Forbidden => {

@@ -1,20 +1,20 @@
-//! Understands the body of `generateContent`.
+//! Parses the body of `generateContent`.
 
 use serde_json::Value;
 
 use crate::provider::record::{Message, Part, Role, ToolResult};
-use crate::provider::stage::Asked;
+use crate::provider::state::ParsedRequest;
 
-/// Gemini CLI puts what it knows of the machine before the prompt, in this tag (0.61.0).
+/// The tag of the machine description that Gemini CLI 0.61.0 puts before the prompt.
 const CONTEXT: &str = "<session_context>";
 
-/// Reads a request, or says what is wrong with it.
-pub(super) fn asked(model: &str, stream: bool, bytes: &[u8]) -> Result<Asked, String> {
+/// Parses a request. Returns a description of the first error.
+pub(super) fn parse(model: &str, stream: bool, bytes: &[u8]) -> Result<ParsedRequest, String> {
     let body: Value = serde_json::from_slice(bytes).map_err(|error| format!("the body is not JSON: {error}"))?;
     let contents = body.get("contents").and_then(Value::as_array).ok_or("contents is not specified")?;
     let messages = contents.iter().map(message).collect::<Result<_, _>>()?;
     let declarations = list(&body, "tools").iter().flat_map(|tool| list(tool, "functionDeclarations"));
-    Ok(Asked {
+    Ok(ParsedRequest {
         model: model.to_owned(),
         system: body.get("systemInstruction").map(joined_text).unwrap_or_default(),
         messages,
@@ -52,7 +52,7 @@ fn part(role: Role, part: &Value) -> Part {
     }
 }
 
-/// A failed call has `error` instead of `output`.
+/// Returns a tool result. A failed call has `error` instead of `output`.
 fn tool_result(response: &Value) -> ToolResult {
     let content = response.get("response").cloned().unwrap_or_default();
     let error = string(&content, "error");
@@ -61,7 +61,7 @@ fn tool_result(response: &Value) -> ToolResult {
     ToolResult { tool_id: string(response, "id").unwrap_or_default(), output, is_error, content }
 }
 
-/// The text of a content, or of a bare string.
+/// Returns the text of a content object or of a string.
 fn joined_text(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),

@@ -4,16 +4,16 @@ use axum::body::Bytes;
 use serde_json::{Value, json};
 
 use crate::provider::failure::{Failure, HttpError};
-use crate::provider::playback::{Frame, FrameKind, Outgoing, Wire};
+use crate::provider::playback::{Frame, FrameKind, OutgoingMessage, WireFormat};
 use crate::provider::reply::{Block, RunsAt, Stop};
-use crate::provider::stage::Ids;
+use crate::provider::state::Ids;
 use crate::provider::usage::Usage;
 
 #[derive(Debug)]
 pub(super) struct Gemini;
 
-impl Wire for Gemini {
-    fn frames(&self, message: &Outgoing<'_>) -> Vec<Frame> {
+impl WireFormat for Gemini {
+    fn frames(&self, message: &OutgoingMessage<'_>) -> Vec<Frame> {
         let response = message.ids.next("resp_");
         let delta = |part: Value| {
             let content = json!({"role": "model", "parts": [part]});
@@ -29,7 +29,7 @@ impl Wire for Gemini {
         frames
     }
 
-    fn whole(&self, message: &Outgoing<'_>) -> Value {
+    fn whole(&self, message: &OutgoingMessage<'_>) -> Value {
         let parts: Vec<Value> = message.reply.blocks.iter().flat_map(|block| whole_parts(block, message.ids)).collect();
         let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
         finish(&mut candidate, message);
@@ -45,7 +45,7 @@ impl Wire for Gemini {
         event(&error_body(error, status(error)))
     }
 
-    /// The protocol has no ping: a chunk without a candidate says nothing.
+    /// Returns a chunk without a candidate, because the protocol has no ping.
     fn ping(&self) -> Bytes {
         event(&json!({"candidates": []}))
     }
@@ -55,7 +55,7 @@ impl Wire for Gemini {
     }
 }
 
-fn document(message: &Outgoing<'_>, response: &str, candidate: &Value, usage: Option<Value>) -> Value {
+fn document(message: &OutgoingMessage<'_>, response: &str, candidate: &Value, usage: Option<Value>) -> Value {
     let mut document = json!({"candidates": [candidate], "modelVersion": message.model, "responseId": response});
     if let (Some(fields), Some(usage)) = (document.as_object_mut(), usage) {
         fields.insert("usageMetadata".to_owned(), usage);
@@ -63,8 +63,8 @@ fn document(message: &Outgoing<'_>, response: &str, candidate: &Value, usage: Op
     document
 }
 
-/// A word that is empty leaves the reason out: a stream that ends without one is a fault of its own.
-fn finish(candidate: &mut Value, message: &Outgoing<'_>) {
+/// Sets the finish reason. An empty [`Stop::Other`] omits it, which simulates a broken stream.
+fn finish(candidate: &mut Value, message: &OutgoingMessage<'_>) {
     let word = match message.reply.stop_or_default() {
         Stop::EndTurn | Stop::ToolUse | Stop::StopSequence => "STOP".to_owned(),
         Stop::MaxTokens => "MAX_TOKENS".to_owned(),
@@ -77,9 +77,9 @@ fn finish(candidate: &mut Value, message: &Outgoing<'_>) {
     }
 }
 
-/// Cached tokens are part of the prompt's, thoughts are beside the candidates'. A reply that thinks has spent a quarter of
-/// its output on that.
-fn usage(message: &Outgoing<'_>) -> Value {
+/// Returns the usage. Cached tokens are part of the prompt tokens; thinking tokens are separate
+/// from the candidates' tokens. A reply with thinking spends a quarter of its output on it.
+fn usage(message: &OutgoingMessage<'_>) -> Value {
     let Usage { input, cache_read, cache_write, output } = message.reply.usage;
     let prompt = input + cache_read + cache_write;
     let thinks = message.reply.blocks.iter().any(|block| {
@@ -95,7 +95,7 @@ fn usage(message: &Outgoing<'_>) -> Value {
     })
 }
 
-/// The parts of a block, a delta each. Arguments of a call are never torn apart.
+/// Returns the parts of a block, one per delta. The arguments of a call are never split.
 fn parts(block: &Block, ids: &Ids) -> Vec<Value> {
     match block {
         Block::Text { deltas } => deltas.iter().map(|text| json!({"text": text})).collect(),
@@ -128,11 +128,11 @@ fn event(value: &Value) -> Bytes {
 }
 
 fn status(error: &HttpError) -> u16 {
-    error.status.unwrap_or_else(|| vendor_words(error.failure).0)
+    error.status.unwrap_or_else(|| vendor_error(error.failure).0)
 }
 
 fn error_body(error: &HttpError, status: u16) -> Value {
-    let (_, type_name, text) = vendor_words(error.failure);
+    let (_, type_name, text) = vendor_error(error.failure);
     json!({"error": {
         "code": status,
         "message": error.message.as_deref().unwrap_or(text),
@@ -140,8 +140,8 @@ fn error_body(error: &HttpError, status: u16) -> Value {
     }})
 }
 
-/// Code, status and message with which the vendor says it.
-fn vendor_words(failure: Failure) -> (u16, &'static str, &'static str) {
+/// Returns the vendor's code, status and message of a failure.
+fn vendor_error(failure: Failure) -> (u16, &'static str, &'static str) {
     match failure {
         Failure::Unauthorized => (401, "UNAUTHENTICATED", "Request had invalid authentication credentials."),
         Failure::Forbidden => (403, "PERMISSION_DENIED", "The caller does not have permission"),

@@ -1,20 +1,20 @@
-//! Understands the body of `POST /v1/chat/completions`.
+//! Parses the body of `POST /v1/chat/completions`.
 
 use serde_json::Value;
 
 use crate::provider::record::{Message, Part, Role, ToolResult};
-use crate::provider::stage::Asked;
+use crate::provider::state::ParsedRequest;
 
-/// Reads a request, or says what is wrong with it.
-pub(super) fn asked(bytes: &[u8]) -> Result<Asked, String> {
+/// Parses a request. Returns a description of the first error.
+pub(super) fn parse(bytes: &[u8]) -> Result<ParsedRequest, String> {
     let body: Value = serde_json::from_slice(bytes).map_err(|error| format!("the body is not JSON: {error}"))?;
     let all = body.get("messages").and_then(Value::as_array).ok_or("you must provide a messages parameter")?;
-    // Instructions stand before the conversation; later ones are part of it.
+    // Instructions precede the conversation; later ones are part of it.
     let opening = all.iter().take_while(|message| is_system(message)).count();
     let (system, conversation) = all.split_at_checked(opening).unwrap_or_default();
     let system: Vec<String> = system.iter().filter_map(|message| message.get("content").map(joined_text)).collect();
     let messages = conversation.iter().map(message).collect::<Result<_, _>>()?;
-    Ok(Asked {
+    Ok(ParsedRequest {
         model: string(&body, "model").ok_or("you must provide a model parameter")?,
         system: system.join("\n"),
         messages,
@@ -39,7 +39,7 @@ fn message(message: &Value) -> Result<Message, String> {
     let mut parts = Vec::new();
     parts.extend(string(message, "reasoning_content").map(Part::Thinking));
     match message.get("content") {
-        Some(Value::String(said)) => parts.push(Part::Text(said.clone())),
+        Some(Value::String(content)) => parts.push(Part::Text(content.clone())),
         Some(Value::Array(blocks)) => parts.extend(blocks.iter().map(part)),
         _ => {}
     }
@@ -64,7 +64,7 @@ fn call(call: &Value) -> Part {
     }
 }
 
-/// The API has no word for a tool that failed: its text tells.
+/// Returns a tool result. The API has no flag for a failed tool.
 fn tool_result(message: &Value) -> ToolResult {
     let content = message.get("content").cloned().unwrap_or_default();
     ToolResult {
@@ -75,7 +75,7 @@ fn tool_result(message: &Value) -> ToolResult {
     }
 }
 
-/// The text of a field that is a string or a list of parts.
+/// Returns the text of a field that is a string or a list of parts.
 fn joined_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -4,16 +4,16 @@ use axum::body::Bytes;
 use serde_json::{Value, json};
 
 use crate::provider::failure::{Failure, HttpError};
-use crate::provider::playback::{Frame, FrameKind, Outgoing, Wire};
+use crate::provider::playback::{Frame, FrameKind, OutgoingMessage, WireFormat};
 use crate::provider::reply::{Block, Stop};
-use crate::provider::stage::Ids;
+use crate::provider::state::Ids;
 use crate::provider::usage::Usage;
 
 #[derive(Debug)]
 pub(super) struct OpenAiChat;
 
-impl Wire for OpenAiChat {
-    fn frames(&self, message: &Outgoing<'_>) -> Vec<Frame> {
+impl WireFormat for OpenAiChat {
+    fn frames(&self, message: &OutgoingMessage<'_>) -> Vec<Frame> {
         let id = message.ids.next("chatcmpl-");
         let chunk = |kind: FrameKind, delta: &Value, finish: Option<&str>| Frame {
             kind,
@@ -25,7 +25,7 @@ impl Wire for OpenAiChat {
                 "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
             })),
         };
-        let mut frames = vec![chunk(FrameKind::Scaffold, &json!({"role": "assistant", "content": ""}), None)];
+        let mut frames = vec![chunk(FrameKind::Structure, &json!({"role": "assistant", "content": ""}), None)];
         let mut tools = 0;
         for block in &message.reply.blocks {
             match block {
@@ -37,7 +37,7 @@ impl Wire for OpenAiChat {
                     let deltas = deltas.iter().map(|text| json!({"reasoning_content": text}));
                     frames.extend(deltas.map(|delta| chunk(FrameKind::Delta, &delta, None)));
                 }
-                // This API shows nothing of what its models hide.
+                // This API sends nothing about hidden thinking.
                 Block::HiddenThinking { .. } | Block::RedactedThinking { .. } => {}
                 Block::Tool { name, input_deltas, .. } => {
                     let opened = json!({"tool_calls": [{
@@ -46,7 +46,7 @@ impl Wire for OpenAiChat {
                         "type": "function",
                         "function": {"name": name, "arguments": ""},
                     }]});
-                    frames.push(chunk(FrameKind::Scaffold, &opened, None));
+                    frames.push(chunk(FrameKind::Structure, &opened, None));
                     let deltas = input_deltas
                         .iter()
                         .map(|json| json!({"tool_calls": [{"index": tools, "function": {"arguments": json}}]}));
@@ -64,12 +64,12 @@ impl Wire for OpenAiChat {
             "choices": [],
             "usage": usage(message.reply.usage),
         });
-        frames.push(Frame { kind: FrameKind::Scaffold, bytes: event(&usage) });
-        frames.push(Frame { kind: FrameKind::Scaffold, bytes: Bytes::from_static(b"data: [DONE]\n\n") });
+        frames.push(Frame { kind: FrameKind::Structure, bytes: event(&usage) });
+        frames.push(Frame { kind: FrameKind::Structure, bytes: Bytes::from_static(b"data: [DONE]\n\n") });
         frames
     }
 
-    fn whole(&self, message: &Outgoing<'_>) -> Value {
+    fn whole(&self, message: &OutgoingMessage<'_>) -> Value {
         let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
         for block in &message.reply.blocks {
             match block {
@@ -83,8 +83,8 @@ impl Wire for OpenAiChat {
                 })),
             }
         }
-        let mut said = json!({"role": "assistant", "content": text});
-        if let Some(fields) = said.as_object_mut() {
+        let mut reply = json!({"role": "assistant", "content": text});
+        if let Some(fields) = reply.as_object_mut() {
             if !reasoning.is_empty() {
                 fields.insert("reasoning_content".to_owned(), reasoning.into());
             }
@@ -97,13 +97,13 @@ impl Wire for OpenAiChat {
             "object": "chat.completion",
             "created": 0,
             "model": message.model,
-            "choices": [{"index": 0, "message": said, "finish_reason": finish_reason(message)}],
+            "choices": [{"index": 0, "message": reply, "finish_reason": finish_reason(message)}],
             "usage": usage(message.reply.usage),
         })
     }
 
     fn error(&self, error: &HttpError, _: &Ids) -> (u16, Value) {
-        (error.status.unwrap_or_else(|| vendor_words(error.failure).0), error_body(error))
+        (error.status.unwrap_or_else(|| vendor_error(error.failure).0), error_body(error))
     }
 
     fn error_event(&self, error: &HttpError) -> Bytes {
@@ -119,7 +119,8 @@ impl Wire for OpenAiChat {
     }
 }
 
-/// Cached tokens are part of the prompt's; this API does not tell what goes into the cache.
+/// Returns the usage. Cached tokens are part of the prompt tokens; this API does not report cache
+/// writes.
 fn usage(usage: Usage) -> Value {
     let prompt = usage.input + usage.cache_read + usage.cache_write;
     json!({
@@ -130,7 +131,7 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-fn finish_reason(message: &Outgoing<'_>) -> String {
+fn finish_reason(message: &OutgoingMessage<'_>) -> String {
     let word = match message.reply.stop_or_default() {
         Stop::EndTurn | Stop::StopSequence | Stop::PauseTurn => "stop",
         Stop::ToolUse => "tool_calls",
@@ -146,7 +147,7 @@ fn event(value: &Value) -> Bytes {
 }
 
 fn error_body(error: &HttpError) -> Value {
-    let (_, type_name, code, message) = vendor_words(error.failure);
+    let (_, type_name, code, message) = vendor_error(error.failure);
     json!({"error": {
         "message": error.message.as_deref().unwrap_or(message),
         "type": error.type_name.as_deref().unwrap_or(type_name),
@@ -155,8 +156,8 @@ fn error_body(error: &HttpError) -> Value {
     }})
 }
 
-/// Status, type, code and message with which the vendor says it.
-fn vendor_words(failure: Failure) -> (u16, &'static str, Option<&'static str>, &'static str) {
+/// Returns the vendor's status, type, code and message of a failure.
+fn vendor_error(failure: Failure) -> (u16, &'static str, Option<&'static str>, &'static str) {
     match failure {
         Failure::Unauthorized => {
             (401, "invalid_request_error", Some("invalid_api_key"), "Incorrect API key provided: sk-made-up.")

@@ -1,4 +1,4 @@
-//! The events of a streamed response, numbered in their order.
+//! The events of a streamed response, with consecutive sequence numbers.
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::provider::playback::{Frame, FrameKind};
 use crate::provider::reply::Block;
 
-/// Events so far.
+/// The events written so far.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     frames: Vec<Frame>,
@@ -14,8 +14,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn scaffold(&mut self, name: &str, fields: Value) {
-        self.add(FrameKind::Scaffold, name, fields);
+    pub(super) fn structure(&mut self, name: &str, fields: Value) {
+        self.add(FrameKind::Structure, name, fields);
     }
 
     pub(super) fn closing(&mut self, name: &str, fields: Value) {
@@ -26,12 +26,12 @@ impl Events {
         self.frames
     }
 
-    /// All events of an item, which is given as it ends.
+    /// Adds all events of an item, given in its final form.
     pub(super) fn item(&mut self, block: &Block, item: &Value) {
         let place = self.items;
         self.items += 1;
-        let begun = begun(item);
-        self.scaffold("response.output_item.added", json!({"output_index": place, "item": begun}));
+        let started_item = started_item(item);
+        self.structure("response.output_item.added", json!({"output_index": place, "item": started_item}));
         let of_item = |more: Value| {
             let mut fields = json!({"item_id": item.get("id"), "output_index": place});
             merge(&mut fields, more);
@@ -40,14 +40,14 @@ impl Events {
         match block {
             Block::Text { deltas } => {
                 let part = json!({"type": "output_text", "text": "", "annotations": []});
-                self.scaffold("response.content_part.added", of_item(json!({"content_index": 0, "part": part})));
+                self.structure("response.content_part.added", of_item(json!({"content_index": 0, "part": part})));
                 for delta in deltas {
                     self.delta("response.output_text.delta", of_item(json!({"content_index": 0, "delta": delta})));
                 }
                 let text = deltas.concat();
-                self.scaffold("response.output_text.done", of_item(json!({"content_index": 0, "text": text})));
+                self.structure("response.output_text.done", of_item(json!({"content_index": 0, "text": text})));
                 let part = json!({"type": "output_text", "text": text, "annotations": []});
-                self.scaffold("response.content_part.done", of_item(json!({"content_index": 0, "part": part})));
+                self.structure("response.content_part.done", of_item(json!({"content_index": 0, "part": part})));
             }
             Block::Thinking { deltas, .. } if !deltas.is_empty() => {
                 let part = json!({"type": "summary_text", "text": ""});
@@ -56,14 +56,14 @@ impl Events {
                     merge(&mut fields, more);
                     fields
                 };
-                self.scaffold("response.reasoning_summary_part.added", first(json!({ "part": part })));
+                self.structure("response.reasoning_summary_part.added", first(json!({ "part": part })));
                 for delta in deltas {
                     self.delta("response.reasoning_summary_text.delta", first(json!({ "delta": delta })));
                 }
                 let text = deltas.concat();
-                self.scaffold("response.reasoning_summary_text.done", first(json!({ "text": text })));
+                self.structure("response.reasoning_summary_text.done", first(json!({ "text": text })));
                 let part = json!({"type": "summary_text", "text": text});
-                self.scaffold("response.reasoning_summary_part.done", first(json!({ "part": part })));
+                self.structure("response.reasoning_summary_part.done", first(json!({ "part": part })));
             }
             Block::Tool { input_deltas, .. } => {
                 let (delta_name, done_name, field) = match item.get("type").and_then(Value::as_str) {
@@ -76,18 +76,18 @@ impl Events {
                     _ => ("", "", ""),
                 };
                 if let Some(whole) = item.get(field).and_then(Value::as_str) {
-                    // The text of a custom tool is not what the scenario's JSON is cut into.
+                    // The pieces of the scenario's JSON are not the pieces of a custom tool's text.
                     let pieces =
                         if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
                     for piece in pieces {
                         self.delta(delta_name, of_item(json!({ "delta": piece })));
                     }
-                    self.scaffold(done_name, of_item(json!({ field: whole })));
+                    self.structure(done_name, of_item(json!({ field: whole })));
                 }
             }
             Block::Thinking { .. } | Block::HiddenThinking { .. } | Block::RedactedThinking { .. } => {}
         }
-        self.scaffold("response.output_item.done", json!({"output_index": place, "item": item}));
+        self.structure("response.output_item.done", json!({"output_index": place, "item": item}));
     }
 
     fn delta(&mut self, name: &str, fields: Value) {
@@ -101,11 +101,11 @@ impl Events {
     }
 }
 
-/// An item before anything of it is known.
-fn begun(item: &Value) -> Value {
-    let mut begun = item.clone();
+/// Returns an item as it is before its first delta.
+fn started_item(item: &Value) -> Value {
+    let mut started_item = item.clone();
     let empty = [("content", json!([])), ("summary", json!([])), ("arguments", json!("")), ("input", json!(""))];
-    if let Some(fields) = begun.as_object_mut() {
+    if let Some(fields) = started_item.as_object_mut() {
         for (name, nothing) in empty.into_iter().chain([("status", json!("in_progress"))]) {
             if fields.contains_key(name) {
                 fields.insert(name.to_owned(), nothing);
@@ -114,7 +114,7 @@ fn begun(item: &Value) -> Value {
         fields.remove("action");
         fields.remove("encrypted_content");
     }
-    begun
+    started_item
 }
 
 fn merge(into: &mut Value, more: Value) {
@@ -123,7 +123,7 @@ fn merge(into: &mut Value, more: Value) {
     }
 }
 
-/// An event in SSE, named by its type.
+/// Returns a server-sent event, named by its type.
 pub(super) fn event(value: &Value) -> Bytes {
     let name = value.get("type").and_then(Value::as_str).unwrap_or_default();
     Bytes::from(format!("event: {name}\ndata: {value}\n\n"))

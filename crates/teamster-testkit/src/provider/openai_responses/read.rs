@@ -1,18 +1,19 @@
-//! Understands the body of `POST /v1/responses`.
+//! Parses the body of `POST /v1/responses`.
 //!
-//! A conversation is a flat list of items. What the model gave in one answer (messages, reasoning, calls) makes one message
-//! of the assistant here, and results of tools that stand together make one of the user, so that turns can be counted.
+//! A conversation is a flat list of items. The items of one model response (messages, reasoning,
+//! calls) become one assistant message here, and consecutive tool results become one user message,
+//! so that turns can be counted.
 
 use serde_json::Value;
 
 use crate::provider::record::{Message, Part, Role, ToolResult};
-use crate::provider::stage::Asked;
+use crate::provider::state::ParsedRequest;
 
-/// With these Codex 0.169.0 begins what it says in the user's name.
+/// The prefixes of the texts that Codex 0.169.0 adds in the user's name.
 const CONTEXT: &[&str] = &["<environment_context>", "# AGENTS.md instructions", "<skill>", "<turn_aborted>"];
 
-/// Reads a request, or says what is wrong with it.
-pub(super) fn asked(bytes: &[u8]) -> Result<Asked, String> {
+/// Parses a request. Returns a description of the first error.
+pub(super) fn parse(bytes: &[u8]) -> Result<ParsedRequest, String> {
     let body: Value = serde_json::from_slice(bytes).map_err(|error| format!("the body is not JSON: {error}"))?;
     let mut messages: Vec<Message> = Vec::new();
     match body.get("input") {
@@ -27,7 +28,7 @@ pub(super) fn asked(bytes: &[u8]) -> Result<Asked, String> {
     let instructions = string(&body, "instructions").filter(|text| !text.is_empty());
     let developer = messages.iter().filter(|message| message.role == Role::System).flat_map(Message::texts);
     let system = instructions.into_iter().chain(developer.map(str::to_owned)).collect::<Vec<_>>().join("\n");
-    Ok(Asked {
+    Ok(ParsedRequest {
         model: string(&body, "model").ok_or("Missing required parameter: 'model'.")?,
         system,
         messages,
@@ -48,14 +49,14 @@ fn add(messages: &mut Vec<Message>, item: &Value) -> Result<(), String> {
                 Some("developer" | "system") => Role::System,
                 other => return Err(format!("Invalid value for 'input.role': {other:?}.")),
             };
-            (role, said(role, item), role != Role::Assistant)
+            (role, message_parts(role, item), role != Role::Assistant)
         }
         "reasoning" => {
             let summary = item.get("summary").map(joined_text).unwrap_or_default();
             (Role::Assistant, vec![Part::Thinking(summary)], false)
         }
         "function_call" | "custom_tool_call" => (Role::Assistant, vec![call(item)], false),
-        // Tools that Codex declares amid the conversation.
+        // Tools that Codex declares within the conversation.
         "additional_tools" => (Role::System, vec![Part::Other(item.clone())], true),
         kind if kind.ends_with("_output") => (Role::User, vec![Part::ToolResult(outcome(item))], false),
         _ => (Role::Assistant, vec![Part::Other(item.clone())], false),
@@ -67,9 +68,9 @@ fn add(messages: &mut Vec<Message>, item: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn said(role: Role, item: &Value) -> Vec<Part> {
+fn message_parts(role: Role, item: &Value) -> Vec<Part> {
     match item.get("content") {
-        Some(Value::String(said)) => vec![text(role, said.clone())],
+        Some(Value::String(content)) => vec![text(role, content.clone())],
         Some(Value::Array(blocks)) => blocks.iter().map(|block| part(role, block)).collect(),
         _ => Vec::new(),
     }
@@ -87,7 +88,7 @@ fn text(role: Role, text: String) -> Part {
     if context { Part::Context(text) } else { Part::Text(text) }
 }
 
-/// A call. Functions have JSON for arguments, custom tools a text.
+/// Returns a tool call. Functions have JSON arguments, custom tools have a text.
 fn call(item: &Value) -> Part {
     let name = string(item, "name").unwrap_or_default();
     let input = match (string(item, "arguments"), string(item, "input")) {
@@ -104,7 +105,7 @@ fn call(item: &Value) -> Part {
     }
 }
 
-/// The API has no flag for a failed call.
+/// Returns a tool result. The API has no flag for a failed call.
 fn outcome(item: &Value) -> ToolResult {
     let content = item.get("output").cloned().unwrap_or_default();
     ToolResult {
@@ -115,7 +116,8 @@ fn outcome(item: &Value) -> ToolResult {
     }
 }
 
-/// The names of functions and custom tools; those of a namespace as `NAMESPACE/NAME`; tools that run at the vendor by type.
+/// Returns the names of functions and custom tools, `NAMESPACE/NAME` for tools of a namespace, and
+/// the types of the vendor's own tools.
 fn tool_names(body: &Value) -> Vec<String> {
     let declared = list(body, "tools").iter();
     let added =
@@ -131,7 +133,7 @@ fn names(tool: &Value) -> Vec<String> {
     list(tool, "tools").iter().filter_map(|inner| Some(format!("{name}/{}", string(inner, "name")?))).collect()
 }
 
-/// The text of a field that is a string or a list of blocks.
+/// Returns the text of a field that is a string or a list of blocks.
 fn joined_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

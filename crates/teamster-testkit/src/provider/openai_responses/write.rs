@@ -1,25 +1,25 @@
-//! Writes replies as the Responses API does: whole, or as numbered events.
+//! Writes replies as the Responses API does: as one response, or as numbered events.
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
 
 use super::events::Events;
 use crate::provider::failure::{Failure, HttpError};
-use crate::provider::playback::{Frame, Outgoing, Wire};
+use crate::provider::playback::{Frame, OutgoingMessage, WireFormat};
 use crate::provider::reply::{Block, RunsAt, Stop};
-use crate::provider::stage::Ids;
+use crate::provider::state::Ids;
 use crate::provider::usage::Usage;
 
 #[derive(Debug)]
 pub(super) struct OpenAiResponses;
 
-impl Wire for OpenAiResponses {
-    fn frames(&self, message: &Outgoing<'_>) -> Vec<Frame> {
+impl WireFormat for OpenAiResponses {
+    fn frames(&self, message: &OutgoingMessage<'_>) -> Vec<Frame> {
         let id = message.ids.next("resp_");
         let started = response(message, &id, "in_progress", &json!([]));
         let mut events = Events::default();
-        events.scaffold("response.created", json!({"response": started}));
-        events.scaffold("response.in_progress", json!({"response": started}));
+        events.structure("response.created", json!({"response": started}));
+        events.structure("response.in_progress", json!({"response": started}));
         let output = message.reply.blocks.iter().map(|block| {
             let item = item(block, message.ids);
             events.item(block, &item);
@@ -31,29 +31,29 @@ impl Wire for OpenAiResponses {
         events.into_frames()
     }
 
-    fn whole(&self, message: &Outgoing<'_>) -> Value {
+    fn whole(&self, message: &OutgoingMessage<'_>) -> Value {
         let id = message.ids.next("resp_");
         let output = message.reply.blocks.iter().map(|block| item(block, message.ids)).collect();
         ended(message, &id, &output).1
     }
 
     fn error(&self, error: &HttpError, _: &Ids) -> (u16, Value) {
-        let words = Words::of(error);
-        let status = error.status.unwrap_or(words.status);
+        let fields = ErrorFields::of(error);
+        let status = error.status.unwrap_or(fields.status);
         let body = json!({
-            "error": {"message": words.message, "type": words.type_name, "param": null, "code": words.code},
+            "error": {"message": fields.message, "type": fields.type_name, "param": null, "code": fields.code},
         });
         (status, body)
     }
 
     fn error_event(&self, error: &HttpError) -> Bytes {
-        let words = Words::of(error);
-        let code = words.code.unwrap_or(words.type_name);
+        let fields = ErrorFields::of(error);
+        let code = fields.code.unwrap_or(fields.type_name);
         let response = json!({
             "id": "resp_failed", "object": "response", "status": "failed", "output": [], "usage": null,
-            "error": {"code": code, "message": words.message},
+            "error": {"code": code, "message": fields.message},
         });
-        // The number would be that of the next event; nobody looks at it.
+        // The number should be that of the next event, but no reader uses it.
         super::events::event(&json!({"type": "response.failed", "sequence_number": 0, "response": response}))
     }
 
@@ -66,7 +66,7 @@ impl Wire for OpenAiResponses {
     }
 }
 
-fn response(message: &Outgoing<'_>, id: &str, status: &str, output: &Value) -> Value {
+fn response(message: &OutgoingMessage<'_>, id: &str, status: &str, output: &Value) -> Value {
     json!({
         "id": id,
         "object": "response",
@@ -80,8 +80,8 @@ fn response(message: &Outgoing<'_>, id: &str, status: &str, output: &Value) -> V
     })
 }
 
-/// The last event's name, and the response as it is then.
-fn ended(message: &Outgoing<'_>, id: &str, output: &Value) -> (&'static str, Value) {
+/// Returns the name of the last event and the final response.
+fn ended(message: &OutgoingMessage<'_>, id: &str, output: &Value) -> (&'static str, Value) {
     let reason = match message.reply.stop_or_default() {
         Stop::EndTurn | Stop::ToolUse | Stop::StopSequence => None,
         Stop::MaxTokens => Some("max_output_tokens".to_owned()),
@@ -103,7 +103,7 @@ fn ended(message: &Outgoing<'_>, id: &str, output: &Value) -> (&'static str, Val
     (event, whole)
 }
 
-/// Cached tokens stand inside `input_tokens` here.
+/// Returns the usage. Cached tokens are part of `input_tokens`.
 fn usage(usage: Usage) -> Value {
     let input = usage.input + usage.cache_read + usage.cache_write;
     json!({
@@ -115,7 +115,7 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-/// A block as the item that it ends as.
+/// Returns the final item of a block.
 fn item(block: &Block, ids: &Ids) -> Value {
     match block {
         Block::Text { deltas } => json!({
@@ -145,8 +145,9 @@ fn reasoning(ids: &Ids, summary: &Value, encrypted: &str) -> Value {
     json!({"type": "reasoning", "id": ids.next("rs_"), "summary": summary, "encrypted_content": encrypted})
 }
 
-/// A function call; where the input is a JSON string, a call of a custom tool with that text (`apply_patch`). A name
-/// `NAMESPACE/NAME` is that of a tool in a namespace, as Codex offers the tools of MCP servers.
+/// Returns a function call, or a call of a custom tool (`apply_patch`) if the input is a JSON
+/// string. A name `NAMESPACE/NAME` belongs to a tool in a namespace, the form in which Codex offers
+/// the tools of MCP servers.
 fn tool(name: &str, json: &str, ids: &Ids) -> Value {
     let (namespace, name) = match name.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),
@@ -167,25 +168,26 @@ fn tool(name: &str, json: &str, ids: &Ids) -> Value {
     item
 }
 
-/// How the vendor says that something is wrong.
-struct Words<'a> {
+/// The vendor's representation of an error.
+struct ErrorFields<'a> {
     status: u16,
     type_name: &'a str,
     code: Option<&'a str>,
     message: &'a str,
 }
 
-impl<'a> Words<'a> {
-    /// Whatever the test sets itself wins. The name that it gives is both type and code: agents look at either.
+impl<'a> ErrorFields<'a> {
+    /// Values that the test sets take precedence. A name sets both the type and the code, because
+    /// agents use either one.
     fn of(error: &'a HttpError) -> Self {
-        let mut words = Self::of_failure(error.failure);
+        let mut fields = Self::of_failure(error.failure);
         if let Some(name) = error.type_name.as_deref() {
-            (words.type_name, words.code) = (name, Some(name));
+            (fields.type_name, fields.code) = (name, Some(name));
         }
         if let Some(message) = error.message.as_deref() {
-            words.message = message;
+            fields.message = message;
         }
-        words
+        fields
     }
 
     fn of_failure(failure: Failure) -> Self {
@@ -220,6 +222,6 @@ impl<'a> Words<'a> {
             ),
             Failure::RequestTooLarge => (413, invalid, None, "The request is too large."),
         };
-        Words { status, type_name, code, message }
+        ErrorFields { status, type_name, code, message }
     }
 }

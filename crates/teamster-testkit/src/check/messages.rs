@@ -1,19 +1,19 @@
-//! What the stream has told so far of the model's words.
+//! The messages of the stream so far.
 
 use std::collections::HashSet;
 
 use teamster_protocol::event::{Delta, MessageId};
 
-/// Messages as they were told.
+/// The text of each message.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    /// Messages of which something was told and not retracted: text or thinking, of any thread.
+pub(super) struct Messages {
+    /// Messages of any thread that have text or thinking and are not retracted.
     messages: HashSet<MessageId>,
-    /// The main thread's text: a new id begins a new message.
+    /// The text of the main thread, by message. A new id starts a new message.
     main: Vec<(MessageId, String)>,
 }
 
-impl Told {
+impl Messages {
     pub(super) fn delta(&mut self, delta: &Delta, is_text: bool) {
         if delta.text.is_empty() {
             return;
@@ -28,7 +28,7 @@ impl Told {
         }
     }
 
-    /// Takes back a message; tells whether there was something to take back.
+    /// Retracts a message. Returns whether it had content.
     pub(super) fn retract(&mut self, message: &MessageId) -> bool {
         self.main.retain(|(id, _)| id != message);
         self.messages.remove(message)

@@ -1,6 +1,6 @@
-//! What one running provider knows: its scenario, who asked what, what was sent, which gates are open.
+//! The state of a running provider: its scenario, the requests, the sent replies and the gates.
 //!
-//! All of it sits in watch channels, so that a test can wait for any of it without polling.
+//! It is kept in watch channels, so that a test can wait for any change without polling.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use super::scenario::Scenario;
 use super::usage::Usage;
 
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct ProviderState {
     scenario: Scenario,
     log: watch::Sender<Log>,
     gates: watch::Sender<BTreeMap<String, GateState>>,
     ids: Ids,
 }
 
-/// What has happened so far.
+/// Everything that has happened so far.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) requests: Vec<Arc<ModelRequest>>,
     pub(crate) side_requests: Vec<Arc<SideRequest>>,
     pub(crate) usage: Vec<(Arc<ModelRequest>, Usage)>,
     pub(crate) disconnects: Vec<Disconnect>,
-    asked: HashMap<(String, usize), usize>,
+    attempts: HashMap<(String, usize), usize>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,7 +39,7 @@ pub(crate) struct GateState {
     pub(crate) open: bool,
 }
 
-/// Ids that are unique within a provider.
+/// Creates ids that are unique within a provider.
 #[derive(Debug, Default)]
 pub(crate) struct Ids(AtomicU64);
 
@@ -50,17 +50,17 @@ impl Ids {
     }
 }
 
-/// What stands at the head of an HTTP request.
+/// The head of an HTTP request.
 #[derive(Debug, Clone)]
-pub(crate) struct Head {
+pub(crate) struct RequestHead {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
 }
 
-/// A request for an answer, as a wire protocol understood it.
+/// A model request, as a wire format parsed it.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ParsedRequest {
     pub(crate) model: String,
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
@@ -69,14 +69,14 @@ pub(crate) struct Asked {
     pub(crate) body: Value,
 }
 
-/// What is to be said.
+/// The response to send.
 #[derive(Debug)]
-pub(crate) enum Line {
+pub(crate) enum Answer {
     Reply(Box<Reply>),
     Error(HttpError),
 }
 
-impl Stage {
+impl ProviderState {
     pub(crate) fn new(scenario: Scenario) -> Self {
         Self { scenario, log: watch::Sender::default(), gates: watch::Sender::default(), ids: Ids::default() }
     }
@@ -93,79 +93,80 @@ impl Stage {
         &self.gates
     }
 
-    /// Records a request and finds what answers it.
-    pub(crate) fn ask(self: &Arc<Self>, head: Head, asked: Asked) -> (Underway, Line) {
-        let choice = self.scenario.choose(&asked.messages);
+    /// Records a request and selects its response.
+    pub(crate) fn accept(self: &Arc<Self>, head: RequestHead, parsed: ParsedRequest) -> (PendingResponse, Answer) {
+        let choice = self.scenario.choose(&parsed.messages);
         let mut request = Arc::new(ModelRequest {
             number: 0,
             path: head.path,
             headers: head.headers,
-            body: asked.body,
-            model: asked.model,
-            system: asked.system,
-            messages: asked.messages,
-            tool_names: asked.tool_names,
-            stream: asked.stream,
+            body: parsed.body,
+            model: parsed.model,
+            system: parsed.system,
+            messages: parsed.messages,
+            tool_names: parsed.tool_names,
+            stream: parsed.stream,
             branch: choice.branch,
             turn: choice.turn,
             attempt: 0,
         });
         self.log.send_modify(|log| {
             let place = (request.branch.clone(), choice.index);
-            let attempts = log.asked.entry(place).or_default();
-            *attempts += 1;
+            let attempt = log.attempts.entry(place).or_default();
+            *attempt += 1;
             let numbered = Arc::make_mut(&mut request);
-            numbered.attempt = *attempts;
+            numbered.attempt = *attempt;
             numbered.number = log.requests.len() + 1;
             log.requests.push(Arc::clone(&request));
         });
-        let line = match choice.what {
+        let answer = match choice.result {
             Ok(turn) => resolve(turn.clone(), &request),
-            Err(why) => Line::Error(HttpError::bad_request(why)),
+            Err(why) => Answer::Error(HttpError::bad_request(why)),
         };
-        let underway = Underway { stage: Arc::clone(self), request, deltas: 0, over: false };
-        (underway, line)
+        let pending = PendingResponse { state: Arc::clone(self), request, deltas: 0, complete: false };
+        (pending, answer)
     }
 
-    pub(crate) fn record_side_request(&self, head: Head, body: Vec<u8>) {
+    pub(crate) fn record_side_request(&self, head: RequestHead, body: Vec<u8>) {
         let request = Arc::new(SideRequest { method: head.method, path: head.path, headers: head.headers, body });
         self.log.send_modify(|log| log.side_requests.push(request));
     }
 
     /// Marks the gate as reached, and waits until it is open.
-    pub(crate) async fn pass_gate(&self, name: &str) {
+    pub(crate) async fn wait_at_gate(&self, name: &str) {
         let mut gates = self.gates.subscribe();
         self.gates.send_modify(|gates| gates.entry(name.to_owned()).or_default().reached = true);
-        // The sender is `self`, so waiting only ends by the gate.
+        // `self` owns the sender, so the wait ends only when the gate opens.
         let _opened = gates.wait_for(|gates| gates.get(name).is_some_and(|gate| gate.open)).await;
     }
 }
 
-fn resolve(mut turn: Turn, request: &ModelRequest) -> Line {
+fn resolve(mut turn: Turn, request: &ModelRequest) -> Answer {
     loop {
         turn = match turn.0 {
-            TurnKind::Error(error) => return Line::Error(error),
+            TurnKind::Error(error) => return Answer::Error(error),
             TurnKind::Computed(compute) => compute(request),
-            TurnKind::Reply(reply) => match reply.stand_in(request.attempt) {
-                Some(stand_in) => stand_in.clone(),
-                None => return Line::Reply(reply),
+            TurnKind::Reply(reply) => match reply.override_for(request.attempt) {
+                Some(other) => other.clone(),
+                None => return Answer::Reply(reply),
             },
         };
     }
 }
 
-/// An answer on its way. Dropped before it is over, it records that the client went away.
+/// A response in progress. If it is dropped before it is complete, it records that the client
+/// disconnected.
 #[derive(Debug)]
-pub(crate) struct Underway {
-    stage: Arc<Stage>,
+pub(crate) struct PendingResponse {
+    state: Arc<ProviderState>,
     request: Arc<ModelRequest>,
     deltas: usize,
-    over: bool,
+    complete: bool,
 }
 
-impl Underway {
-    pub(crate) fn stage(&self) -> &Arc<Stage> {
-        &self.stage
+impl PendingResponse {
+    pub(crate) fn state(&self) -> &Arc<ProviderState> {
+        &self.state
     }
 
     pub(crate) fn request(&self) -> &ModelRequest {
@@ -176,26 +177,26 @@ impl Underway {
         self.deltas
     }
 
-    pub(crate) fn sent_delta(&mut self) {
+    pub(crate) fn count_delta(&mut self) {
         self.deltas += 1;
     }
 
-    pub(crate) fn told_usage(&self, usage: Usage) {
-        self.stage.log.send_modify(|log| log.usage.push((Arc::clone(&self.request), usage)));
+    pub(crate) fn report_usage(&self, usage: Usage) {
+        self.state.log.send_modify(|log| log.usage.push((Arc::clone(&self.request), usage)));
     }
 
-    /// The provider has sent all that it meant to send.
-    pub(crate) fn over(&mut self) {
-        self.over = true;
+    /// Marks the response as complete: the provider has sent everything.
+    pub(crate) fn complete(&mut self) {
+        self.complete = true;
     }
 }
 
-impl Drop for Underway {
+impl Drop for PendingResponse {
     fn drop(&mut self) {
-        if self.over {
+        if self.complete {
             return;
         }
         let disconnect = Disconnect { request: self.request.number, deltas: self.deltas };
-        self.stage.log.send_modify(|log| log.disconnects.push(disconnect));
+        self.state.log.send_modify(|log| log.disconnects.push(disconnect));
     }
 }
