@@ -1,4 +1,5 @@
-//! A run gives back every descriptor, and takes no thread. The test is alone in its process, since it counts all of them.
+//! Runs release every file descriptor and hold no thread. This test is alone in its process,
+//! because it counts all of them.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 
@@ -13,13 +14,15 @@ use teamster::{RunRequest, Runtime};
 use teamster_testkit::fake::{Child, SCRIPT_ENV, Script, Signal};
 use tokio::runtime::Builder;
 
-/// Runs that live at once.
+/// The number of runs that are alive at the same time.
 const CROWD: usize = 64;
 
-/// What a run may hold: three pipes, a handle of the process, one of its private directory, and one to spare.
+/// The descriptors that a run may hold: three pipes, a process handle, one for its private
+/// directory, and one spare.
 const DESCRIPTORS: usize = 6;
 
-/// Threads of this process when nobody waits for a disk: the test's, Tokio's two workers, and some to spare.
+/// The threads of this process without blocking disk access: the test's thread, Tokio's two
+/// workers, and some spare.
 const THREADS: usize = 8;
 
 fn open_descriptors() -> usize {
@@ -41,7 +44,7 @@ fn request(script: &Script) -> RunRequest {
     request
 }
 
-/// A run of every kind of end.
+/// Plays one run for each way to end.
 async fn round(runtime: &Runtime) {
     let begun = || Script::new().claude_init().claude_text("Hello");
     let child = Child::new(Script::new().ignore(Signal::Term).ready().hang()).session();
@@ -71,10 +74,10 @@ async fn round(runtime: &Runtime) {
     runtime.shutdown().await;
 }
 
-/// How long an idle thread is kept for another wait for a disk.
+/// The time for which an idle thread is kept for further blocking work.
 const KEPT: Duration = Duration::from_secs(1);
 
-/// Waits until the threads that waited for a disk while runs were started or ended have gone.
+/// Waits until the threads for blocking work have exited.
 async fn until_threads_are_few() {
     let began = Instant::now();
     while threads() > THREADS {
@@ -83,7 +86,8 @@ async fn until_threads_are_few() {
     }
 }
 
-/// Runs that all live at the same time, and how many descriptors they hold then. None of them has a thread.
+/// Plays runs that are all alive at the same time. Returns the descriptors that they hold then;
+/// none of them has a thread.
 async fn crowd(runtime: &Runtime, fifo: &Path) -> usize {
     let script = Script::new()
         .claude_init()
@@ -100,7 +104,7 @@ async fn crowd(runtime: &Runtime, fifo: &Path) -> usize {
     }
     until_threads_are_few().await;
     let held = open_descriptors();
-    // It lets everybody through, as long as it is open.
+    // While it is open, every agent that waits for a writer continues.
     let gate = File::options().read(true).write(true).open(fifo).unwrap();
     for run in runs {
         let result = run.result().await;
@@ -112,7 +116,7 @@ async fn crowd(runtime: &Runtime, fifo: &Path) -> usize {
 }
 
 #[test]
-fn runs_take_few_descriptors_and_no_thread_and_leave_none_behind() {
+fn runs_hold_few_descriptors_and_no_thread_and_release_them() {
     let tokio = Builder::new_multi_thread().worker_threads(2).thread_keep_alive(KEPT).enable_all().build().unwrap();
     tokio.block_on(all());
 }

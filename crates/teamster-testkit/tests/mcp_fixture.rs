@@ -1,4 +1,4 @@
-//! The MCP server as agents meet it: as a process over stdio, and over HTTP.
+//! The MCP server as an agent uses it: as a process over stdio, and over HTTP.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn call(id: u32, tool: &str, arguments: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn it_shakes_hands_lists_its_tools_and_answers_calls() -> Result<()> {
+async fn it_initializes_lists_its_tools_and_answers_calls() -> Result<()> {
     let mut server = Server::start(&[])?;
     server.send(&json!({"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}})).await?;
     assert_eq!(server.read().await?["result"]["protocolVersion"], "2025-11-25");
@@ -83,7 +83,7 @@ async fn it_shakes_hands_lists_its_tools_and_answers_calls() -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_answers_others_while_a_slow_call_runs() -> Result<()> {
+async fn it_answers_other_requests_while_a_slow_call_runs() -> Result<()> {
     let mut server = Server::start(&[])?;
     server.send(&call(1, "slow", &json!({"seconds": 1}))).await?;
     server.send(&json!({"id": 2, "method": "ping"})).await?;
@@ -96,7 +96,7 @@ async fn it_answers_others_while_a_slow_call_runs() -> Result<()> {
 }
 
 #[tokio::test]
-async fn it_dies_where_it_is_told_to() -> Result<()> {
+async fn it_simulates_a_crash_at_the_requested_point() -> Result<()> {
     let server = Server::start(&["--exit-at-start"])?;
     assert_eq!(server.ended().await?.code(), Some(7));
 
@@ -122,7 +122,7 @@ async fn a_server_that_hangs_answers_nothing_and_outlives_its_input() -> Result<
 }
 
 #[tokio::test]
-async fn it_writes_down_its_start_and_every_message() -> Result<()> {
+async fn it_logs_its_start_and_every_message() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let log = folder.path().join("mcp.log");
     let path = log.to_str().context("a path of text")?;
@@ -140,7 +140,7 @@ async fn it_writes_down_its_start_and_every_message() -> Result<()> {
 }
 
 #[test]
-fn a_flag_that_is_not_understood_is_refused() {
+fn an_invalid_flag_is_rejected() {
     for args in [&["--sing"][..], &["--start-delay-ms", "soon"], &["--log"]] {
         let args = args.iter().map(|arg| (*arg).to_owned());
         assert!(StdioFlags::parse(args).is_err());
@@ -194,7 +194,7 @@ async fn over_http_it_answers_in_json_and_records_the_calls() -> Result<()> {
 }
 
 #[tokio::test]
-async fn over_http_nobody_gets_in_without_the_required_header() -> Result<()> {
+async fn over_http_a_request_without_the_required_header_is_rejected() -> Result<()> {
     let setup = McpHttp::setup().require_header("Authorization", "Bearer right");
     let server = setup.start().await?;
     let add = call(1, "add", &json!({"a": 1, "b": 2}));

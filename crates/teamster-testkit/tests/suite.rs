@@ -1,4 +1,4 @@
-//! The suite for agents, held against our own agents, an example, and agents that break what it looks for.
+//! The agent suite, applied to the built-in agents, an example, and agents that break a promise.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use teamster_testkit::suite::Suite;
 #[expect(dead_code, reason = "its main is for people")]
 mod custom_agent;
 
-/// Lines of recorded runs of an agent, a few of each.
+/// Returns lines of an agent's recorded runs, at most 40 of each run.
 fn recorded(agent: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-protocol/tests/captures").join(agent);
     let mut lines: Vec<Vec<u8>> = std::fs::read_dir(folder)
@@ -30,9 +30,9 @@ fn recorded(agent: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn our_own_agents_keep_what_agents_owe() {
+fn the_built_in_agents_keep_all_promises() {
     let mut registry = Registry::default();
-    // Without a program it is nobody.
+    // Without a program the generic ACP agent has no command.
     registry.register(Acp::named("acp", "agent"));
     for name in registry.names() {
         let agent = registry.get(name).unwrap();
@@ -45,14 +45,14 @@ fn our_own_agents_keep_what_agents_owe() {
 }
 
 #[test]
-fn the_example_keeps_what_agents_owe() {
+fn the_example_keeps_all_promises() {
     let suite =
         Suite::new(&custom_agent::Parrot).line(r#"{"say":"hi"}"#).line(r#"{"end":true}"#).line(r#"{"error":"x"}"#);
-    // It only repeats what it hears.
+    // It only repeats its input.
     assert_eq!(suite.without_tools().run(), Ok(()));
 }
 
-/// Puts the model into argv as it came, and panics at a line.
+/// Passes the prompt as a separate argument, and panics on every line.
 struct Careless;
 
 struct Panics;
@@ -71,20 +71,20 @@ impl Agent for Careless {
 
 impl Protocol for Panics {
     fn handle(&mut self, input: Input<'_>, _: &mut Vec<Action>) {
-        assert!(!matches!(input, Input::Line([_, ..])), "it cannot read this");
+        assert!(!matches!(input, Input::Line([_, ..])), "this protocol panics on every line");
     }
 }
 
 #[test]
-fn an_agent_that_breaks_its_promises_is_told_which() {
+fn broken_promises_of_an_agent_are_named() {
     let broken = Suite::new(&Careless).run().unwrap_err();
     let promises: Vec<_> = broken.iter().map(|broken| broken.promise).collect();
     assert!(promises.len() > 2, "{broken:#?}");
-    assert!(broken[0].case.contains("stands as an argument of its own"), "{}", broken[0]);
+    assert!(broken[0].case.contains("is a separate argument"), "{}", broken[0]);
     assert!(broken[1].case.contains("panicked"), "{}", broken[1]);
 }
 
-/// An agent that does about each option what it should, but for one thing.
+/// A defect of an agent that is otherwise correct.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum But {
     Nothing,
@@ -138,7 +138,7 @@ impl Agent for Good {
     }
 }
 
-/// Output nothing of what it is written.
+/// A protocol without output.
 struct Talks {
     panics: bool,
 }
@@ -161,7 +161,7 @@ fn an_agent_that_ignores_nothing_passes() {
 }
 
 #[test]
-fn an_agent_that_ignores_an_option_or_panics_in_a_session_is_told_that_and_nothing_else() {
+fn an_ignored_option_or_a_panic_in_a_session_is_the_only_reported_broken_promise() {
     for (but, said) in [
         (But::IgnoresTheSchema, "a schema is applied or rejected: a run"),
         (But::IgnoresDenyRules, "a deny rule for one of the agent's tools is applied or rejected: a run"),

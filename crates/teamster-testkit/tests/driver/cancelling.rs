@@ -1,4 +1,5 @@
-//! Turns that are cancelled while they wait, and sessions that are closed or steered from several places.
+//! Turns that are cancelled while they wait, and sessions that are closed or steered by several
+//! tasks.
 
 use std::num::NonZeroUsize;
 
@@ -7,107 +8,107 @@ use teamster::request::SessionCommand;
 use teamster::{Applied, CommandError, Run, RunRequest, Runtime, SendError, Sent, Session};
 use teamster_testkit::fake::Script;
 
-use crate::lab::{INTERRUPT, LONG, Lab, bounded, is_text, read_until, rest_after, rest_of};
+use crate::test_env::{INTERRUPT, LONG, TestEnv, bounded, is_text, read_until, rest_after, rest_of};
 
-/// A turn of the fake agent: it hears this, and says that.
-fn turn(hears: &str, says: &str) -> Script {
-    Script::new().await_line(hears).claude_init().claude_text(says).claude_result(says)
+/// A turn of the fake agent: it waits for this prompt and gives this answer.
+fn turn(expected: &str, answer: &str) -> Script {
+    Script::new().await_line(expected).claude_init().claude_text(answer).claude_result(answer)
 }
 
-fn open(lab: &Lab, script: &Script) -> Session {
-    let mut frame: RunRequest = lab.request(script);
-    frame.prompt.clear();
-    frame.limits.startup = LONG;
-    frame.limits.silence = LONG;
-    lab.runtime.open("claude", frame).unwrap()
+fn open(env: &TestEnv, script: &Script) -> Session {
+    let mut request: RunRequest = env.request(script);
+    request.prompt.clear();
+    request.limits.startup = LONG;
+    request.limits.silence = LONG;
+    env.runtime.open("claude", request).unwrap()
 }
 
-/// A session whose first turn runs until a file appears.
-async fn busy(lab: &Lab, then: Script) -> (Session, Run, Vec<Event>) {
-    let first = Script::new().await_line("one").claude_init().claude_partial_text("1").await_file(&lab.path("go"));
-    let session = open(lab, &first.claude_result("1").then(then).read_to_end());
+/// A session whose first turn runs until a file exists.
+async fn busy(env: &TestEnv, then: Script) -> (Session, Run, Vec<Event>) {
+    let first = Script::new().await_line("one").claude_init().claude_partial_text("1").await_file(&env.path("go"));
+    let session = open(env, &first.claude_result("1").then(then).read_to_end());
     let mut one = session.send("one").unwrap();
     let events = read_until(&mut one, is_text).await;
     (session, one, events)
 }
 
-async fn ends(lab: &Lab, mut one: Run, events: Vec<Event>) {
-    std::fs::write(lab.path("go"), "").unwrap();
-    rest_after(events, &mut one).await.is_good("1");
+async fn ends(env: &TestEnv, mut one: Run, events: Vec<Event>) {
+    std::fs::write(env.path("go"), "").unwrap();
+    rest_after(events, &mut one).await.assert_success("1");
 }
 
 #[tokio::test]
-async fn a_turn_that_waits_behind_another_one_ends_at_once_when_it_is_cancelled() {
-    let lab = Lab::new();
-    let (session, one, events) = busy(&lab, turn("four", "4")).await;
+async fn a_turn_that_waits_behind_another_ends_at_once_when_it_is_cancelled() {
+    let env = TestEnv::new();
+    let (session, one, events) = busy(&env, turn("four", "4")).await;
     let [mut two, mut three, mut four] = ["two", "three", "four"].map(|prompt| session.send(prompt).unwrap());
     two.control().interrupt();
     three.control().abort();
-    // The first turn goes on for as long as nobody lets it end.
-    rest_of(&mut two).await.is_aborted();
-    rest_of(&mut three).await.is_aborted();
-    ends(&lab, one, events).await;
-    rest_of(&mut four).await.is_good("4");
+    // The first turn runs until its file exists.
+    rest_of(&mut two).await.assert_aborted();
+    rest_of(&mut three).await.assert_aborted();
+    ends(&env, one, events).await;
+    rest_of(&mut four).await.assert_success("4");
     bounded("the end", session.close()).await;
-    lab.assert_all_dead();
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_gives_its_place_among_those_that_wait_to_another_one_at_once() {
-    let lab = Lab::new();
-    let (session, one, events) = busy(&lab, Script::new()).await;
+async fn a_cancelled_turn_frees_its_place_in_the_session_queue_at_once() {
+    let env = TestEnv::new();
+    let (session, one, events) = busy(&env, Script::new()).await;
     let waiting: Vec<_> = std::iter::from_fn(|| session.send("more").ok()).collect();
     assert!(matches!(session.send("more"), Err(SendError::Busy)));
     drop(waiting);
     let more = session.send("more").unwrap();
     more.control().interrupt();
-    ends(&lab, one, events).await;
+    ends(&env, one, events).await;
     bounded("the end", session.close()).await;
 }
 
 #[tokio::test]
-async fn a_turn_that_waits_for_a_place_among_all_turns_ends_at_once_when_it_is_cancelled() {
-    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
-    let (session, one, events) = busy(&lab, Script::new()).await;
-    let other = open(&lab, &turn("two", "2").read_to_end());
+async fn a_turn_that_waits_for_a_permit_ends_at_once_when_it_is_cancelled() {
+    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let (session, one, events) = busy(&env, Script::new()).await;
+    let other = open(&env, &turn("two", "2").read_to_end());
     let (mut two, mut three) = (other.send("two").unwrap(), other.send("three").unwrap());
     three.control().interrupt();
-    rest_of(&mut three).await.is_aborted();
+    rest_of(&mut three).await.assert_aborted();
     two.control().interrupt();
-    rest_of(&mut two).await.is_aborted();
-    ends(&lab, one, events).await;
+    rest_of(&mut two).await.assert_aborted();
+    ends(&env, one, events).await;
     bounded("the end of one", session.close()).await;
     bounded("the end of the other", other.close()).await;
 }
 
 #[tokio::test]
-async fn an_interrupt_of_the_session_ends_the_turn_that_runs_and_leaves_those_that_wait() {
-    let lab = Lab::new();
+async fn an_interrupt_of_the_session_ends_the_running_turn_and_not_the_waiting_ones() {
+    let env = TestEnv::new();
     let first = Script::new().await_line("one").claude_init().claude_partial_text("1").await_line(INTERRUPT);
-    let session = open(&lab, &first.claude_interrupted().then(turn("two", "2")).read_to_end());
-    assert!(!session.interrupt(), "no turn was sent yet");
+    let session = open(&env, &first.claude_interrupted().then(turn("two", "2")).read_to_end());
+    assert!(!session.interrupt(), "no turn has been sent");
     let mut one = session.send("one").unwrap();
     let events = read_until(&mut one, is_text).await;
     let mut two = session.send("two").unwrap();
     assert!(session.interrupt());
-    rest_after(events, &mut one).await.is_aborted();
-    rest_of(&mut two).await.is_good("2");
-    assert!(!session.interrupt(), "no turn runs any more");
+    rest_after(events, &mut one).await.assert_aborted();
+    rest_of(&mut two).await.assert_success("2");
+    assert!(!session.interrupt(), "no turn is running");
     bounded("the end", session.close()).await;
 }
 
 #[tokio::test]
-async fn several_tasks_may_close_a_session_and_each_waits_for_its_end() {
-    let lab = Lab::new();
-    let (session, one, events) = busy(&lab, Script::new()).await;
+async fn several_tasks_can_close_a_session_and_each_waits_for_its_end() {
+    let env = TestEnv::new();
+    let (session, one, events) = busy(&env, Script::new()).await;
     let close = async {
         bounded("the end", session.close()).await;
-        lab.assert_all_dead();
+        env.assert_all_dead();
     };
     let end = async {
         tokio::task::yield_now().await;
         assert!(matches!(session.send("more"), Err(SendError::Ended)));
-        ends(&lab, one, events).await;
+        ends(&env, one, events).await;
     };
     tokio::join!(close, bounded("the other end", session.close()), end);
     bounded("once more", session.close()).await;
@@ -119,8 +120,8 @@ fn command(text: &str) -> SessionCommand {
 
 #[tokio::test]
 async fn commands_as_data_do_what_the_methods_do() {
-    let lab = Lab::new();
-    let (session, one, events) = busy(&lab, turn("three", "3")).await;
+    let env = TestEnv::new();
+    let (session, one, events) = busy(&env, turn("three", "3")).await;
     let sent = session.apply(command(r#"{"type":"send","text":"two","id":"b"}"#)).await.unwrap();
     let Applied::Turn(mut two) = sent else { panic!("{sent:?}") };
     assert_eq!(two.turn_id(), Some("b"));
@@ -129,54 +130,54 @@ async fn commands_as_data_do_what_the_methods_do() {
     };
     let interrupt = command(r#"{"type":"interrupt","turnId":"b"}"#);
     assert!(matches!(session.apply(interrupt.clone()).await, Ok(Applied::Accepted)));
-    rest_of(&mut two).await.is_aborted();
+    rest_of(&mut two).await.assert_aborted();
     let refused = session.apply(interrupt).await.unwrap_err();
     assert!(matches!(&refused, CommandError::NoTurn { turn_id: Some(id) } if id == "b"), "{refused:?}");
     let answer = command(r#"{"type":"answer","requestId":"r","decision":"deny"}"#);
     assert!(matches!(session.apply(answer).await, Err(CommandError::Answer(_))));
     assert!(matches!(session.apply(command(r#"{"type":"close"}"#)).await, Ok(Applied::Accepted)));
     assert!(matches!(session.send("more"), Err(SendError::Ended)));
-    ends(&lab, one, events).await;
-    rest_of(&mut three).await.is_good("3");
+    ends(&env, one, events).await;
+    rest_of(&mut three).await.assert_success("3");
     bounded("the end", session.close()).await;
 }
 
 #[tokio::test]
-async fn words_that_are_said_at_once_while_a_turn_waits_for_its_place_are_a_turn_that_can_be_cancelled() {
-    let lab = Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
-    let (session, one, events) = busy(&lab, Script::new()).await;
-    let other = open(&lab, &turn("two", "2").read_to_end());
+async fn a_prompt_sent_now_while_a_turn_waits_for_its_permit_is_a_turn_that_can_be_cancelled() {
+    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let (session, one, events) = busy(&env, Script::new()).await;
+    let other = open(&env, &turn("two", "2").read_to_end());
     let mut two = other.send("two").unwrap();
     let queued = read_until(&mut two, |event| matches!(event, Event::Queued(_))).await;
     let Sent::Turn(mut now) = bounded("what they are", other.send_now("now")).await.unwrap() else {
-        panic!("no turn runs that they could be said in")
+        panic!("no turn is running that could be steered")
     };
     now.control().interrupt();
-    rest_of(&mut now).await.is_aborted();
-    ends(&lab, one, events).await;
-    rest_after(queued, &mut two).await.is_good("2");
+    rest_of(&mut now).await.assert_aborted();
+    ends(&env, one, events).await;
+    rest_after(queued, &mut two).await.assert_success("2");
     bounded("the end of one", session.close()).await;
     bounded("the end of the other", other.close()).await;
 }
 
 #[tokio::test]
-async fn words_that_are_said_at_once_are_cancelled_by_their_id_before_the_driver_has_them() {
-    let lab = Lab::new();
-    let (session, one, events) = busy(&lab, turn("three", "3")).await;
+async fn a_prompt_sent_now_can_be_cancelled_by_its_id_before_the_driver_has_it() {
+    let env = TestEnv::new();
+    let (session, one, events) = busy(&env, turn("three", "3")).await;
     let mut prompt = teamster::request::Prompt::from("two");
     prompt.id = Some("two".to_owned());
-    // On one thread, the driver runs only when this waits.
+    // With one thread, the driver runs only while this task waits.
     let sent = async {
         let now = session.send_now(prompt);
         let mut now = std::pin::pin!(now);
-        assert!(poll_once(now.as_mut()).await.is_none(), "the driver has not had a moment");
+        assert!(poll_once(now.as_mut()).await.is_none(), "the driver has not run yet");
         assert!(session.interrupt_turn("two"));
         now.await
     };
-    let Sent::Turn(mut two) = bounded("what they are", sent).await.unwrap() else { panic!("the model heard them") };
-    rest_of(&mut two).await.is_aborted();
-    ends(&lab, one, events).await;
-    rest_of(&mut session.send("three").unwrap()).await.is_good("3");
+    let Sent::Turn(mut two) = bounded("what they are", sent).await.unwrap() else { panic!("the prompt was steered into a running turn") };
+    rest_of(&mut two).await.assert_aborted();
+    ends(&env, one, events).await;
+    rest_of(&mut session.send("three").unwrap()).await.assert_success("3");
     bounded("the end", session.close()).await;
 }
 

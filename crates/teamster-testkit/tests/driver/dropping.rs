@@ -1,4 +1,4 @@
-//! What is left of a run that nobody holds any more: nothing.
+//! A dropped run leaves no process and no file.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use serde_json::json;
 use teamster::event::ErrorCode;
 use teamster_testkit::fake::{Child, Script, Signal};
 
-use crate::lab::{
-    Lab, SHORT, agent, block_until, bounded, is_alive, is_init, is_text, is_tool_use, read_until, rest_after,
+use crate::test_env::{
+    TestEnv, SHORT, agent, block_until, bounded, is_alive, is_init, is_text, is_tool_use, read_until, rest_after,
 };
 
-/// A CLI in the middle of its work, with a tool in a session of its own.
-fn busy(lab: &Lab) -> Script {
-    let tool = Script::new().write_pid(&lab.pid_file(), "tool").ready().hang();
-    agent(lab)
+/// A CLI in the middle of its work, with a tool in a separate session.
+fn busy(env: &TestEnv) -> Script {
+    let tool = Script::new().write_pid(&env.pid_file(), "tool").ready().hang();
+    agent(env)
         .spawn(Child::new(tool).session())
         .claude_text("Hello")
         .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
@@ -22,154 +22,155 @@ fn busy(lab: &Lab) -> Script {
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_run_that_is_dropped_before_its_start_starts_nothing() {
-    let lab = Lab::new();
-    drop(lab.start(lab.request(&busy(&lab))));
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    assert!(lab.pids().is_empty());
+    let env = TestEnv::new();
+    drop(env.start(env.request(&busy(&env))));
+    bounded("shutdown", env.runtime.shutdown()).await;
+    assert!(env.pids().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_is_dropped_at_any_moment_of_its_start_leaves_nothing() {
     for turn in 0..30_u64 {
-        let lab = Lab::new();
-        let run = lab.start(lab.request(&busy(&lab)));
+        let env = TestEnv::new();
+        let run = env.start(env.request(&busy(&env)));
         tokio::time::sleep(Duration::from_micros(turn * 300)).await;
         drop(run);
-        bounded("shutdown", lab.runtime.shutdown()).await;
-        lab.assert_all_dead();
+        bounded("shutdown", env.runtime.shutdown()).await;
+        env.assert_all_dead();
     }
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_in_mid_stream_leaves_nothing() {
-    let lab = Lab::new();
-    let mut run = lab.start(lab.request(&busy(&lab)));
+async fn a_run_that_is_dropped_during_its_stream_leaves_nothing() {
+    let env = TestEnv::new();
+    let mut run = env.start(env.request(&busy(&env)));
     read_until(&mut run, is_text).await;
     drop(run);
-    lab.all_die().await;
-    bounded("shutdown", lab.runtime.shutdown()).await;
+    env.all_die().await;
+    bounded("shutdown", env.runtime.shutdown()).await;
 }
 
 #[tokio::test]
 async fn a_run_that_is_dropped_while_a_tool_runs_leaves_nothing() {
-    let lab = Lab::new();
-    let mut run = lab.start(lab.request(&busy(&lab)));
+    let env = TestEnv::new();
+    let mut run = env.start(env.request(&busy(&env)));
     read_until(&mut run, is_tool_use).await;
     drop(run);
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    assert_eq!(lab.pids().len(), 2);
-    lab.assert_all_dead();
+    bounded("shutdown", env.runtime.shutdown()).await;
+    assert_eq!(env.pids().len(), 2);
+    env.assert_all_dead();
 }
 
 #[tokio::test]
 async fn a_dropped_run_of_a_tree_that_ignores_sigterm_leaves_nothing() {
-    let lab = Lab::new();
-    let mut request = lab.request(&Script::new().ignore(Signal::Term).then(busy(&lab)));
+    let env = TestEnv::new();
+    let mut request = env.request(&Script::new().ignore(Signal::Term).then(busy(&env)));
     request.limits.grace = SHORT;
-    let mut run = lab.start(request);
+    let mut run = env.start(request);
     read_until(&mut run, is_tool_use).await;
     drop(run);
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    lab.assert_all_dead();
+    bounded("shutdown", env.runtime.shutdown()).await;
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_while_the_cli_writes_without_end_leaves_nothing() {
-    let lab = Lab::new();
-    let mut run = lab.start(lab.request(&agent(&lab).claude_burst(u64::MAX)));
+async fn a_run_that_is_dropped_during_endless_output_leaves_nothing() {
+    let env = TestEnv::new();
+    let mut run = env.start(env.request(&agent(&env).claude_burst(u64::MAX)));
     read_until(&mut run, is_text).await;
     drop(run);
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    lab.assert_all_dead();
+    bounded("shutdown", env.runtime.shutdown()).await;
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_while_it_is_being_ended_leaves_nothing() {
-    let lab = Lab::new();
-    let mut request = lab.request(&Script::new().ignore(Signal::Term).then(busy(&lab)));
+async fn a_run_that_is_dropped_during_its_termination_leaves_nothing() {
+    let env = TestEnv::new();
+    let mut request = env.request(&Script::new().ignore(Signal::Term).then(busy(&env)));
     request.limits.grace = SHORT;
-    let mut run = lab.start(request);
+    let mut run = env.start(request);
     read_until(&mut run, is_tool_use).await;
     run.control().interrupt();
     run.control().abort();
     tokio::task::yield_now().await;
     drop(run);
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    lab.assert_all_dead();
+    bounded("shutdown", env.runtime.shutdown()).await;
+    env.assert_all_dead();
 }
 
 #[tokio::test]
 async fn a_runtime_can_be_used_after_it_was_shut_down() {
-    let lab = Lab::new();
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    let mut run = lab.start(lab.request(&busy(&lab)));
+    let env = TestEnv::new();
+    bounded("shutdown", env.runtime.shutdown()).await;
+    let mut run = env.start(env.request(&busy(&env)));
     read_until(&mut run, is_tool_use).await;
     drop(run);
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    lab.assert_all_dead();
+    bounded("shutdown", env.runtime.shutdown()).await;
+    env.assert_all_dead();
 }
 
 #[test]
 fn a_tokio_runtime_that_is_dropped_while_a_run_lives_leaves_nothing() {
-    let lab = Lab::new();
+    let env = TestEnv::new();
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let mut run = tokio.block_on(async { lab.start(lab.request(&busy(&lab))) });
+    let mut run = tokio.block_on(async { env.start(env.request(&busy(&env))) });
     let events = tokio.block_on(read_until(&mut run, is_tool_use));
     drop(tokio);
-    block_until("all die", || lab.pids().values().all(|&pid| !is_alive(pid)));
-    assert_eq!(lab.pids().len(), 2);
+    block_until("all die", || env.pids().values().all(|&pid| !is_alive(pid)));
+    assert_eq!(env.pids().len(), 2);
 
     let another = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let told = another.block_on(rest_after(events, &mut run));
-    told.is_aborted();
-    assert_eq!(told.result().text, "Hello");
-    assert_eq!(told.tool_results()[0].output, "interrupted");
+    let stream = another.block_on(rest_after(events, &mut run));
+    stream.assert_aborted();
+    assert_eq!(stream.result().text, "Hello");
+    assert_eq!(stream.tool_results()[0].output, "interrupted");
 }
 
 #[test]
 fn a_tokio_runtime_that_is_dropped_with_the_run_leaves_nothing() {
-    let lab = Lab::new();
+    let env = TestEnv::new();
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio.block_on(async {
-        let mut run = lab.start(lab.request(&busy(&lab)));
+        let mut run = env.start(env.request(&busy(&env)));
         read_until(&mut run, is_init).await;
-        lab.pid("tool").await;
+        env.pid("tool").await;
     });
     drop(tokio);
-    block_until("all die", || lab.pids().values().all(|&pid| !is_alive(pid)));
-    assert_eq!(lab.pids().len(), 2);
+    block_until("all die", || env.pids().values().all(|&pid| !is_alive(pid)));
+    assert_eq!(env.pids().len(), 2);
 }
 
-/// A CLI whose pipes close before the tree is killed exits, and leaves its tool without a parent to find it by.
+/// A CLI that exits when its pipes close, before the tree is killed. Its tool then has no parent by
+/// which it could be found.
 #[test]
 fn a_cli_that_would_exit_when_its_pipes_close_leaves_nothing() {
     for _ in 0..20 {
-        let lab = Lab::new();
-        let tool = Script::new().write_pid(&lab.pid_file(), "tool").ready().hang();
-        let script = agent(&lab).spawn(Child::new(tool).session()).claude_text("Hello").read_to_end().exit(0);
+        let env = TestEnv::new();
+        let tool = Script::new().write_pid(&env.pid_file(), "tool").ready().hang();
+        let script = agent(&env).spawn(Child::new(tool).session()).claude_text("Hello").read_to_end().exit(0);
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let mut run = tokio.block_on(async { lab.start(lab.request(&script)) });
+        let mut run = tokio.block_on(async { env.start(env.request(&script)) });
         tokio.block_on(read_until(&mut run, is_text));
         drop(tokio);
-        block_until("all die", || lab.pids().values().all(|&pid| !is_alive(pid)));
-        assert_eq!(lab.pids().len(), 2);
+        block_until("all die", || env.pids().values().all(|&pid| !is_alive(pid)));
+        assert_eq!(env.pids().len(), 2);
     }
 }
 
 #[tokio::test]
-async fn what_waits_for_the_consumer_is_told_when_the_tokio_runtime_is_gone() {
-    let lab = Lab::new();
-    let script = agent(&lab).claude_burst(5000).claude_tool("toolu_1", "Bash", &json!({})).hang();
-    let request = lab.request(&script);
+async fn events_that_wait_for_the_consumer_are_delivered_when_the_tokio_runtime_is_gone() {
+    let env = TestEnv::new();
+    let script = agent(&env).claude_burst(5000).claude_tool("toolu_1", "Bash", &json!({})).hang();
+    let request = env.request(&script);
     let events = tokio::task::spawn_blocking(move || {
         let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let mut run = tokio.block_on(async { lab.start(request) });
+        let mut run = tokio.block_on(async { env.start(request) });
         let events = tokio.block_on(read_until(&mut run, is_text));
         drop(tokio);
-        (lab, run, events)
+        (env, run, events)
     });
-    let (lab, mut run, events) = events.await.unwrap();
-    let told = rest_after(events, &mut run).await;
-    told.failed(&ErrorCode::Aborted);
-    lab.all_die().await;
+    let (env, mut run, events) = events.await.unwrap();
+    let stream = rest_after(events, &mut run).await;
+    stream.assert_failed(&ErrorCode::Aborted);
+    env.all_die().await;
 }

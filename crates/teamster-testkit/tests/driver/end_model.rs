@@ -1,37 +1,37 @@
-//! The end of a run as a model: the steps by which it comes about, their orders, and what is to be told of each.
+//! A model of the end of a run: its steps, their orders, and the expected result of each order.
 
 use std::fmt;
 
-/// What happens while a run ends.
+/// A step of the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The agent prints its result.
     Result,
-    /// The agent prints a result that says that it failed.
+    /// The agent prints a result that reports an error.
     Fail,
     /// The agent closes its stdout.
     Close,
     /// The agent exits, with code 0.
     Exit,
-    /// A grandchild that holds the agent's stdout ends.
-    LetGo,
-    /// The caller asks the agent to stop.
+    /// A grandchild that holds the agent's stdout exits.
+    Release,
+    /// The caller interrupts the run.
     Interrupt,
-    /// The caller ends the run.
+    /// The caller aborts the run.
     Abort,
     /// The caller drops the run.
     Drop,
-    /// The caller reads no further until the run has ended.
+    /// The caller stops reading until the run has ended.
     StopReading,
 }
 
 impl Step {
-    fn is_the_agents(self) -> bool {
+    fn is_agent_step(self) -> bool {
         matches!(self, Self::Result | Self::Fail | Self::Close | Self::Exit)
     }
 }
 
-/// What is to be told of a run.
+/// The expected result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Success,
@@ -40,7 +40,7 @@ pub(crate) enum Verdict {
     NoResult,
 }
 
-/// Steps, one after the other.
+/// A sequence of steps.
 #[derive(Clone)]
 pub(crate) struct Order {
     pub(crate) steps: Vec<Step>,
@@ -48,48 +48,49 @@ pub(crate) struct Order {
     pub(crate) held: bool,
 }
 
-/// How far the end has come.
+/// The state of the run after some steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    pub(crate) answer: Answer,
+    pub(crate) answer: AgentResult,
     pub(crate) stop: Stop,
-    /// The caller ended the run before the agent had given its word.
+    /// The caller ended the run before the agent had reported a result.
     pub(crate) aborted: bool,
     pub(crate) exited: bool,
     /// A grandchild holds stdout.
     pub(crate) held: bool,
 }
 
-/// What became of the agent's result.
+/// The state of the agent's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Awaited,
+pub(crate) enum AgentResult {
+    Pending,
     Read,
-    /// It was read, and says that the agent failed.
+    /// It was read, and reports an error.
     Failed,
-    /// Stdout was closed first.
+    /// Stdout was closed before it.
     Lost,
 }
 
-/// What the caller did while the agent lived.
+/// The caller's action while the agent was alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
-    No,
-    Asked,
+    None,
+    Interrupted,
     Forced,
 }
 
 impl Progress {
-    /// What a step changes. The agent goes on until its own exit, whatever the caller does; the grandchild obeys SIGTERM.
+    /// Applies a step. The agent continues until its exit step, whatever the caller does; the
+    /// grandchild exits on SIGTERM.
     pub(crate) fn after(mut self, step: Step) -> Self {
         match step {
-            Step::Result if self.answer == Answer::Awaited => self.answer = Answer::Read,
-            Step::Fail if self.answer == Answer::Awaited => self.answer = Answer::Failed,
-            Step::Close if self.answer == Answer::Awaited => self.answer = Answer::Lost,
+            Step::Result if self.answer == AgentResult::Pending => self.answer = AgentResult::Read,
+            Step::Fail if self.answer == AgentResult::Pending => self.answer = AgentResult::Failed,
+            Step::Close if self.answer == AgentResult::Pending => self.answer = AgentResult::Lost,
             Step::Result | Step::Fail | Step::Close | Step::StopReading => {}
             Step::Exit => self.exited = true,
-            Step::LetGo => self.held = false,
-            Step::Interrupt => self.stopped(Stop::Asked),
+            Step::Release => self.held = false,
+            Step::Interrupt => self.stopped(Stop::Interrupted),
             Step::Abort | Step::Drop => {
                 self.stopped(Stop::Forced);
                 self.held = false;
@@ -101,29 +102,30 @@ impl Progress {
     fn stopped(&mut self, stop: Stop) {
         if !self.exited {
             self.stop = self.stop.max(stop);
-            self.aborted |= matches!(self.answer, Answer::Awaited | Answer::Lost);
+            self.aborted |= matches!(self.answer, AgentResult::Pending | AgentResult::Lost);
         }
     }
 
-    /// Whether nothing of the run is left.
+    /// Returns whether all processes have exited.
     pub(crate) fn is_over(self) -> bool {
         self.exited && !self.held
     }
 
-    /// The rule: a success that was read stands; else it counts what came first, the caller's end of the run or the
-    /// agent's word, which is its exit if it gave no other.
+    /// The rule: a success that was read remains a success. Otherwise the first of these counts:
+    /// the caller's stop, or the agent's reported result, or its exit without a result.
     fn verdict(self) -> Verdict {
         match (self.answer, self.aborted) {
-            (Answer::Read, _) => Verdict::Success,
+            (AgentResult::Read, _) => Verdict::Success,
             (_, true) => Verdict::Aborted,
-            (Answer::Failed, false) => Verdict::Failed,
-            (Answer::Awaited | Answer::Lost, false) => Verdict::NoResult,
+            (AgentResult::Failed, false) => Verdict::Failed,
+            (AgentResult::Pending | AgentResult::Lost, false) => Verdict::NoResult,
         }
     }
 }
 
 impl Order {
-    /// Every order of some of these steps in which the agent exits, with no more than one step after the run's end.
+    /// Returns every order of these steps that contains the agent's exit, and at most one step
+    /// after the end.
     pub(crate) fn all(held: bool, steps: &[Step]) -> Vec<Self> {
         let (mut orders, mut open) = (Vec::new(), vec![Self { steps: Vec::new(), held }]);
         while let Some(order) = open.pop() {
@@ -138,12 +140,12 @@ impl Order {
         orders
     }
 
-    pub(crate) fn begin(&self) -> Progress {
-        Progress { answer: Answer::Awaited, stop: Stop::No, aborted: false, exited: false, held: self.held }
+    pub(crate) fn initial_progress(&self) -> Progress {
+        Progress { answer: AgentResult::Pending, stop: Stop::None, aborted: false, exited: false, held: self.held }
     }
 
     pub(crate) fn end(&self) -> Progress {
-        self.steps.iter().fold(self.begin(), |progress, &step| progress.after(step))
+        self.steps.iter().fold(self.initial_progress(), |progress, &step| progress.after(step))
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -154,9 +156,10 @@ impl Order {
         self.steps.contains(&step)
     }
 
-    /// Whether these steps, taken at once, may be taken in that order: all of them, or all that came before the end.
+    /// Returns whether these steps, performed at the same time, may have the effect of that order:
+    /// all of them, or all before the end.
     pub(crate) fn may_end_as(&self, other: &Self) -> bool {
-        let is_in_time = |step| other.has(step) || (other.end().is_over() && !step.is_the_agents());
+        let is_in_time = |step| other.has(step) || (other.end().is_over() && !step.is_agent_step());
         self.held == other.held
             && other.steps.iter().all(|&step| self.has(step))
             && self.steps.iter().all(|&step| is_in_time(step))
@@ -164,19 +167,19 @@ impl Order {
 
     fn allows(&self, step: Step) -> bool {
         let possible = match step {
-            Step::Result | Step::Fail => !self.end().exited && self.end().answer != Answer::Failed,
+            Step::Result | Step::Fail => !self.end().exited && self.end().answer != AgentResult::Failed,
             Step::Close | Step::Exit => !self.end().exited,
-            // A run that is dropped is aborted, and has no reader.
+            // A dropped run is aborted and has no reader.
             Step::Abort | Step::StopReading => !self.has(Step::Drop),
             _ => true,
         };
         possible && !self.has(step)
     }
 
-    /// Whether the last step came after the end.
+    /// Returns whether the last step follows the end.
     fn is_beyond_the_end(&self) -> bool {
         self.steps.split_last().is_some_and(|(_, before)| {
-            before.iter().fold(self.begin(), |progress, &step| progress.after(step)).is_over()
+            before.iter().fold(self.initial_progress(), |progress, &step| progress.after(step)).is_over()
         })
     }
 }

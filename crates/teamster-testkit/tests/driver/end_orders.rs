@@ -1,9 +1,9 @@
-//! The end of a run, in every order in which it can come about.
+//! The end of a run, in every possible order of its steps.
 //!
-//! What ends a run is a handful of steps: the agent's result, the end of its output, its exit, the end of others who hold
-//! its output, and what the caller does. Every order of them is played with the real driver, each step when the one
-//! before has had its effect; and the same steps all at once. What must come of it says a model of a few lines,
-//! [`crate::end_model`].
+//! The steps are the agent's result, the end of its output, its exit, the exit of other processes
+//! that hold its output, and the caller's actions. Every order is played with the real driver:
+//! first step by step, each after the effect of the one before, then all steps at the same time.
+//! The model [`crate::end_model`] defines the expected result.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex};
@@ -15,52 +15,52 @@ use teamster_testkit::fake::{CLAUDE_SESSION, Child, Script, Signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::end_model::{Answer, Order, Progress, Step, Stop, Verdict};
-use crate::lab::{
-    INTERRUPT, LONG, Lab, SHORT, bounded, counted, eventually, is_alive, is_warning, parent, rest_after, state,
+use crate::end_model::{AgentResult, Order, Progress, Step, Stop, Verdict};
+use crate::test_env::{
+    INTERRUPT, LONG, TestEnv, SHORT, bounded, counted, wait_until, is_alive, is_warning, parent, rest_after, state,
 };
 
-/// Orders that are played at the same time: most of what they take is waiting.
-const AT_ONCE: usize = 12;
+/// The number of orders played at the same time. Most of their time is waiting.
+const CONCURRENT_ORDERS: usize = 12;
 
-/// More than waits between the driver and a consumer before the driver keeps it.
+/// More events than the queue between driver and consumer holds in memory.
 const UNREAD: u64 = 300;
 
-/// Who takes the events.
+/// The state of the consumer.
 enum Consumer {
-    Reads { task: JoinHandle<Run>, stop: oneshot::Sender<()> },
+    Reading { task: JoinHandle<Run>, stop: oneshot::Sender<()> },
     Stopped(Box<Run>),
-    Gone,
+    None,
 }
 
-/// Where an order is played.
-struct Stage {
-    lab: Lab,
+/// An order that is being played.
+struct OrderRun {
+    env: TestEnv,
     order: Order,
     progress: Progress,
     control: Control,
     consumer: Consumer,
-    told: Arc<Mutex<Vec<Event>>>,
+    stream: Arc<Mutex<Vec<Event>>>,
     agent: u32,
-    /// The process that tells the driver of the agent's exit.
+    /// The process that reports the agent's exit to the driver.
     keeper: u32,
 }
 
-impl Stage {
-    async fn set(order: Order) -> Self {
-        let lab = Lab::new();
-        let mut request = lab.request(&agent(&lab, &order));
+impl OrderRun {
+    async fn start(order: Order) -> Self {
+        let env = TestEnv::new();
+        let mut request = env.request(&agent(&env, &order));
         request.limits.startup = LONG;
         request.limits.silence = LONG;
         request.limits.after_result = LONG;
         request.limits.grace = LONG;
-        // What ends the wait for others is a step, or nothing but this limit.
+        // The wait for other processes is ended by a step, or only by this limit.
         request.limits.drain = if order.end().is_over() { LONG } else { SHORT };
-        let mut run = lab.start(request);
+        let mut run = env.start(request);
         let control = run.control();
-        let told = Arc::<Mutex<Vec<Event>>>::default();
+        let stream = Arc::<Mutex<Vec<Event>>>::default();
         let (stop, mut stopped) = oneshot::channel();
-        let all = Arc::clone(&told);
+        let all = Arc::clone(&stream);
         let task = tokio::spawn(async move {
             loop {
                 tokio::select! {
@@ -72,118 +72,118 @@ impl Stage {
                 }
             }
         });
-        let agent = lab.pid("ready").await;
+        let agent = env.pid("ready").await;
         let keeper = parent(agent).unwrap();
-        let progress = order.begin();
-        Self { lab, order, progress, control, consumer: Consumer::Reads { task, stop }, told, agent, keeper }
+        let progress = order.initial_progress();
+        Self { env, order, progress, control, consumer: Consumer::Reading { task, stop }, stream, agent, keeper }
     }
 
-    /// Takes a step.
-    async fn take(&mut self, step: Step) {
+    /// Performs a step.
+    async fn perform(&mut self, step: Step) {
         match step {
             Step::Interrupt => self.control.interrupt(),
             Step::Abort => self.control.abort(),
             Step::Drop => drop(self.stop_reading().await),
             Step::StopReading => {
                 self.consumer =
-                    self.stop_reading().await.map_or(Consumer::Gone, |run| Consumer::Stopped(Box::new(run)));
+                    self.stop_reading().await.map_or(Consumer::None, |run| Consumer::Stopped(Box::new(run)));
             }
-            Step::LetGo => {
-                self.touch("speak");
-                self.touch(&name(step));
+            Step::Release => {
+                self.touch("write-noise");
+                self.touch(&trigger_file(step));
             }
-            Step::Result | Step::Fail | Step::Close | Step::Exit => self.touch(&name(step)),
+            Step::Result | Step::Fail | Step::Close | Step::Exit => self.touch(&trigger_file(step)),
         }
     }
 
     /// Waits until a step has had its effect.
-    async fn see(&mut self, step: Step) {
+    async fn wait_for_effect(&mut self, step: Step) {
         let before = self.progress;
         self.progress = before.after(step);
         let is_free = !before.exited && before.stop != Stop::Forced;
         match step {
-            Step::Result | Step::Fail | Step::Close => _ = self.lab.pid(&done(step)).await,
+            Step::Result | Step::Fail | Step::Close => _ = self.env.pid(&record_name(step)).await,
             Step::Exit => {
-                eventually("the agent dies", || !is_alive(self.agent)).await;
+                wait_until("the agent dies", || !is_alive(self.agent)).await;
                 if self.progress.held {
-                    self.see_that_the_driver_knows().await;
+                    self.wait_until_driver_read_the_exit().await;
                 }
             }
-            Step::LetGo => {
-                let grandchild = self.lab.pid("grandchild").await;
-                eventually("the grandchild dies", || !is_alive(grandchild)).await;
+            Step::Release => {
+                let grandchild = self.env.pid("grandchild").await;
+                wait_until("the grandchild dies", || !is_alive(grandchild)).await;
             }
-            // After the result nobody is told any more: stdin is closed.
-            Step::Interrupt if is_free && matches!(before.answer, Answer::Awaited | Answer::Lost) => {
-                self.lab.pid("interrupted").await;
+            // After the result the agent receives nothing, because stdin is closed.
+            Step::Interrupt if is_free && matches!(before.answer, AgentResult::Pending | AgentResult::Lost) => {
+                self.env.pid("interrupted").await;
             }
-            Step::Abort | Step::Drop if is_free => _ = self.lab.pid("terminated").await,
+            Step::Abort | Step::Drop if is_free => _ = self.env.pid("terminated").await,
             _ => {}
         }
         if self.progress.is_over() {
-            bounded("the end of the run", self.lab.runtime.shutdown()).await;
+            bounded("the end of the run", self.env.runtime.shutdown()).await;
         }
     }
 
-    /// Compares what became of the run with what may become of it.
+    /// Compares the run's result with the expected results.
     async fn compare(mut self, verdicts: &[Verdict]) {
-        bounded("the end of the run", self.lab.runtime.shutdown()).await;
-        self.lab.assert_all_dead();
+        bounded("the end of the run", self.env.runtime.shutdown()).await;
+        self.env.assert_all_dead();
         let Some(mut run) = self.stop_reading().await else { return };
-        let events = std::mem::take(&mut *self.told.lock().unwrap());
-        // One `done`, last: that and more is checked here.
-        let told = rest_after(events, &mut run).await;
+        let events = std::mem::take(&mut *self.stream.lock().unwrap());
+        // This also checks that there is exactly one `done`, and that it is last.
+        let stream = rest_after(events, &mut run).await;
         assert!(bounded("the end of the stream", run.next()).await.is_none());
-        let verdict = match told.result().error_code {
+        let verdict = match stream.result().error_code {
             None => Verdict::Success,
             Some(ErrorCode::Aborted) => Verdict::Aborted,
             Some(ErrorCode::Auth) => Verdict::Failed,
             Some(ErrorCode::Protocol) => Verdict::NoResult,
-            _ => panic!("{:?}", told.result()),
+            _ => panic!("{:?}", stream.result()),
         };
         assert!(verdicts.contains(&verdict), "{verdict:?}, not {verdicts:?}");
-        assert_eq!(told.result().aborted, verdict == Verdict::Aborted);
-        assert_eq!(told.result().text, said(&self.order), "nothing is lost");
-        assert_eq!(told.result().exit_code, Some(0));
+        assert_eq!(stream.result().aborted, verdict == Verdict::Aborted);
+        assert_eq!(stream.result().text, expected_text(&self.order), "no output is lost");
+        assert_eq!(stream.result().exit_code, Some(0));
     }
 
     fn touch(&self, file: &str) {
-        File::create(self.lab.path(file)).unwrap();
+        File::create(self.env.path(file)).unwrap();
     }
 
-    /// The keeper has told of the exit when it has reaped the agent and waits again; and the driver knows of it when it
-    /// has read what was written after that.
-    async fn see_that_the_driver_knows(&self) {
-        eventually("the agent is reaped", || state(self.agent).is_none()).await;
-        eventually("its exit is told", || state(self.keeper) == Some('S')).await;
-        self.touch("speak");
-        eventually("the noise is told", || self.told.lock().unwrap().iter().any(is_warning)).await;
+    /// The keeper has reported the exit once it has reaped the agent and waits again. The driver
+    /// has read that report once it has read output written after it.
+    async fn wait_until_driver_read_the_exit(&self) {
+        wait_until("the agent is reaped", || state(self.agent).is_none()).await;
+        wait_until("its exit is told", || state(self.keeper) == Some('S')).await;
+        self.touch("write-noise");
+        wait_until("the noise is told", || self.stream.lock().unwrap().iter().any(is_warning)).await;
     }
 
     async fn stop_reading(&mut self) -> Option<Run> {
-        match std::mem::replace(&mut self.consumer, Consumer::Gone) {
-            Consumer::Reads { task, stop } => {
-                // It may have read the end already.
+        match std::mem::replace(&mut self.consumer, Consumer::None) {
+            Consumer::Reading { task, stop } => {
+                // The task may have read the end already.
                 _ = stop.send(());
                 Some(bounded("the reader's end", task).await.unwrap())
             }
             Consumer::Stopped(run) => Some(*run),
-            Consumer::Gone => None,
+            Consumer::None => None,
         }
     }
 }
 
-/// An agent that does nothing by itself: it takes the steps of the order when it is told to.
-fn agent(lab: &Lab, order: &Order) -> Script {
-    let diary = lab.pid_file();
-    let note = |what: &str| Script::new().write_pid(&diary, what);
+/// Returns an agent that performs each step of the order when its file exists.
+fn agent(env: &TestEnv, order: &Order) -> Script {
+    let records = env.pid_file();
+    let note = |what: &str| Script::new().write_pid(&records, what);
     let mut script = Script::new()
         .ignore(Signal::Int)
         .on_signal(Signal::Term, note("terminated"))
         .on_line(INTERRUPT, note("interrupted"))
         .claude_init();
     if order.held {
-        let noise = Script::new().await_file(&lab.path("speak")).text("noise\n").await_file(&lab.path("LetGo"));
+        let noise = Script::new().await_file(&env.path("write-noise")).text("noise\n").await_file(&env.path("Release"));
         script = script.spawn(Child::new(note("grandchild").ready().then(noise)));
     }
     let unread = order.has(Step::StopReading);
@@ -205,45 +205,45 @@ fn agent(lab: &Lab, order: &Order) -> Script {
             _ => continue,
         };
         closed |= step == Step::Close;
-        script = script.await_file(&lab.path(&name(step))).then(act).then(note(&done(step)));
+        script = script.await_file(&env.path(&trigger_file(step))).then(act).then(note(&record_name(step)));
     }
     script
 }
 
-/// The file that tells the agent to take a step.
-fn name(step: Step) -> String {
+/// Returns the trigger_file of the file that triggers a step.
+fn trigger_file(step: Step) -> String {
     format!("{step:?}")
 }
 
-/// What the agent notes when it has taken a step.
-fn done(step: Step) -> String {
-    format!("{step:?}-done")
+/// Returns the trigger_file that the agent records after a step.
+fn record_name(step: Step) -> String {
+    format!("{step:?}-record_name")
 }
 
-/// What the agent says before the first step.
-fn said(order: &Order) -> String {
+/// Returns the agent's output before the first step.
+fn expected_text(order: &Order) -> String {
     if order.has(Step::StopReading) { counted(UNREAD) } else { "Hello".to_owned() }
 }
 
-/// Takes the steps one after the other, each when the one before has had its effect.
+/// Performs the steps one after the other, each after the effect of the one before.
 async fn play(order: Order) {
     let (steps, verdict) = (order.steps.clone(), order.verdict());
-    let mut stage = Stage::set(order).await;
+    let mut run = OrderRun::start(order).await;
     for step in steps {
-        stage.take(step).await;
-        stage.see(step).await;
+        run.perform(step).await;
+        run.wait_for_effect(step).await;
     }
-    stage.compare(&[verdict]).await;
+    run.compare(&[verdict]).await;
 }
 
-/// Takes the steps at once. What comes of it must be what comes of them in some order.
-async fn play_at_once(order: Order, verdicts: Vec<Verdict>) {
+/// Performs the steps at the same time. The result must be that of one of their orders.
+async fn play_simultaneously(order: Order, verdicts: Vec<Verdict>) {
     let steps = order.steps.clone();
-    let mut stage = Stage::set(order).await;
+    let mut run = OrderRun::start(order).await;
     for step in steps {
-        stage.take(step).await;
+        run.perform(step).await;
     }
-    stage.compare(&verdicts).await;
+    run.compare(&verdicts).await;
 }
 
 async fn all<F>(plays: impl IntoIterator<Item = (Order, F)>)
@@ -253,7 +253,7 @@ where
     let mut plays = plays.into_iter();
     let (mut playing, mut played) = (JoinSet::new(), 0);
     loop {
-        while playing.len() < AT_ONCE
+        while playing.len() < CONCURRENT_ORDERS
             && let Some((order, play)) = plays.next()
         {
             let play = tokio::spawn(play);
@@ -261,7 +261,7 @@ where
         }
         let Some(end) = playing.join_next().await else { break };
         let (order, end) = end.unwrap();
-        assert!(end.is_ok(), "wrong in the order {order:?}");
+        assert!(end.is_ok(), "wrong result in the order {order:?}");
         played += 1;
     }
     assert!(played > 50, "only {played} orders");
@@ -277,8 +277,8 @@ async fn every_order_of_result_end_of_output_exit_interrupt_abort_and_drop() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_order_while_a_grandchild_holds_the_output_or_lets_it_go() {
-    every_order(true, &[Step::Result, Step::Exit, Step::LetGo, Step::Interrupt, Step::Abort, Step::Drop]).await;
+async fn every_order_while_a_grandchild_holds_the_output_or_releases_it() {
+    every_order(true, &[Step::Result, Step::Exit, Step::Release, Step::Interrupt, Step::Abort, Step::Drop]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,13 +292,13 @@ async fn every_order_with_a_consumer_that_stops_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn steps_that_come_at_once_end_as_in_one_of_their_orders() {
-    let steps = [Step::Result, Step::Exit, Step::LetGo, Step::Interrupt, Step::Abort];
+async fn simultaneous_steps_have_the_result_of_one_of_their_orders() {
+    let steps = [Step::Result, Step::Exit, Step::Release, Step::Interrupt, Step::Abort];
     let orders = [false, true].map(|held| Order::all(held, &steps)).concat();
     let plays = orders.iter().map(|order| {
-        // The caller's may come after the end, and change nothing then.
+        // The caller's actions may come after the end, and then have no effect.
         let verdicts = orders.iter().filter(|other| order.may_end_as(other)).map(Order::verdict).collect();
-        (order.clone(), play_at_once(order.clone(), verdicts))
+        (order.clone(), play_simultaneously(order.clone(), verdicts))
     });
     all(plays).await;
 }

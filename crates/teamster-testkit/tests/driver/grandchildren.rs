@@ -1,4 +1,4 @@
-//! Processes that the CLI leaves behind.
+//! Processes that the CLI leaves running.
 
 use std::process::Command;
 
@@ -6,140 +6,140 @@ use serde_json::json;
 use teamster::request::Background;
 use teamster_testkit::fake::{Child, Script, Signal};
 
-use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end, is_alive, is_text, read_until, rest_after};
+use crate::test_env::{LONG, TestEnv, SHORT, CheckedStream, agent, success_end, is_alive, is_text, read_until, rest_after};
 
-/// Somebody who never ends by itself.
-fn left_behind(lab: &Lab) -> Script {
-    Script::new().write_pid(&lab.pid_file(), "left-behind").ready().hang()
+/// A process that never exits by itself.
+fn left_behind(env: &TestEnv) -> Script {
+    Script::new().write_pid(&env.pid_file(), "left-behind").ready().hang()
 }
 
-/// A good turn of a CLI that leaves these behind.
-async fn leaving(lab: &Lab, children: impl IntoIterator<Item = Child>) -> Told {
-    let script = children.into_iter().fold(agent(lab), Script::spawn).then(good_end("Hello"));
-    let mut request = lab.request(&script);
+/// Runs a successful turn of a CLI that leaves these children running.
+async fn leaving(env: &TestEnv, children: impl IntoIterator<Item = Child>) -> CheckedStream {
+    let script = children.into_iter().fold(agent(env), Script::spawn).then(success_end("Hello"));
+    let mut request = env.request(&script);
     request.limits.grace = SHORT;
-    lab.finish(request).await
+    env.finish(request).await
 }
 
-async fn ends_well(lab: &Lab, child: Child) {
-    leaving(lab, [child]).await.is_good("Hello");
-    assert_eq!(lab.pids().len(), 2);
-    lab.assert_all_dead();
+async fn ends_well(env: &TestEnv, child: Child) {
+    leaving(env, [child]).await.assert_success("Hello");
+    assert_eq!(env.pids().len(), 2);
+    env.assert_all_dead();
 }
 
 #[tokio::test]
 async fn a_grandchild_that_keeps_stdout_open_does_not_delay_done() {
-    let lab = Lab::new();
-    ends_well(&lab, Child::new(left_behind(&lab))).await;
+    let env = TestEnv::new();
+    ends_well(&env, Child::new(left_behind(&env))).await;
 }
 
 #[tokio::test]
-async fn a_grandchild_that_keeps_stdout_open_in_a_group_of_its_own_does_not_delay_done() {
-    let lab = Lab::new();
-    ends_well(&lab, Child::new(left_behind(&lab)).own_group()).await;
+async fn a_grandchild_that_keeps_stdout_open_in_its_own_group_does_not_delay_done() {
+    let env = TestEnv::new();
+    ends_well(&env, Child::new(left_behind(&env)).own_group()).await;
 }
 
 #[tokio::test]
-async fn a_grandchild_that_keeps_stdout_open_in_a_session_of_its_own_does_not_delay_done() {
-    let lab = Lab::new();
-    ends_well(&lab, Child::new(left_behind(&lab)).session()).await;
+async fn a_grandchild_that_keeps_stdout_open_in_its_own_session_does_not_delay_done() {
+    let env = TestEnv::new();
+    ends_well(&env, Child::new(left_behind(&env)).session()).await;
 }
 
 #[tokio::test]
 async fn a_grandchild_that_ignores_sigterm_does_not_delay_done() {
-    let lab = Lab::new();
-    let stubborn = Script::new().ignore(Signal::Term).ignore(Signal::Hup).then(left_behind(&lab));
-    ends_well(&lab, Child::new(stubborn).session()).await;
+    let env = TestEnv::new();
+    let stubborn = Script::new().ignore(Signal::Term).ignore(Signal::Hup).then(left_behind(&env));
+    ends_well(&env, Child::new(stubborn).session()).await;
 }
 
 #[tokio::test]
-async fn a_grandchild_in_a_session_of_its_own_that_holds_no_pipe_is_gone_after_done() {
-    let lab = Lab::new();
-    ends_well(&lab, Child::new(left_behind(&lab)).session().without_stdout()).await;
+async fn a_grandchild_in_its_own_session_without_a_pipe_is_gone_after_done() {
+    let env = TestEnv::new();
+    ends_well(&env, Child::new(left_behind(&env)).session().without_stdout()).await;
 }
 
 #[tokio::test]
-async fn a_grandchild_that_obeys_is_asked_and_not_killed() {
-    let lab = Lab::new();
-    let said = lab.path("said");
+async fn a_grandchild_that_exits_on_sigterm_is_not_killed() {
+    let env = TestEnv::new();
+    let said = env.path("said");
     let goodbye = Script::new().write_pid(&said, "goodbye").exit(0);
-    let child = Script::new().on_signal(Signal::Term, goodbye).then(left_behind(&lab));
-    let script = agent(&lab).spawn(Child::new(child).session()).then(good_end("Hello"));
-    let mut request = lab.request(&script);
+    let child = Script::new().on_signal(Signal::Term, goodbye).then(left_behind(&env));
+    let script = agent(&env).spawn(Child::new(child).session()).then(success_end("Hello"));
+    let mut request = env.request(&script);
     request.limits.grace = LONG;
-    lab.finish(request).await.is_good("Hello");
+    env.finish(request).await.assert_success("Hello");
     assert!(said.exists());
-    lab.assert_all_dead();
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn a_grandchild_that_writes_without_end_does_not_delay_done() {
-    let lab = Lab::new();
+async fn a_grandchild_with_endless_output_does_not_delay_done() {
+    let env = TestEnv::new();
     let noisy = Script::new()
         .ignore(Signal::Term)
-        .write_pid(&lab.pid_file(), "noisy")
+        .write_pid(&env.pid_file(), "noisy")
         .ready()
         .burst(u64::MAX, json!({"type": "keep_alive"}));
-    ends_well(&lab, Child::new(noisy)).await;
+    ends_well(&env, Child::new(noisy)).await;
 }
 
 #[tokio::test]
-async fn a_grandchild_that_writes_to_stderr_without_end_does_not_delay_done() {
-    let lab = Lab::new();
+async fn a_grandchild_with_endless_stderr_output_does_not_delay_done() {
+    let env = TestEnv::new();
     let noisy = Script::new()
         .ignore(Signal::Term)
-        .write_pid(&lab.pid_file(), "noisy")
+        .write_pid(&env.pid_file(), "noisy")
         .ready()
         .stderr_lines(u64::MAX, "still here");
-    ends_well(&lab, Child::new(noisy)).await;
+    ends_well(&env, Child::new(noisy)).await;
 }
 
 #[tokio::test]
-async fn a_grandchild_in_a_session_of_its_own_is_gone_after_a_crash_of_the_cli() {
-    let lab = Lab::new();
-    let script = agent(&lab).spawn(Child::new(left_behind(&lab)).session()).raise(Signal::Kill);
-    let told = lab.play(&script).await;
-    assert!(told.result().is_error);
-    assert_eq!(lab.pids().len(), 2);
-    lab.assert_all_dead();
+async fn a_grandchild_in_its_own_session_is_gone_after_a_crash_of_the_cli() {
+    let env = TestEnv::new();
+    let script = agent(&env).spawn(Child::new(left_behind(&env)).session()).raise(Signal::Kill);
+    let stream = env.play(&script).await;
+    assert!(stream.result().is_error);
+    assert_eq!(env.pids().len(), 2);
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn what_a_grandchild_writes_within_the_drain_period_is_told() {
-    let lab = Lab::new();
+async fn output_of_a_grandchild_within_the_drain_period_is_reported() {
+    let env = TestEnv::new();
     let late = Script::new().ready().sleep(SHORT).claude_result("Hello");
-    let script = agent(&lab).claude_text("Hello").spawn(Child::new(late));
-    let mut request = lab.request(&script);
+    let script = agent(&env).claude_text("Hello").spawn(Child::new(late));
+    let mut request = env.request(&script);
     request.limits.drain = LONG;
-    lab.finish(request).await.is_good("Hello");
+    env.finish(request).await.assert_success("Hello");
 }
 
 #[tokio::test]
-async fn what_is_to_be_kept_lives_on_and_is_named() {
-    let lab = Lab::new();
-    let daemon = Child::new(left_behind(&lab)).session().without_stdout();
-    let mut request = lab.request(&agent(&lab).spawn(daemon).then(good_end("Hello")));
+async fn kept_processes_stay_alive_and_are_named_in_the_result() {
+    let env = TestEnv::new();
+    let daemon = Child::new(left_behind(&env)).session().without_stdout();
+    let mut request = env.request(&agent(&env).spawn(daemon).then(success_end("Hello")));
     request.background = Background::Keep;
-    let told = lab.finish(request).await;
-    told.is_good("Hello");
-    let daemon = lab.pid("left-behind").await;
-    assert_eq!(told.result().left_processes.iter().map(|left| left.pid).collect::<Vec<_>>(), [daemon]);
+    let stream = env.finish(request).await;
+    stream.assert_success("Hello");
+    let daemon = env.pid("left-behind").await;
+    assert_eq!(stream.result().left_processes.iter().map(|left| left.pid).collect::<Vec<_>>(), [daemon]);
     assert!(is_alive(daemon));
-    lab.runtime.shutdown().await;
+    env.runtime.shutdown().await;
     assert!(is_alive(daemon));
     assert!(Command::new("kill").args(["-KILL", &daemon.to_string()]).status().unwrap().success());
 }
 
 #[tokio::test]
-async fn a_run_that_is_aborted_keeps_nobody() {
-    let lab = Lab::new();
-    let script = agent(&lab).spawn(Child::new(left_behind(&lab)).session()).claude_text("Hello").hang();
-    let mut request = lab.request(&script);
+async fn an_aborted_run_keeps_no_process() {
+    let env = TestEnv::new();
+    let script = agent(&env).spawn(Child::new(left_behind(&env)).session()).claude_text("Hello").hang();
+    let mut request = env.request(&script);
     request.background = Background::Keep;
-    let mut run = lab.start(request);
+    let mut run = env.start(request);
     let events = read_until(&mut run, is_text).await;
     run.control().abort();
-    let told = rest_after(events, &mut run).await;
-    assert_eq!(told.is_aborted().result().left_processes, []);
-    lab.assert_all_dead();
+    let stream = rest_after(events, &mut run).await;
+    assert_eq!(stream.assert_aborted().result().left_processes, []);
+    env.assert_all_dead();
 }

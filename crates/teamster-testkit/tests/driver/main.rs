@@ -1,7 +1,7 @@
-//! What the driver promises of every run, whatever the CLI does. The fake agent plays the CLI.
+//! The driver's promises for every run, for any behavior of the CLI. The fake agent plays the CLI.
 //!
-//! A name is a promise. Where a limit must not be what ends a run, it is [`lab::LONG`], which no test waits for; a bound
-//! on a test is a failure, never a measure.
+//! A test's name is a promise. A limit that must not end the run is [`test_env::LONG`], which no
+//! test reaches. Exceeding a time bound is a failure; the bounds measure nothing.
 
 #![expect(
     clippy::indexing_slicing,
@@ -10,34 +10,37 @@
     reason = "the lints take helpers of tests for library code"
 )]
 
-mod agents;
+mod agent_turns;
 mod answers;
-mod bounds;
 mod cancelling;
+mod concurrent_runs;
 mod config_files;
-mod disk;
+mod custom_agents;
 mod dropping;
 mod end_model;
 mod end_orders;
-mod ends;
+mod exits;
 mod grandchildren;
-mod lab;
+mod idle_processes;
+mod leftovers;
 mod lines;
-mod many;
-mod own_turns;
-mod places;
-mod private;
+mod memory;
+mod permits;
+mod privacy;
 mod queue;
 mod recordings;
 mod retries;
+mod retry_delays;
 mod rules;
 mod secrets;
 mod server;
+mod session_recovery;
 mod sessions;
-mod slow;
-mod spares;
-mod start;
+mod slow_consumer;
+mod slow_disk;
+mod start_failures;
 mod stdin;
+mod steering;
 mod stopping;
-mod sweeping;
+mod test_env;
 mod watchdog;

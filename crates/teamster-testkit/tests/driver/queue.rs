@@ -1,4 +1,4 @@
-//! A runtime that lets only so many runs live at once.
+//! A runtime with a limit on concurrent runs.
 
 use std::fs::{self, File};
 use std::num::NonZeroUsize;
@@ -8,208 +8,208 @@ use teamster::event::{ErrorCode, Event};
 use teamster::{Run, RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
-use crate::lab::{BOUND, Lab, SHORT, Told, bounded, counted, eventually, is_init, read_until, rest_after, rest_of};
+use crate::test_env::{BOUND, TestEnv, SHORT, CheckedStream, bounded, counted, wait_until, is_init, read_until, rest_after, rest_of};
 
-fn lab(runs: usize) -> Lab {
-    Lab::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::new(runs).unwrap()))
+fn test_env(runs: usize) -> TestEnv {
+    TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::new(runs).unwrap()))
 }
 
-/// An agent that says that it came, waits for a file, and says that it goes.
-fn visitor(lab: &Lab, name: &str) -> Script {
-    let diary = lab.pid_file();
+/// An agent that records its start, waits for a file, and records its end.
+fn waiting_agent(env: &TestEnv, name: &str) -> Script {
+    let records = env.pid_file();
     Script::new()
-        .write_pid(&diary, format!("{name}-came"))
+        .write_pid(&records, format!("{name}-started"))
         .claude_init()
-        .await_file(&lab.path(name))
+        .await_file(&env.path(name))
         .claude_text(name)
         .claude_result(name)
-        .write_pid(&diary, format!("{name}-goes"))
+        .write_pid(&records, format!("{name}-finished"))
         .read_to_end()
 }
 
-fn visit(lab: &Lab, name: &str) -> Run {
-    lab.start(lab.request(&visitor(lab, name)))
+fn start_waiting_agent(env: &TestEnv, name: &str) -> Run {
+    env.start(env.request(&waiting_agent(env, name)))
 }
 
-/// Lets a visitor go on.
-fn let_go(lab: &Lab, name: &str) {
-    File::create(lab.path(name)).unwrap();
+/// Lets a waiting agent finish.
+fn release(env: &TestEnv, name: &str) {
+    File::create(env.path(name)).unwrap();
 }
 
-/// What the visitors said, in the order in which they did.
-fn diary(lab: &Lab) -> Vec<String> {
-    let text = fs::read_to_string(lab.pid_file()).unwrap_or_default();
+/// Returns the agents' records in order.
+fn records(env: &TestEnv) -> Vec<String> {
+    let text = fs::read_to_string(env.pid_file()).unwrap_or_default();
     text.lines().filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
 }
 
-async fn came(lab: &Lab, name: &str) {
-    lab.pid(&format!("{name}-came")).await;
+async fn started(env: &TestEnv, name: &str) {
+    env.pid(&format!("{name}-started")).await;
 }
 
-/// Asserts that a run ended without a start.
-fn started_nothing(told: &Told) {
-    told.is_aborted();
-    let events: Vec<_> = told.events.iter().filter(|event| !matches!(event, Event::Queued(_))).collect();
-    assert!(matches!(events.as_slice(), [Event::Error(_), Event::Done(_)]), "{:?}", told.events);
-    assert_eq!(told.result().exit_code, None);
+/// Asserts that a run ended without starting a process.
+fn assert_not_started(stream: &CheckedStream) {
+    stream.assert_aborted();
+    let events: Vec<_> = stream.events.iter().filter(|event| !matches!(event, Event::Queued(_))).collect();
+    assert!(matches!(events.as_slice(), [Event::Error(_), Event::Done(_)]), "{:?}", stream.events);
+    assert_eq!(stream.result().exit_code, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_more_runs_live_at_once_than_were_allowed() {
+async fn the_limit_of_concurrent_runs_holds() {
     const RUNS: usize = 12;
     const LIMIT: usize = 3;
-    let lab = lab(LIMIT);
+    let env = test_env(LIMIT);
     let names: Vec<_> = (0..RUNS).map(|number| number.to_string()).collect();
-    let mut runs: Vec<_> = names.iter().map(|name| visit(&lab, name)).collect();
-    // The first of them wait for each other: as many as were allowed do live at once.
-    eventually("the first runs live", || diary(&lab).len() == LIMIT).await;
+    let mut runs: Vec<_> = names.iter().map(|name| start_waiting_agent(&env, name)).collect();
+    // The first runs wait for each other, so as many runs as allowed are alive at the same time.
+    wait_until("the first runs live", || records(&env).len() == LIMIT).await;
     for name in &names {
-        let_go(&lab, name);
+        release(&env, name);
     }
     for (run, name) in runs.iter_mut().zip(&names) {
-        rest_of(run).await.is_good(name);
+        rest_of(run).await.assert_success(name);
     }
     let mut live = 0_usize;
-    for entry in diary(&lab) {
-        if entry.ends_with("-came") {
+    for entry in records(&env) {
+        if entry.ends_with("-started") {
             live += 1;
         } else {
             live -= 1;
         }
-        assert!(live <= LIMIT, "{:?}", diary(&lab));
+        assert!(live <= LIMIT, "{:?}", records(&env));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_that_wait_start_in_the_order_in_which_they_were_asked_for() {
-    let lab = lab(1);
+async fn waiting_runs_start_in_the_order_of_their_requests() {
+    let env = test_env(1);
     let names: Vec<_> = (0..10).map(|number| number.to_string()).collect();
     for name in &names {
-        let_go(&lab, name);
+        release(&env, name);
     }
-    let mut runs: Vec<_> = names.iter().map(|name| visit(&lab, name)).collect();
-    // Whoever reads first does not start first.
+    let mut runs: Vec<_> = names.iter().map(|name| start_waiting_agent(&env, name)).collect();
+    // The order of reading does not change the order of the starts.
     for run in runs.iter_mut().rev() {
         assert!(!rest_of(run).await.result().is_error);
     }
-    let order: Vec<_> = names.iter().flat_map(|name| [format!("{name}-came"), format!("{name}-goes")]).collect();
-    assert_eq!(diary(&lab), order);
+    let order: Vec<_> = names.iter().flat_map(|name| [format!("{name}-started"), format!("{name}-finished")]).collect();
+    assert_eq!(records(&env), order);
 }
 
 #[tokio::test]
 async fn a_waiting_run_that_is_stopped_ends_at_once_and_starts_nothing() {
-    let lab = lab(1);
-    let mut first = visit(&lab, "first");
-    came(&lab, "first").await;
-    let (mut aborted, mut interrupted) = (visit(&lab, "aborted"), visit(&lab, "interrupted"));
-    drop(visit(&lab, "dropped"));
-    let mut last = visit(&lab, "last");
+    let env = test_env(1);
+    let mut first = start_waiting_agent(&env, "first");
+    started(&env, "first").await;
+    let (mut aborted, mut interrupted) = (start_waiting_agent(&env, "aborted"), start_waiting_agent(&env, "interrupted"));
+    drop(start_waiting_agent(&env, "dropped"));
+    let mut last = start_waiting_agent(&env, "last");
     aborted.control().abort();
     interrupted.control().interrupt();
-    started_nothing(&rest_of(&mut aborted).await);
-    started_nothing(&rest_of(&mut interrupted).await);
+    assert_not_started(&rest_of(&mut aborted).await);
+    assert_not_started(&rest_of(&mut interrupted).await);
 
-    let_go(&lab, "first");
-    let_go(&lab, "last");
-    rest_of(&mut first).await.is_good("first");
-    rest_of(&mut last).await.is_good("last");
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    assert_eq!(diary(&lab), ["first-came", "first-goes", "last-came", "last-goes"]);
+    release(&env, "first");
+    release(&env, "last");
+    rest_of(&mut first).await.assert_success("first");
+    rest_of(&mut last).await.assert_success("last");
+    bounded("shutdown", env.runtime.shutdown()).await;
+    assert_eq!(records(&env), ["first-started", "first-finished", "last-started", "last-finished"]);
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_gives_its_place_on() {
-    let lab = lab(1);
-    let mut first = visit(&lab, "first");
-    let mut second = visit(&lab, "second");
-    let_go(&lab, "second");
+async fn a_dropped_run_releases_its_permit() {
+    let env = test_env(1);
+    let mut first = start_waiting_agent(&env, "first");
+    let mut second = start_waiting_agent(&env, "second");
+    release(&env, "second");
     read_until(&mut first, is_init).await;
     drop(first);
-    rest_of(&mut second).await.is_good("second");
+    rest_of(&mut second).await.assert_success("second");
 }
 
 #[tokio::test]
-async fn a_run_whose_cli_is_missing_gives_its_place_on() {
-    let lab = lab(1);
+async fn a_run_whose_cli_is_missing_releases_its_permit() {
+    let env = test_env(1);
     let mut missing = RunRequest::new("Do it");
-    missing.cli_path = Some(lab.path("nothing"));
-    let mut missing = lab.start(missing);
-    let mut second = visit(&lab, "second");
-    let_go(&lab, "second");
-    rest_of(&mut second).await.is_good("second");
-    rest_of(&mut missing).await.failed(&ErrorCode::CliNotFound);
+    missing.cli_path = Some(env.path("nothing"));
+    let mut missing = env.start(missing);
+    let mut second = start_waiting_agent(&env, "second");
+    release(&env, "second");
+    rest_of(&mut second).await.assert_success("second");
+    rest_of(&mut missing).await.assert_failed(&ErrorCode::CliNotFound);
 }
 
 #[tokio::test]
-async fn a_run_that_nobody_reads_gives_its_place_on_when_its_process_is_gone() {
-    let lab = lab(1);
+async fn a_run_that_is_not_read_releases_its_permit_when_its_process_is_gone() {
+    let env = test_env(1);
     let script = Script::new().claude_init().claude_burst(2000).claude_result("all of it").read_to_end();
-    let mut unread = lab.start(lab.request(&script));
-    let mut second = visit(&lab, "second");
-    let_go(&lab, "second");
-    rest_of(&mut second).await.is_good("second");
-    rest_of(&mut unread).await.is_good(&counted(2000));
+    let mut unread = env.start(env.request(&script));
+    let mut second = start_waiting_agent(&env, "second");
+    release(&env, "second");
+    rest_of(&mut second).await.assert_success("second");
+    rest_of(&mut unread).await.assert_success(&counted(2000));
 }
 
-/// A limit is about what the agent takes: a run is not to die of a queue.
+/// Limits apply to the agent's time. A run must not fail because it waits in a queue.
 #[tokio::test]
-async fn no_limit_counts_while_a_run_waits() {
-    let lab = lab(1);
-    let mut first = visit(&lab, "first");
-    came(&lab, "first").await;
-    let mut request = lab.request(&visitor(&lab, "second"));
+async fn no_limit_applies_while_a_run_waits() {
+    let env = test_env(1);
+    let mut first = start_waiting_agent(&env, "first");
+    started(&env, "first").await;
+    let mut request = env.request(&waiting_agent(&env, "second"));
     request.limits.deadline = SHORT * 5;
     request.limits.startup = SHORT * 5;
     request.limits.grace = SHORT;
-    let mut second = lab.start(request);
+    let mut second = env.start(request);
     read_until(&mut second, |event| matches!(event, Event::Queued(_))).await;
     let waited = tokio::time::timeout(SHORT * 6, second.next()).await;
     assert!(waited.is_err(), "{waited:?}");
 
     let turn = Instant::now();
-    let_go(&lab, "first");
-    rest_of(&mut first).await.is_good("first");
+    release(&env, "first");
+    rest_of(&mut first).await.assert_success("first");
     let events = read_until(&mut second, is_init).await;
-    // Nobody lets it go: its deadline has begun with its turn.
-    let told = rest_after(events, &mut second).await;
-    assert!(told.failed(&ErrorCode::DeadlineExceeded).contains("1 s"));
-    let duration = u128::from(told.result().duration_ms);
+    // Its file is never created, and its deadline counts from its start.
+    let stream = rest_after(events, &mut second).await;
+    assert!(stream.assert_failed(&ErrorCode::DeadlineExceeded).contains("1 s"));
+    let duration = u128::from(stream.result().duration_ms);
     assert!(duration <= turn.elapsed().as_millis(), "{duration} ms, of {:?}", turn.elapsed());
 }
 
 #[tokio::test]
-async fn a_shutdown_waits_for_runs_that_wait() {
-    let lab = lab(1);
-    let (mut first, mut second) = (visit(&lab, "first"), visit(&lab, "second"));
-    came(&lab, "first").await;
-    assert!(tokio::time::timeout(SHORT, lab.runtime.shutdown()).await.is_err());
-    let_go(&lab, "first");
-    let_go(&lab, "second");
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    assert_eq!(diary(&lab), ["first-came", "first-goes", "second-came", "second-goes"]);
-    rest_of(&mut first).await.is_good("first");
-    rest_of(&mut second).await.is_good("second");
+async fn a_shutdown_waits_for_waiting_runs() {
+    let env = test_env(1);
+    let (mut first, mut second) = (start_waiting_agent(&env, "first"), start_waiting_agent(&env, "second"));
+    started(&env, "first").await;
+    assert!(tokio::time::timeout(SHORT, env.runtime.shutdown()).await.is_err());
+    release(&env, "first");
+    release(&env, "second");
+    bounded("shutdown", env.runtime.shutdown()).await;
+    assert_eq!(records(&env), ["first-started", "first-finished", "second-started", "second-finished"]);
+    rest_of(&mut first).await.assert_success("first");
+    rest_of(&mut second).await.assert_success("second");
 }
 
 #[test]
-fn a_run_that_waits_when_its_tokio_runtime_is_dropped_ends_all_the_same() {
-    let lab = lab(1);
+fn a_run_that_waits_when_its_tokio_runtime_is_dropped_still_ends() {
+    let env = test_env(1);
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (first, mut second) = tokio.block_on(async {
-        let first = visit(&lab, "first");
-        came(&lab, "first").await;
-        (first, visit(&lab, "second"))
+        let first = start_waiting_agent(&env, "first");
+        started(&env, "first").await;
+        (first, start_waiting_agent(&env, "second"))
     });
     tokio.shutdown_timeout(BOUND);
     drop(first);
 
     let another = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     another.block_on(async {
-        started_nothing(&rest_of(&mut second).await);
-        // The place of a run that was dropped with its Tokio runtime is free again.
-        let mut third = visit(&lab, "third");
-        let_go(&lab, "third");
-        rest_of(&mut third).await.is_good("third");
+        assert_not_started(&rest_of(&mut second).await);
+        // The permit of a run that was dropped with its Tokio runtime is free again.
+        let mut third = start_waiting_agent(&env, "third");
+        release(&env, "third");
+        rest_of(&mut third).await.assert_success("third");
     });
-    assert_eq!(diary(&lab), ["first-came", "third-came", "third-goes"]);
+    assert_eq!(records(&env), ["first-started", "third-started", "third-finished"]);
 }

@@ -1,4 +1,4 @@
-//! What is written down of a run, and what a fake agent makes of it.
+//! Recordings of runs, and fake agents that play them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,23 +10,23 @@ use teamster::recording::{Entry, Happening, Said, read};
 use teamster::request::Answer;
 use teamster_testkit::fake::{Pace, Script};
 
-use crate::lab::{LONG, Lab, Told, bounded, read_until, rest_after, rest_of};
+use crate::test_env::{LONG, TestEnv, CheckedStream, bounded, read_until, rest_after, rest_of};
 
 /// Records a run of this script.
-async fn record(lab: &Lab, script: &Script) -> (Told, Vec<Entry>) {
-    let mut request = lab.request(script);
-    request.record = Some(lab.path("recording"));
+async fn record(env: &TestEnv, script: &Script) -> (CheckedStream, Vec<Entry>) {
+    let mut request = env.request(script);
+    request.record = Some(env.path("recording"));
     request.record_overwrite = true;
-    let told = lab.finish(request).await;
-    (told, recorded(lab).await)
+    let stream = env.finish(request).await;
+    (stream, recorded(env).await)
 }
 
-async fn recorded(lab: &Lab) -> Vec<Entry> {
-    bounded("the end of all", lab.runtime.shutdown()).await;
-    read(&fs::read_to_string(lab.path("recording")).unwrap()).unwrap()
+async fn recorded(env: &TestEnv) -> Vec<Entry> {
+    bounded("the end of all", env.runtime.shutdown()).await;
+    read(&fs::read_to_string(env.path("recording")).unwrap()).unwrap()
 }
 
-/// What differs from run to run is left out.
+/// Removes the values that differ from run to run.
 fn comparable(events: &[Event]) -> Vec<Event> {
     let mut events = events.to_vec();
     if let Some(Event::Done(done)) = events.last_mut() {
@@ -49,42 +49,42 @@ fn uses_a_tool() -> Script {
 }
 
 #[tokio::test]
-async fn a_recording_has_what_went_in_and_out_and_what_was_told() {
-    let lab = Lab::new();
-    let (told, entries) = record(&lab, &uses_a_tool()).await;
+async fn a_recording_contains_input_output_and_events() {
+    let env = TestEnv::new();
+    let (stream, entries) = record(&env, &uses_a_tool()).await;
     let has = |what: fn(&Happening) -> bool| entries.iter().any(|entry| what(&entry.happening));
     assert!(matches!(&entries[0].happening, Happening::Recording { agent, version: 1 } if agent == "claude"));
     assert!(has(|happening| matches!(happening, Happening::Start { args, .. } if args.contains(&"-p".to_owned()))));
     assert!(has(|happening| matches!(happening, Happening::In(Said::Text(text)) if text.contains("Do it"))));
     assert!(has(|happening| matches!(happening, Happening::InEnd)));
-    assert!(has(|happening| matches!(happening, Happening::Out(Said::Base64(_)))), "bytes that are no text");
+    assert!(has(|happening| matches!(happening, Happening::Out(Said::Base64(_)))), "bytes that are not text");
     assert!(has(|happening| *happening == Happening::Err(Said::Text("a line beside it\n".to_owned()))));
     assert!(has(|happening| *happening == Happening::Exit { code: Some(0), signal: None }));
     let events = entries.iter().filter_map(|entry| match &entry.happening {
         Happening::Event { event } => Some((**event).clone()),
         _ => None,
     });
-    assert_eq!(events.collect::<Vec<_>>(), told.events);
+    assert_eq!(events.collect::<Vec<_>>(), stream.events);
     assert!(entries.is_sorted_by(|one, next| one.at_ms <= next.at_ms));
-    let mode = fs::metadata(lab.path("recording")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "prompts stand in it");
+    let mode = fs::metadata(env.path("recording")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "it contains prompts");
 }
 
 #[tokio::test]
-async fn a_fake_plays_a_recording_as_it_was() {
+async fn a_fake_agent_plays_a_recording_with_the_same_events() {
     for script in [uses_a_tool(), Script::new().claude_init().claude_text("Hel").stderr("it broke\n").exit(3)] {
-        let lab = Lab::new();
-        let (told, entries) = record(&lab, &script).await;
+        let env = TestEnv::new();
+        let (stream, entries) = record(&env, &script).await;
         for pace in [Pace::Immediate, Pace::Factor(10.0)] {
-            let again = lab.play(&Script::of_recording(&entries, 1, pace).unwrap()).await;
-            assert_eq!(comparable(&again.events), comparable(&told.events));
+            let again = env.play(&Script::of_recording(&entries, 1, pace).unwrap()).await;
+            assert_eq!(comparable(&again.events), comparable(&stream.events));
         }
     }
 }
 
 #[tokio::test]
-async fn a_fake_plays_a_session_with_its_requests() {
-    let lab = Lab::new();
+async fn a_fake_agent_plays_a_recorded_session_with_its_requests() {
+    let env = TestEnv::new();
     let asks = Script::new().line(json!({
         "type": "control_request", "request_id": "r1",
         "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "touch x"}, "tool_use_id": "t1"},
@@ -95,26 +95,26 @@ async fn a_fake_plays_a_session_with_its_requests() {
     let mut recording = None;
     for _ in 0..2 {
         let played = recording.as_deref().map(|entries| Script::of_recording(entries, 1, Pace::Immediate).unwrap());
-        let mut frame = lab.request(played.as_ref().unwrap_or(&script));
-        frame.prompt.clear();
-        frame.record = Some(lab.path("recording"));
-        frame.record_overwrite = true;
-        frame.limits.silence = LONG;
-        let session = lab.runtime.open("claude", frame).unwrap();
+        let mut request = env.request(played.as_ref().unwrap_or(&script));
+        request.prompt.clear();
+        request.record = Some(env.path("recording"));
+        request.record_overwrite = true;
+        request.limits.silence = LONG;
+        let session = env.runtime.open("claude", request).unwrap();
         let mut first = session.send("one").unwrap();
         let mut events = read_until(&mut first, |event| matches!(event, Event::PermissionRequest(_))).await;
         let Some(Event::PermissionRequest(request)) = events.last() else { unreachable!() };
         session.answer(request.request_id.clone(), Answer::Allow { input: None }).await.unwrap();
-        rest_after(std::mem::take(&mut events), &mut first).await.is_good("1");
-        rest_of(&mut session.send("two").unwrap()).await.is_good("2");
+        rest_after(std::mem::take(&mut events), &mut first).await.assert_success("1");
+        rest_of(&mut session.send("two").unwrap()).await.assert_success("2");
         bounded("the session's end", session.close()).await;
-        recording = Some(recorded(&lab).await);
+        recording = Some(recorded(&env).await);
     }
 }
 
 const KEY: &str = "k3y-of-the-vendor";
 
-/// Says a key whole, in deltas, in a tool call, and line by line on its diagnostics.
+/// Prints a key as text, in deltas, in a tool call, and line by line on stderr.
 fn says_the_key() -> Script {
     Script::new()
         .claude_init()
@@ -126,25 +126,25 @@ fn says_the_key() -> Script {
         .read_to_end()
 }
 
-fn with_the_key(lab: &Lab) -> teamster::request::RunRequest {
-    let mut request = lab.request(&says_the_key());
+fn with_the_key(env: &TestEnv) -> teamster::request::RunRequest {
+    let mut request = env.request(&says_the_key());
     request.env.insert("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned());
     let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhk\n-----END KEY-----\n";
     request.env.insert("DEPLOY_KEY".to_owned(), pem.to_owned());
     request.prompt = format!("Is {KEY} a key?");
-    request.record = Some(lab.path("recording"));
+    request.record = Some(env.path("recording"));
     request
 }
 
 #[tokio::test]
-async fn known_secrets_are_in_no_line_of_a_recording_even_when_they_are_split() {
-    let lab = Lab::new();
-    let told = lab.finish(with_the_key(&lab)).await;
-    assert_eq!(told.result().text, KEY, "what the model says is not changed");
-    let stderr = told.result().stderr.clone().unwrap_or_default();
+async fn no_line_of_a_recording_contains_a_known_secret_even_if_it_is_split() {
+    let env = TestEnv::new();
+    let stream = env.finish(with_the_key(&env)).await;
+    assert_eq!(stream.result().text, KEY, "the model's output is not changed");
+    let stderr = stream.result().stderr.clone().unwrap_or_default();
     assert!(!stderr.contains("MIIE") && stderr.contains("[redacted DEPLOY_KEY]"), "{stderr:?}");
-    let entries = recorded(&lab).await;
-    let text = fs::read_to_string(lab.path("recording")).unwrap();
+    let entries = recorded(&env).await;
+    let text = fs::read_to_string(env.path("recording")).unwrap();
     assert!(!text.contains(KEY) && !text.contains("MIIEvQI") && text.contains("Is [redacted"), "{text}");
     let deltas = entries.iter().filter_map(|entry| match &entry.happening {
         Happening::Event { event } => match &**event {
@@ -156,41 +156,41 @@ async fn known_secrets_are_in_no_line_of_a_recording_even_when_they_are_split() 
     let joined = deltas.collect::<String>();
     assert!(!joined.contains("k3y-") && joined.contains("[redacted ANTHROPIC_API_KEY]"), "{joined}");
     // It can be played as before.
-    let again = lab.play(&Script::of_recording(&entries, 1, Pace::Immediate).unwrap()).await;
-    again.is_good("[redacted ANTHROPIC_API_KEY]");
+    let again = env.play(&Script::of_recording(&entries, 1, Pace::Immediate).unwrap()).await;
+    again.assert_success("[redacted ANTHROPIC_API_KEY]");
 }
 
 #[tokio::test]
-async fn a_raw_recording_has_the_exact_bytes() {
-    let lab = Lab::new();
-    let mut request = with_the_key(&lab);
+async fn a_raw_recording_contains_the_exact_bytes() {
+    let env = TestEnv::new();
+    let mut request = with_the_key(&env);
     request.record_raw = true;
-    lab.finish(request).await;
-    recorded(&lab).await;
-    let text = fs::read_to_string(lab.path("recording")).unwrap();
+    env.finish(request).await;
+    recorded(&env).await;
+    let text = fs::read_to_string(env.path("recording")).unwrap();
     assert!(text.contains(&format!("Is {KEY} a key?")) && !text.contains("[redacted ANTHROPIC"), "{text}");
 }
 
 #[tokio::test]
-async fn a_recording_is_not_begun_where_something_else_is() {
-    let lab = Lab::new();
-    fs::write(lab.path("recording"), "before").unwrap();
-    std::os::unix::fs::symlink(lab.path("recording"), lab.path("link")).unwrap();
+async fn a_recording_does_not_replace_an_existing_file() {
+    let env = TestEnv::new();
+    fs::write(env.path("recording"), "before").unwrap();
+    std::os::unix::fs::symlink(env.path("recording"), env.path("link")).unwrap();
     for (path, said) in [("missing/recording", "No such file"), ("recording", "--record-overwrite"), ("link", "link")] {
-        let mut request = lab.request(&uses_a_tool());
-        request.record = Some(lab.path(path));
-        let refused = lab.runtime.run("claude", request).unwrap_err();
+        let mut request = env.request(&uses_a_tool());
+        request.record = Some(env.path(path));
+        let refused = env.runtime.run("claude", request).unwrap_err();
         assert!(matches!(&refused, RunError::Record { path: named, .. } if named.ends_with(path)), "{refused}");
         assert!(refused.to_string().contains(said), "{refused}");
     }
-    assert_eq!(fs::read_to_string(lab.path("recording")).unwrap(), "before");
+    assert_eq!(fs::read_to_string(env.path("recording")).unwrap(), "before");
 }
 
 #[tokio::test]
-async fn a_process_that_a_recording_does_not_have_is_named() {
-    let lab = Lab::new();
-    let (told, entries) = record(&lab, &Script::new().exit(3)).await;
-    told.failed(&ErrorCode::CliExit);
+async fn a_missing_process_of_a_recording_is_an_error_that_names_it() {
+    let env = TestEnv::new();
+    let (stream, entries) = record(&env, &Script::new().exit(3)).await;
+    stream.assert_failed(&ErrorCode::CliExit);
     for asked in [0, 2] {
         let missing = Script::of_recording(&entries, asked, Pace::Immediate).unwrap_err();
         assert_eq!((missing.requested, missing.available), (asked, 1));

@@ -1,4 +1,4 @@
-//! How long an agent may be silent, phase by phase.
+//! The limits of an agent's silence, for each phase.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::Limits;
 use teamster_testkit::fake::{Child, Script};
 
-use crate::lab::{LONG, Lab, SHORT, Told, agent, good_end, is_text, read_until, rest_after};
+use crate::test_env::{LONG, TestEnv, SHORT, CheckedStream, agent, success_end, is_text, read_until, rest_after};
 
-/// Every limit is far away, but for how long an end may take.
+/// Limits that are never reached, except for a short grace period.
 fn far() -> Limits {
     let mut limits = Limits::default();
     limits.startup = LONG;
@@ -20,175 +20,175 @@ fn far() -> Limits {
     limits
 }
 
-async fn play(lab: &Lab, script: &Script, set: impl FnOnce(&mut Limits)) -> Told {
-    let mut request = lab.request(script);
+async fn play(env: &TestEnv, script: &Script, set: impl FnOnce(&mut Limits)) -> CheckedStream {
+    let mut request = env.request(script);
     request.limits = far();
     set(&mut request.limits);
-    lab.finish(request).await
+    env.finish(request).await
 }
 
 #[track_caller]
-fn barked(told: &Told, words: &[&str]) {
-    let message = told.failed(&ErrorCode::WatchdogTimeout);
+fn assert_timed_out(stream: &CheckedStream, words: &[&str]) {
+    let message = stream.assert_failed(&ErrorCode::WatchdogTimeout);
     for word in words {
         assert!(message.contains(word), "{word:?} is not in {message:?}");
     }
-    assert!(!told.result().aborted);
+    assert!(!stream.result().aborted);
 }
 
 #[tokio::test]
-async fn an_agent_that_says_nothing_at_all_is_ended_by_the_limit_of_its_start() {
-    let lab = Lab::new();
-    let told =
-        play(&lab, &Script::new().write_pid(&lab.pid_file(), "agent").hang(), |limits| limits.startup = SHORT).await;
-    barked(&told, &["startup", "0.2 s"]);
-    lab.assert_all_dead();
+async fn an_agent_without_any_output_is_ended_by_the_startup_limit() {
+    let env = TestEnv::new();
+    let stream =
+        play(&env, &Script::new().write_pid(&env.pid_file(), "agent").hang(), |limits| limits.startup = SHORT).await;
+    assert_timed_out(&stream, &["startup", "0.2 s"]);
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn an_agent_that_falls_silent_is_ended_by_the_limit_of_silence() {
-    let lab = Lab::new();
-    let told = play(&lab, &agent(&lab).claude_text("Hello").hang(), |limits| limits.silence = SHORT).await;
-    barked(&told, &["silence", "0.2 s"]);
-    assert_eq!(told.result().text, "Hello");
-    lab.assert_all_dead();
+async fn an_agent_that_becomes_silent_is_ended_by_the_silence_limit() {
+    let env = TestEnv::new();
+    let stream = play(&env, &agent(&env).claude_text("Hello").hang(), |limits| limits.silence = SHORT).await;
+    assert_timed_out(&stream, &["silence", "0.2 s"]);
+    assert_eq!(stream.result().text, "Hello");
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn an_agent_whose_tool_never_ends_is_ended_by_the_limit_of_tools_which_names_it() {
-    let lab = Lab::new();
-    let script = agent(&lab).claude_tool("toolu_1", "Bash", &json!({"command": "make"})).hang();
-    let told = play(&lab, &script, |limits| limits.tool = SHORT).await;
-    barked(&told, &["limit: tool", "0.2 s", "Bash"]);
-    assert_eq!(told.tool_results()[0].output, "interrupted");
+async fn an_agent_whose_tool_never_ends_is_ended_by_the_tool_limit_which_names_it() {
+    let env = TestEnv::new();
+    let script = agent(&env).claude_tool("toolu_1", "Bash", &json!({"command": "make"})).hang();
+    let stream = play(&env, &script, |limits| limits.tool = SHORT).await;
+    assert_timed_out(&stream, &["limit: tool", "0.2 s", "Bash"]);
+    assert_eq!(stream.tool_results()[0].output, "interrupted");
 }
 
 #[tokio::test]
-async fn a_tool_that_runs_longer_than_the_limit_of_silence_is_left_alone() {
-    let lab = Lab::new();
-    let script = agent(&lab)
+async fn a_tool_may_run_longer_than_the_silence_limit() {
+    let env = TestEnv::new();
+    let script = agent(&env)
         .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
         .sleep(SHORT * 15)
         .claude_tool_result("toolu_1", "made")
-        .then(good_end("Hello"));
-    play(&lab, &script, |limits| limits.silence = SHORT * 5).await.is_good("Hello");
+        .then(success_end("Hello"));
+    play(&env, &script, |limits| limits.silence = SHORT * 5).await.assert_success("Hello");
 }
 
 #[tokio::test]
-async fn silence_counts_again_when_the_tool_has_ended() {
-    let lab = Lab::new();
-    let script = agent(&lab)
+async fn the_silence_limit_applies_again_when_the_tool_has_ended() {
+    let env = TestEnv::new();
+    let script = agent(&env)
         .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
         .claude_tool_result("toolu_1", "made")
         .hang();
-    barked(&play(&lab, &script, |limits| limits.silence = SHORT).await, &["limit: silence"]);
+    assert_timed_out(&play(&env, &script, |limits| limits.silence = SHORT).await, &["limit: silence"]);
 }
 
 #[tokio::test]
-async fn an_agent_that_speaks_slowly_but_speaks_is_left_alone() {
-    let lab = Lab::new();
-    let script = (0..30).fold(agent(&lab), |script, _| script.claude_text("word ").sleep(SHORT / 2));
-    let told = play(&lab, &script.then(good_end("end")), |limits| limits.silence = SHORT * 10).await;
-    told.is_good(&format!("{}end", "word ".repeat(30)));
+async fn slow_output_does_not_trigger_the_silence_limit() {
+    let env = TestEnv::new();
+    let script = (0..30).fold(agent(&env), |script, _| script.claude_text("word ").sleep(SHORT / 2));
+    let stream = play(&env, &script.then(success_end("end")), |limits| limits.silence = SHORT * 10).await;
+    stream.assert_success(&format!("{}end", "word ".repeat(30)));
 }
 
 #[tokio::test]
-async fn a_heartbeat_does_not_feed_the_watchdog() {
-    let lab = Lab::new();
-    let script = (0..1000).fold(agent(&lab), |script, _| script.claude_keep_alive().sleep(SHORT / 10));
-    barked(&play(&lab, &script, |limits| limits.silence = SHORT * 2).await, &["limit: silence"]);
+async fn a_heartbeat_does_not_reset_the_watchdog() {
+    let env = TestEnv::new();
+    let script = (0..1000).fold(agent(&env), |script, _| script.claude_keep_alive().sleep(SHORT / 10));
+    assert_timed_out(&play(&env, &script, |limits| limits.silence = SHORT * 2).await, &["limit: silence"]);
 }
 
 #[tokio::test]
-async fn an_exit_that_is_overdue_is_forced_and_is_no_failure() {
-    let lab = Lab::new();
-    let script = agent(&lab).claude_text("Hello").claude_result("Hello").hang();
-    let told = play(&lab, &script, |limits| limits.after_result = SHORT).await;
-    told.is_good("Hello");
-    assert!(told.warnings(&WarningCode::ExitForced)[0].message.contains("0.2 s"));
+async fn an_overdue_exit_is_forced_and_is_not_a_failure() {
+    let env = TestEnv::new();
+    let script = agent(&env).claude_text("Hello").claude_result("Hello").hang();
+    let stream = play(&env, &script, |limits| limits.after_result = SHORT).await;
+    stream.assert_success("Hello");
+    assert!(stream.warnings(&WarningCode::ExitForced)[0].message.contains("0.2 s"));
 }
 
 #[tokio::test]
-async fn heartbeats_after_the_result_do_not_put_off_the_end() {
-    let lab = Lab::new();
-    let script = agent(&lab).claude_text("Hello").claude_result("Hello");
+async fn heartbeats_after_the_result_do_not_delay_the_end() {
+    let env = TestEnv::new();
+    let script = agent(&env).claude_text("Hello").claude_result("Hello");
     let script =
         (0..1000).fold(script, |script, _| script.claude_keep_alive().line(json!({"type": "x"})).sleep(SHORT / 10));
-    let told = play(&lab, &script, |limits| limits.after_result = SHORT * 2).await;
-    told.is_good("Hello");
-    assert_eq!(told.warnings(&WarningCode::ExitForced).len(), 1);
+    let stream = play(&env, &script, |limits| limits.after_result = SHORT * 2).await;
+    stream.assert_success("Hello");
+    assert_eq!(stream.warnings(&WarningCode::ExitForced).len(), 1);
 }
 
 #[tokio::test]
-async fn a_deadline_ends_an_agent_that_works_all_the_time() {
-    let lab = Lab::new();
-    let script = (0..2000).fold(agent(&lab), |script, _| script.claude_text("word ").sleep(SHORT / 10));
-    let told = play(&lab, &script, |limits| limits.deadline = SHORT * 2).await;
-    assert!(told.failed(&ErrorCode::DeadlineExceeded).contains("0.4 s"));
-    assert!(!told.result().aborted);
-    lab.assert_all_dead();
+async fn a_deadline_ends_an_agent_that_is_still_working() {
+    let env = TestEnv::new();
+    let script = (0..2000).fold(agent(&env), |script, _| script.claude_text("word ").sleep(SHORT / 10));
+    let stream = play(&env, &script, |limits| limits.deadline = SHORT * 2).await;
+    assert!(stream.assert_failed(&ErrorCode::DeadlineExceeded).contains("0.4 s"));
+    assert!(!stream.result().aborted);
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn a_deadline_ends_an_agent_that_writes_without_end() {
-    let lab = Lab::new();
-    let told = play(&lab, &agent(&lab).claude_burst(u64::MAX), |limits| limits.deadline = SHORT * 2).await;
-    told.failed(&ErrorCode::DeadlineExceeded);
-    lab.assert_all_dead();
+async fn a_deadline_ends_an_agent_with_endless_output() {
+    let env = TestEnv::new();
+    let stream = play(&env, &agent(&env).claude_burst(u64::MAX), |limits| limits.deadline = SHORT * 2).await;
+    stream.assert_failed(&ErrorCode::DeadlineExceeded);
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn an_agent_that_is_ended_by_a_limit_is_asked_politely_first() {
-    let lab = Lab::new();
-    let script = Script::new().claude_answers_interrupts().then(agent(&lab)).claude_text("Hello").read_to_end();
-    let told = play(&lab, &script, |limits| {
+async fn an_agent_that_exceeds_a_limit_is_interrupted_first() {
+    let env = TestEnv::new();
+    let script = Script::new().claude_answers_interrupts().then(agent(&env)).claude_text("Hello").read_to_end();
+    let stream = play(&env, &script, |limits| {
         limits.silence = SHORT;
         limits.grace = LONG;
     });
-    let told = told.await;
-    barked(&told, &["limit: silence"]);
-    assert_eq!(told.result().exit_code, Some(0));
+    let stream = stream.await;
+    assert_timed_out(&stream, &["limit: silence"]);
+    assert_eq!(stream.result().exit_code, Some(0));
 }
 
 #[tokio::test]
-async fn noise_does_not_feed_the_watchdog() {
-    let lab = Lab::new();
+async fn noise_does_not_reset_the_watchdog() {
+    let env = TestEnv::new();
     let noise = || (0..1000).fold(Script::new(), |script, _| script.text("still here\n").sleep(SHORT / 10));
-    let told = play(&lab, &agent(&lab).then(noise()), |limits| limits.silence = SHORT * 2).await;
-    barked(&told, &["limit: silence"]);
-    assert!(!told.warnings(&WarningCode::MalformedLine).is_empty());
-    barked(&play(&lab, &noise(), |limits| limits.startup = SHORT * 2).await, &["limit: startup"]);
+    let stream = play(&env, &agent(&env).then(noise()), |limits| limits.silence = SHORT * 2).await;
+    assert_timed_out(&stream, &["limit: silence"]);
+    assert!(!stream.warnings(&WarningCode::MalformedLine).is_empty());
+    assert_timed_out(&play(&env, &noise(), |limits| limits.startup = SHORT * 2).await, &["limit: startup"]);
 }
 
 #[tokio::test]
-async fn what_an_agent_says_on_stderr_does_not_feed_the_watchdog() {
-    let lab = Lab::new();
-    let script = (0..1000).fold(agent(&lab), |script, _| script.stderr("still here\n").sleep(SHORT / 10));
-    barked(&play(&lab, &script, |limits| limits.silence = SHORT * 2).await, &["limit: silence"]);
+async fn output_on_stderr_does_not_reset_the_watchdog() {
+    let env = TestEnv::new();
+    let script = (0..1000).fold(agent(&env), |script, _| script.stderr("still here\n").sleep(SHORT / 10));
+    assert_timed_out(&play(&env, &script, |limits| limits.silence = SHORT * 2).await, &["limit: silence"]);
 }
 
 #[tokio::test]
-async fn a_tool_that_is_only_said_to_run_still_is_ended_by_its_limit() {
-    let lab = Lab::new();
-    // What Claude Code prints every now and then in some environments (`knob_tool_progress`).
+async fn tool_progress_does_not_reset_the_tool_limit() {
+    let env = TestEnv::new();
+    // Claude Code prints this from time to time in some environments (`knob_tool_progress`).
     let progress = json!({
         "type": "tool_progress", "tool_use_id": "bash-progress-0", "parent_tool_use_id": "toolu_1",
         "tool_name": "Bash", "elapsed_time_seconds": 3,
     });
-    let script = agent(&lab).claude_tool("toolu_1", "Bash", &json!({"command": "make"}));
+    let script = agent(&env).claude_tool("toolu_1", "Bash", &json!({"command": "make"}));
     let script = (0..1000).fold(script, |script, _| script.line(progress.clone()).sleep(SHORT / 10));
-    barked(&play(&lab, &script, |limits| limits.tool = SHORT * 2).await, &["limit: tool", "Bash"]);
+    assert_timed_out(&play(&env, &script, |limits| limits.tool = SHORT * 2).await, &["limit: tool", "Bash"]);
 }
 
 #[tokio::test]
-async fn limits_without_end_are_limits_that_are_never_reached() {
-    let lab = Lab::new();
-    let script = agent(&lab)
+async fn infinite_limits_are_never_reached() {
+    let env = TestEnv::new();
+    let script = agent(&env)
         .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
         .claude_tool_result("toolu_1", "made")
         .spawn(Child::new(Script::new().ready().sleep(SHORT)))
-        .then(good_end("Hello"));
-    let told = play(&lab, &script, |limits| {
+        .then(success_end("Hello"));
+    let stream = play(&env, &script, |limits| {
         limits.startup = Duration::MAX;
         limits.silence = Duration::MAX;
         limits.tool = Duration::MAX;
@@ -197,15 +197,15 @@ async fn limits_without_end_are_limits_that_are_never_reached() {
         limits.grace = Duration::MAX;
         limits.drain = Duration::MAX;
     });
-    told.await.is_good("Hello");
+    stream.await.assert_success("Hello");
 }
 
 #[tokio::test]
-async fn limits_of_zero_are_off() {
-    let lab = Lab::new();
+async fn limits_of_zero_are_disabled() {
+    let env = TestEnv::new();
     let script = Script::new()
         .sleep(SHORT)
-        .then(agent(&lab))
+        .then(agent(&env))
         .sleep(SHORT)
         .claude_tool("toolu_1", "Bash", &json!({"command": "make"}))
         .sleep(SHORT)
@@ -214,90 +214,90 @@ async fn limits_of_zero_are_off() {
         .claude_result("Hello")
         .sleep(SHORT)
         .read_to_end();
-    let told = play(&lab, &script, |limits| {
+    let stream = play(&env, &script, |limits| {
         limits.startup = Duration::ZERO;
         limits.silence = Duration::ZERO;
         limits.tool = Duration::ZERO;
         limits.after_result = Duration::ZERO;
         limits.deadline = Duration::ZERO;
     });
-    let told = told.await;
-    told.is_good("Hello");
-    assert_eq!(told.result().exit_code, Some(0));
+    let stream = stream.await;
+    stream.assert_success("Hello");
+    assert_eq!(stream.result().exit_code, Some(0));
 }
 
-/// Halts this host for a while, as Ctrl-Z does: nothing of it runs, and the agent goes on.
+/// Simulates a suspended host (Ctrl-Z): this program does not run, but the agent does.
 fn halt(duration: Duration) {
     std::thread::sleep(duration);
 }
 
 #[tokio::test]
-async fn what_an_agent_wrote_while_the_host_was_halted_is_read_before_its_silence_is_judged() {
-    let lab = Lab::new();
-    let go = lab.path("go");
-    let script = agent(&lab).claude_text("Hello ").await_file(&go).then(good_end("world"));
-    let mut request = lab.request(&script);
+async fn output_written_while_the_host_was_suspended_is_read_before_silence_is_checked() {
+    let env = TestEnv::new();
+    let go = env.path("go");
+    let script = agent(&env).claude_text("Hello ").await_file(&go).then(success_end("world"));
+    let mut request = env.request(&script);
     request.limits = far();
     request.limits.silence = SHORT;
-    let mut run = lab.start(request);
-    let begun = read_until(&mut run, is_text).await;
+    let mut run = env.start(request);
+    let first_events = read_until(&mut run, is_text).await;
     std::fs::write(&go, "").unwrap();
     halt(SHORT * 3);
-    rest_after(begun, &mut run).await.is_good("Hello world");
+    rest_after(first_events, &mut run).await.assert_success("Hello world");
 }
 
 #[tokio::test]
-async fn silence_counts_anew_when_the_host_goes_on_after_a_halt() {
-    let lab = Lab::new();
-    let script = agent(&lab).claude_text("Hello ").sleep(SHORT * 12).then(good_end("world"));
-    let mut request = lab.request(&script);
+async fn the_silence_limit_starts_again_when_a_suspended_host_continues() {
+    let env = TestEnv::new();
+    let script = agent(&env).claude_text("Hello ").sleep(SHORT * 12).then(success_end("world"));
+    let mut request = env.request(&script);
     request.limits = far();
     request.limits.silence = SHORT * 5;
-    let mut run = lab.start(request);
-    let begun = read_until(&mut run, is_text).await;
+    let mut run = env.start(request);
+    let first_events = read_until(&mut run, is_text).await;
     halt(SHORT * 11);
-    rest_after(begun, &mut run).await.is_good("Hello world");
+    rest_after(first_events, &mut run).await.assert_success("Hello world");
 }
 
 #[tokio::test]
-async fn an_agent_that_stays_silent_after_a_halt_is_ended_all_the_same() {
-    let lab = Lab::new();
-    let mut request = lab.request(&agent(&lab).claude_text("Hello").hang());
+async fn an_agent_that_stays_silent_after_a_suspension_is_still_ended() {
+    let env = TestEnv::new();
+    let mut request = env.request(&agent(&env).claude_text("Hello").hang());
     request.limits = far();
     request.limits.silence = SHORT * 5;
-    let mut run = lab.start(request);
-    let begun = read_until(&mut run, is_text).await;
+    let mut run = env.start(request);
+    let first_events = read_until(&mut run, is_text).await;
     halt(SHORT * 11);
-    barked(&rest_after(begun, &mut run).await, &["limit: silence"]);
-    lab.assert_all_dead();
+    assert_timed_out(&rest_after(first_events, &mut run).await, &["limit: silence"]);
+    env.assert_all_dead();
 }
 
 #[tokio::test]
-async fn a_result_that_came_in_time_while_the_host_was_halted_stands_against_the_deadline() {
-    let lab = Lab::new();
-    let go = lab.path("go");
-    let script = agent(&lab).claude_text("Hello ").await_file(&go).then(good_end("world"));
-    let mut request = lab.request(&script);
+async fn a_result_in_time_counts_even_if_the_host_was_suspended_beyond_the_deadline() {
+    let env = TestEnv::new();
+    let go = env.path("go");
+    let script = agent(&env).claude_text("Hello ").await_file(&go).then(success_end("world"));
+    let mut request = env.request(&script);
     request.limits = far();
     request.limits.deadline = SHORT * 10;
-    let mut run = lab.start(request);
-    let begun = read_until(&mut run, is_text).await;
+    let mut run = env.start(request);
+    let first_events = read_until(&mut run, is_text).await;
     std::fs::write(&go, "").unwrap();
     halt(SHORT * 12);
-    rest_after(begun, &mut run).await.is_good("Hello world");
+    rest_after(first_events, &mut run).await.assert_success("Hello world");
 }
 
-/// Somebody who halts the host again and again, with an agent that works between the halts.
+/// A host that is suspended repeatedly, with an agent that works between the suspensions.
 #[tokio::test]
-async fn silence_counts_anew_however_often_the_host_was_halted() {
+async fn the_silence_limit_starts_again_after_each_suspension_of_the_host() {
     const HALTS: usize = 4;
-    let lab = Lab::new();
+    let env = TestEnv::new();
     let part = |script: Script, _| script.claude_text("x").sleep(SHORT * 9);
-    let script = (0..HALTS).fold(agent(&lab), part).then(good_end("."));
-    let mut request = lab.request(&script);
+    let script = (0..HALTS).fold(agent(&env), part).then(success_end("."));
+    let mut request = env.request(&script);
     request.limits = far();
     request.limits.silence = SHORT * 2;
-    let mut run = lab.start(request);
+    let mut run = env.start(request);
     let mut events = Vec::new();
     for _ in 0..HALTS {
         events.extend(read_until(&mut run, is_text).await);

@@ -1,4 +1,4 @@
-//! A client of the Messages API that hides nothing: frames as they come, errors as they are.
+//! A client of the Messages API that shows every frame and every error unchanged.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use teamster_testkit::provider::Provider;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-/// Longer than anything here takes, on any machine: what is waited for has happened or never will.
+/// Longer than any step takes: an awaited event has happened by then, or never will.
 pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
-/// An answer whose body is still to be read. The connection closes with it.
+/// A response whose body has not been read. The connection closes when it is dropped.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -32,12 +32,12 @@ impl Drop for Answer {
     }
 }
 
-/// Asks for a stream.
+/// Sends a streaming request.
 pub(crate) async fn ask(provider: &Provider, messages: Value) -> Result<Answer> {
     post(provider, &request(messages, true)).await
 }
 
-/// Asks for one message, and returns it.
+/// Sends a request without streaming, and returns the message.
 pub(crate) async fn ask_whole(provider: &Provider, messages: Value) -> Result<Value> {
     let answer = post(provider, &request(messages, false)).await?;
     answer.json().await
@@ -60,7 +60,7 @@ pub(crate) async fn send(provider: &Provider, method: &str, path: &str, body: St
     let address = url.strip_prefix("http://").context("an http URL")?;
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Its failures come out of the body as well.
+    // Errors of the connection also appear when the body is read.
     let connection = tokio::spawn(async { drop(connection.await) });
     let request = Request::builder()
         .method(method)
@@ -73,7 +73,7 @@ pub(crate) async fn send(provider: &Provider, method: &str, path: &str, body: St
 }
 
 impl Answer {
-    /// The next event of the stream; nothing at its proper end.
+    /// Returns the next event of the stream, or `None` at its proper end.
     pub(crate) async fn next_event(&mut self) -> Result<Option<Value>> {
         loop {
             if let Some(end) = self.unread.find("\n\n") {
@@ -91,7 +91,7 @@ impl Answer {
         }
     }
 
-    /// Reads events up to the given number of deltas, and returns their texts.
+    /// Reads events until this number of deltas, and returns their texts.
     pub(crate) async fn read_deltas(&mut self, count: usize) -> Result<Vec<String>> {
         let mut texts = Vec::new();
         while texts.len() < count {
@@ -101,7 +101,7 @@ impl Answer {
         Ok(texts)
     }
 
-    /// All events, and whether the connection broke before the stream's proper end.
+    /// Returns all events, and whether the connection broke before the proper end of the stream.
     pub(crate) async fn events(mut self) -> (Vec<Value>, Ending) {
         let mut events = Vec::new();
         loop {
@@ -113,7 +113,7 @@ impl Answer {
         }
     }
 
-    /// What comes, and whether it came to its proper end.
+    /// Returns the text received, and whether the stream reached its proper end.
     pub(crate) async fn text(mut self) -> (String, bool) {
         let mut text = String::new();
         while let Some(frame) = self.body.frame().await {
@@ -143,24 +143,24 @@ fn parse(event: &str) -> Result<Value> {
     let name = name.strip_prefix("event: ").context("the event's name")?;
     let data: Value = serde_json::from_str(data.strip_prefix("data: ").context("its data")?)?;
     let said = data.get("type").and_then(Value::as_str);
-    anyhow::ensure!(said == Some(name), "{name} carries {data}");
+    anyhow::ensure!(said == Some(name), "event {name} contains {data}");
     Ok(data)
 }
 
-/// What a delta adds, whatever its kind.
+/// Returns the text that a delta of any kind adds.
 fn delta_text(event: &Value) -> Option<String> {
     let delta = event.get("delta").filter(|_| event["type"] == "content_block_delta")?;
     ["text", "thinking", "partial_json", "signature"].iter().find_map(|field| delta[field].as_str()).map(str::to_owned)
 }
 
-/// The types of the events; runs of one type are told once.
+/// Returns the types of the events, with consecutive duplicates removed.
 pub(crate) fn types(events: &[Value]) -> Vec<&str> {
     let mut types: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
     types.dedup();
     types
 }
 
-/// The deltas of a stream.
+/// Returns the texts of a stream's deltas.
 pub(crate) fn deltas(events: &[Value]) -> Vec<String> {
     events.iter().filter_map(delta_text).collect()
 }

@@ -1,4 +1,4 @@
-//! How the provider fails, and only where the scenario says so.
+//! Faults of the provider, at the positions that the scenario defines.
 
 use std::time::{Duration, Instant};
 
@@ -68,7 +68,7 @@ async fn a_raw_error_is_sent_byte_for_byte() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_cut_comes_after_exactly_so_many_deltas() -> Result<()> {
+async fn a_cut_happens_after_exactly_this_many_deltas() -> Result<()> {
     let provider = play(Reply::new().text_by(1, "abcdef").cut_after(3)).await?;
     for _ in 0..20 {
         let (events, ending) = ask(&provider, json!("hi")).await?.events().await;
@@ -80,7 +80,7 @@ async fn a_cut_comes_after_exactly_so_many_deltas() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_a_cut_arrives_however_much_it_is() -> Result<()> {
+async fn all_data_sent_before_a_cut_arrives() -> Result<()> {
     let text = "0123456789abcdef".repeat(1 << 18);
     let provider = play(Reply::new().text_by(1 << 12, &text).cut_after(1000)).await?;
     let (events, ending) = ask(&provider, json!("hi")).await?.events().await;
@@ -90,7 +90,7 @@ async fn what_was_sent_before_a_cut_arrives_however_much_it_is() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_cut_beyond_the_last_delta_comes_before_the_end_is_told() -> Result<()> {
+async fn a_cut_beyond_the_last_delta_happens_before_the_end_of_the_message() -> Result<()> {
     let provider = play(Reply::new().text("short").cut_after(99)).await?;
     let (events, ending) = ask(&provider, json!("hi")).await?.events().await;
     assert_eq!(types(&events).last(), Some(&"content_block_stop"));
@@ -99,7 +99,7 @@ async fn a_cut_beyond_the_last_delta_comes_before_the_end_is_told() -> Result<()
 }
 
 #[tokio::test]
-async fn a_cut_that_happens_once_leaves_the_next_request_whole() -> Result<()> {
+async fn a_cut_that_happens_once_does_not_affect_the_next_request() -> Result<()> {
     let provider = play(Reply::new().text_by(1, "abc").cut_once_after(1)).await?;
     let (_, ending) = ask(&provider, json!("hi")).await?.events().await;
     assert_eq!(ending, Ending::Broken);
@@ -109,7 +109,7 @@ async fn a_cut_that_happens_once_leaves_the_next_request_whole() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_without_stream_can_be_dropped_too() -> Result<()> {
+async fn a_request_without_streaming_can_be_disconnected() -> Result<()> {
     let provider = play(Reply::new().text("never").cut_after(1).drop_unstreamed()).await?;
     assert!(ask_whole(&provider, json!("hi")).await.is_err());
     Ok(())
@@ -151,7 +151,7 @@ async fn a_stream_that_only_pings_keeps_pinging() -> Result<()> {
 }
 
 #[tokio::test]
-async fn delays_last_at_least_as_long_as_they_say() -> Result<()> {
+async fn delays_last_at_least_as_long_as_requested() -> Result<()> {
     let delay = Duration::from_millis(20);
     let reply = Reply::new().text_by(1, "abc").delay_before(delay).delay_between(delay);
     let provider = play(reply).await?;
@@ -164,7 +164,7 @@ async fn delays_last_at_least_as_long_as_they_say() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_reply_can_carry_headers_of_its_own() -> Result<()> {
+async fn a_reply_can_have_additional_headers() -> Result<()> {
     let name = "anthropic-ratelimit-unified-status";
     let provider = play(Reply::new().text("ok").header(name, "allowed_warning")).await?;
     let answer = ask(&provider, json!("hi")).await?;
@@ -173,17 +173,17 @@ async fn a_reply_can_carry_headers_of_its_own() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_header_that_http_does_not_allow_is_an_answer_that_says_so() -> Result<()> {
+async fn an_invalid_header_causes_an_error_response() -> Result<()> {
     let provider = play(Reply::new().text("ok").header("two words", "x")).await?;
     let answer = ask(&provider, json!("hi")).await?;
     assert_eq!(answer.status, 500);
     let said = answer.bytes().await?;
-    assert!(said.starts_with(b"the scenario has"), "{said:?}");
+    assert!(said.starts_with(b"the scenario contains"), "{said:?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_in_mid_stream_is_noticed() -> Result<()> {
+async fn a_client_that_disconnects_during_a_stream_is_recorded() -> Result<()> {
     let provider = play(Reply::new().text_by(1, "abc").gate_after(2, "never")).await?;
     let mut answer = ask(&provider, json!("hi")).await?;
     answer.read_deltas(2).await?;

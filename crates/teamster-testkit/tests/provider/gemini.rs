@@ -1,4 +1,4 @@
-//! The Gemini API, asked by a plain client.
+//! The Gemini API, called by a plain HTTP client.
 
 use anyhow::{Context, Result};
 use hyper::StatusCode;
@@ -23,7 +23,7 @@ async fn ask(provider: &Provider, contents: Value) -> Result<Answer> {
     send(provider, "POST", "/v1beta/models/gemini-x:streamGenerateContent?alt=sse", body(&contents)).await
 }
 
-/// The chunks of a stream, up to its end or its break.
+/// Returns the chunks of a stream, and whether it reached its end.
 async fn chunks(answer: Answer) -> Result<(Vec<Value>, bool)> {
     let (text, whole) = answer.text().await;
     let chunks = text.split("\r\n\r\n").filter_map(|event| event.strip_prefix("data: "));
@@ -36,7 +36,7 @@ fn texts(chunks: &[Value]) -> String {
 }
 
 #[tokio::test]
-async fn an_answer_is_streamed_with_its_reason_and_its_usage_at_the_end() -> Result<()> {
+async fn a_reply_is_streamed_with_its_finish_reason_and_its_usage_at_the_end() -> Result<()> {
     let reply = Reply::new().thinking("Hm.").text("Hello, you there.").usage(USAGE);
     let provider = Provider::gemini(reply).start().await?;
     let (chunks, whole) = chunks(ask(&provider, prompt("Hello?")).await?).await?;
@@ -55,7 +55,7 @@ async fn an_answer_is_streamed_with_its_reason_and_its_usage_at_the_end() -> Res
 }
 
 #[tokio::test]
-async fn a_request_is_recorded_with_what_it_asks() -> Result<()> {
+async fn a_request_is_recorded_with_its_content() -> Result<()> {
     let provider = Provider::gemini(Reply::new().text("x")).start().await?;
     ask(&provider, prompt("Hello?")).await?;
     let request = &provider.requests()[0];
@@ -89,7 +89,7 @@ async fn a_call_is_whole_and_its_result_leads_to_the_next_turn() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_error_comes_in_the_vendors_words() -> Result<()> {
+async fn an_error_has_the_vendors_format() -> Result<()> {
     let provider = Provider::gemini(Scenario::new().reply(HttpError::rate_limited())).start().await?;
     let answer = ask(&provider, prompt("Hello?")).await?;
     assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
@@ -99,7 +99,7 @@ async fn an_error_comes_in_the_vendors_words() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_stream_breaks_where_the_scenario_says_so() -> Result<()> {
+async fn a_stream_breaks_where_the_scenario_cuts_it() -> Result<()> {
     let provider = Provider::gemini(Reply::new().text("It begins and breaks.").cut_after(1)).start().await?;
     let (chunks, whole) = chunks(ask(&provider, prompt("Hello?")).await?).await?;
     assert_eq!((texts(&chunks).as_str(), whole), ("It begi", false));
@@ -107,7 +107,7 @@ async fn a_stream_breaks_where_the_scenario_says_so() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_stream_can_end_without_a_reason() -> Result<()> {
+async fn a_stream_can_end_without_a_finish_reason() -> Result<()> {
     let provider = Provider::gemini(Reply::new().text("Half.").stop(Stop::Other(String::new()))).start().await?;
     let (chunks, _) = chunks(ask(&provider, prompt("Hello?")).await?).await?;
     assert!(chunks.iter().all(|chunk| chunk.pointer("/candidates/0/finishReason").is_none()));
@@ -115,7 +115,7 @@ async fn a_stream_can_end_without_a_reason() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_gate_holds_an_answer_back() -> Result<()> {
+async fn a_gate_delays_a_reply() -> Result<()> {
     let provider = Provider::gemini(Reply::new().text("It waits here.").gate_after(1, "rest")).start().await?;
     let answer = ask(&provider, prompt("Hello?")).await?;
     provider.gate("rest").wait_reached(BOUND).await?;
@@ -125,7 +125,7 @@ async fn a_gate_holds_an_answer_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_that_asks_for_no_stream_gets_one_document_and_a_count_is_no_request() -> Result<()> {
+async fn a_request_without_streaming_gets_one_document_and_a_token_count_is_a_side_request() -> Result<()> {
     let provider = Provider::gemini(Reply::new().text("Hello, you.")).start().await?;
     let whole = send(&provider, "POST", "/v1beta/models/m:generateContent", body(&prompt("x"))).await?.json().await?;
     assert_eq!(whole["candidates"][0]["content"]["parts"][0]["text"], "Hello, you.");

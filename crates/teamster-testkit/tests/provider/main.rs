@@ -1,9 +1,9 @@
-//! The provider over HTTP, asked by a plain client: what it plays, how it fails, what it records.
+//! The provider over HTTP, called by a plain client: its replies, its faults and its records.
 
 mod client;
 mod faults;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
-mod playing;
-mod record;
+mod replies;
+mod requests;

@@ -1,4 +1,4 @@
-//! The Chat Completions API: what the provider writes in it and understands of it.
+//! The Chat Completions API: encoding of replies and parsing of requests.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn prompt(text: &str) -> Value {
     json!([{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}])
 }
 
-/// The chunks of a stream, and whether it ended as it should.
+/// Returns the chunks of a stream, and whether it ended with `[DONE]`.
 async fn chunks(answer: Answer) -> Result<(Vec<Value>, bool)> {
     let bytes = answer.bytes().await?;
     let text = std::str::from_utf8(&bytes)?;
@@ -37,7 +37,7 @@ fn joined(chunks: &[Value], field: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_reply_is_streamed_in_chunks_with_its_reason_and_its_usage() -> Result<()> {
+async fn a_reply_is_streamed_in_chunks_with_its_finish_reason_and_its_usage() -> Result<()> {
     let usage = Usage { input: 25, cache_read: 50, cache_write: 0, output: 40 };
     let reply =
         Reply::new().thinking("Think first.").text("Let me run that.").tool("bash", json!({"command": "echo hi"}));
@@ -60,7 +60,7 @@ async fn a_reply_is_streamed_in_chunks_with_its_reason_and_its_usage() -> Result
 }
 
 #[tokio::test]
-async fn a_whole_completion_says_the_same() -> Result<()> {
+async fn a_reply_without_streaming_has_the_same_content() -> Result<()> {
     let provider = play(Reply::new().thinking("So.").text("Cut").tool("a", json!({})).stop(Stop::MaxTokens)).await?;
     let whole = ask(&provider, &prompt("Hi."), false).await?.json().await?;
     let choice = &whole["choices"][0];
@@ -95,7 +95,7 @@ async fn a_request_is_recorded_with_its_conversation_and_counts_its_turns() -> R
 }
 
 #[tokio::test]
-async fn errors_have_the_vendors_status_and_form() -> Result<()> {
+async fn errors_have_the_vendors_status_and_format() -> Result<()> {
     let table = [
         (HttpError::unauthorized(), 401, json!("invalid_api_key")),
         (HttpError::rate_limited(), 429, json!("rate_limit_exceeded")),
@@ -112,7 +112,7 @@ async fn errors_have_the_vendors_status_and_form() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_error_in_mid_stream_ends_it_without_its_proper_end() -> Result<()> {
+async fn an_error_during_a_stream_ends_it_without_its_proper_end() -> Result<()> {
     let provider = play(Reply::new().text("It breaks off.").error_after(1, HttpError::overloaded())).await?;
     let (chunks, done) = chunks(ask(&provider, &prompt("Hi."), true).await?).await?;
     assert!(!done);
@@ -121,7 +121,7 @@ async fn an_error_in_mid_stream_ends_it_without_its_proper_end() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_nobody_understands_is_refused_and_kept() -> Result<()> {
+async fn an_invalid_request_is_rejected_and_recorded() -> Result<()> {
     let provider = play(Reply::new()).await?;
     for body in ["not json", "{}", r#"{"model":"m","messages":[{"role":"robot"}]}"#] {
         assert_eq!(send(&provider, "POST", "/v1/chat/completions", body.to_owned()).await?.status, 400, "{body}");

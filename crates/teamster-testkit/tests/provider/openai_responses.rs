@@ -1,4 +1,4 @@
-//! The Responses API: the same scenarios in another vendor's words.
+//! The Responses API: the same scenarios in another wire format.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ async fn a_stream_has_numbered_events_and_deltas_that_make_the_whole_item() -> R
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_streamed_is_the_same_response() -> Result<()> {
+async fn a_reply_without_streaming_is_the_same_response() -> Result<()> {
     let provider = Provider::openai_responses(Reply::new().text("Hello.")).start().await?;
     let whole: Value = ask(&provider, json!("Hi."), false).await?.json().await?;
     assert_eq!((&whole["status"], &whole["output"][0]["content"][0]["text"]), (&json!("completed"), &json!("Hello.")));
@@ -60,7 +60,7 @@ async fn an_answer_that_is_not_streamed_is_the_same_response() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_text_as_input_is_a_custom_tool_and_a_slash_names_a_namespace() -> Result<()> {
+async fn a_text_input_calls_a_custom_tool_and_a_slash_names_a_namespace() -> Result<()> {
     let reply = Reply::new().tool("apply_patch", "*** Begin\n").tool("mcp__calc/add", json!({"a": 1}));
     let provider = Provider::openai_responses(reply.server_tool("web_search", json!({"query": "q"}))).start().await?;
     let (events, _) = ask(&provider, json!("Hi."), true).await?.events().await;
@@ -120,7 +120,7 @@ async fn failures_have_the_vendors_status_and_code() -> Result<()> {
 }
 
 #[tokio::test]
-async fn faults_come_in_mid_stream_as_with_any_vendor() -> Result<()> {
+async fn faults_happen_during_a_stream_as_with_any_vendor() -> Result<()> {
     let scenario = Scenario::new()
         .branch("cut", Reply::new().text("Never whole.").cut_after(1))
         .branch("error", Reply::new().text("Never whole.").error_after(1, HttpError::rate_limited()))
@@ -140,7 +140,7 @@ async fn faults_come_in_mid_stream_as_with_any_vendor() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_no_request_for_an_answer_is_recorded_aside() -> Result<()> {
+async fn requests_other_than_model_requests_are_recorded_as_side_requests() -> Result<()> {
     let provider = Provider::openai_responses(Reply::new().text("Hello.")).start().await?;
     for (method, path) in [("GET", "/v1/models"), ("GET", "/v1/responses"), ("POST", "/elsewhere")] {
         send(&provider, method, path, String::new()).await?;

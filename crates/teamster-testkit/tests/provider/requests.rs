@@ -1,4 +1,4 @@
-//! What the provider records, and how a test waits for it.
+//! The records of the provider, and how a test waits for them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn provider() -> Result<Provider> {
 }
 
 #[tokio::test]
-async fn a_request_is_recorded_with_all_it_says() -> Result<()> {
+async fn a_request_is_recorded_completely() -> Result<()> {
     let provider = provider().await?;
     let body = json!({
         "model": "claude-test",
@@ -56,7 +56,7 @@ async fn a_request_is_recorded_with_all_it_says() -> Result<()> {
 }
 
 #[tokio::test]
-async fn prompts_leave_out_what_the_agent_added_itself() -> Result<()> {
+async fn prompts_omit_text_that_the_agent_added() -> Result<()> {
     let provider = provider().await?;
     let messages = json!([{"role": "user", "content": [
         {"type": "text", "text": "<system-reminder>SCN:nowhere</system-reminder>"},
@@ -97,7 +97,7 @@ async fn a_long_prompt_is_recorded_whole() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_asks_for_no_answer_is_kept_apart() -> Result<()> {
+async fn requests_other_than_model_requests_are_recorded_separately() -> Result<()> {
     let provider = provider().await?;
     let text = request(json!("count me"), false).to_string();
     for (method, path, status) in [
@@ -120,7 +120,7 @@ async fn what_asks_for_no_answer_is_kept_apart() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_understands_is_refused_and_kept() -> Result<()> {
+async fn a_request_that_cannot_be_parsed_is_rejected_and_recorded() -> Result<()> {
     let provider = provider().await?;
     for body in ["not json", "{}", r#"{"model":"m","messages":[{"role":"robot","content":""}]}"#] {
         let answer = send(&provider, "POST", "/v1/messages", body.to_owned()).await?;
@@ -131,7 +131,7 @@ async fn a_request_that_nobody_understands_is_refused_and_kept() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_test_can_wait_for_what_it_wants_to_see() -> Result<()> {
+async fn a_test_can_wait_for_requests_that_satisfy_a_condition() -> Result<()> {
     let provider = provider().await?;
     let asking = async {
         for prompt in ["one", "two", "three"] {
@@ -142,7 +142,7 @@ async fn a_test_can_wait_for_what_it_wants_to_see() -> Result<()> {
     let second = async { Ok(provider.wait_for_request(2, BOUND).await?) };
     let all = async {
         let wanted = provider.wait_until(BOUND, |requests| {
-            // Asking the provider itself must not block.
+            // Calling the provider from the condition must not block.
             requests.iter().any(|request| request.prompts() == ["three"]) && provider.requests().len() >= requests.len()
         });
         Ok::<_, anyhow::Error>(wanted.await?)
@@ -154,7 +154,7 @@ async fn a_test_can_wait_for_what_it_wants_to_see() -> Result<()> {
 }
 
 #[tokio::test]
-async fn waiting_in_vain_ends_and_says_what_for() -> Result<()> {
+async fn a_wait_that_times_out_names_what_it_waited_for() -> Result<()> {
     let provider = provider().await?;
     let bound = Duration::from_millis(1);
     let error = provider.wait_for_request(1, bound).await.expect_err("nobody asked");

@@ -1,4 +1,4 @@
-//! Where a test runs fake agents and looks at what became of them.
+//! The environment in which a test runs fake agents and inspects the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,35 +13,35 @@ use teamster_testkit::fake::{SCRIPT_ENV, Script};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-/// Longer than any test waits: whatever ends a run in time, a limit of this length was not it.
+/// A limit that is never reached: it is longer than any test runs.
 pub(crate) const LONG: Duration = Duration::from_mins(10);
 
-/// A limit that is to be reached.
+/// A limit that is expected to be reached.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
-/// The longest that anything may take on a machine that is busy with other things.
+/// The longest time that any step may take on a busy machine.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
-/// What a request to interrupt contains on stdin.
+/// A text that every interrupt request on stdin contains.
 pub(crate) const INTERRUPT: &str = r#""subtype":"interrupt""#;
 
-/// A runtime, and a folder for scripts and for the numbers of their processes.
-pub(crate) struct Lab {
+/// A runtime, and a directory for scripts and pids.
+pub(crate) struct TestEnv {
     pub(crate) runtime: Runtime,
-    folder: TempDir,
+    directory: TempDir,
     scripts: AtomicUsize,
 }
 
-impl Lab {
+impl TestEnv {
     pub(crate) fn new() -> Self {
         Self::with_runtime(Runtime::new())
     }
 
     pub(crate) fn with_runtime(runtime: Runtime) -> Self {
-        Self { runtime, folder: tempfile::tempdir().unwrap(), scripts: AtomicUsize::new(0) }
+        Self { runtime, directory: tempfile::tempdir().unwrap(), scripts: AtomicUsize::new(0) }
     }
 
-    /// A request to an agent that plays this script.
+    /// Returns a request for an agent that plays this script.
     pub(crate) fn request(&self, script: &Script) -> RunRequest {
         let path = self.path(&format!("script-{}", self.scripts.fetch_add(1, Ordering::Relaxed)));
         fs::write(&path, script.to_json()).unwrap();
@@ -56,46 +56,46 @@ impl Lab {
     }
 
     /// Plays a script to its end.
-    pub(crate) async fn play(&self, script: &Script) -> Told {
+    pub(crate) async fn play(&self, script: &Script) -> CheckedStream {
         self.finish(self.request(script)).await
     }
 
-    pub(crate) async fn finish(&self, request: RunRequest) -> Told {
+    pub(crate) async fn finish(&self, request: RunRequest) -> CheckedStream {
         rest_of(&mut self.start(request)).await
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
-    /// Where scripts write who they are.
+    /// The file to which scripts append their pids.
     pub(crate) fn pid_file(&self) -> PathBuf {
         self.path("pids")
     }
 
-    /// Who has written its number so far.
+    /// Returns the pids written so far, by name.
     pub(crate) fn pids(&self) -> BTreeMap<String, u32> {
         let text = fs::read_to_string(self.pid_file()).unwrap_or_default();
         let lines = text.lines().filter_map(|line| line.split_once(' '));
         lines.map(|(name, pid)| (name.to_owned(), pid.parse().unwrap())).collect()
     }
 
-    /// Waits until a process has written its number.
+    /// Waits until a process has written its pid.
     pub(crate) async fn pid(&self, name: &str) -> u32 {
-        eventually(&format!("{name} runs"), || self.pids().contains_key(name)).await;
+        wait_until(&format!("{name} runs"), || self.pids().contains_key(name)).await;
         self.pids()[name]
     }
 
-    /// Asserts that nobody who has written its number is alive now.
+    /// Asserts that none of the recorded processes is alive.
     pub(crate) fn assert_all_dead(&self) {
         for (name, pid) in self.pids() {
             assert!(!is_alive(pid), "{name} ({pid}) is alive: {:?}", stat(pid));
         }
     }
 
-    /// Waits until nobody who has written its number is alive.
+    /// Waits until none of the recorded processes is alive.
     pub(crate) async fn all_die(&self) {
-        eventually(&format!("all of {:?} die", self.pids()), || self.pids().values().all(|&pid| !is_alive(pid))).await;
+        wait_until(&format!("all of {:?} die", self.pids()), || self.pids().values().all(|&pid| !is_alive(pid))).await;
     }
 }
 
@@ -103,35 +103,35 @@ pub(crate) fn fake_agent() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_teamster-fake-agent"))
 }
 
-/// A script that writes its number, says who it is, and obeys.
-pub(crate) fn agent(lab: &Lab) -> Script {
-    Script::new().write_pid(&lab.pid_file(), "agent").claude_init()
+/// A script that records its pid and prints the init line.
+pub(crate) fn agent(env: &TestEnv) -> Script {
+    Script::new().write_pid(&env.pid_file(), "agent").claude_init()
 }
 
-/// The rest of a turn that goes well.
-pub(crate) fn good_end(text: &str) -> Script {
+/// The rest of a successful turn.
+pub(crate) fn success_end(text: &str) -> Script {
     Script::new().claude_text(text).claude_result(text).read_to_end()
 }
 
-/// A stream, or the rest of one.
-pub(crate) struct Told {
+/// The events of a stream, checked against the rules.
+pub(crate) struct CheckedStream {
     pub(crate) events: Vec<Event>,
 }
 
-/// Reads a stream from its beginning to its end, and checks the rules that every stream keeps.
-pub(crate) async fn rest_of(run: &mut Run) -> Told {
+/// Reads a stream from start to end, and checks the rules of every stream.
+pub(crate) async fn rest_of(run: &mut Run) -> CheckedStream {
     rest_after(Vec::new(), run).await
 }
 
-/// Reads the rest of a stream that began with these events.
-pub(crate) async fn rest_after(mut events: Vec<Event>, run: &mut Run) -> Told {
+/// Reads the rest of a stream that started with these events, and checks the rules.
+pub(crate) async fn rest_after(mut events: Vec<Event>, run: &mut Run) -> CheckedStream {
     while let Some(event) = next(run).await {
         events.push(event);
     }
-    Told::checked(events)
+    CheckedStream::checked(events)
 }
 
-/// Reads a stream up to the first event that is wanted.
+/// Reads a stream up to the first matching event.
 pub(crate) async fn read_until(run: &mut Run, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
     let mut events = Vec::new();
     loop {
@@ -149,10 +149,10 @@ async fn next(run: &mut Run) -> Option<Event> {
 }
 
 pub(crate) async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T {
-    timeout(BOUND, future).await.unwrap_or_else(|_| panic!("never came: {what}"))
+    timeout(BOUND, future).await.unwrap_or_else(|_| panic!("timed out waiting for {what}"))
 }
 
-impl Told {
+impl CheckedStream {
     fn checked(events: Vec<Event>) -> Self {
         if let Err(violations) = check(&events) {
             let violations: Vec<_> = violations.iter().map(ToString::to_string).collect();
@@ -166,17 +166,17 @@ impl Told {
         &done.result
     }
 
-    /// Asserts that all went well, with this answer.
+    /// Asserts that the run succeeded with this text.
     #[track_caller]
-    pub(crate) fn is_good(&self, text: &str) -> &Self {
+    pub(crate) fn assert_success(&self, text: &str) -> &Self {
         assert!(!self.result().is_error, "{:?}", self.events.iter().rev().take(3).collect::<Vec<_>>());
         assert_eq!(self.result().text, text);
         self
     }
 
-    /// Asserts that the run failed in this way, and gives what is said about it.
+    /// Asserts that the run failed with this code, and returns the error message.
     #[track_caller]
-    pub(crate) fn failed(&self, code: &ErrorCode) -> &str {
+    pub(crate) fn assert_failed(&self, code: &ErrorCode) -> &str {
         let failure = self.failure().unwrap_or_else(|| panic!("no error: {:?}", self.events.last()));
         assert_eq!(&failure.code, code, "{}", failure.message.as_str());
         &failure.message
@@ -184,8 +184,8 @@ impl Told {
 
     /// Asserts that the caller ended the run.
     #[track_caller]
-    pub(crate) fn is_aborted(&self) -> &Self {
-        self.failed(&ErrorCode::Aborted);
+    pub(crate) fn assert_aborted(&self) -> &Self {
+        self.assert_failed(&ErrorCode::Aborted);
         assert!(self.result().aborted);
         self
     }
@@ -214,40 +214,41 @@ impl Told {
     }
 }
 
-/// What the system says of a process.
+/// Returns the process's line in `/proc`.
 fn stat(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/stat")).ok()
 }
 
-/// The letter of a process's state.
+/// Returns the letter of the process's state.
 pub(crate) fn state(pid: u32) -> Option<char> {
     stat(pid)?.rsplit(") ").next()?.chars().next()
 }
 
-/// The number of a process's parent.
+/// Returns the pid of the process's parent.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
     stat(pid)?.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()
 }
 
-/// A zombie is not alive: orphans are reaped by whoever is process 1 here, if at all.
+/// Returns whether the process is alive. A zombie is not: orphans are reaped by process 1, if at
+/// all.
 pub(crate) fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
 }
 
 /// Waits for a condition.
-pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let began = Instant::now();
+pub(crate) async fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < BOUND, "never: {what}");
+        assert!(started.elapsed() < BOUND, "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// Waits for a condition, and lets nothing else happen on this thread meanwhile.
+/// Waits for a condition, and blocks this thread meanwhile.
 pub(crate) fn block_until(what: &str, condition: impl Fn() -> bool) {
-    let began = Instant::now();
+    let started = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < BOUND, "never: {what}");
+        assert!(started.elapsed() < BOUND, "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -268,7 +269,7 @@ pub(crate) fn is_warning(event: &Event) -> bool {
     matches!(event, Event::Warning(_))
 }
 
-/// `0 1 2 ` and so on: what a burst says.
+/// Returns `0 1 2 ` and so on, the text of a burst.
 pub(crate) fn counted(count: u64) -> String {
     use std::fmt::Write as _;
     (0..count).fold(String::new(), |mut text, number| {

@@ -1,4 +1,4 @@
-//! A disk that does not answer, as one of the network may, holds up nobody but the run that waits for it.
+//! A disk that does not respond, such as a network disk, delays only the run that waiting for it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -13,14 +13,14 @@ use teamster::request::RequestError;
 use teamster::{Ledger, Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
 
-use crate::lab::{Lab, SHORT, agent, bounded, eventually, fake_agent, good_end, rest_of};
+use crate::test_env::{TestEnv, SHORT, agent, bounded, wait_until, fake_agent, success_end, rest_of};
 
 /// An agent that gets a copy of the user's settings, and succeeds when it exits.
-struct Settled;
+struct SettingsAgent;
 
-impl Agent for Settled {
+impl Agent for SettingsAgent {
     fn name(&self) -> &'static str {
-        "settled"
+        "settings-agent"
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
@@ -29,12 +29,12 @@ impl Agent for Settled {
         launch.env(SCRIPT_ENV, request.prompt.as_str());
         let entries = vec![("settings", StandInEntry::Copy)];
         launch.stand_in =
-            Some(StandIn { name: "home", homes: &["SETTLED_HOME"], folder: ".settled", kept: &[], entries });
-        Ok(Plan { launch, protocol: Box::new(Settled) })
+            Some(StandIn { name: "home", homes: &["SETTLED_HOME"], directory: ".settled", kept: &[], entries });
+        Ok(Plan { launch, protocol: Box::new(SettingsAgent) })
     }
 }
 
-impl Protocol for Settled {
+impl Protocol for SettingsAgent {
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>) {
         if let Input::Exited(_) = input {
             actions.push(Action::Outcome(Box::default()));
@@ -42,13 +42,13 @@ impl Protocol for Settled {
     }
 }
 
-/// A home whose settings nobody can read before the disk answers.
-struct Disk {
+/// A home directory whose settings cannot be read until the disk responds.
+struct SlowDisk {
     home: tempfile::TempDir,
     settings: PathBuf,
 }
 
-impl Disk {
+impl SlowDisk {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let settings = home.path().join(".settled/settings");
@@ -57,79 +57,79 @@ impl Disk {
         Self { home, settings }
     }
 
-    fn answer(&self) {
-        // Opened for both, so that this does not wait for a reader.
+    fn respond(&self) {
+        // Opened for both directions, so that it does not wait for a reader.
         let mut pipe = File::options().read(true).write(true).open(&self.settings).unwrap();
         pipe.write_all(b"theirs").unwrap();
     }
 }
 
-/// A test that fails does not wait for the thread that waits here.
-impl Drop for Disk {
+/// Ends the blocked thread, so that a failing test does not wait for it.
+impl Drop for SlowDisk {
     fn drop(&mut self) {
-        self.answer();
+        self.respond();
     }
 }
 
-fn lab(ledger: &Path, home: &Path) -> Lab {
+fn test_env(ledger: &Path, home: &Path) -> TestEnv {
     let mut registry = Registry::default();
-    registry.register(Settled);
+    registry.register(SettingsAgent);
     let environment = std::env::vars_os().chain([("SETTLED_HOME".into(), home.into())]);
     let runtime = Runtime::with_environment(registry, environment).known_in(Ledger::in_directory(ledger));
-    Lab::with_runtime(runtime)
+    TestEnv::with_runtime(runtime)
 }
 
-/// A run that gets no further than to its settings.
-fn start(lab: &Lab) -> Run {
-    let script = Script::new().write_pid(&lab.pid_file(), "settled");
+/// Starts a run that waiting for its settings.
+fn start(env: &TestEnv) -> Run {
+    let script = Script::new().write_pid(&env.pid_file(), "settings-agent");
     let mut request = RunRequest::new(script.to_json());
     request.limits.grace = SHORT;
-    lab.runtime.run("settled", request).unwrap()
+    env.runtime.run("settings-agent", request).unwrap()
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_run_whose_files_wait_for_the_disk_keeps_no_other_from_going_on() {
-    let disk = Disk::new();
-    let lab = lab(&disk.home.path().join("ledger"), disk.home.path());
-    let mut waits = start(&lab);
-    lab.play(&agent(&lab).then(good_end("hi"))).await.is_good("hi");
-    assert!(!lab.pids().contains_key("settled"));
-    disk.answer();
-    rest_of(&mut waits).await.is_good("");
-    assert!(lab.pids().contains_key("settled"));
+async fn a_run_that_waits_for_the_disk_does_not_delay_other_runs() {
+    let disk = SlowDisk::new();
+    let env = test_env(&disk.home.path().join("ledger"), disk.home.path());
+    let mut waiting = start(&env);
+    env.play(&agent(&env).then(success_end("hi"))).await.assert_success("hi");
+    assert!(!env.pids().contains_key("settings-agent"));
+    disk.respond();
+    rest_of(&mut waiting).await.assert_success("");
+    assert!(env.pids().contains_key("settings-agent"));
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_run_that_is_aborted_while_its_files_wait_for_the_disk_leaves_nothing() {
-    let disk = Disk::new();
+async fn a_run_that_is_aborted_while_it_waits_for_the_disk_leaves_nothing() {
+    let disk = SlowDisk::new();
     let ledger = disk.home.path().join("ledger");
-    let lab = lab(&ledger, disk.home.path());
-    let mut waits = start(&lab);
-    eventually("it is at its files", || !files(&ledger).is_empty()).await;
-    waits.control().abort();
-    rest_of(&mut waits).await.is_aborted();
-    bounded("shutdown", lab.runtime.shutdown()).await;
-    disk.answer();
-    eventually("its files are gone", || !ledger.exists()).await;
-    assert!(lab.pids().is_empty());
+    let env = test_env(&ledger, disk.home.path());
+    let mut waiting = start(&env);
+    wait_until("it is at its files", || !files(&ledger).is_empty()).await;
+    waiting.control().abort();
+    rest_of(&mut waiting).await.assert_aborted();
+    bounded("shutdown", env.runtime.shutdown()).await;
+    disk.respond();
+    wait_until("its files are gone", || !ledger.exists()).await;
+    assert!(env.pids().is_empty());
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_run_that_cannot_be_started_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
     let ledger = home.path().join("ledger");
-    let lab = lab(&ledger, home.path());
-    let no_program = lab.path("agent");
+    let env = test_env(&ledger, home.path());
+    let no_program = env.path("agent");
     fs::write(&no_program, "no program").unwrap();
     for path in ["/nowhere/agent".into(), no_program] {
-        let mut request = lab.request(&Script::new());
+        let mut request = env.request(&Script::new());
         request.cli_path = Some(path);
-        assert!(lab.finish(request).await.result().is_error);
+        assert!(env.finish(request).await.result().is_error);
         assert!(!ledger.exists());
     }
 }
 
-/// What is in the directories of private files.
+/// Returns the files in the directories of private files.
 fn files(ledger: &Path) -> Vec<OsString> {
     let inside = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten();
     let runs = inside(ledger.join("runs"));

@@ -1,4 +1,4 @@
-//! What the provider plays when nothing goes wrong.
+//! Replies of the provider without faults.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ async fn play(scenario: impl Into<Scenario>) -> Result<Provider> {
     Ok(Provider::anthropic(scenario).start().await?)
 }
 
-/// A conversation after so many answers of the model.
+/// A conversation after this number of model responses.
 fn after_turns(prompt: &str, turns: usize) -> Value {
     let mut messages = vec![json!({"role": "user", "content": prompt})];
     for _ in 0..turns {
@@ -60,7 +60,7 @@ async fn a_reply_is_streamed_in_the_order_of_the_messages_api() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_kind_of_block_can_be_played() -> Result<()> {
+async fn every_kind_of_block_can_be_sent() -> Result<()> {
     let reply = Reply::new()
         .thinking("hm")
         .thinking("")
@@ -95,7 +95,7 @@ async fn every_kind_of_block_can_be_played() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_without_stream_gets_one_whole_message() -> Result<()> {
+async fn a_request_without_streaming_gets_one_complete_message() -> Result<()> {
     let usage = Usage { input: 1, cache_read: 2, cache_write: 3, output: 4 };
     let reply = Reply::new().thinking("hm").text("Running.").tool("Bash", json!({"command": "ls"})).usage(usage);
     let provider = play(reply).await?;
@@ -120,7 +120,7 @@ async fn the_nth_turn_gets_the_nth_reply_and_the_last_is_repeated() -> Result<()
 }
 
 #[tokio::test]
-async fn a_script_that_is_to_fail_at_its_end_fails_with_an_error_that_is_not_retried() -> Result<()> {
+async fn a_script_can_fail_after_its_last_reply_with_an_error_that_is_not_retried() -> Result<()> {
     let scenario = Scenario::new().reply(Reply::new().text("only")).then_fail();
     let provider = play(scenario).await?;
     assert_eq!(said(&provider, after_turns("hi", 0)).await?, "only");
@@ -132,7 +132,7 @@ async fn a_script_that_is_to_fail_at_its_end_fails_with_an_error_that_is_not_ret
 }
 
 #[tokio::test]
-async fn a_marker_in_the_prompt_chooses_the_branch() -> Result<()> {
+async fn a_marker_in_the_prompt_selects_the_branch() -> Result<()> {
     let scenario = Scenario::new()
         .reply(Reply::new().text("main"))
         .branch("worker", Script::new().reply(Reply::new().text("w0")).reply(Reply::new().text("w1")));
@@ -149,7 +149,7 @@ async fn a_marker_in_the_prompt_chooses_the_branch() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_branch_that_no_marker_can_name_does_not_start() {
+async fn a_branch_name_that_no_marker_can_contain_is_an_error_at_the_start() {
     for name in ["two words", "", "default"] {
         let scenario = Scenario::new().branch(name, Reply::new());
         let started = Provider::anthropic(scenario).start().await;
@@ -158,7 +158,7 @@ async fn a_branch_that_no_marker_can_name_does_not_start() {
 }
 
 #[tokio::test]
-async fn a_reply_can_be_worked_out_from_the_request() -> Result<()> {
+async fn a_reply_can_be_computed_from_the_request() -> Result<()> {
     let reply = Reply::from_fn(|request| Reply::new().text(format!("{} messages", request.messages.len())));
     let provider = play(Scenario::new().reply(reply)).await?;
     assert_eq!(said(&provider, after_turns("hi", 2)).await?, "5 messages");
@@ -182,7 +182,7 @@ async fn a_closed_gate_holds_the_stream_until_the_test_opens_it() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_gate_before_the_answer_holds_back_even_its_headers() -> Result<()> {
+async fn a_gate_before_the_reply_delays_even_its_headers() -> Result<()> {
     let provider = play(Reply::new().text("late").gate_before("start")).await?;
     let gate = provider.gate("start");
     let asking = async { ask_whole(&provider, json!("hi")).await };
@@ -198,7 +198,7 @@ async fn a_gate_before_the_answer_holds_back_even_its_headers() -> Result<()> {
 }
 
 #[tokio::test]
-async fn usage_is_summed_over_the_answers_that_were_finished() -> Result<()> {
+async fn usage_is_summed_over_complete_replies() -> Result<()> {
     let scenario = Scenario::new()
         .reply(Reply::new().text("main"))
         .branch("cut", Reply::new().text("cut").cut_after(1))

@@ -1,0 +1,194 @@
+//! Third-party agents: the driver's promises hold for any behavior of their protocols.
+
+use std::fs::File;
+
+use teamster::agent::{Agent, Plan};
+use teamster::event::{Delta, ErrorCode, Event};
+use teamster::launch::{Launch, ProtocolStream, Stdin};
+use teamster::protocol::{Action, Input, Protocol};
+use teamster::request::RequestError;
+use teamster::{Registry, RunError, RunRequest, Runtime};
+use teamster_testkit::fake::{Child, SCRIPT_ENV, Script, Signal};
+
+use crate::test_env::{
+    LONG, TestEnv, CheckedStream, agent, bounded, fake_agent, success_end, is_alive, is_text, read_until, rest_after, rest_of,
+};
+
+/// An agent that emits every line it reads as text, until the line `end`.
+#[derive(Clone, Copy)]
+struct EchoAgent {
+    stream: ProtocolStream,
+}
+
+/// The protocol of `EchoAgent`.
+struct EchoProtocol {
+    /// The input at which it panics: `start` or `interrupt`.
+    panics_at: Option<String>,
+}
+
+impl EchoProtocol {
+    fn assert_no_panic_at(&self, what: &str) {
+        assert_ne!(self.panics_at.as_deref(), Some(what));
+    }
+}
+
+impl Agent for EchoAgent {
+    fn name(&self) -> &'static str {
+        "echo"
+    }
+
+    fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
+        assert_ne!(request.prompt, "panic", "a prompt at which this agent panics");
+        let mut launch = Launch::new(fake_agent());
+        launch.protocol_stream = self.stream;
+        launch.stdin = Stdin::Closed;
+        launch.env(SCRIPT_ENV, request.prompt.as_str());
+        Ok(Plan { launch, protocol: Box::new(EchoProtocol { panics_at: request.model.clone() }) })
+    }
+}
+
+impl Protocol for EchoProtocol {
+    fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>) {
+        match input {
+            Input::Line(b"end") => actions.push(Action::Outcome(Box::default())),
+            Input::Line(b"stop") => actions.push(Action::Stop),
+            Input::Line(b"panic") => panic!("a line at which this protocol panics"),
+            Input::Line(line) => actions.push(Action::Emit(Event::Text(Delta {
+                text: String::from_utf8_lossy(line).into_owned().into(),
+                message_id: "message".into(),
+                parent_tool_id: None,
+            }))),
+            Input::Interrupt => {
+                self.assert_no_panic_at("interrupt");
+                actions.push(Action::Interrupt);
+            }
+            Input::Started => self.assert_no_panic_at("start"),
+            Input::Exited(exit) if exit.code == Some(9) => panic!("an exit at which this protocol panics"),
+            _ => {}
+        }
+    }
+}
+
+fn test_env(stream: ProtocolStream) -> TestEnv {
+    let mut registry = Registry::default();
+    registry.register(EchoAgent { stream });
+    TestEnv::with_runtime(Runtime::with_registry(registry))
+}
+
+async fn run_echo(env: &TestEnv, script: &Script) -> CheckedStream {
+    rest_of(&mut env.runtime.run("echo", request(script)).unwrap()).await
+}
+
+fn request(script: &Script) -> RunRequest {
+    let mut request = RunRequest::new(script.to_json());
+    request.limits.grace = LONG;
+    request
+}
+
+#[tokio::test]
+async fn with_the_protocol_on_stdout_stderr_is_diagnostics() {
+    let env = test_env(ProtocolStream::Stdout);
+    let stream = run_echo(&env, &Script::new().text("hello\nend\n").stderr("aside\n")).await;
+    stream.assert_success("hello");
+    assert_eq!(stream.result().stderr.as_deref(), Some("aside\n"));
+}
+
+#[tokio::test]
+async fn with_the_protocol_on_stderr_stdout_is_diagnostics() {
+    let env = test_env(ProtocolStream::Stderr);
+    let stream = run_echo(&env, &Script::new().text("aside\n").stderr("hello\nend\n")).await;
+    stream.assert_success("hello");
+    assert_eq!(stream.result().stderr.as_deref(), Some("aside\n"));
+}
+
+#[tokio::test]
+async fn a_protocol_on_stderr_is_read_to_the_end_while_stdout_is_flooded() {
+    let env = test_env(ProtocolStream::Stderr);
+    let flood = Script::new().ready().burst(u64::MAX, serde_json::json!("flood"));
+    let script = Script::new().spawn(Child::new(flood)).stderr("hello\n").stderr("end\n");
+    run_echo(&env, &script).await.assert_success("hello");
+}
+
+#[tokio::test]
+async fn a_protocol_that_panics_ends_its_run_and_no_other() {
+    let env = test_env(ProtocolStream::Stdout);
+    let end = env.path("end");
+    let mut other = env.start(env.request(&agent(&env).await_file(&end).then(success_end("Hello"))));
+    let child = Script::new().write_pid(&env.pid_file(), "child").ready().hang();
+    let script = Script::new()
+        .write_pid(&env.pid_file(), "echo")
+        .spawn(Child::new(child).session())
+        .text("hello\npanic\nmore\n")
+        .hang();
+    let stream = run_echo(&env, &script).await;
+    assert!(stream.assert_failed(&ErrorCode::Protocol).contains("bug"));
+    assert_eq!(stream.result().text, "hello");
+    let pids = env.pids();
+    assert!(!is_alive(pids["echo"]) && !is_alive(pids["child"]));
+    File::create(&end).unwrap();
+    rest_of(&mut other).await.assert_success("Hello");
+    bounded("shutdown", env.runtime.shutdown()).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_panics_while_planning_is_an_error_and_the_runtime_continues() {
+    let env = test_env(ProtocolStream::Stdout);
+    let error = env.runtime.run("echo", RunRequest::new("panic")).unwrap_err();
+    assert!(matches!(&error, RunError::AgentPanicked { agent } if agent == "echo"), "{error}");
+    run_echo(&env, &Script::new().text("hello\nend\n")).await.assert_success("hello");
+}
+
+#[tokio::test]
+async fn a_protocol_that_panics_at_the_start_ends_its_run() {
+    let env = test_env(ProtocolStream::Stdout);
+    let mut request = request(&Script::new().write_pid(&env.pid_file(), "echo").hang());
+    request.model = Some("start".to_owned());
+    let stream = rest_of(&mut env.runtime.run("echo", request).unwrap()).await;
+    assert!(stream.assert_failed(&ErrorCode::Protocol).contains("bug"));
+    env.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_protocol_that_panics_when_it_is_interrupted_ends_its_run() {
+    let env = test_env(ProtocolStream::Stdout);
+    let mut request = request(&Script::new().write_pid(&env.pid_file(), "echo").text("hello\n").hang());
+    request.model = Some("interrupt".to_owned());
+    let mut run = env.runtime.run("echo", request).unwrap();
+    let events = read_until(&mut run, is_text).await;
+    run.control().interrupt();
+    let stream = rest_after(events, &mut run).await;
+    // The caller was the first to end it, so the grace period does not apply.
+    stream.assert_aborted();
+    assert_eq!(stream.result().signal.as_deref(), Some("SIGTERM"));
+    env.assert_all_dead();
+}
+
+#[tokio::test]
+async fn a_protocol_that_panics_at_the_exit_still_has_one_done() {
+    let env = test_env(ProtocolStream::Stdout);
+    let stream = run_echo(&env, &Script::new().text("hello\n").exit(9)).await;
+    stream.assert_failed(&ErrorCode::Protocol);
+    assert_eq!(stream.result().exit_code, Some(9));
+}
+
+#[tokio::test]
+async fn a_protocol_can_stop_its_process() {
+    let env = test_env(ProtocolStream::Stdout);
+    let stream = run_echo(&env, &Script::new().text("hello\nend\nstop\n").hang()).await;
+    stream.assert_success("hello");
+    assert_eq!(stream.result().signal.as_deref(), Some("SIGTERM"));
+}
+
+#[tokio::test]
+async fn a_protocol_without_an_interrupt_request_interrupts_with_sigint() {
+    let env = test_env(ProtocolStream::Stdout);
+    let script =
+        Script::new().on_signal(Signal::Int, Script::new().text("stopping\n").exit(130)).text("hello\n").hang();
+    let mut run = env.runtime.run("echo", request(&script)).unwrap();
+    let events = read_until(&mut run, is_text).await;
+    run.control().interrupt();
+    let stream = rest_after(events, &mut run).await;
+    stream.assert_aborted();
+    assert_eq!(stream.result().text, "hellostopping");
+    assert_eq!(stream.result().exit_code, Some(130));
+}
