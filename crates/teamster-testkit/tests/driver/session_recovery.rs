@@ -68,7 +68,7 @@ async fn a_prompt_that_a_dying_process_has_not_read_is_sent_to_the_next_one() {
         .line(result(1, json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}})))
         .await_line("session/")
         .line(result(2, json!({"sessionId": "s"})));
-    let says = |text: &str| {
+    let answer_with = |text: &str| {
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
         let params = json!({"sessionId": "s", "update": update});
         Script::new()
@@ -77,7 +77,7 @@ async fn a_prompt_that_a_dying_process_has_not_read_is_sent_to_the_next_one() {
             .line(result(3, json!({"stopReason": "end_turn"})))
             .read_to_end()
     };
-    let scripts = [opens.clone().then(says("1")), opens.then(says("2"))];
+    let scripts = [opens.clone().then(answer_with("1")), opens.then(answer_with("2"))];
     let session = env.runtime.open("acp", session_request(&env, &Script::new().play_next(&env.path("starts"), scripts))).unwrap();
     rest_of(&mut session.send("one").unwrap()).await.assert_success("1");
     let pid = halted(&env).await;

@@ -26,10 +26,10 @@ fn file(env: &TestEnv, mode: u32, content: &[u8]) -> PathBuf {
 }
 
 #[track_caller]
-fn says(stream: &CheckedStream, code: &ErrorCode, words: &[&str]) {
+fn assert_message(stream: &CheckedStream, code: &ErrorCode, parts: &[&str]) {
     let message = stream.assert_failed(code);
-    for word in words {
-        assert!(message.contains(word), "{word:?} is not in {message:?}");
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is not in {message:?}");
     }
 }
 
@@ -37,14 +37,14 @@ fn says(stream: &CheckedStream, code: &ErrorCode, words: &[&str]) {
 async fn a_name_that_is_not_in_path_is_not_found() {
     let env = TestEnv::new();
     let stream = start(&env, "teamster-no-such-cli").await;
-    says(&stream, &ErrorCode::CliNotFound, &["teamster-no-such-cli", "PATH", "install"]);
+    assert_message(&stream, &ErrorCode::CliNotFound, &["teamster-no-such-cli", "PATH", "install"]);
 }
 
 #[tokio::test]
 async fn a_path_to_nothing_is_not_found() {
     let env = TestEnv::new();
     let stream = start(&env, env.path("nothing")).await;
-    says(&stream, &ErrorCode::CliNotFound, &["nothing", "does not exist"]);
+    assert_message(&stream, &ErrorCode::CliNotFound, &["nothing", "does not exist"]);
 }
 
 #[tokio::test]
@@ -52,28 +52,28 @@ async fn a_link_to_nothing_is_not_found() {
     let env = TestEnv::new();
     std::os::unix::fs::symlink(env.path("gone"), env.path("link")).unwrap();
     let stream = start(&env, env.path("link")).await;
-    says(&stream, &ErrorCode::CliNotFound, &["link", "reinstall"]);
+    assert_message(&stream, &ErrorCode::CliNotFound, &["link", "reinstall"]);
 }
 
 #[tokio::test]
 async fn a_file_that_is_not_executable_cannot_be_started() {
     let env = TestEnv::new();
     let stream = start(&env, file(&env, 0o644, b"#!/bin/sh\n")).await;
-    says(&stream, &ErrorCode::SpawnFailed, &["cli", "not executable", "permissions"]);
+    assert_message(&stream, &ErrorCode::SpawnFailed, &["cli", "not executable", "permissions"]);
 }
 
 #[tokio::test]
 async fn a_directory_cannot_be_started() {
     let env = TestEnv::new();
     let stream = start(&env, env.path("").join(".")).await;
-    says(&stream, &ErrorCode::SpawnFailed, &["not a regular file"]);
+    assert_message(&stream, &ErrorCode::SpawnFailed, &["not a regular file"]);
 }
 
 #[tokio::test]
 async fn a_text_without_an_interpreter_cannot_be_started() {
     let env = TestEnv::new();
     let stream = start(&env, file(&env, 0o755, b"echo hello\n")).await;
-    says(&stream, &ErrorCode::SpawnFailed, &["cli", "`#!`"]);
+    assert_message(&stream, &ErrorCode::SpawnFailed, &["cli", "`#!`"]);
 }
 
 #[tokio::test]
@@ -81,21 +81,21 @@ async fn half_a_program_cannot_be_started() {
     let env = TestEnv::new();
     let whole = fs::read(fake_agent()).unwrap();
     let stream = start(&env, file(&env, 0o755, &whole[..40])).await;
-    says(&stream, &ErrorCode::SpawnFailed, &["cli", "not a program for this machine"]);
+    assert_message(&stream, &ErrorCode::SpawnFailed, &["cli", "not a program for this machine"]);
 }
 
 #[tokio::test]
 async fn a_script_whose_interpreter_is_missing_cannot_be_started() {
     let env = TestEnv::new();
     let stream = start(&env, file(&env, 0o755, b"#!/no/such/interpreter -x\n")).await;
-    says(&stream, &ErrorCode::SpawnFailed, &["cli", "/no/such/interpreter", "not installed"]);
+    assert_message(&stream, &ErrorCode::SpawnFailed, &["cli", "/no/such/interpreter", "not installed"]);
 }
 
 #[tokio::test]
 async fn an_empty_file_cannot_be_started() {
     let env = TestEnv::new();
     let stream = start(&env, file(&env, 0o755, b"")).await;
-    says(&stream, &ErrorCode::SpawnFailed, &["cli", "not a program for this machine"]);
+    assert_message(&stream, &ErrorCode::SpawnFailed, &["cli", "not a program for this machine"]);
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn an_argument_that_is_too_long_is_named_as_the_cause() {
     request.cli_path = Some(fake_agent());
     request.cli_args = vec!["x".repeat(200_000)];
     let stream = env.finish(request).await;
-    says(&stream, &ErrorCode::SpawnFailed, &["too large", "200000"]);
+    assert_message(&stream, &ErrorCode::SpawnFailed, &["too large", "200000"]);
 }
 
 #[tokio::test]

@@ -28,10 +28,10 @@ async fn play(env: &TestEnv, script: &Script, set: impl FnOnce(&mut Limits)) -> 
 }
 
 #[track_caller]
-fn assert_timed_out(stream: &CheckedStream, words: &[&str]) {
+fn assert_timed_out(stream: &CheckedStream, parts: &[&str]) {
     let message = stream.assert_failed(&ErrorCode::WatchdogTimeout);
-    for word in words {
-        assert!(message.contains(word), "{word:?} is not in {message:?}");
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is not in {message:?}");
     }
     assert!(!stream.result().aborted);
 }
