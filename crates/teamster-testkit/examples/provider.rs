@@ -102,22 +102,22 @@ fn scenario() -> Scenario {
 async fn main() -> Result<()> {
     let provider = Provider::anthropic(scenario()).start().await?;
     let mcp = McpHttp::start().await?;
-    say(&json!({
+    print(&json!({
         "baseUrl": provider.base_url(),
         "mcpUrl": mcp.url(),
         "branches": BRANCHES,
     }))?;
     tokio::task::spawn_blocking(|| stdin().read_to_end(&mut Vec::new())).await??;
     for request in provider.requests() {
-        say(&summary(&request))?;
+        print(&summary(&request))?;
     }
     for request in provider.side_requests() {
-        say(&json!({"method": request.method, "path": request.path}))?;
+        print(&json!({"method": request.method, "path": request.path}))?;
     }
     for call in mcp.calls() {
-        say(&json!({"mcpTool": call.tool, "arguments": call.arguments}))?;
+        print(&json!({"mcpTool": call.tool, "arguments": call.arguments}))?;
     }
-    say(&json!({
+    print(&json!({
         "usageTotal": format!("{:?}", provider.usage_total()),
         "disconnects": format!("{:?}", provider.disconnects()),
     }))
@@ -141,7 +141,7 @@ fn summary(request: &ModelRequest) -> Value {
     })
 }
 
-fn say(value: &Value) -> Result<()> {
+fn print(value: &Value) -> Result<()> {
     writeln!(stdout(), "{value}")?;
     Ok(())
 }

@@ -46,15 +46,15 @@ fn request(script: &Script) -> RunRequest {
 
 /// Plays one run for each way to end.
 async fn round(runtime: &Runtime) {
-    let begun = || Script::new().claude_init().claude_text("Hello");
+    let started = || Script::new().claude_init().claude_text("Hello");
     let child = Child::new(Script::new().ignore(Signal::Term).ready().hang()).session();
     let ends = [
-        begun().claude_result("Hello").read_to_end(),
-        begun().claude_result("Hello").hang(),
-        begun().spawn(child).claude_result("Hello").read_to_end(),
-        begun().claude_burst(60_000).claude_result("Hello").exit(0),
-        begun().raise(Signal::Kill),
-        begun().claude_tool("toolu_1", "Bash", &json!({})).exit(3),
+        started().claude_result("Hello").read_to_end(),
+        started().claude_result("Hello").hang(),
+        started().spawn(child).claude_result("Hello").read_to_end(),
+        started().claude_burst(60_000).claude_result("Hello").exit(0),
+        started().raise(Signal::Kill),
+        started().claude_tool("toolu_1", "Bash", &json!({})).exit(3),
     ];
     let runs: Vec<_> = ends.iter().map(|end| runtime.run("claude", request(end)).unwrap()).collect();
     for run in runs {
@@ -64,7 +64,7 @@ async fn round(runtime: &Runtime) {
     missing.cli_path = Some("/no/such/cli".into());
     assert!(runtime.run("claude", missing).unwrap().result().await.is_error);
     for aborted in [true, false] {
-        let mut run = runtime.run("claude", request(&begun().ignore(Signal::Term).hang())).unwrap();
+        let mut run = runtime.run("claude", request(&started().ignore(Signal::Term).hang())).unwrap();
         run.next().await;
         if aborted {
             run.control().abort();

@@ -162,7 +162,7 @@ fn an_agent_that_ignores_nothing_passes() {
 
 #[test]
 fn an_ignored_option_or_a_panic_in_a_session_is_the_only_reported_broken_promise() {
-    for (but, said) in [
+    for (but, promise) in [
         (But::IgnoresTheSchema, "a schema is applied or rejected: a run"),
         (But::IgnoresDenyRules, "a deny rule for one of the agent's tools is applied or rejected: a run"),
         (But::IgnoresDenyRulesOfServers, "a deny rule for an MCP server's tool is applied or rejected: a run"),
@@ -173,6 +173,6 @@ fn an_ignored_option_or_a_panic_in_a_session_is_the_only_reported_broken_promise
         (But::PanicsInSessions, "a session's protocol is total, and its streams follow the rules"),
     ] {
         let promises = promises(&Good(but));
-        assert!(promises.len() == 1 && promises[0].starts_with(said), "{said}: {promises:#?}");
+        assert!(promises.len() == 1 && promises[0].starts_with(promise), "{promise}: {promises:#?}");
     }
 }

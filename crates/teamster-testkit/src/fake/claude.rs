@@ -185,7 +185,7 @@ impl Script {
         self.on_line(INTERRUPT, Script::new().claude_interrupted())
     }
 
-    /// Adds a heartbeat, which says nothing about the agent's progress.
+    /// Adds a heartbeat, which does not report the agent's progress.
     #[must_use]
     pub fn claude_keep_alive(self) -> Self {
         self.line(json!({"type": "keep_alive"}))

@@ -63,11 +63,11 @@ impl Script {
 
     fn add_item(self, happening: &Happening) -> Self {
         match happening {
-            Happening::In(said) => lines(said).fold(self, |script, ()| script.await_line("")),
+            Happening::In(payload) => lines(payload).fold(self, |script, ()| script.await_line("")),
             Happening::InEnd => self.read_to_end(),
             Happening::Out(Said::Text(text)) => self.text(text),
-            Happening::Out(said) => self.bytes(said.bytes().unwrap_or_default()),
-            Happening::Err(said) => self.stderr(String::from_utf8_lossy(&said.bytes().unwrap_or_default())),
+            Happening::Out(payload) => self.bytes(payload.bytes().unwrap_or_default()),
+            Happening::Err(payload) => self.stderr(String::from_utf8_lossy(&payload.bytes().unwrap_or_default())),
             Happening::Exit { signal: Some(signal), .. } => match Signal::named(signal) {
                 Some(signal) => self.raise(signal),
                 None => self.hang(),
@@ -111,7 +111,7 @@ fn is_written_by_the_cli(happening: &Happening) -> bool {
 }
 
 /// Returns one item for each complete line.
-fn lines(said: &Said) -> impl Iterator<Item = ()> {
-    let ends = String::from_utf8_lossy(&said.bytes().unwrap_or_default()).matches('\n').count();
+fn lines(payload: &Said) -> impl Iterator<Item = ()> {
+    let ends = String::from_utf8_lossy(&payload.bytes().unwrap_or_default()).matches('\n').count();
     std::iter::repeat_n((), ends)
 }

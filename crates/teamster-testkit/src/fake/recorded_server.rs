@@ -89,10 +89,10 @@ pub(super) fn serve(entries: &[&Entry], pace: Pace, start_ms: f64) -> io::Result
             last = entry.at_ms;
         }
         match &entry.happening {
-            Happening::Out(said) => {
-                playback.write_stdout(&String::from_utf8_lossy(&said.bytes().unwrap_or_default()))?
+            Happening::Out(payload) => {
+                playback.write_stdout(&String::from_utf8_lossy(&payload.bytes().unwrap_or_default()))?
             }
-            Happening::Err(said) => io::stderr().lock().write_all(&said.bytes().unwrap_or_default())?,
+            Happening::Err(payload) => io::stderr().lock().write_all(&payload.bytes().unwrap_or_default())?,
             Happening::Call { id, method, path, .. } => playback.await_call(*id, method, path),
             Happening::Reply { call, status, body } => playback.reply(*call, *status, body),
             Happening::ServerEvent(Said::Text(event)) if !event.contains("\"server.connected\"") => {

@@ -184,7 +184,7 @@ mod tests {
         });
         match handle_message(&message, Decision::Deny) {
             RpcResponse::Immediate(answer) => answer,
-            RpcResponse::Delayed(delayed) => delayed.progress(1).expect("the client asked for progress"),
+            RpcResponse::Delayed(delayed) => delayed.progress(1).expect("the client requested progress"),
             RpcResponse::None => Value::Null,
         }
     }

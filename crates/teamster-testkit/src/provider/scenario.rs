@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_later_message_without_a_marker_stays_on_the_branch() {
         let scenario = scenario();
-        let messages = [user("SCN:side"), assistant(), user("go on"), assistant()];
+        let messages = [user("SCN:side"), assistant(), user("continue"), assistant()];
         let choice = scenario.choose(&messages);
         assert_eq!((choice.branch.as_str(), choice.turn, choice.index), ("side", 2, 0));
     }

@@ -155,9 +155,9 @@ impl OrderRun {
     /// has read that report once it has read output written after it.
     async fn wait_until_driver_read_the_exit(&self) {
         wait_until("the agent is reaped", || state(self.agent).is_none()).await;
-        wait_until("its exit is told", || state(self.keeper) == Some('S')).await;
+        wait_until("its exit is reported", || state(self.keeper) == Some('S')).await;
         self.touch("write-noise");
-        wait_until("the noise is told", || self.stream.lock().unwrap().iter().any(is_warning)).await;
+        wait_until("the noise is reported", || self.stream.lock().unwrap().iter().any(is_warning)).await;
     }
 
     async fn stop_reading(&mut self) -> Option<Run> {

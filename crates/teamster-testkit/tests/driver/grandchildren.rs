@@ -61,14 +61,14 @@ async fn a_grandchild_in_its_own_session_without_a_pipe_is_gone_after_done() {
 #[tokio::test]
 async fn a_grandchild_that_exits_on_sigterm_is_not_killed() {
     let env = TestEnv::new();
-    let said = env.path("said");
-    let goodbye = Script::new().write_pid(&said, "goodbye").exit(0);
+    let exit_record = env.path("exit");
+    let goodbye = Script::new().write_pid(&exit_record, "goodbye").exit(0);
     let child = Script::new().on_signal(Signal::Term, goodbye).then(left_behind(&env));
     let script = agent(&env).spawn(Child::new(child).session()).then(success_end("Hello"));
     let mut request = env.request(&script);
     request.limits.grace = LONG;
     env.finish(request).await.assert_success("Hello");
-    assert!(said.exists());
+    assert!(exit_record.exists());
     env.assert_all_dead();
 }
 

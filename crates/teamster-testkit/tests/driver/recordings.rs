@@ -176,12 +176,12 @@ async fn a_recording_does_not_replace_an_existing_file() {
     let env = TestEnv::new();
     fs::write(env.path("recording"), "before").unwrap();
     std::os::unix::fs::symlink(env.path("recording"), env.path("link")).unwrap();
-    for (path, said) in [("missing/recording", "No such file"), ("recording", "--record-overwrite"), ("link", "link")] {
+    for (path, reason) in [("missing/recording", "No such file"), ("recording", "--record-overwrite"), ("link", "link")] {
         let mut request = env.request(&uses_a_tool());
         request.record = Some(env.path(path));
-        let refused = env.runtime.run("claude", request).unwrap_err();
-        assert!(matches!(&refused, RunError::Record { path: named, .. } if named.ends_with(path)), "{refused}");
-        assert!(refused.to_string().contains(said), "{refused}");
+        let error = env.runtime.run("claude", request).unwrap_err();
+        assert!(matches!(&error, RunError::Record { path: named, .. } if named.ends_with(path)), "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
     }
     assert_eq!(fs::read_to_string(env.path("recording")).unwrap(), "before");
 }

@@ -279,11 +279,11 @@ async fn a_run_that_the_caller_ended_is_not_retried() {
 #[tokio::test]
 async fn a_failure_reported_before_the_callers_abort_is_the_result_and_is_not_retried() {
     let env = TestEnv::new();
-    let stream = agent(&env).claude_api_error(529, "Overloaded.").read_to_end().write_pid(&env.pid_file(), "told").hang();
-    let mut request = request(&env, 3, [stream, good(&env, "Hello")]);
+    let failing = agent(&env).claude_api_error(529, "Overloaded.").read_to_end().write_pid(&env.pid_file(), "failed").hang();
+    let mut request = request(&env, 3, [failing, good(&env, "Hello")]);
     request.limits.after_result = LONG;
     let mut run = env.start(request);
-    env.pid("told").await;
+    env.pid("failed").await;
     run.control().abort();
     let stream = rest_of(&mut run).await;
     stream.assert_failed(&ErrorCode::Overloaded);

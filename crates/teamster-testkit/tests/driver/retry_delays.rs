@@ -96,14 +96,14 @@ async fn output_of_a_failed_attempt_is_delivered_between_attempts() {
     let env = TestEnv::new();
     let (mut run, mut events) =
         waiting(&env, [agent(&env).claude_burst(DELTAS).then(overload()), good(&env, "Hello")]).await;
-    let said: String = events
+    let text: String = events
         .iter()
         .filter_map(|event| match event {
             Event::Text(delta) => Some(delta.text.as_str()),
             _ => None,
         })
         .collect();
-    assert_eq!(said, counted(DELTAS));
+    assert_eq!(text, counted(DELTAS));
     run.control().abort();
     events = rest_after(events, &mut run).await.events;
     assert_eq!(events.iter().filter(|event| matches!(event, Event::Retract(_))).count(), 1);

@@ -42,11 +42,11 @@ fn secretive(env: &TestEnv, script: &Script) -> RunRequest {
 #[tokio::test]
 async fn no_warning_error_or_diagnostic_contains_a_secret() {
     let env = test_env(&[]);
-    let said = SECRETS.join(" and ");
-    let line = json!({"type": "mystery", "why": said}).to_string();
+    let secrets = SECRETS.join(" and ");
+    let line = json!({"type": "mystery", "why": secrets}).to_string();
     let cut_short = format!("{}{INHERITED}", "x".repeat(108));
-    let script = agent(&env).text(format!("not JSON: {said}\n{cut_short}\n{line}\n"));
-    let script = script.stderr(format!("cannot continue: {said}\n{said}")).exit(3);
+    let script = agent(&env).text(format!("not JSON: {secrets}\n{cut_short}\n{line}\n"));
+    let script = script.stderr(format!("cannot continue: {secrets}\n{secrets}")).exit(3);
     let stream = env.finish(secretive(&env, &script)).await;
     let all = serde_json::to_string(&stream.events).unwrap();
     // Not even the common prefix of the secrets.

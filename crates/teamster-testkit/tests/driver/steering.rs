@@ -48,8 +48,8 @@ async fn a_prompt_sent_now_steers_the_running_turn() {
 async fn a_prompt_sent_now_too_late_is_the_next_turn_before_the_waiting_ones() {
     let env = TestEnv::new();
     // The CLI starts this turn by itself.
-    let begins = Script::new().claude_init().claude_echo().claude_text("2").claude_result("2");
-    let rest = Script::new().await_line("more").claude_result("1").then(begins).then(turn("three", "3"));
+    let own_turn = Script::new().claude_init().claude_echo().claude_text("2").claude_result("2");
+    let rest = Script::new().await_line("more").claude_result("1").then(own_turn).then(turn("three", "3"));
     let (session, mut first, events) = running_turn(&env, rest.read_to_end()).await;
     let mut waiting = session.send("three").unwrap();
     let mut second = sent_as_a_turn(&session, "more").await;
@@ -62,8 +62,8 @@ async fn a_prompt_sent_now_too_late_is_the_next_turn_before_the_waiting_ones() {
 #[tokio::test]
 async fn prompts_sent_now_too_late_together_are_one_turn() {
     let env = TestEnv::new();
-    let begins = Script::new().claude_init().claude_text("2").claude_result("2");
-    let rest = Script::new().await_line("more").await_line("and more").claude_result("1").then(begins);
+    let own_turn = Script::new().claude_init().claude_text("2").claude_result("2");
+    let rest = Script::new().await_line("more").await_line("and more").claude_result("1").then(own_turn);
     let (session, mut first, events) = running_turn(&env, rest.read_to_end()).await;
     let (one, other) =
         tokio::join!(bounded("one", session.send_now("more")), bounded("the other", session.send_now("and more")));
@@ -77,8 +77,8 @@ async fn prompts_sent_now_too_late_together_are_one_turn() {
 #[tokio::test]
 async fn a_turn_that_the_agent_starts_for_a_late_prompt_can_be_interrupted() {
     let env = TestEnv::new();
-    let begins = Script::new().claude_init().claude_partial_text("2").await_line(INTERRUPT).claude_interrupted();
-    let rest = Script::new().await_line("more").claude_result("1").then(begins).then(turn("three", "3"));
+    let own_turn = Script::new().claude_init().claude_partial_text("2").await_line(INTERRUPT).claude_interrupted();
+    let rest = Script::new().await_line("more").claude_result("1").then(own_turn).then(turn("three", "3"));
     let (session, mut first, events) = running_turn(&env, rest.read_to_end()).await;
     let mut second = sent_as_a_turn(&session, "more").await;
     rest_after(events, &mut first).await.assert_success("1");

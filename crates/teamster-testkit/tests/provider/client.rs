@@ -142,8 +142,8 @@ fn parse(event: &str) -> Result<Value> {
     let (name, data) = event.split_once('\n').context("two lines")?;
     let name = name.strip_prefix("event: ").context("the event's name")?;
     let data: Value = serde_json::from_str(data.strip_prefix("data: ").context("its data")?)?;
-    let said = data.get("type").and_then(Value::as_str);
-    anyhow::ensure!(said == Some(name), "event {name} contains {data}");
+    let kind = data.get("type").and_then(Value::as_str);
+    anyhow::ensure!(kind == Some(name), "event {name} contains {data}");
     Ok(data)
 }
 

@@ -177,8 +177,8 @@ async fn an_invalid_header_causes_an_error_response() -> Result<()> {
     let provider = play(Reply::new().text("ok").header("two words", "x")).await?;
     let answer = ask(&provider, json!("hi")).await?;
     assert_eq!(answer.status, 500);
-    let said = answer.bytes().await?;
-    assert!(said.starts_with(b"the scenario contains"), "{said:?}");
+    let message = answer.bytes().await?;
+    assert!(message.starts_with(b"the scenario contains"), "{message:?}");
     Ok(())
 }
 

@@ -100,9 +100,9 @@ async fn an_error_has_the_vendors_format() -> Result<()> {
 
 #[tokio::test]
 async fn a_stream_breaks_where_the_scenario_cuts_it() -> Result<()> {
-    let provider = Provider::gemini(Reply::new().text("It begins and breaks.").cut_after(1)).start().await?;
+    let provider = Provider::gemini(Reply::new().text("It starts and breaks.").cut_after(1)).start().await?;
     let (chunks, whole) = chunks(ask(&provider, prompt("Hello?")).await?).await?;
-    assert_eq!((texts(&chunks).as_str(), whole), ("It begi", false));
+    assert_eq!((texts(&chunks).as_str(), whole), ("It star", false));
     Ok(())
 }
 

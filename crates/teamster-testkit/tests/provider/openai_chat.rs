@@ -52,9 +52,9 @@ async fn a_reply_is_streamed_in_chunks_with_its_finish_reason_and_its_usage() ->
     assert_eq!(calls.filter(|call| call.contains_key("id")).count(), 1);
     let reasons: Vec<_> = chunks.iter().filter_map(|chunk| chunk["choices"][0]["finish_reason"].as_str()).collect();
     assert_eq!(reasons, ["tool_calls"]);
-    let told = &chunks.last().context("no chunks")?["usage"];
-    assert_eq!((&told["prompt_tokens"], &told["completion_tokens"]), (&json!(75), &json!(40)));
-    assert_eq!(told["prompt_tokens_details"]["cached_tokens"], 50);
+    let usage_field = &chunks.last().context("no chunks")?["usage"];
+    assert_eq!((&usage_field["prompt_tokens"], &usage_field["completion_tokens"]), (&json!(75), &json!(40)));
+    assert_eq!(usage_field["prompt_tokens_details"]["cached_tokens"], 50);
     assert_eq!(provider.usage_total(), usage);
     Ok(())
 }

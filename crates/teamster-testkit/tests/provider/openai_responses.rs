@@ -44,9 +44,9 @@ async fn a_stream_has_numbered_events_and_deltas_that_make_the_whole_item() -> R
     let last = events.last().context("no event")?;
     assert_eq!(last["type"], "response.completed");
     assert_eq!(last["response"]["output"][1]["content"][0]["text"], "Hello, you.");
-    let told = &last["response"]["usage"];
-    assert_eq!((&told["input_tokens"], &told["output_tokens"]), (&json!(7), &json!(8)));
-    assert_eq!(told["input_tokens_details"], json!({"cached_tokens": 2, "cache_write_tokens": 4}));
+    let usage_field = &last["response"]["usage"];
+    assert_eq!((&usage_field["input_tokens"], &usage_field["output_tokens"]), (&json!(7), &json!(8)));
+    assert_eq!(usage_field["input_tokens_details"], json!({"cached_tokens": 2, "cache_write_tokens": 4}));
     assert_eq!(provider.usage_total(), usage);
     Ok(())
 }

@@ -14,16 +14,16 @@ async fn play(scenario: impl Into<Scenario>) -> Result<Provider> {
 fn after_turns(prompt: &str, turns: usize) -> Value {
     let mut messages = vec![json!({"role": "user", "content": prompt})];
     for _ in 0..turns {
-        messages.push(json!({"role": "assistant", "content": [{"type": "text", "text": "said"}]}));
+        messages.push(json!({"role": "assistant", "content": [{"type": "text", "text": "a reply"}]}));
         messages.push(json!({"role": "user", "content": [
             {"type": "tool_result", "tool_use_id": "t", "content": "done"},
-            {"type": "text", "text": "<system-reminder>go on</system-reminder>"},
+            {"type": "text", "text": "<system-reminder>continue</system-reminder>"},
         ]}));
     }
     Value::Array(messages)
 }
 
-async fn said(provider: &Provider, messages: Value) -> Result<String> {
+async fn reply_text(provider: &Provider, messages: Value) -> Result<String> {
     let (events, _) = ask(provider, messages).await?.events().await;
     Ok(deltas(&events).concat())
 }
@@ -114,7 +114,7 @@ async fn the_nth_turn_gets_the_nth_reply_and_the_last_is_repeated() -> Result<()
     let scenario = Scenario::new().reply(Reply::new().text("first")).reply(Reply::new().text("second"));
     let provider = play(scenario).await?;
     for (turns, text) in [(0, "first"), (1, "second"), (2, "second"), (0, "first")] {
-        assert_eq!(said(&provider, after_turns("hi", turns)).await?, text);
+        assert_eq!(reply_text(&provider, after_turns("hi", turns)).await?, text);
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ async fn the_nth_turn_gets_the_nth_reply_and_the_last_is_repeated() -> Result<()
 async fn a_script_can_fail_after_its_last_reply_with_an_error_that_is_not_retried() -> Result<()> {
     let scenario = Scenario::new().reply(Reply::new().text("only")).then_fail();
     let provider = play(scenario).await?;
-    assert_eq!(said(&provider, after_turns("hi", 0)).await?, "only");
+    assert_eq!(reply_text(&provider, after_turns("hi", 0)).await?, "only");
     let answer = ask(&provider, after_turns("hi", 1)).await?;
     assert_eq!(answer.status, 400);
     let message = answer.json().await?["error"]["message"].to_string();
@@ -138,13 +138,13 @@ async fn a_marker_in_the_prompt_selects_the_branch() -> Result<()> {
         .branch("worker", Script::new().reply(Reply::new().text("w0")).reply(Reply::new().text("w1")));
     let provider = play(scenario).await?;
     let prompt = format!("work {}", marker("worker"));
-    assert_eq!(said(&provider, after_turns(&prompt, 1)).await?, "w1");
-    assert_eq!(said(&provider, after_turns("plain", 1)).await?, "main");
-    let unknown = ask(&provider, json!("SCN:nobody")).await?;
+    assert_eq!(reply_text(&provider, after_turns(&prompt, 1)).await?, "w1");
+    assert_eq!(reply_text(&provider, after_turns("plain", 1)).await?, "main");
+    let unknown = ask(&provider, json!("SCN:unknown")).await?;
     assert_eq!(unknown.status, 400);
     let requests = provider.requests();
     let chosen: Vec<_> = requests.iter().map(|request| (request.branch.as_str(), request.turn)).collect();
-    assert_eq!(chosen, [("worker", 1), ("default", 1), ("nobody", 0)]);
+    assert_eq!(chosen, [("worker", 1), ("default", 1), ("unknown", 0)]);
     Ok(())
 }
 
@@ -161,7 +161,7 @@ async fn a_branch_name_that_no_marker_can_contain_is_an_error_at_the_start() {
 async fn a_reply_can_be_computed_from_the_request() -> Result<()> {
     let reply = Reply::from_fn(|request| Reply::new().text(format!("{} messages", request.messages.len())));
     let provider = play(Scenario::new().reply(reply)).await?;
-    assert_eq!(said(&provider, after_turns("hi", 2)).await?, "5 messages");
+    assert_eq!(reply_text(&provider, after_turns("hi", 2)).await?, "5 messages");
     Ok(())
 }
 
@@ -177,7 +177,7 @@ async fn a_closed_gate_holds_the_stream_until_the_test_opens_it() -> Result<()> 
     gate.open();
     let (rest, _) = answer.events().await;
     assert_eq!(deltas(&rest), ["c"]);
-    assert_eq!(said(&provider, json!("again")).await?, "abc");
+    assert_eq!(reply_text(&provider, json!("again")).await?, "abc");
     Ok(())
 }
 
@@ -205,7 +205,7 @@ async fn usage_is_summed_over_complete_replies() -> Result<()> {
         .branch("side", Reply::new().text("side").usage(Usage { output: 7, ..Usage::ZERO }));
     let provider = play(scenario).await?;
     for prompt in ["x", "SCN:cut", "SCN:side"] {
-        said(&provider, json!(prompt)).await?;
+        reply_text(&provider, json!(prompt)).await?;
     }
     let side = provider.usage_where(|request| request.branch == "side");
     assert_eq!(side.output, 7);
