@@ -38,7 +38,7 @@ fn scenario() -> Scenario {
         "subagent_type": "general-purpose",
         "run_in_background": false,
     });
-    Scenario::new()
+    with_faults(Scenario::new())
         .reply(Reply::new().text("Hello, wörld! 👋 No branch was named."))
         .branch(
             "tool_bash",
@@ -55,23 +55,6 @@ fn scenario() -> Scenario {
             Script::new()
                 .reply(Reply::new().tool("Bash", bash("sleep 0.3; echo one")).tool("Bash", bash("echo two")))
                 .reply(Reply::new().text("Both done.")),
-        )
-        .branch(
-            "rate_limited_once",
-            Reply::new().text("Recovered.").fail_times(1, HttpError::rate_limited().retry_after(1)),
-        )
-        .branch("cut_once", Reply::new().text("This sentence is cut in its middle.").cut_once_after(3))
-        .branch(
-            "error_once",
-            Reply::new()
-                .text("Whole.")
-                .at_first(1, Reply::new().text("Some text before the error").error_after(2, HttpError::overloaded())),
-        )
-        .branch(
-            "stall",
-            Reply::new()
-                .text("Silence comes after these words, and lasts.")
-                .ping_forever_after(4, Duration::from_secs(1)),
         )
         .branch(
             "subagent",
@@ -95,6 +78,28 @@ fn scenario() -> Scenario {
         .branch(
             "count",
             Reply::from_fn(|request| Reply::new().text(format!("I see {} messages.", request.messages.len()))),
+        )
+}
+
+/// Adds the branches with faults of the provider.
+fn with_faults(scenario: Scenario) -> Scenario {
+    scenario
+        .branch(
+            "rate_limited_once",
+            Reply::new().text("Recovered.").fail_times(1, HttpError::rate_limited().retry_after(1)),
+        )
+        .branch("cut_once", Reply::new().text("This sentence is cut in its middle.").cut_once_after(3))
+        .branch(
+            "error_once",
+            Reply::new()
+                .text("Whole.")
+                .at_first(1, Reply::new().text("Some text before the error").error_after(2, HttpError::overloaded())),
+        )
+        .branch(
+            "stall",
+            Reply::new()
+                .text("Silence comes after these words, and lasts.")
+                .ping_forever_after(4, Duration::from_secs(1)),
         )
 }
 

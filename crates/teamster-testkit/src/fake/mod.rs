@@ -44,6 +44,7 @@
 mod claude;
 #[cfg(feature = "servers")]
 mod cli_server;
+mod pace;
 mod play;
 mod recorded;
 #[cfg(feature = "servers")]
@@ -55,8 +56,9 @@ mod stdin;
 use std::io;
 
 pub use claude::CLAUDE_SESSION;
+pub use pace::Pace;
 pub use play::play;
-pub use recorded::{NoSuchProcess, Pace, play_recording};
+pub use recorded::{NoSuchProcess, play_recording};
 pub use scenario::{Scenario, ScenarioError, ScenarioRun, answer_version};
 pub use script::{Child, Placement, Script, Signal, Step};
 

@@ -1,30 +1,11 @@
 //! Converts the recording of a CLI into a script.
 
 use std::io;
-use std::time::Duration;
 
 use teamster_protocol::recording::{Entry, Happening, Said};
 
+use super::pace::Pace;
 use super::script::{Script, Signal};
-
-/// The speed at which a recording is played.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pace {
-    /// Without pauses.
-    Immediate,
-    /// This many times as fast as recorded. The factor must be greater than zero.
-    Factor(f64),
-}
-
-impl Pace {
-    /// Returns the pause between two times of the recording, in milliseconds since its start.
-    pub(super) fn since(self, last: f64, now: f64) -> Duration {
-        match self {
-            Self::Immediate => Duration::ZERO,
-            Self::Factor(times) => Duration::try_from_secs_f64((now - last) / 1000.0 / times).unwrap_or_default(),
-        }
-    }
-}
 
 /// An error: the recording contains fewer processes than requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use teamster_protocol::recording::{Entry, Happening, Said};
 
 use super::cli_server::{LISTENING_PREFIX, PendingCall, Server};
 use super::play;
-use super::recorded::Pace;
+use super::pace::Pace;
 use super::script::{Script, Signal};
 
 /// Returns whether a recorded process is a server that was called over HTTP.

@@ -4,6 +4,7 @@
 //! vendor streams.
 
 mod delivery;
+mod delivery_builder;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::failure::HttpError;
 use super::record::ModelRequest;
 use super::usage::Usage;
 pub(crate) use delivery::{DeliveryEvent, DeliveryEventKind};
-use delivery::{Delivery, Override};
+use delivery::Delivery;
 
 /// The default number of characters per delta. It is small, so that words are split as by real
 /// models.
@@ -105,6 +106,13 @@ pub(crate) enum TurnKind {
     Reply(Box<Reply>),
     Error(HttpError),
     Computed(Arc<dyn Fn(&ModelRequest) -> Turn + Send + Sync>),
+}
+
+/// The response that replaces a reply for this many requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Override {
+    times: usize,
+    turn: Turn,
 }
 
 impl std::fmt::Debug for Turn {

@@ -65,29 +65,32 @@ impl Events {
                 let part = json!({"type": "summary_text", "text": text});
                 self.structure("response.reasoning_summary_part.done", first(json!({ "part": part })));
             }
-            Block::Tool { input_deltas, .. } => {
-                let (delta_name, done_name, field) = match item.get("type").and_then(Value::as_str) {
-                    Some("function_call") => {
-                        ("response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments")
-                    }
-                    Some("custom_tool_call") => {
-                        ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
-                    }
-                    _ => ("", "", ""),
-                };
-                if let Some(whole) = item.get(field).and_then(Value::as_str) {
-                    // The pieces of the scenario's JSON are not the pieces of a custom tool's text.
-                    let pieces =
-                        if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
-                    for piece in pieces {
-                        self.delta(delta_name, of_item(json!({ "delta": piece })));
-                    }
-                    self.structure(done_name, of_item(json!({ field: whole })));
-                }
-            }
+            Block::Tool { input_deltas, .. } => self.tool_input(item, input_deltas, of_item),
             Block::Thinking { .. } | Block::HiddenThinking { .. } | Block::RedactedThinking { .. } => {}
         }
         self.structure("response.output_item.done", json!({"output_index": place, "item": item}));
+    }
+
+    /// Adds the events of a tool call's input. A tool that runs at the provider has none.
+    fn tool_input(&mut self, item: &Value, input_deltas: &[String], of_item: impl Fn(Value) -> Value) {
+        let (delta_name, done_name, field) = match item.get("type").and_then(Value::as_str) {
+            Some("function_call") => {
+                ("response.function_call_arguments.delta", "response.function_call_arguments.done", "arguments")
+            }
+            Some("custom_tool_call") => {
+                ("response.custom_tool_call_input.delta", "response.custom_tool_call_input.done", "input")
+            }
+            _ => ("", "", ""),
+        };
+        if let Some(whole) = item.get(field).and_then(Value::as_str) {
+            // The pieces of the scenario's JSON are not the pieces of a custom tool's text.
+            let pieces =
+                if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
+            for piece in pieces {
+                self.delta(delta_name, of_item(json!({ "delta": piece })));
+            }
+            self.structure(done_name, of_item(json!({ field: whole })));
+        }
     }
 
     fn delta(&mut self, name: &str, fields: Value) {
