@@ -16,19 +16,19 @@
 //! Invariant: the rules are implemented here independently of the code that enforces them in a run,
 //! so that a fault in that code is detected.
 
+mod messages;
 mod ndjson;
 mod rule;
 #[cfg(test)]
 mod tests;
-mod messages;
 
 use std::collections::{HashMap, HashSet};
 
 use teamster_protocol::event::{ErrorCode, Event, MessageId, PermissionAnswered, RequestId, RunResult, ToolId};
 
+use messages::Messages;
 pub use ndjson::check_ndjson;
 pub use rule::{Rule, Violation};
-use messages::Messages;
 
 /// Checks a whole stream.
 ///

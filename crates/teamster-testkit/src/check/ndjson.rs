@@ -114,7 +114,11 @@ fn difference(read: &Value, written: &Value, path: &str) -> Option<String> {
         // JSON has one number type: 0 and 0.0 are the same cost.
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
         _ if read == written => None,
-        _ => Some(format!("{path} is {}, but would be written as {}", excerpt(&read.to_string()), excerpt(&written.to_string()))),
+        _ => Some(format!(
+            "{path} is {}, but would be written as {}",
+            excerpt(&read.to_string()),
+            excerpt(&written.to_string())
+        )),
     }
 }
 

@@ -9,8 +9,8 @@ use serde_json::json;
 use teamster_protocol::recording::{Entry, Happening, Said};
 
 use super::cli_server::{LISTENING_PREFIX, PendingCall, Server};
-use super::play;
 use super::pace::Pace;
+use super::play;
 use super::script::{Script, Signal};
 
 /// Returns whether a recorded process is a server that was called over HTTP.

@@ -171,7 +171,12 @@ fn calls(requests: &[Arc<McpRequest>]) -> Vec<McpCall> {
         .collect()
 }
 
-async fn handle_request(State(state): State<Arc<ServerState>>, method: Method, headers: HeaderMap, body: Bytes) -> Response {
+async fn handle_request(
+    State(state): State<Arc<ServerState>>,
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let headers = headers_by_name(&headers);
     let rejected = match &state.setup.required {
         Some((name, value)) => headers.get(name) != Some(value),

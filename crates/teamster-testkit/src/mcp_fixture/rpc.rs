@@ -211,7 +211,9 @@ mod tests {
     fn a_denial_has_the_format_that_the_agent_expects() {
         let answer = call("approve", &json!({"input": {}}));
         let permission_decision = answer["result"]["content"][0]["text"].as_str();
-        assert!(permission_decision.is_some_and(|permission_decision| permission_decision.contains(r#""behavior":"deny""#)));
+        assert!(
+            permission_decision.is_some_and(|permission_decision| permission_decision.contains(r#""behavior":"deny""#))
+        );
     }
 
     #[test]

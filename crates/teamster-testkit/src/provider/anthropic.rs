@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::failure::HttpError;
 use super::playback::{error_response, json_response, respond};
-use super::state::{RequestHead, ProviderState};
+use super::state::{ProviderState, RequestHead};
 use crate::server::headers_by_name;
 use write::Anthropic;
 
@@ -73,7 +73,12 @@ async fn probe(State(state): State<Arc<ProviderState>>, method: Method, uri: Uri
     json_response(&Anthropic, &json!({}), state.ids())
 }
 
-async fn list_models(State(state): State<Arc<ProviderState>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+async fn list_models(
+    State(state): State<Arc<ProviderState>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     state.record_side_request(head(&method, &uri, &headers), Vec::new());
     let models = json!({
         "data": [{

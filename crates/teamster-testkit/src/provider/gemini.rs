@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::failure::HttpError;
 use super::playback::{error_response, json_response, respond};
-use super::state::{RequestHead, ProviderState};
+use super::state::{ProviderState, RequestHead};
 use crate::server::headers_by_name;
 use write::Gemini;
 

@@ -67,9 +67,7 @@ pub struct ProviderSetup {
 #[non_exhaustive]
 pub enum StartError {
     /// A branch has a name that no marker can have.
-    #[error(
-        "invalid branch name `{name}`: use letters, digits, `_` and `-`, and not `default`"
-    )]
+    #[error("invalid branch name `{name}`: use letters, digits, `_` and `-`, and not `default`")]
     BranchName {
         /// The name.
         name: String,

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::failure::HttpError;
 use super::playback::{error_response, json_response, respond};
-use super::state::{RequestHead, ProviderState};
+use super::state::{ProviderState, RequestHead};
 use crate::server::headers_by_name;
 use write::OpenAiChat;
 
@@ -50,7 +50,12 @@ async fn create_completion(
     }
 }
 
-async fn list_models(State(state): State<Arc<ProviderState>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+async fn list_models(
+    State(state): State<Arc<ProviderState>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     state.record_side_request(head(&method, &uri, &headers), Vec::new());
     let models =
         json!({"object": "list", "data": [{"id": "m1", "object": "model", "created": 0, "owned_by": "testkit"}]});

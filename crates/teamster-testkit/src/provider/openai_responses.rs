@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::failure::HttpError;
 use super::playback::{error_response, json_response, respond};
-use super::state::{RequestHead, ProviderState};
+use super::state::{ProviderState, RequestHead};
 use crate::server::headers_by_name;
 use write::OpenAiResponses;
 
@@ -54,7 +54,12 @@ async fn create_response(
     }
 }
 
-async fn list_models(State(state): State<Arc<ProviderState>>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+async fn list_models(
+    State(state): State<Arc<ProviderState>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
     state.record_side_request(head(&method, &uri, &headers), Vec::new());
     let model = json!({"id": "gpt-5.5", "object": "model", "created": 1_767_225_600, "owned_by": "openai"});
     json_response(&OpenAiResponses, &json!({"object": "list", "data": [model]}), state.ids())

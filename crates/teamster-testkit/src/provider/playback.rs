@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::failure::HttpError;
 use super::reply::{DeliveryEvent, DeliveryEventKind, Reply};
-use super::state::{ParsedRequest, RequestHead, Ids, Answer, ProviderState, PendingResponse};
+use super::state::{Answer, Ids, ParsedRequest, PendingResponse, ProviderState, RequestHead};
 use super::usage::Usage;
 
 /// A vendor's encoding of replies and errors.
@@ -58,7 +58,12 @@ pub(crate) enum FrameKind {
 }
 
 /// Responds to a model request as the scenario defines.
-pub(crate) async fn respond(state: &Arc<ProviderState>, format: &'static dyn WireFormat, head: RequestHead, request: ParsedRequest) -> Response {
+pub(crate) async fn respond(
+    state: &Arc<ProviderState>,
+    format: &'static dyn WireFormat,
+    head: RequestHead,
+    request: ParsedRequest,
+) -> Response {
     let (mut pending, answer) = state.accept(head, request);
     match answer {
         Answer::Error(error) => {

@@ -13,8 +13,8 @@ use serde_json::Value;
 use super::failure::HttpError;
 use super::record::ModelRequest;
 use super::usage::Usage;
-pub(crate) use delivery::{DeliveryEvent, DeliveryEventKind};
 use delivery::Delivery;
+pub(crate) use delivery::{DeliveryEvent, DeliveryEventKind};
 
 /// The default number of characters per delta. It is small, so that words are split as by real
 /// models.

@@ -65,7 +65,8 @@ const OPTIONS: [OptionCase; 5] = [
 impl Suite<'_> {
     /// Returns a broken promise for every option that the agent ignores.
     pub(super) fn options(&self) -> Vec<BrokenPromise> {
-        let option_case = OPTIONS.iter().filter(|option_case| !(self.without_tools && option_case.feature == Feature::ReadOnly));
+        let option_case =
+            OPTIONS.iter().filter(|option_case| !(self.without_tools && option_case.feature == Feature::ReadOnly));
         option_case.filter_map(|option_case| self.option(option_case)).collect()
     }
 
@@ -91,9 +92,8 @@ impl Suite<'_> {
             (_, Comparison::Same) => "a session",
             _ => return None,
         };
-        let case = format!(
-            "{interface} with it starts the same CLI in the same way, with the same input, as one without it"
-        );
+        let case =
+            format!("{interface} with it starts the same CLI in the same way, with the same input, as one without it");
         Some(BrokenPromise { promise: option_case.promise, case })
     }
 

@@ -11,7 +11,9 @@ use teamster::request::{PermissionMode, RequestError};
 use teamster::{Opening, Registry, Run, RunRequest, Runtime, Session};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
 
-use crate::test_env::{LONG, TestEnv, CheckedStream, bounded, wait_until, fake_agent, is_text, read_until, rest_after, rest_of};
+use crate::test_env::{
+    CheckedStream, LONG, TestEnv, bounded, fake_agent, is_text, read_until, rest_after, rest_of, wait_until,
+};
 
 /// An agent that starts turns by itself. The words `start-turn`, `not-accepted` and `end` in its output are
 /// actions; all other words are text.
@@ -177,8 +179,8 @@ async fn a_turn_that_is_interrupted_while_it_waits_for_the_agents_turn_is_not_se
 async fn turns_of_the_agent_that_are_not_consumed_are_stopped_with_a_notice() {
     const KEPT: usize = 16;
     let env = test_env();
-    let kept =
-        (0..KEPT).fold(Script::new().await_line("one").text("1\nend\n"), |script, _| script.text("start-turn mine end\n"));
+    let kept = (0..KEPT)
+        .fold(Script::new().await_line("one").text("1\nend\n"), |script, _| script.text("start-turn mine end\n"));
     let script = kept
         .text("start-turn much\n")
         .await_line("interrupt")

@@ -11,7 +11,7 @@ use teamster_testkit::fake::Script;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::test_env::{INTERRUPT, LONG, TestEnv, SHORT, CheckedStream, bounded, read_until, rest_after, rest_of};
+use crate::test_env::{CheckedStream, INTERRUPT, LONG, SHORT, TestEnv, bounded, read_until, rest_after, rest_of};
 
 /// A permission request with a suggestion for a permanent rule.
 fn asks(id: &str) -> Script {
@@ -320,7 +320,8 @@ async fn an_option_of_the_agent_is_chosen_by_its_id_for_any_kind() {
 
 #[tokio::test]
 async fn an_answer_that_the_agent_does_not_support_is_reported_as_the_denial_it_becomes() {
-    let stream = by_acp(Answer::Allow { input: Some(json!({"command": "ls"})) }, r#""optionId":"my-reject_once""#).await;
+    let stream =
+        by_acp(Answer::Allow { input: Some(json!({"command": "ls"})) }, r#""optionId":"my-reject_once""#).await;
     let answered = is_answered(&stream, PermissionDecision::Deny, AnsweredBy::Caller);
     assert_eq!((answered.input, answered.option_id.as_deref()), (None, Some("my-reject_once")));
     assert!(answered.message.is_some_and(|why| why.contains("other arguments")));

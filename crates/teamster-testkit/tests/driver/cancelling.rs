@@ -174,7 +174,9 @@ async fn a_prompt_sent_now_can_be_cancelled_by_its_id_before_the_driver_has_it()
         assert!(session.interrupt_turn("two"));
         now.await
     };
-    let Sent::Turn(mut two) = bounded("what they are", sent).await.unwrap() else { panic!("the prompt was steered into a running turn") };
+    let Sent::Turn(mut two) = bounded("what they are", sent).await.unwrap() else {
+        panic!("the prompt was steered into a running turn")
+    };
     rest_of(&mut two).await.assert_aborted();
     ends(&env, one, events).await;
     rest_of(&mut session.send("three").unwrap()).await.assert_success("3");

@@ -8,7 +8,9 @@ use teamster::event::ErrorCode;
 use teamster_testkit::fake::{Child, Script, Signal};
 use tokio::task::JoinSet;
 
-use crate::test_env::{TestEnv, SHORT, CheckedStream, agent, counted, success_end, is_alive, is_init, read_until, rest_after, rest_of};
+use crate::test_env::{
+    CheckedStream, SHORT, TestEnv, agent, counted, is_alive, is_init, read_until, rest_after, rest_of, success_end,
+};
 
 const RUNS: usize = 20;
 

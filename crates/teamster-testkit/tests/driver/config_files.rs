@@ -14,7 +14,9 @@ use teamster::request::RequestError;
 use teamster::{Journals, Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{TestEnv, SHORT, agent, block_until, bounded, wait_until, is_text, read_until, rest_after, rest_of};
+use crate::test_env::{
+    SHORT, TestEnv, agent, block_until, bounded, is_text, read_until, rest_after, rest_of, wait_until,
+};
 
 const USER_CONFIG: &str = "# mine\n[servers.user]\ncommand = \"u\"\n";
 

@@ -11,7 +11,8 @@ use teamster::{Registry, RunError, RunRequest, Runtime};
 use teamster_testkit::fake::{Child, SCRIPT_ENV, Script, Signal};
 
 use crate::test_env::{
-    LONG, TestEnv, CheckedStream, agent, bounded, fake_agent, success_end, is_alive, is_text, read_until, rest_after, rest_of,
+    CheckedStream, LONG, TestEnv, agent, bounded, fake_agent, is_alive, is_text, read_until, rest_after, rest_of,
+    success_end,
 };
 
 /// An agent that emits every line it reads as text, until the line `end`.

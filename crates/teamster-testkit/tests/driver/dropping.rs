@@ -7,7 +7,7 @@ use teamster::event::ErrorCode;
 use teamster_testkit::fake::{Child, Script, Signal};
 
 use crate::test_env::{
-    TestEnv, SHORT, agent, block_until, bounded, is_alive, is_init, is_text, is_tool_use, read_until, rest_after,
+    SHORT, TestEnv, agent, block_until, bounded, is_alive, is_init, is_text, is_tool_use, read_until, rest_after,
 };
 
 /// A CLI in the middle of its work, with a tool in a separate session.

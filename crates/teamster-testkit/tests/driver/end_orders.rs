@@ -17,7 +17,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::end_model::{AgentResult, Order, Progress, Step, Stop, Verdict};
 use crate::test_env::{
-    INTERRUPT, LONG, TestEnv, SHORT, bounded, counted, wait_until, is_alive, is_warning, parent, rest_after, state,
+    INTERRUPT, LONG, SHORT, TestEnv, bounded, counted, is_alive, is_warning, parent, rest_after, state, wait_until,
 };
 
 /// The number of orders played at the same time. Most of their time is waiting.

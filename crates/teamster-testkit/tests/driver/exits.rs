@@ -4,7 +4,7 @@ use serde_json::json;
 use teamster::event::{ErrorCode, WarningCode};
 use teamster_testkit::fake::{Script, Signal};
 
-use crate::test_env::{TestEnv, SHORT, agent, block_until, counted, success_end, is_alive, rest_of};
+use crate::test_env::{SHORT, TestEnv, agent, block_until, counted, is_alive, rest_of, success_end};
 
 #[tokio::test]
 async fn a_successful_turn_is_reported_completely() {

@@ -6,7 +6,9 @@ use serde_json::json;
 use teamster::request::Background;
 use teamster_testkit::fake::{Child, Script, Signal};
 
-use crate::test_env::{LONG, TestEnv, SHORT, CheckedStream, agent, success_end, is_alive, is_text, read_until, rest_after};
+use crate::test_env::{
+    CheckedStream, LONG, SHORT, TestEnv, agent, is_alive, is_text, read_until, rest_after, success_end,
+};
 
 /// A process that never exits by itself.
 fn left_behind(env: &TestEnv) -> Script {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use teamster::{Runtime, Session, Spares};
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{LONG, TestEnv, bounded, wait_until, is_alive, rest_of};
+use crate::test_env::{LONG, TestEnv, bounded, is_alive, rest_of, wait_until};
 
 fn test_env(config: Spares) -> TestEnv {
     TestEnv::with_runtime(Runtime::new().with_spares(config))

@@ -8,7 +8,9 @@ use teamster::event::{ErrorCode, Event, WarningCode};
 use teamster::request::Answer;
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{LONG, TestEnv, SHORT, agent, bounded, wait_until, is_alive, is_text, read_until, rest_after, rest_of};
+use crate::test_env::{
+    LONG, SHORT, TestEnv, agent, bounded, is_alive, is_text, read_until, rest_after, rest_of, wait_until,
+};
 
 const MIB: usize = 1 << 20;
 
@@ -89,8 +91,9 @@ async fn requests_beyond_the_memory_limit_are_denied_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn large_events_between_turns_are_limited_and_the_next_turn_reports_how_many_are_missing() {
     let env = TestEnv::new();
-    let turn =
-        |expected: &str, answer: &str| Script::new().await_line(expected).claude_init().claude_text(answer).claude_result(answer);
+    let turn = |expected: &str, answer: &str| {
+        Script::new().await_line(expected).claude_init().claude_text(answer).claude_result(answer)
+    };
     let between = Script::new().burst(60, result_of_a_tool(MIB)).write_pid(&env.pid_file(), "written");
     let mut request = env.request(&turn("one", "1").then(between).then(turn("two", "2")).read_to_end());
     request.prompt.clear();

@@ -10,7 +10,7 @@ use teamster::{RunError, RunRequest, Runtime, Session};
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{
-    LONG, TestEnv, SHORT, agent as any_agent, bounded, wait_until, is_alive, is_init, read_until, rest_after, rest_of,
+    LONG, SHORT, TestEnv, agent as any_agent, bounded, is_alive, is_init, read_until, rest_after, rest_of, wait_until,
 };
 
 fn number(number: usize) -> NonZeroUsize {

@@ -10,7 +10,7 @@ use teamster::request::McpServer;
 use teamster::{Run, RunRequest};
 use teamster_testkit::fake::{Child, Script};
 
-use crate::test_env::{TestEnv, agent, bounded, success_end, is_text, read_until, rest_after};
+use crate::test_env::{TestEnv, agent, bounded, is_text, read_until, rest_after, success_end};
 
 const SECRETS: [&str; 4] = ["secret-of-the-env", "secret-of-mcp", "secret-of-a-header", "the-prompt-itself"];
 

@@ -8,7 +8,9 @@ use teamster::event::{ErrorCode, Event};
 use teamster::{Run, RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{BOUND, TestEnv, SHORT, CheckedStream, bounded, counted, wait_until, is_init, read_until, rest_after, rest_of};
+use crate::test_env::{
+    BOUND, CheckedStream, SHORT, TestEnv, bounded, counted, is_init, read_until, rest_after, rest_of, wait_until,
+};
 
 fn test_env(runs: usize) -> TestEnv {
     TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::new(runs).unwrap()))
@@ -101,7 +103,8 @@ async fn a_waiting_run_that_is_stopped_ends_at_once_and_starts_nothing() {
     let env = test_env(1);
     let mut first = start_waiting_agent(&env, "first");
     started(&env, "first").await;
-    let (mut aborted, mut interrupted) = (start_waiting_agent(&env, "aborted"), start_waiting_agent(&env, "interrupted"));
+    let (mut aborted, mut interrupted) =
+        (start_waiting_agent(&env, "aborted"), start_waiting_agent(&env, "interrupted"));
     drop(start_waiting_agent(&env, "dropped"));
     let mut last = start_waiting_agent(&env, "last");
     aborted.control().abort();

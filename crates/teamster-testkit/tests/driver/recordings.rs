@@ -10,7 +10,7 @@ use teamster::recording::{Entry, Happening, Said, read};
 use teamster::request::Answer;
 use teamster_testkit::fake::{Pace, Script};
 
-use crate::test_env::{LONG, TestEnv, CheckedStream, bounded, read_until, rest_after, rest_of};
+use crate::test_env::{CheckedStream, LONG, TestEnv, bounded, read_until, rest_after, rest_of};
 
 /// Records a run of this script.
 async fn record(env: &TestEnv, script: &Script) -> (CheckedStream, Vec<Entry>) {
@@ -176,7 +176,8 @@ async fn a_recording_does_not_replace_an_existing_file() {
     let env = TestEnv::new();
     fs::write(env.path("recording"), "before").unwrap();
     std::os::unix::fs::symlink(env.path("recording"), env.path("link")).unwrap();
-    for (path, reason) in [("missing/recording", "No such file"), ("recording", "--record-overwrite"), ("link", "link")] {
+    for (path, reason) in [("missing/recording", "No such file"), ("recording", "--record-overwrite"), ("link", "link")]
+    {
         let mut request = env.request(&uses_a_tool());
         request.record = Some(env.path(path));
         let error = env.runtime.run("claude", request).unwrap_err();

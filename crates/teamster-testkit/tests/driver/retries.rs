@@ -12,8 +12,8 @@ use teamster::{Run, RunRequest, Runtime};
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{
-    BOUND, LONG, TestEnv, SHORT, CheckedStream, agent, block_until, bounded, counted, success_end, is_alive, is_tool_use, read_until,
-    rest_after, rest_of,
+    BOUND, CheckedStream, LONG, SHORT, TestEnv, agent, block_until, bounded, counted, is_alive, is_tool_use,
+    read_until, rest_after, rest_of, success_end,
 };
 
 /// A turn that ends because the vendor is overloaded.
@@ -279,7 +279,8 @@ async fn a_run_that_the_caller_ended_is_not_retried() {
 #[tokio::test]
 async fn a_failure_reported_before_the_callers_abort_is_the_result_and_is_not_retried() {
     let env = TestEnv::new();
-    let failing = agent(&env).claude_api_error(529, "Overloaded.").read_to_end().write_pid(&env.pid_file(), "failed").hang();
+    let failing =
+        agent(&env).claude_api_error(529, "Overloaded.").read_to_end().write_pid(&env.pid_file(), "failed").hang();
     let mut request = request(&env, 3, [failing, good(&env, "Hello")]);
     request.limits.after_result = LONG;
     let mut run = env.start(request);

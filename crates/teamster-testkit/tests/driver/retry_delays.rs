@@ -11,11 +11,11 @@ use teamster::request::{Background, Conversation, EvenAfter, Mode, Retries};
 use teamster::{Run, RunRequest, Runtime};
 use teamster_testkit::fake::{Child, Script};
 
-use crate::test_env::{
-    BOUND, LONG, TestEnv, SHORT, CheckedStream, agent, block_until, bounded, counted, success_end, is_alive, is_tool_use, read_until,
-    rest_after, rest_of,
-};
 use crate::retries::{good, is_retrying, overload, overloaded, request, starts, why_not};
+use crate::test_env::{
+    BOUND, CheckedStream, LONG, SHORT, TestEnv, agent, block_until, bounded, counted, is_alive, is_tool_use,
+    read_until, rest_after, rest_of, success_end,
+};
 
 /// A run that waits at least a minute for its next attempt, and its events so far.
 async fn waiting(env: &TestEnv, attempts: [Script; 2]) -> (Run, Vec<Event>) {

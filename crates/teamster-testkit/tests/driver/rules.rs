@@ -9,7 +9,7 @@ use teamster::request::{Answer, PermissionMode};
 use teamster::{Opening, RunError, RunRequest};
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{LONG, TestEnv, CheckedStream, bounded, rest_of};
+use crate::test_env::{CheckedStream, LONG, TestEnv, bounded, rest_of};
 
 /// Requests permission to run this command, and waits for an answer that contains `expected`.
 fn asks(id: &str, command: &str, expected: &str) -> Script {

@@ -12,7 +12,7 @@ use teamster::request::{Inherit, McpServer};
 use teamster::{Backend, Registry, RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{TestEnv, agent, bounded, success_end, is_text, read_until, rest_after};
+use crate::test_env::{TestEnv, agent, bounded, is_text, read_until, rest_after, success_end};
 
 /// One secret from each source.
 const INHERITED: &str = "secret-of-the-host";
@@ -108,8 +108,12 @@ async fn only_named_variables_are_inherited() {
 
 #[tokio::test]
 async fn keys_of_other_vendors_are_withheld_unless_the_request_sets_them() {
-    let env =
-        test_env(&[("ANTHROPIC_API_KEY", "own"), ("OPENAI_API_KEY", "other"), ("GEMINI_API_KEY", "other"), ("OTHER", "1")]);
+    let env = test_env(&[
+        ("ANTHROPIC_API_KEY", "own"),
+        ("OPENAI_API_KEY", "other"),
+        ("GEMINI_API_KEY", "other"),
+        ("OTHER", "1"),
+    ]);
     let mut request = secretive(&env, &speaking(&env));
     request.env.insert("GEMINI_API_KEY".into(), "wanted".into());
     request.inherit = Inherit::WithholdKeys { keep: Vec::new() };

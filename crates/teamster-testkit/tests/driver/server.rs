@@ -15,7 +15,7 @@ use teamster_testkit::fake::{SCRIPT_ENV, Script};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::test_env::{BOUND, LONG, TestEnv, SHORT, bounded, fake_agent, is_text, read_until, rest_after, rest_of};
+use crate::test_env::{BOUND, LONG, SHORT, TestEnv, bounded, fake_agent, is_text, read_until, rest_after, rest_of};
 
 const VARIABLE: &str = "SERVED_PASSWORD";
 
@@ -56,7 +56,9 @@ impl Protocol for ServerProtocol {
                 actions.push(Action::Outcome(Box::default()));
                 actions.push(Action::Stop);
             }
-            Input::Server(FromServer::Event(data)) => actions.push(emit_text(String::from_utf8_lossy(data).into_owned())),
+            Input::Server(FromServer::Event(data)) => {
+                actions.push(emit_text(String::from_utf8_lossy(data).into_owned()))
+            }
             Input::Server(FromServer::Reply { status, .. }) => actions.push(emit_text(format!("[{status}]"))),
             Input::Server(FromServer::Unreachable { call, why }) => {
                 let failure = Failure::new(ErrorCode::Connection, format!("{call:?}: {why}"));

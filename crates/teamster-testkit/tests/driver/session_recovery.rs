@@ -7,11 +7,11 @@ use teamster::request::Answer;
 use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session};
 use teamster_testkit::fake::{Child, Script};
 
-use crate::test_env::{
-    INTERRUPT, LONG, TestEnv, SHORT, bounded, wait_until, is_alive, is_text, read_until, rest_after, rest_of, state,
-};
 use crate::sessions::{agent, asks, close, open, session_request, turn};
 use crate::steering::sent_as_a_turn;
+use crate::test_env::{
+    INTERRUPT, LONG, SHORT, TestEnv, bounded, is_alive, is_text, read_until, rest_after, rest_of, state, wait_until,
+};
 
 #[tokio::test]
 async fn dropping_a_turn_ends_its_process_and_the_next_turn_starts_another() {
@@ -78,7 +78,8 @@ async fn a_prompt_that_a_dying_process_has_not_read_is_sent_to_the_next_one() {
             .read_to_end()
     };
     let scripts = [opens.clone().then(answer_with("1")), opens.then(answer_with("2"))];
-    let session = env.runtime.open("acp", session_request(&env, &Script::new().play_next(&env.path("starts"), scripts))).unwrap();
+    let session =
+        env.runtime.open("acp", session_request(&env, &Script::new().play_next(&env.path("starts"), scripts))).unwrap();
     rest_of(&mut session.send("one").unwrap()).await.assert_success("1");
     let pid = halted(&env).await;
     let mut two = session.send("two").unwrap();

@@ -8,7 +8,7 @@ use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session}
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{
-    INTERRUPT, LONG, TestEnv, SHORT, bounded, wait_until, is_alive, is_text, read_until, rest_after, rest_of, state,
+    INTERRUPT, LONG, SHORT, TestEnv, bounded, is_alive, is_text, read_until, rest_after, rest_of, state, wait_until,
 };
 
 /// A turn of the fake agent: it waits for this prompt and gives this answer.
@@ -227,7 +227,9 @@ async fn sessions_and_runs_share_the_permits_of_a_runtime() {
     let env = TestEnv::with_runtime(runtime);
     let session = open(&env, &agent(&env).then(turn("one", "1")).then(turn("two", "2")).read_to_end());
     rest_of(&mut session.send("one").unwrap()).await.assert_success("1");
-    env.play(&Script::new().claude_init().claude_text("run").claude_result("run").read_to_end()).await.assert_success("run");
+    env.play(&Script::new().claude_init().claude_text("run").claude_result("run").read_to_end())
+        .await
+        .assert_success("run");
     rest_of(&mut session.send("two").unwrap()).await.assert_success("2");
     close(&env, session).await;
 }

@@ -6,8 +6,8 @@ use teamster::event::{ErrorCode, WarningCode};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{
-    INTERRUPT, LONG, TestEnv, SHORT, agent, block_until, bounded, counted, wait_until, success_end, is_alive, is_text,
-    read_until, rest_after, rest_of, state,
+    INTERRUPT, LONG, SHORT, TestEnv, agent, block_until, bounded, counted, is_alive, is_text, read_until, rest_after,
+    rest_of, state, success_end, wait_until,
 };
 
 const DELTAS: u64 = 200_000;

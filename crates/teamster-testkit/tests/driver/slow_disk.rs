@@ -13,7 +13,7 @@ use teamster::request::RequestError;
 use teamster::{Ledger, Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
 
-use crate::test_env::{TestEnv, SHORT, agent, bounded, wait_until, fake_agent, success_end, rest_of};
+use crate::test_env::{SHORT, TestEnv, agent, bounded, fake_agent, rest_of, success_end, wait_until};
 
 /// An agent that gets a copy of the user's settings, and succeeds when it exits.
 struct SettingsAgent;

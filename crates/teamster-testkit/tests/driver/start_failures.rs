@@ -8,7 +8,7 @@ use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event};
 use teamster::request::{Conversation, Mode};
 
-use crate::test_env::{TestEnv, SHORT, CheckedStream, agent, fake_agent, rest_of};
+use crate::test_env::{CheckedStream, SHORT, TestEnv, agent, fake_agent, rest_of};
 
 async fn start(env: &TestEnv, cli: impl Into<PathBuf>) -> CheckedStream {
     let mut request = RunRequest::new("Do it");

@@ -4,7 +4,7 @@ use serde_json::json;
 use teamster::event::ErrorCode;
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{LONG, TestEnv, SHORT, CheckedStream, agent, counted, success_end};
+use crate::test_env::{CheckedStream, LONG, SHORT, TestEnv, agent, counted, success_end};
 
 const PROMPT_BYTES: usize = 5 << 20;
 

@@ -7,10 +7,10 @@ use teamster::request::Answer;
 use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session};
 use teamster_testkit::fake::{Child, Script};
 
-use crate::test_env::{
-    INTERRUPT, LONG, TestEnv, SHORT, bounded, wait_until, is_alive, is_text, read_until, rest_after, rest_of, state,
-};
 use crate::sessions::{agent, asks, close, open, session_request, turn};
+use crate::test_env::{
+    INTERRUPT, LONG, SHORT, TestEnv, bounded, is_alive, is_text, read_until, rest_after, rest_of, state, wait_until,
+};
 
 /// Starts a turn of an agent that then plays this script.
 async fn running_turn(env: &TestEnv, rest: Script) -> (Session, Run, Vec<Event>) {

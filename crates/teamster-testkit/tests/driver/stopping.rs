@@ -7,8 +7,8 @@ use teamster::event::StopReason;
 use teamster_testkit::fake::{Child, Script, Signal};
 
 use crate::test_env::{
-    INTERRUPT, LONG, TestEnv, SHORT, agent, bounded, wait_until, success_end, is_alive, is_init, is_text, is_tool_use,
-    read_until, rest_after, rest_of, state,
+    INTERRUPT, LONG, SHORT, TestEnv, agent, bounded, is_alive, is_init, is_text, is_tool_use, read_until, rest_after,
+    rest_of, state, success_end, wait_until,
 };
 
 #[tokio::test]

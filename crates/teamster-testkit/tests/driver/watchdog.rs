@@ -7,7 +7,7 @@ use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::Limits;
 use teamster_testkit::fake::{Child, Script};
 
-use crate::test_env::{LONG, TestEnv, SHORT, CheckedStream, agent, success_end, is_text, read_until, rest_after};
+use crate::test_env::{CheckedStream, LONG, SHORT, TestEnv, agent, is_text, read_until, rest_after, success_end};
 
 /// Limits that are never reached, except for a short grace period.
 fn far() -> Limits {

@@ -158,7 +158,10 @@ async fn a_wait_that_times_out_names_what_it_waited_for() -> Result<()> {
     let provider = provider().await?;
     let bound = Duration::from_millis(1);
     let error = provider.wait_for_request(1, bound).await.expect_err("there is no request");
-    assert_eq!(error.to_string(), "timed out after 1ms while waiting for request 1; the provider has received 0 requests");
+    assert_eq!(
+        error.to_string(),
+        "timed out after 1ms while waiting for request 1; the provider has received 0 requests"
+    );
     assert!(provider.wait_for_disconnect(bound).await.is_err());
     assert!(provider.gate("none").wait_reached(bound).await.is_err());
     Ok(())

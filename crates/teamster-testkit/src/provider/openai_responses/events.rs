@@ -84,8 +84,7 @@ impl Events {
         };
         if let Some(whole) = item.get(field).and_then(Value::as_str) {
             // The pieces of the scenario's JSON are not the pieces of a custom tool's text.
-            let pieces =
-                if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
+            let pieces = if field == "input" { vec![whole] } else { input_deltas.iter().map(String::as_str).collect() };
             for piece in pieces {
                 self.delta(delta_name, of_item(json!({ "delta": piece })));
             }
