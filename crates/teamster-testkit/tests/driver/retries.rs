@@ -1,19 +1,17 @@
 //! A run with a temporary failure is retried within the same stream.
 
 use std::collections::HashSet;
-use std::num::NonZeroUsize;
 use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, MessageId, WarningCode};
-use teamster::request::{Background, Conversation, EvenAfter, Mode, Retries};
-use teamster::{Run, RunRequest, Runtime};
+use teamster::request::{Background, Conversation, EvenAfter, Mode};
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{
-    BOUND, CheckedStream, LONG, SHORT, TestEnv, agent, block_until, bounded, counted, is_alive, is_tool_use,
-    read_until, rest_after, rest_of, success_end,
+    CheckedStream, LONG, TestEnv, agent, is_alive, is_tool_use, read_until, rest_after, rest_of, success_end,
 };
 
 /// A turn that ends because the vendor is overloaded.

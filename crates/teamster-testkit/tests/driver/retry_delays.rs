@@ -1,20 +1,16 @@
 //! The wait between two attempts of a run: its limits, and everything that ends it early.
 
-use std::collections::HashSet;
 use std::num::NonZeroUsize;
-use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::{Value, json};
-use teamster::event::{ErrorCode, Event, MessageId, WarningCode};
-use teamster::request::{Background, Conversation, EvenAfter, Mode, Retries};
-use teamster::{Run, RunRequest, Runtime};
-use teamster_testkit::fake::{Child, Script};
+use teamster::event::{ErrorCode, Event};
+use teamster::request::Retries;
+use teamster::{Run, Runtime};
+use teamster_testkit::fake::Script;
 
 use crate::retries::{good, is_retrying, overload, overloaded, request, starts, why_not};
 use crate::test_env::{
-    BOUND, CheckedStream, LONG, SHORT, TestEnv, agent, block_until, bounded, counted, is_alive, is_tool_use,
-    read_until, rest_after, rest_of, success_end,
+    BOUND, SHORT, TestEnv, agent, block_until, bounded, counted, is_alive, read_until, rest_after, rest_of,
 };
 
 /// A run that waits at least a minute for its next attempt, and its events so far.

@@ -2,16 +2,12 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
-use teamster::request::Answer;
-use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session};
+use teamster::event::{ErrorCode, WarningCode};
 use teamster_testkit::fake::{Child, Script};
 
-use crate::sessions::{agent, asks, close, open, session_request, turn};
+use crate::sessions::{agent, close, open, session_request, turn};
 use crate::steering::sent_as_a_turn;
-use crate::test_env::{
-    INTERRUPT, LONG, SHORT, TestEnv, bounded, is_alive, is_text, read_until, rest_after, rest_of, state, wait_until,
-};
+use crate::test_env::{TestEnv, is_alive, is_text, read_until, rest_after, rest_of, state, wait_until};
 
 #[tokio::test]
 async fn dropping_a_turn_ends_its_process_and_the_next_turn_starts_another() {

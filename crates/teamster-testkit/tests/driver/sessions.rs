@@ -1,15 +1,12 @@
 //! Sessions: one process for many turns, and the handling of its failures.
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
 use teamster::request::Answer;
-use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session};
-use teamster_testkit::fake::{Child, Script};
+use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Session};
+use teamster_testkit::fake::Script;
 
-use crate::test_env::{
-    INTERRUPT, LONG, SHORT, TestEnv, bounded, is_alive, is_text, read_until, rest_after, rest_of, state, wait_until,
-};
+use crate::test_env::{INTERRUPT, LONG, SHORT, TestEnv, bounded, is_alive, is_text, read_until, rest_after, rest_of};
 
 /// A turn of the fake agent: it waits for this prompt and gives this answer.
 pub(crate) fn turn(expected: &str, answer: &str) -> Script {

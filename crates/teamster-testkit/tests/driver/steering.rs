@@ -1,16 +1,11 @@
 //! Prompts that are sent while a turn is running.
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
-use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
-use teamster::request::Answer;
-use teamster::{AnswerError, Run, RunError, RunRequest, SendError, Sent, Session};
-use teamster_testkit::fake::{Child, Script};
+use teamster::event::Event;
+use teamster::{Run, Sent, Session};
+use teamster_testkit::fake::Script;
 
-use crate::sessions::{agent, asks, close, open, session_request, turn};
-use crate::test_env::{
-    INTERRUPT, LONG, SHORT, TestEnv, bounded, is_alive, is_text, read_until, rest_after, rest_of, state, wait_until,
-};
+use crate::sessions::{agent, close, open, turn};
+use crate::test_env::{INTERRUPT, TestEnv, bounded, is_text, read_until, rest_after, rest_of};
 
 /// Starts a turn of an agent that then plays this script.
 async fn running_turn(env: &TestEnv, rest: Script) -> (Session, Run, Vec<Event>) {
