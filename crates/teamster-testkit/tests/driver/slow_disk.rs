@@ -29,7 +29,7 @@ impl Agent for SettingsAgent {
         launch.env(SCRIPT_ENV, request.prompt.as_str());
         let entries = vec![("settings", StandInEntry::Copy)];
         launch.stand_in =
-            Some(StandIn { name: "home", homes: &["SETTLED_HOME"], directory: ".settled", kept: &[], entries });
+            Some(StandIn { name: "home", homes: &["SETTLED_HOME"], folder: ".settled", kept: &[], entries });
         Ok(Plan { launch, protocol: Box::new(SettingsAgent) })
     }
 }
