@@ -179,8 +179,8 @@ async fn a_turn_that_is_interrupted_while_it_waits_for_the_agents_turn_is_not_se
 async fn turns_of_the_agent_that_are_not_consumed_are_stopped_with_a_notice() {
     const KEPT: usize = 16;
     let env = test_env();
-    let kept = (0..KEPT)
-        .fold(Script::new().await_line("one").text("1\nend\n"), |script, _| script.text("unasked mine end\n"));
+    let kept =
+        (0..KEPT).fold(Script::new().await_line("one").text("1\nend\n"), |script, _| script.text("unasked mine end\n"));
     let script = kept
         .text("unasked much\n")
         .await_line("interrupt")

@@ -80,13 +80,13 @@ async fn an_agent_that_ignores_an_interrupt_and_sigterm_is_killed() {
 #[tokio::test]
 async fn an_abort_ends_the_wait_for_an_interrupted_agent() {
     let env = TestEnv::new();
-    let script = agent(&env).on_line(INTERRUPT, Script::new().claude_text("received")).claude_text("Hello").hang();
+    let script = agent(&env).on_line(INTERRUPT, Script::new().claude_text("noticed")).claude_text("Hello").hang();
     let mut request = env.request(&script);
     request.limits.grace = LONG;
     let mut run = env.start(request);
     let mut events = read_until(&mut run, is_text).await;
     run.control().interrupt();
-    events.extend(read_until(&mut run, |event| format!("{event:?}").contains("received")).await);
+    events.extend(read_until(&mut run, |event| format!("{event:?}").contains("noticed")).await);
     run.control().abort();
     let stream = rest_after(events, &mut run).await;
     stream.assert_aborted();
