@@ -90,7 +90,7 @@ pub(super) fn serve(entries: &[&Entry], pace: Pace, start_ms: f64) -> io::Result
         }
         match &entry.happening {
             Happening::Out(payload) => {
-                playback.write_stdout(&String::from_utf8_lossy(&payload.bytes().unwrap_or_default()))?
+                playback.write_stdout(&String::from_utf8_lossy(&payload.bytes().unwrap_or_default()))?;
             }
             Happening::Err(payload) => io::stderr().lock().write_all(&payload.bytes().unwrap_or_default())?,
             Happening::Call { id, method, path, .. } => playback.await_call(*id, method, path),

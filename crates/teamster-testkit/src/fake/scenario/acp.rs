@@ -53,8 +53,8 @@ impl Acp {
                 let modes: Vec<_> =
                     ["default", "autoEdit", "yolo", "plan"].map(|id| json!({"id": id, "name": id})).into();
                 let modes = json!({"availableModes": modes, "currentModeId": "default"});
-                let models = json!({"availableModels": [], "currentModelId": "gemini-2.5-flash"});
-                json!({"sessionId": self.session, "modes": modes, "models": models})
+                let model_list = json!({"availableModels": [], "currentModelId": "gemini-2.5-flash"});
+                json!({"sessionId": self.session, "modes": modes, "models": model_list})
             }
             "session/load" => {
                 // The id may start with a space.
