@@ -32,7 +32,7 @@ async fn a_system_prompt_replaces_the_agents_own_and_more_is_added_to_either() -
 }
 
 #[tokio::test]
-async fn a_resumed_session_takes_another_system_prompt_and_says_that_it_takes_no_other_addition() -> Result<()> {
+async fn a_resumed_session_takes_another_system_prompt_and_gets_an_addition_with_the_prompt() -> Result<()> {
     let lab = lab().await?;
     let mut request = lab.request("Hello.");
     request.append_system_prompt = Some("Speak softly.".to_owned());
@@ -46,7 +46,9 @@ async fn a_resumed_session_takes_another_system_prompt_and_says_that_it_takes_no
         let told = &recording.requests[0].system;
         assert!(told.contains("Speak softly."), "{told}");
         assert_eq!(told.contains("Shout."), system.is_some(), "{told}");
-        assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), usize::from(system.is_none()));
+        assert!(recording.warnings(&WarningCode::OptionIgnored).is_empty());
+        let expected = if system.is_none() { "<instructions>\nShout.\n</instructions>\n\nAgain." } else { "Again." };
+        assert_eq!(recording.prompts(0)?.last(), Some(&expected));
     }
     Ok(())
 }

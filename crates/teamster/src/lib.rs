@@ -39,6 +39,7 @@
 //! (`teamster-process`).
 
 mod adapters;
+pub mod backend;
 #[cfg(feature = "tools")]
 mod callers;
 #[cfg(not(feature = "tools"))]
@@ -48,7 +49,6 @@ mod command;
 mod driver;
 mod gate;
 mod inspect;
-mod query;
 mod registry;
 mod run;
 mod runtime;
@@ -60,11 +60,11 @@ pub mod tools;
 mod turns;
 
 pub use adapters::{EventStream, Only, WholeMessages};
+pub use backend::{Backend, QueryResult};
 pub use command::{Applied, CommandError};
 pub use driver::pool::Spares;
 pub use gate::{AgentStats, RuntimeStats};
 pub use inspect::{Inspection, VersionStatus};
-pub use query::{Backend, QueryResult};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, Run, Stamped};
 pub use runtime::{RunError, Runtime};

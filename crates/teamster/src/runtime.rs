@@ -473,7 +473,7 @@ pub(crate) fn guarded<T>(agent: &dyn Agent, ask: impl FnOnce() -> Result<T, Requ
         .map_err(RunError::Request)
 }
 
-fn working_directory(asked: Option<&Path>) -> Result<PathBuf, RunError> {
+pub(crate) fn working_directory(asked: Option<&Path>) -> Result<PathBuf, RunError> {
     let own = || std::env::current_dir().map_err(RunError::NoWorkingDirectory);
     let cwd = match asked {
         Some(path) if path.is_absolute() => path.to_owned(),

@@ -15,6 +15,7 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _};
+use teamster::backend::{split_rules, variables};
 
 use crate::doctor::DoctorArgs;
 use crate::fake::FakeArgs;
@@ -58,12 +59,12 @@ const AGENT_COMMANDS: [&str; 3] = ["run", "chat", "session"];
 
 /// The environment variables that set an option's default, by the option's id.
 const VARIABLES: [(&str, &str); 6] = [
-    ("agent", "AGENT_BACKEND"),
-    ("cli_path", "BACKEND_CLI_PATH"),
-    ("model", "BACKEND_MODEL"),
-    ("max_turns", "BACKEND_MAX_TURNS"),
+    ("agent", variables::AGENT),
+    ("cli_path", variables::CLI_PATH),
+    ("model", variables::MODEL),
+    ("max_turns", variables::MAX_TURNS),
     ("mcp_delivery", "BACKEND_MCP_DELIVERY"),
-    ("allow_tool", "ALLOWED_TOOLS"),
+    ("allow_tool", variables::ALLOWED_TOOLS),
 ];
 
 /// Parses a command line; `variable` returns the value of an environment variable.
@@ -83,8 +84,8 @@ pub(crate) fn parse(
 /// Builds clap's definition of the command.
 pub(crate) fn command(variable: impl Fn(&str) -> Option<OsString>) -> clap::Command {
     let command = Cli::command().mut_subcommand("doctor", |doctor| {
-        let chosen = variable("AGENT_BACKEND").filter(|value| !value.is_empty());
-        let program = variable("BACKEND_CLI_PATH").filter(|value| !value.is_empty());
+        let chosen = variable(variables::AGENT).filter(|value| !value.is_empty());
+        let program = variable(variables::CLI_PATH).filter(|value| !value.is_empty());
         let doctor = doctor.mut_arg("cli_path", |arg| match program {
             Some(program) => arg.default_value(program),
             None => arg,
@@ -103,7 +104,7 @@ fn with_variables(subcommand: clap::Command, variable: impl Fn(&str) -> Option<O
     VARIABLES.into_iter().fold(subcommand, |subcommand, (id, name)| {
         let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return subcommand };
         subcommand.mut_arg(id, |arg| match value.to_str() {
-            Some(list) if id == "allow_tool" => arg.default_values(values::rules(list)),
+            Some(list) if id == "allow_tool" => arg.default_values(split_rules(list)),
             _ => arg.default_value(value),
         })
     })

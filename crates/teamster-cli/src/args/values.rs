@@ -69,33 +69,3 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
 pub(super) fn label(text: &str) -> Result<(String, String), String> {
     variable(text).map_err(|_| "KEY=VALUE is needed".to_owned())
 }
-
-/// Splits a list of tool rules at its commas, except at commas inside a rule: `Bash(echo a,b),Read`.
-pub(super) fn rules(list: &str) -> Vec<String> {
-    let mut rules = vec![String::new()];
-    let mut depth = 0_usize;
-    for character in list.chars() {
-        match character {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        match rules.last_mut() {
-            Some(rule) if character != ',' || depth > 0 => rule.push(character),
-            _ => rules.push(String::new()),
-        }
-    }
-    rules.iter().map(|rule| rule.trim().to_owned()).filter(|rule| !rule.is_empty()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_of_rules_is_not_split_at_commas_inside_a_rule() {
-        assert_eq!(rules("Bash(echo a,b), Read,,Edit"), ["Bash(echo a,b)", "Read", "Edit"]);
-        assert_eq!(rules(" , "), <[&str; 0]>::default());
-        assert_eq!(rules("Odd),Read"), ["Odd)", "Read"]);
-    }
-}

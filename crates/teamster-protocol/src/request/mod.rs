@@ -24,7 +24,7 @@ pub use limits::Limits;
 pub use mcp::{McpEndpoint, McpServer, McpTransport};
 pub use retries::{EvenAfter, Retries};
 pub use rules::{PathResolver, TextOnly, ToolCall, ToolRules, Verdict};
-pub use session::{Answer, Prompt};
+pub use session::{Answer, Prompt, with_instructions};
 pub use validate::{RequestError, check_word};
 
 use crate::event::SessionId;

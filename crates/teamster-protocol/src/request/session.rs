@@ -1,5 +1,6 @@
 //! What a caller says in a session, turn by turn.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -121,5 +122,21 @@ impl RunRequest {
     pub fn turn(&self, prompt: Prompt, conversation: Conversation) -> Self {
         let Prompt { text, attachments, id: _ } = prompt;
         Self { prompt: text, attachments, conversation, background_tasks: BackgroundTasks::Off, ..self.clone() }
+    }
+}
+
+/// Prepends instructions to a prompt, marked as such. For an agent that has no other way to take them.
+///
+/// ```
+/// use teamster_protocol::request::with_instructions;
+///
+/// let prompt = with_instructions(Some("Answer in one word."), "What is it?");
+/// assert_eq!(prompt, "<instructions>\nAnswer in one word.\n</instructions>\n\nWhat is it?");
+/// assert_eq!(with_instructions(None, "What is it?"), "What is it?");
+/// ```
+pub fn with_instructions<'a>(instructions: Option<&str>, prompt: &'a str) -> Cow<'a, str> {
+    match instructions {
+        Some(text) => format!("<instructions>\n{text}\n</instructions>\n\n{prompt}").into(),
+        None => prompt.into(),
     }
 }

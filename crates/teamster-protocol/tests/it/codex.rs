@@ -236,19 +236,20 @@ fn a_refused_patch_is_a_denial_though_only_diagnostics_tell() {
 }
 
 #[test]
-fn what_is_added_to_a_running_sessions_system_prompt_is_told_to_be_ignored() {
-    let ignored = |request: &RunRequest| {
-        let steps = run(request, &[started(ID), message("x"), completed()], exit(0, ""));
-        events(&steps)
-            .iter()
-            .any(|event| matches!(event, Event::Warning(warning) if warning.code == WarningCode::OptionIgnored))
+fn instructions_that_a_resumed_thread_ignores_are_prepended_to_the_prompt() {
+    let prompt = |request: &RunRequest| match Codex.plan(request).unwrap().launch.stdin {
+        Stdin::Write(bytes) => String::from_utf8(bytes).unwrap(),
+        other => panic!("{other:?}"),
     };
     let mut request = with(Conversation::Resume(ID.into()));
-    assert!(!ignored(&request));
+    let plain = prompt(&request);
     request.append_system_prompt = Some("more".to_owned());
-    assert!(ignored(&request));
+    assert_eq!(prompt(&request), format!("<instructions>\nmore\n</instructions>\n\n{plain}"));
     request.system_prompt = Some("all".to_owned());
-    assert!(!ignored(&request));
+    assert_eq!(prompt(&request), plain);
+    request.system_prompt = None;
+    request.conversation = Conversation::New;
+    assert_eq!(prompt(&request), plain);
 }
 
 /// Flags that stand alone; each of our own making.

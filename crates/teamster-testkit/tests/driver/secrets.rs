@@ -7,9 +7,10 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
+use teamster::backend::{Backend, BackendConfig};
 use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::{Inherit, McpServer};
-use teamster::{Backend, Registry, RunRequest, Runtime};
+use teamster::{Registry, RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{TestEnv, agent, bounded, is_text, read_until, rest_after, success_end};
@@ -150,7 +151,8 @@ async fn no_log_contains_a_secret_or_a_prompt() {
     request.prompt = "the-prompt-itself".into();
     request.system_prompt = Some("the-system-prompt".into());
     // A user of the library may log these as well.
-    let backend = Backend::new(Arc::new(Runtime::with_environment(Registry::default(), [])), "claude", request.clone());
+    let runtime = Arc::new(Runtime::with_environment(Registry::default(), []));
+    let backend = Backend::create("claude", BackendConfig::new(request.clone()).with_runtime(runtime)).unwrap();
     tracing::info!(?request, runtime = ?env.runtime, ?backend, "about to start");
     let mut run = env.start(request);
     let events = read_until(&mut run, is_text).await;

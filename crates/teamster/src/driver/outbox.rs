@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn an_event_weighs_what_it_holds() {
         let event = |value: serde_json::Value| serde_json::from_value::<Event>(value).unwrap();
-        let nested = serde_json::json!([{"type": "x", "list": vec![serde_json::json!([1]); 1000]}]);
+        let nested = serde_json::json!([{"type": "x", "list": vec![serde_json::json!([1]); 20_000]}]);
         let long = "x".repeat(10_000);
         let rows = [
             event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})),

@@ -20,7 +20,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (
             Feature::AppendSystemPrompt,
             Yes(
-                "with the system prompt; else `developerInstructions`, which a resumed session ignores; `exec`: in argv",
+                "with the system prompt; else `developerInstructions`, and in a resumed session before the prompt; `exec`: in argv",
             ),
         ),
         (Feature::Attachments, Yes("images as data; `exec`: by private file; texts before the prompt; no PDF")),

@@ -13,7 +13,7 @@ use super::unsupported;
 use crate::agent::mcp::Names;
 use crate::event::SessionId;
 use crate::launch::{Arg, Launch, Stdin};
-use crate::request::{Conversation, PermissionMode, ProjectTrust, RequestError, RunRequest};
+use crate::request::{Conversation, PermissionMode, ProjectTrust, RequestError, RunRequest, with_instructions};
 
 /// Bytes of an argument, its end included, that Linux passes on.
 const LONGEST_ARGUMENT: usize = 128 * 1024;
@@ -73,7 +73,8 @@ pub(super) fn bounded(settings: &mut Settings) {
 
 /// What goes to standard input; images become private files.
 fn prompt(launch: &mut Launch, request: &RunRequest) -> Result<String, RequestError> {
-    let Content { mut text, images } = prompt::content(&request.prompt, &request.attachments)?;
+    let words = with_instructions(prompt::instructions(request), &request.prompt);
+    let Content { mut text, images } = prompt::content(&words, &request.attachments)?;
     let mut files = IMAGES.iter();
     for Image { name, data, .. } in images {
         let file = files.next().ok_or_else(|| prompt::wrong(name, "there are too many images"))?;

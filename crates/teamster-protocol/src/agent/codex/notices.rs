@@ -1,9 +1,7 @@
 //! Lines that tell of circumstances: they become warnings.
 
-use crate::agent::Feature;
 use crate::agent::failure::plain_lines;
 use crate::event::{Warning, WarningCode};
-use crate::request::{Conversation, RunRequest};
 
 /// An `error` line that is progress: the connection to the vendor broke, and Codex tries again.
 pub(super) fn reconnecting(message: &str) -> Option<Warning> {
@@ -27,15 +25,6 @@ pub(super) fn of_item(message: &str) -> Warning {
         WarningCode::Notice
     };
     Warning::new(code, message)
-}
-
-/// `developer_instructions` stand in a thread's history from its start: in a later run, another text is not used.
-pub(super) fn ignored_addition(request: &RunRequest) -> Option<Warning> {
-    let added_alone = request.append_system_prompt.is_some() && request.system_prompt.is_none();
-    (added_alone && request.conversation != Conversation::New).then(|| {
-        let text = "a session that goes on keeps what was added to its system prompt when it began";
-        Warning::new(WarningCode::OptionIgnored, text).with("option", Feature::AppendSystemPrompt.name())
-    })
 }
 
 /// A note about a program that neither form needs, which `exec` keeps to itself.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{mentions, unsupported};
-use crate::request::{Attachment, AttachmentKind, ProjectTrust, PromptMode, RequestError, RunRequest};
+use crate::request::{Attachment, AttachmentKind, Conversation, ProjectTrust, PromptMode, RequestError, RunRequest};
 
 /// Characters of a prompt (`prompt_stdin_1m_dash`); one more is `input_too_large`.
 const LONGEST: usize = 1 << 20;
@@ -50,6 +50,15 @@ pub(super) fn content<'a>(prompt: &str, attachments: &'a [Attachment]) -> Result
         return Err(unsupported("a prompt of this length", why));
     }
     Ok(Content { text, images })
+}
+
+/// Returns the instructions that must be prepended to the first prompt.
+///
+/// `developerInstructions` belong to a thread's history from its start. 0.169.0 ignores other ones when a thread is resumed or
+/// forked (conformance test `a_resumed_session_takes_another_system_prompt_and_gets_an_addition_with_the_prompt`).
+pub(super) fn instructions(request: &RunRequest) -> Option<&str> {
+    let is_ignored = request.system_prompt.is_none() && request.conversation != Conversation::New;
+    request.append_system_prompt.as_deref().filter(|_| is_ignored)
 }
 
 pub(super) fn wrong(name: &str, problem: &str) -> RequestError {

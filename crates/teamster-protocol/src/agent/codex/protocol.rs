@@ -27,8 +27,6 @@ pub(super) struct Exec {
     scope: UsageScope,
     servers: Health,
     schema: Option<Value>,
-    /// What is to be told of an option once the session has begun.
-    ignored: Option<Warning>,
     thread: Option<SessionId>,
     phase: Phase,
     interrupted: bool,
@@ -65,7 +63,6 @@ impl Exec {
             scope,
             servers,
             schema: request.schema.clone(),
-            ignored: notices::ignored_addition(request),
             thread: None,
             phase: Phase::Open,
             interrupted: false,
@@ -106,7 +103,7 @@ impl Exec {
             self.thread = Some(thread.into()).filter(|_| !thread.is_empty());
             let init = Init::new("codex", thread.into());
             actions.push(Action::Emit(Event::Init(Box::new(init))));
-            return actions.extend(self.ignored.take().map(|warning| Action::Emit(warning.into())));
+            return;
         };
         actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, problem.clone()).into()));
         let failure = Some(Failure::new(ErrorCode::Protocol, problem));

@@ -19,7 +19,7 @@ use super::mcp;
 use super::prompt::{self, Content};
 use crate::agent::Plan;
 use crate::agent::mcp::Health;
-use crate::request::{Attachment, Conversation, Mode, OutputMode, RequestError, RunRequest};
+use crate::request::{Attachment, Conversation, Mode, OutputMode, RequestError, RunRequest, with_instructions};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
@@ -49,7 +49,8 @@ fn are_its_own(arguments: &[String]) -> bool {
 
 /// One turn of a thread.
 pub(super) fn run(request: &RunRequest) -> Result<Plan, RequestError> {
-    let input = Speech::of(request).input(&request.prompt, &request.attachments)?;
+    let words = with_instructions(prompt::instructions(request), &request.prompt);
+    let input = Speech::of(request).input(&words, &request.attachments)?;
     plan(request, Some(input))
 }
 

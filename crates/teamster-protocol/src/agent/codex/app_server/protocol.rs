@@ -19,6 +19,7 @@ use super::opening::{Opening, Step};
 use super::tally::Tally;
 use super::turn::{Stage, Turn};
 use super::wire::{ListAnswer, Origin, ReadAnswer, ThreadAnswer, TurnLine};
+use crate::agent::codex::prompt;
 use crate::agent::failure::Judgement;
 use crate::agent::line;
 use crate::agent::mcp::Health;
@@ -44,8 +45,8 @@ pub(super) struct AppServer {
     tally: Tally,
     /// The model from the next turn on.
     model: Option<String>,
-    /// What is to be told of an option once the session has begun.
-    ignored: Option<Warning>,
+    /// Instructions that are prepended to the session's first prompt.
+    instructions: Option<String>,
     notices: Ids,
     /// The run's outcome, when it has been given.
     ended: Option<Box<Outcome>>,
@@ -97,7 +98,7 @@ impl AppServer {
             dialog: Dialog::default(),
             tally: Tally::default(),
             model: None,
-            ignored: notices::ignored_addition(request),
+            instructions: prompt::instructions(request).map(str::to_owned),
             notices: Ids::default(),
             ended: None,
             late_denials: Vec::new(),

@@ -8,7 +8,7 @@ use super::super::wire::TurnInfo;
 use super::{Actions, AppServer, Call, Link};
 use crate::event::{ErrorCode, Event, Failure, StopReason, UsageScope};
 use crate::protocol::{Action, Command, Outcome};
-use crate::request::Prompt;
+use crate::request::{Prompt, with_instructions};
 
 impl AppServer {
     pub(super) fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
@@ -28,14 +28,15 @@ impl AppServer {
         if !self.is_session || self.turn.is_some() {
             return;
         }
-        let input = self.speech.input(&prompt.text, &prompt.attachments);
-        let input = match input {
+        let words = with_instructions(self.instructions.as_deref(), &prompt.text);
+        let input = match self.speech.input(&words, &prompt.attachments) {
             Ok(input) => input,
             Err(error) => {
                 let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
                 return actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
             }
         };
+        self.instructions = None;
         self.turn = Some(Turn::new(Stage::Waiting(input)));
         self.begin(actions);
     }
@@ -68,7 +69,6 @@ impl AppServer {
         }
         turn.stage = Stage::Asked;
         actions.push(Action::Emit(Event::Init(Box::new(init))));
-        actions.extend(self.ignored.take().map(|warning| Action::Emit(warning.into())));
         self.tally.begin_turn();
         self.call(Call::StartTurn, "turn/start", &params, actions);
     }

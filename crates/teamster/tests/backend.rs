@@ -1,0 +1,128 @@
+//! One question, one answer, as chat gateways ask. A shell script plays Claude Code's CLI.
+
+#![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
+
+use std::time::Duration;
+
+use teamster::RunRequest;
+use teamster::backend::{Backend, BackendConfig, BackendError, QueryResult, QueryUpdate};
+
+/// Takes the opening of a session and the prompt.
+const LISTEN: &str = "read -r opening; read -r prompt;";
+
+fn backend(script: &str) -> Backend {
+    let mut template = RunRequest::default();
+    template.cli_path = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-cli.sh").into());
+    template.env.insert("FAKE_CLI".to_owned(), script.to_owned());
+    template.limits.startup = Duration::from_secs(20);
+    Backend::create("claude", BackendConfig::new(template)).unwrap()
+}
+
+async fn ask(script: &str) -> (QueryResult, String) {
+    let mut heard = String::new();
+    let hear = async |update: QueryUpdate| {
+        if let QueryUpdate::Text { text, .. } = update {
+            heard.push_str(&text);
+        }
+    };
+    let answer = backend(script).execute("hi", None, None, hear).await.unwrap();
+    (answer, heard)
+}
+
+#[tokio::test]
+async fn an_answer_is_the_last_message_and_is_heard_while_it_comes() {
+    let captures = concat!(env!("CARGO_MANIFEST_DIR"), "/../teamster-protocol/tests/captures/claude");
+    let (answer, heard) = ask(&format!("{LISTEN} cat {captures}/tool_bash/stdout.ndjson; cat >/dev/null")).await;
+    assert!(!answer.is_error);
+    assert_eq!(answer.response_text, "The command printed hello.");
+    assert_eq!(heard, "Let me run that.The command printed hello.");
+    assert!(answer.session_id.is_some());
+}
+
+#[tokio::test]
+async fn what_a_dying_cli_says_last_is_quoted_in_500_characters() {
+    let (answer, _) = ask("head -c 2000 /dev/zero | tr '\\0' 'x' >&2; echo 'the reason' >&2; exit 3").await;
+    assert!(answer.is_error);
+    assert_eq!(answer.response_text.chars().count(), 500);
+    assert!(answer.response_text.ends_with("the reason"));
+}
+
+#[tokio::test]
+async fn an_end_without_a_result_is_said_in_one_way() {
+    let (answer, _) = ask(&format!("{LISTEN} echo 'no json'; exit 0")).await;
+    assert_eq!((answer.response_text.as_str(), answer.is_error), ("Failed to parse CLI output", true));
+}
+
+#[tokio::test]
+async fn silence_is_said_in_one_way() {
+    let mut template = RunRequest::default();
+    template.cli_path = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-cli.sh").into());
+    template.env.insert("FAKE_CLI".to_owned(), "sleep 300".to_owned());
+    template.limits.startup = Duration::from_millis(200);
+    template.limits.grace = Duration::from_millis(200);
+    let backend = Backend::create("claude", BackendConfig::new(template)).unwrap();
+    let answer = backend.execute("hi", None, None, async |_| {}).await.unwrap();
+    assert_eq!((answer.response_text.as_str(), answer.is_error), ("Query timed out", true));
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_resumed_is_cleared() {
+    let id = "00000000-0000-4000-8000-000000000000";
+    let script = format!("echo 'No conversation found with session ID: {id}' >&2; exit 1");
+    let answer = backend(&script).execute("hi", None, Some(id.into()), async |_| {}).await.unwrap();
+    assert!(answer.is_error);
+    assert_eq!(answer.session_id, None);
+    assert!(answer.response_text.contains("No conversation found"));
+}
+
+#[tokio::test]
+async fn a_wrong_question_starts_nothing() {
+    assert!(backend("exit 0").execute("  ", None, None, async |_| {}).await.is_err());
+}
+
+#[test]
+fn an_unknown_agent_is_an_error_at_creation_that_lists_the_agents() {
+    let error = Backend::create("copilot", BackendConfig::new(RunRequest::default())).unwrap_err();
+    assert_eq!(error.to_string(), "there is no agent \"copilot\"; there are: acp, claude, codex, gemini, opencode");
+    for (name, expected) in [("claude", "claude"), ("CODEX", "codex"), ("Gemini", "gemini"), ("opencode", "opencode")] {
+        let backend = Backend::create(name, BackendConfig::new(RunRequest::default())).unwrap();
+        assert_eq!(backend.name(), expected);
+    }
+}
+
+#[test]
+fn allowed_tools_that_an_agent_cannot_filter_are_a_warning_and_deny_rules_are_never_dropped() {
+    let mut request = RunRequest::default();
+    request.permissions.allow = vec!["Read".to_owned()];
+    for (agent, warns) in [("claude", false), ("codex", true)] {
+        let backend = Backend::create(agent, BackendConfig::new(request.clone())).unwrap();
+        assert_eq!(backend.warnings().len(), usize::from(warns), "{agent}: {:?}", backend.warnings());
+    }
+    request.permissions.deny = vec!["Bash(rm:*)".to_owned()];
+    assert!(Backend::create("claude", BackendConfig::new(request.clone())).is_ok());
+    let error = Backend::create("codex", BackendConfig::new(request)).unwrap_err();
+    assert!(matches!(error, BackendError::Invalid(_)) && error.to_string().contains("--deny-tool"), "{error}");
+}
+
+#[tokio::test]
+async fn validation_names_the_program_that_cannot_run() {
+    let mut request = RunRequest::default();
+    request.cli_path = Some("/nonexistent/claude".into());
+    let error = Backend::create("claude", BackendConfig::new(request)).unwrap().validate().await.unwrap_err();
+    assert!(error.to_string().contains("/nonexistent/claude"), "{error}");
+}
+
+#[test]
+fn a_reply_is_an_error_or_an_answer_for_its_target_and_names_a_session_only_if_there_is_one() {
+    let result = |session: Option<&str>, is_error| {
+        let mut result: QueryResult = serde_json::from_value(serde_json::json!({
+            "responseText": "words", "sessionId": session, "isError": is_error,
+        }))
+        .unwrap();
+        result.response_text.push('!');
+        serde_json::to_value(result.into_reply("chat-7")).unwrap()
+    };
+    assert_eq!(result(Some("s"), false), serde_json::json!({"text": "words!", "session": "s", "target": "chat-7"}));
+    assert_eq!(result(None, false), serde_json::json!({"text": "words!", "target": "chat-7"}));
+    assert_eq!(result(Some("s"), true), serde_json::json!({"error": "words!", "target": "chat-7"}));
+}
