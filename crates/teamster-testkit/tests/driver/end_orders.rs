@@ -210,12 +210,12 @@ fn agent(env: &TestEnv, order: &Order) -> Script {
     script
 }
 
-/// Returns the trigger_file of the file that triggers a step.
+/// Returns the path of the file that triggers a step.
 fn trigger_file(step: Step) -> String {
     format!("{step:?}")
 }
 
-/// Returns the trigger_file that the agent records after a step.
+/// Returns the path that the agent records after a step.
 fn record_name(step: Step) -> String {
     format!("{step:?}-record_name")
 }

@@ -57,7 +57,7 @@ impl Protocol for ServerProtocol {
                 actions.push(Action::Stop);
             }
             Input::Server(FromServer::Event(data)) => {
-                actions.push(emit_text(String::from_utf8_lossy(data).into_owned()))
+                actions.push(emit_text(String::from_utf8_lossy(data).into_owned()));
             }
             Input::Server(FromServer::Reply { status, .. }) => actions.push(emit_text(format!("[{status}]"))),
             Input::Server(FromServer::Unreachable { call, why }) => {
