@@ -38,8 +38,8 @@ A cell reads: **ended within** · **`done` events** · **error code** · **proce
   values cover it. *scripted*: only the fake agent can produce the fault.
 
 A full disk is a small file system of the host (in a user and mount namespace, where a write fails
-with `ENOSPC`). If the machine does not permit that, the size of the host's files is limited instead,
-and the same writes fail with `EFBIG`.
+with `ENOSPC`). If the machine does not permit that, the size of the host's files is limited
+instead, and the same writes fail with `EFBIG`.
 
 In the column of the fake agent, a script plays the CLI. The others use the real CLI with a scripted
 model. A shell script around the CLI, a tool call, a signal, or the environment produces the fault.
