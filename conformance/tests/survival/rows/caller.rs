@@ -55,17 +55,13 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(20))
         .elsewhere("same"),
-        Row::new(
-            "sessions_take_turns",
-            "uses two sessions with a limit of one live process",
-            |place| {
-                let fault = match place.column {
-                    Column::Fake => scripted(Script::new().await_line("Go.").then(begun()).then(good_end())),
-                    Column::Real(_) => place.answers(),
-                };
-                fault.saying(SAID).starting(Start::Sessions(2))
-            },
-        )
+        Row::new("sessions_take_turns", "uses two sessions with a limit of one live process", |place| {
+            let fault = match place.column {
+                Column::Fake => scripted(Script::new().await_line("Go.").then(begun()).then(good_end())),
+                Column::Real(_) => place.answers(),
+            };
+            fault.saying(SAID).starting(Start::Sessions(2))
+        })
         .fake(success(20))
         .on("claude", success(60))
         .elsewhere("same"),

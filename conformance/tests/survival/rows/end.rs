@@ -27,9 +27,11 @@ pub(super) fn rows() -> Vec<Row> {
             .fake(success(5))
             .real(success(10))
             .on("opencode", success(60)),
-        Row::new("exits_without_result", "exits with code 0 without a result", |_| scripted(begun().claude_text(SAID).exit(0)))
-            .fake(error("PROTOCOL", 5))
-            .elsewhere("scripted"),
+        Row::new("exits_without_result", "exits with code 0 without a result", |_| {
+            scripted(begun().claude_text(SAID).exit(0))
+        })
+        .fake(error("PROTOCOL", 5))
+        .elsewhere("scripted"),
         Row::new("result_cut", "writes half of its result", |_| {
             scripted(begun().claude_text(SAID).claude_result_truncated(SAID).exit(0))
         })

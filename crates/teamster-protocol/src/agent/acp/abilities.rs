@@ -30,7 +30,9 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::ReadOnly, Yes("a read-only mode of the agent; refused if none is known")),
         (
             Feature::Ask,
-            Yes("permission requests go to the caller, and are denied in a run; the agent decides what needs permission"),
+            Yes(
+                "permission requests go to the caller, and are denied in a run; the agent decides what needs permission",
+            ),
         ),
         (Feature::Edit, Yes("calls of the kind `edit` are permitted; other requests go to the caller")),
         (Feature::Full, Yes("all requests are permitted")),

@@ -50,8 +50,14 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::SystemPrompt, Yes("`--system-prompt-file`, a private file")),
         (Feature::AppendSystemPrompt, Yes("`--append-system-prompt-file`, a private file")),
         (Feature::Attachments, Yes("content blocks of the user message: images, PDF, text")),
-        (Feature::Schema, Yes("`initialize` request (batch: `--json-schema`); a run without the structured output is an error")),
-        (Feature::Resume, Yes("`--resume`, in the session's own directory; an answer from another session is an error")),
+        (
+            Feature::Schema,
+            Yes("`initialize` request (batch: `--json-schema`); a run without the structured output is an error"),
+        ),
+        (
+            Feature::Resume,
+            Yes("`--resume`, in the session's own directory; an answer from another session is an error"),
+        ),
         (Feature::Fork, Yes("`--resume` with `--fork-session`")),
         (Feature::Continue, Yes("`--continue`")),
         (

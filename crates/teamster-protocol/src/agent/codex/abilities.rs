@@ -49,10 +49,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
                 "sandbox `workspace-write`: edits and commands in the project and in temporary directories, no network; a session asks for more",
             ),
         ),
-        (
-            Feature::Full,
-            Yes("`danger-full-access`, without requests; it rejects `rm -f` and similar commands anyway"),
-        ),
+        (Feature::Full, Yes("`danger-full-access`, without requests; it rejects `rm -f` and similar commands anyway")),
         (
             Feature::AllowTools,
             Yes(
@@ -98,7 +95,9 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ),
         (
             Feature::LiteralPrompt,
-            Yes("each skill that the prompt names with `$` is replaced by one that does not exist; `exec`: it is disabled"),
+            Yes(
+                "each skill that the prompt names with `$` is replaced by one that does not exist; `exec`: it is disabled",
+            ),
         ),
         (
             Feature::BackgroundTasks,

@@ -35,7 +35,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
             Yes("`--resume` with the session's id, in its own directory; an answer from another session is an error"),
         ),
         (Feature::Fork, Refused("a fork needs the path of the session's file, which only the CLI knows")),
-        (Feature::Continue, Yes("`--resume=latest`: the session that was started last, not the one that was used last")),
+        (
+            Feature::Continue,
+            Yes("`--resume=latest`: the session that was started last, not the one that was used last"),
+        ),
         (
             Feature::ReadOnly,
             Yes("a private policy that allows only the reading tools; it replaces the user's policies"),
@@ -62,7 +65,10 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::MaxTokens, Refused("the CLI reports tokens only after the run")),
         (Feature::MaxSessionTokens, Refused("its sessions do not report tokens")),
         (Feature::AddDirs, Yes("`--include-directories`")),
-        (Feature::McpServers, Yes("`mcpServers` in the settings of a shadow home; the user's own servers stay available")),
+        (
+            Feature::McpServers,
+            Yes("`mcpServers` in the settings of a shadow home; the user's own servers stay available"),
+        ),
         (Feature::McpSse, Yes("type `sse`")),
         (Feature::McpRequired, Yes("its debug log on standard error, before the model is called")),
         (Feature::McpEnabledTools, Yes("`includeTools`")),

@@ -67,16 +67,16 @@ pub(super) const ABILITIES: Abilities = Abilities {
         ),
         (Feature::Fork, Yes("`POST /session/ID/fork`; exec: `--session` with `--fork`")),
         (Feature::Continue, Yes("the newest session of exactly this directory, or a new one; exec: `--continue`")),
-        (Feature::ReadOnly, Yes("permission rules: only tools that read; edits are denied even if a rule allows them by name")),
+        (
+            Feature::ReadOnly,
+            Yes("permission rules: only tools that read; edits are denied even if a rule allows them by name"),
+        ),
         (Feature::Ask, Yes("permission rules that ask; in a run, rules that deny")),
         (Feature::Edit, Yes("permission rules: `edit` is allowed in the project, everything else as in `ask`")),
         (Feature::Full, Yes("permission rule `*: allow`")),
         (Feature::AllowTools, Yes("permission rules: `NAME` or `NAME(PATTERN)`, as in `bash(git *)`; `mcp__SERVER`")),
         (Feature::DenyTools, Yes("permission rules in last position; subagents are then denied")),
-        (
-            Feature::MaxTurns,
-            Yes("Teamster counts model calls; the agent's own limit is only a request to the model"),
-        ),
+        (Feature::MaxTurns, Yes("Teamster counts model calls; the agent's own limit is only a request to the model")),
         (
             Feature::MaxBudget,
             Yes(
@@ -95,9 +95,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
         (Feature::McpTimeouts, Yes("`timeout`, one for a server's start and its calls")),
         (
             Feature::McpStrict,
-            Refused(
-                "servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT",
-            ),
+            Refused("servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT"),
         ),
         (
             Feature::McpMergeRestore,
@@ -111,10 +109,7 @@ pub(super) const ABILITIES: Abilities = Abilities {
                 "`OPENCODE_DISABLE_PROJECT_CONFIG` and `OPENCODE_PURE`; a start or turn fails with CONFIG if `.opencode`, `opencode.json` or `opencode.jsonc` is in the directory or above it (except the home), because the agent uses them anyway; AGENTS.md is not read either",
             ),
         ),
-        (
-            Feature::LiteralPrompt,
-            Yes("it does not interpret a prompt from its server interface or standard input"),
-        ),
+        (Feature::LiteralPrompt, Yes("it does not interpret a prompt from its server interface or standard input")),
         (Feature::BackgroundTasks, Refused("it starts no turn by itself")),
     ],
     events: &[
