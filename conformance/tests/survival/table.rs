@@ -1,4 +1,4 @@
-//! The page: `docs/survival.md`, written from the rows.
+//! Generates the page `docs/survival.md` from the rows of the survival table.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,39 +13,46 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/survival.md");
 const HEAD: &str = "\
 # What a run survives
 
-This page is written by the tests that prove it: each cell is a test of its own, and says what that test asserts.
+Use this page to look up how a run ends after a fault, on the fake agent and on each real CLI. The
+page is generated from the tests: each cell is a test, and states what that test asserts.
 
     cargo nextest run -p teamster-conformance -E 'binary(survival)'                      # every cell
-    cargo nextest run -p teamster-conformance -E 'binary(survival) & test(/^fake::/)'    # without Node and the CLIs
-    cargo xtask soak --times 50                                                          # again and again, on a busy machine
+    cargo nextest run -p teamster-conformance -E 'binary(survival) & test(/^fake::/)'    # without Node
+    cargo xtask soak --times 50                                                          # repeated, on busy cores
 
-A cell reads: **ended within** · **`done` events** · **error code** · **processes left** · **files left** · **bytes lost**.
+A cell reads: **ended within** · **`done` events** · **error code** · **processes left** ·
+**files left** · **bytes lost**.
 
-- *Ended within* is counted from the moment of the fault, on busy cores: each has two threads to run all the time. Where there
-  are more, the test allows as much more time. It is a bound, not a measurement: the limits of the run that matter (grace
-  period, silence) are set short.
-- *Processes left* counts everybody who descends from the run when its `done` is read, whatever session or parent it has now and
-  whatever became of its environment. (Teamster's own process above the tree ends a moment later; the test waits for that.) Of a
-  host that was killed nothing at all is left, its supervisor neither. Where some are to be kept (`--keep-background`), they are
-  the ones that `done` names in `leftProcesses`, no more and no fewer, and they live on after the host's end.
-- *Files left* counts what is then in the directories for private and temporary files.
-- *Bytes lost* counts what the CLI had said before the fault and the stream does not tell.
-- `✓` in place of a code: the run went well in spite of the fault. `–`: nobody is there to read a `done`, or nothing can be read.
+- *Ended within* is measured from the fault, on a machine with up to two runnable threads per core.
+  With more threads, the test allows proportionally more time. It is an upper bound, not a
+  measurement: the run's limits (grace period, silence) are short in these tests.
+- *Processes left* counts all descendants of the run when its `done` is read, in any session, under
+  any parent, with any environment. (Teamster's own process above the tree ends a moment later; the
+  test waits for that.) After the host is killed, no process is left, including its supervisor. With
+  `--keep-background`, the remaining processes are exactly those in `leftProcesses` of `done`, and
+  they outlive the host.
+- *Files left* counts the files in the directories for private and temporary files at that moment.
+- *Bytes lost* counts output of the CLI from before the fault that is not in the stream.
+- `✓` instead of a code: the run succeeded in spite of the fault. `–`: no program reads the stream,
+  or there is nothing to read. *same*: the fault does not depend on the CLI, so the columns with
+  values cover it. *scripted*: only the fake agent can produce the fault.
 
-A full disk is a small file system of the host's own (in a user and mount namespace, where a write fails with `ENOSPC`); a machine
-that lets nobody make one limits the size of the host's files instead, so that the same writes fail with `EFBIG`.
+A full disk is a small file system of the host (in a user and mount namespace, where a write fails
+with `ENOSPC`). If the machine does not permit that, the size of the host's files is limited
+instead, and the same writes fail with `EFBIG`.
 
-In the column of the fake agent a script plays the CLI. In the others it is the real CLI, with a scripted model: the fault is made by a
-shell script around the CLI, by a tool call, by signals, or by its surroundings.
+In the column of the fake agent, a script plays the CLI. The others use the real CLI with a scripted
+model. A shell script around the CLI, a tool call, a signal, or the environment produces the fault.
 
-Each CLI runs below a *keeper*, a small process that ends the CLI's processes, and keepers run below one *supervisor* for each host.
-Both are called `tree-reaper` in lists of processes.
+Each CLI runs below a *keeper*, the per-run process that kills its tree. Keepers run below one
+*supervisor* for each host. Both are named `tree-reaper` in process lists
+([supervision.md](supervision.md)).
 
-OpenCode tells no result of its own: after what was its last step it may go on. So what ends an OpenCode that never exits is the limit
-of silence, and the success stands.
+OpenCode reports no final result: after its last step it may continue. So an OpenCode that never
+exits is ended by the limit on silence, and its success is kept.
 ";
 
-/// The page says what the tests assert.
+/// Fails if the page differs from what the tests assert. With `UPDATE_DOCS` set, writes the page.
 pub(crate) fn is_current() -> Result<()> {
     let page = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -54,7 +61,7 @@ pub(crate) fn is_current() -> Result<()> {
     let there = fs::read_to_string(PAGE).context("no docs/survival.md")?;
     ensure!(
         there == page,
-        "docs/survival.md is not what the tests assert: write it anew with \
+        "docs/survival.md differs from what the tests assert; regenerate it with \
          `UPDATE_DOCS=1 cargo test -p teamster-conformance --test survival table::`"
     );
     Ok(())

@@ -1,5 +1,5 @@
-//! The pages in `docs/` say what the code says: their tables are made from the agents' own, and the tests that they name
-//! exist.
+//! Checks the pages: tables in `docs/` are generated from the agents' own tables, and every test and file that a page
+//! names exists.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "the lints take helpers of tests for library code")]
 
@@ -12,7 +12,7 @@ use teamster::agent::{Abilities, Feature, OwnKeys, Sign, Support, WITHHELD_KEYS}
 use teamster::event::ErrorCode;
 use teamster::request::BASE_VARIABLES;
 
-const BEGIN: &str = "<!-- made from the code: UPDATE_DOCS=1 cargo test -p teamster --test docs -->";
+const BEGIN: &str = "<!-- generated from the code: UPDATE_DOCS=1 cargo test -p teamster --test docs -->";
 const END: &str = "<!-- end -->";
 
 fn agents() -> Vec<(String, &'static Abilities)> {
@@ -36,15 +36,15 @@ fn tables() -> String {
         let cells: Vec<&str> = agents.iter().map(cell).collect();
         writeln!(text, "| `{}` | {} |", feature.name(), cells.join(" | ")).unwrap();
     }
-    text.push_str("\nA `warning` is `OPTION_IGNORED`: the run goes on without it. What is `refused` starts nothing.\n");
+    text.push_str("\n`warning`: the run continues without the option, with the warning `OPTION_IGNORED`. `refused`: nothing starts.\n");
     for (name, abilities) in &agents {
         let (version, package) = (abilities.tested_version, abilities.package);
         if package.is_empty() {
-            writeln!(text, "\n## {name}\n\nAny agent that speaks ACP: see [acp.md](acp.md).\n").unwrap();
+            writeln!(text, "\n## {name}\n\nAny agent that speaks ACP ([acp.md](acp.md)).\n").unwrap();
         } else {
             writeln!(text, "\n## {name}\n\nTested with {version} (`npm install -g {package}@{version}`).\n").unwrap();
         }
-        text.push_str("| option | how, or why not |\n|---|---|\n");
+        text.push_str("| option | how it is passed, or why it is not supported |\n|---|---|\n");
         for feature in Feature::ALL {
             let (mark, words) = match abilities.support(*feature) {
                 Support::Yes(how) => ("", how),
@@ -53,7 +53,7 @@ fn tables() -> String {
             };
             writeln!(text, "| `{}` | {mark}{words} |", feature.name()).unwrap();
         }
-        text.push_str("\n| event | how it comes |\n|---|---|\n");
+        text.push_str("\n| event | source and time |\n|---|---|\n");
         for (event, how) in abilities.events {
             writeln!(text, "| `{event}` | {how} |").unwrap();
         }
@@ -61,15 +61,15 @@ fn tables() -> String {
     text
 }
 
-/// What each code means, and by which signs of each agent it is told.
+/// Returns the meaning of each code, and the failure table of each agent.
 fn failures() -> String {
-    let mut text = String::from("## Codes\n\n| code | what it means, and what to do |\n|---|---|\n");
+    let mut text = String::from("## Codes\n\n| code | meaning and remedy |\n|---|---|\n");
     for code in ErrorCode::KNOWN {
         writeln!(text, "| `{code}` | {} |", code.meaning()).unwrap();
     }
     for (name, abilities) in agents() {
         writeln!(text, "\n## {}\n", format!("{name} {}", abilities.tested_version).trim_end()).unwrap();
-        text.push_str("| sign | code | retryable | seen in |\n|---|---|---|---|\n");
+        text.push_str("| condition | code | retryable | observed in |\n|---|---|---|---|\n");
         for row in abilities.failures {
             let signs: Vec<String> = row.signs.iter().map(sign).collect();
             let seen: Vec<String> = row.seen.iter().map(|run| format!("`{run}`")).collect();
@@ -82,23 +82,23 @@ fn failures() -> String {
 
 fn sign(sign: &Sign) -> String {
     match sign {
-        Sign::Field(name, "…") => format!("`{name}` is there"),
+        Sign::Field(name, "…") => format!("`{name}` is present"),
         Sign::Field(name, value) => format!("`{name}` is {}", quoted(value)),
         Sign::Status(from, to) if from == to => format!("status {from}"),
         Sign::Status(from, to) => format!("status {from} to {to}"),
         Sign::ExitCode(code) => format!("exit code {code}"),
         Sign::Message(text) => format!("message {}", quoted(text)),
         Sign::Stderr(text) => format!("stderr {}", quoted(text)),
-        other => panic!("{other:?} has no words yet"),
+        other => panic!("{other:?} has no text yet"),
     }
 }
 
-/// As code, which may hold backticks itself.
+/// Quotes text as code. The text may contain backticks.
 fn quoted(text: &str) -> String {
     if text.contains('`') { format!("`` {text} ``") } else { format!("`{text}`") }
 }
 
-/// Names as code, with commas between them.
+/// Returns names as code, separated by commas.
 fn listed(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
@@ -109,18 +109,40 @@ fn keys(own: &OwnKeys) -> String {
         OwnKeys::Always(names) => listed(names),
         OwnKeys::Switched(by, names) => format!("with `{by}` also {}", listed(names)),
         OwnKeys::OfProvider(others) => {
-            let others: Vec<_> = others.iter().map(|(word, name)| format!("`{name}` of {word}")).collect();
-            let rule =
-                "those of the model's provider: they begin with its first word (`ANTHROPIC_...` for `anthropic/...`)";
+            let others: Vec<_> = others.iter().map(|(word, name)| format!("`{name}` for {word}")).collect();
+            let rule = "keys of the model's provider, which start with its name (`ANTHROPIC_...` for `anthropic/...`)";
             format!("{rule}; or {}", others.join(", "))
         }
     }
 }
 
+/// Breaks a paragraph into lines of at most 100 characters.
+fn wrapped(paragraph: &str) -> String {
+    let (mut text, mut length) = (String::new(), 0);
+    for word in paragraph.split(' ') {
+        if length > 0 && length + 1 + word.len() > 100 {
+            text.push('\n');
+            length = 0;
+        } else if length > 0 {
+            text.push(' ');
+            length += 1;
+        }
+        text.push_str(word);
+        length += word.len();
+    }
+    text.push('\n');
+    text
+}
+
 fn variables() -> String {
     let (base, withheld) = (listed(BASE_VARIABLES), listed(WITHHELD_KEYS));
-    let mut text = format!("With `--env-only` these are inherited too, and the last column of the table: {base}.\n\n");
-    writeln!(text, "`--withhold-keys` withholds these, and the agents' own from all others: {withheld}.").unwrap();
+    let mut text = wrapped(&format!(
+        "`--env-only` always permits the variables in the last column of the table, and these: {base}."
+    ));
+    text.push('\n');
+    text.push_str(&wrapped(&format!(
+        "`--withhold-keys` withholds the keys of other agents in the table, and these: {withheld}."
+    )));
     text.push_str("\n| agent | its own keys | its home and configuration |\n|---|---|---|\n");
     for (name, abilities) in agents() {
         let own: Vec<String> = abilities.own_keys.iter().map(keys).collect();
@@ -135,7 +157,7 @@ fn page(name: &str) -> (PathBuf, String) {
     (path, text)
 }
 
-/// Asserts that what stands between the marks of a page is this text, or writes it there.
+/// Asserts that the text between the marks of a page is `tables`. With `UPDATE_DOCS` set, writes it.
 fn check_tables(name: &str, tables: &str) {
     let (path, page) = page(name);
     let (before, rest) = page.split_once(BEGIN).unwrap();
@@ -162,7 +184,7 @@ fn the_variables_of_the_security_page_are_current() {
     check_tables("security.md", &variables());
 }
 
-/// The text of every source file in a folder.
+/// Appends the text of every source file in a folder.
 fn sources(folder: &Path, text: &mut String) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -174,7 +196,7 @@ fn sources(folder: &Path, text: &mut String) {
     }
 }
 
-/// The names in the last column of the tables of a chapter.
+/// Returns the names in the last column of the tables of a chapter.
 fn named_tests<'p>(page: &'p str, chapter: &str) -> Vec<&'p str> {
     let (_, chapter) = page.split_once(chapter).unwrap();
     let chapter = chapter.split("\n## ").next().unwrap_or_default();
@@ -189,7 +211,7 @@ fn every_test_that_a_page_names_exists() {
     for folder in ["conformance/tests", "crates"] {
         sources(&root.join(folder), &mut tests);
     }
-    for (name, chapter, least) in [("agents.md", "## Traps", 50), ("security.md", "## What is promised", 40)] {
+    for (name, chapter, least) in [("agents.md", "## Known quirks", 50), ("security.md", "## Promises", 40)] {
         let (_, page) = page(name);
         let named = named_tests(&page, chapter);
         assert!(named.len() >= least, "{name} names only {} tests", named.len());
@@ -199,9 +221,21 @@ fn every_test_that_a_page_names_exists() {
 }
 
 #[test]
-fn every_agent_says_of_every_option_whether_and_how() {
+fn every_agent_states_whether_it_supports_each_option() {
     for (name, abilities) in agents() {
         let listed: Vec<_> = abilities.features.iter().map(|(feature, _)| *feature).collect();
         assert_eq!(listed, Feature::ALL, "{name}");
     }
+}
+
+#[test]
+fn every_file_that_the_architecture_page_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (_, chapter) = page.split_once("## Where to change what").unwrap();
+    let code = chapter.split('`').skip(1).step_by(2);
+    let files: Vec<_> = code.filter(|text| text.contains('/') && !text.contains("NAME")).collect();
+    assert!(files.len() >= 12, "{files:?}");
+    let missing: Vec<_> = files.iter().filter(|file| !root.join(file).exists()).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md: {missing:#?}");
 }

@@ -25,7 +25,7 @@ pub(super) fn rows() -> Vec<Row> {
             place.works().then([Step::Await(Moment::Tool), Step::Say("drop")])
         })
         .everywhere(unread(5)),
-        Row::new("stops_reading", "stops reading until the CLI is gone", |place| {
+        Row::new("stops_reading", "stops reading until the CLI has exited", |place| {
             let fault = match place.column {
                 Column::Fake => {
                     scripted(begun().claude_burst(40_000).claude_result(SAID).read_to_end()).saying(counted(40_000))
@@ -43,8 +43,8 @@ pub(super) fn rows() -> Vec<Row> {
         // These two lose what the pipe does not take before their exit.
         .on("claude", success(10))
         .on("gemini", success(10))
-        .elsewhere("alike"),
-        Row::new("reads_slowly", "reads more slowly than the limits allow the CLI to be silent", |_| {
+        .elsewhere("same"),
+        Row::new("reads_slowly", "reads with longer pauses than the limits on silence", |_| {
             scripted(begun().claude_burst(200).claude_result(SAID).read_to_end())
                 .saying(counted(200))
                 .starting(Start::Slowly(10))
@@ -54,26 +54,22 @@ pub(super) fn rows() -> Vec<Row> {
                 })
         })
         .fake(success(20))
-        .elsewhere("alike"),
-        Row::new(
-            "sessions_take_turns",
-            "holds two sessions with one process allowed at a time, which is closed when it is idle",
-            |place| {
-                let fault = match place.column {
-                    Column::Fake => scripted(Script::new().await_line("Go.").then(begun()).then(good_end())),
-                    Column::Real(_) => place.answers(),
-                };
-                fault.saying(SAID).starting(Start::Sessions(2))
-            },
-        )
+        .elsewhere("same"),
+        Row::new("sessions_take_turns", "uses two sessions with a limit of one live process", |place| {
+            let fault = match place.column {
+                Column::Fake => scripted(Script::new().await_line("Go.").then(begun()).then(good_end())),
+                Column::Real(_) => place.answers(),
+            };
+            fault.saying(SAID).starting(Start::Sessions(2))
+        })
         .fake(success(20))
         .on("claude", success(60))
-        .elsewhere("alike"),
+        .elsewhere("same"),
         Row::new("aborted_before_start", "aborts before the start", |place| {
             place.works().saying("").starting(Start::Aborted)
         })
         .everywhere(error("ABORTED", 5)),
-        Row::new("aborted_in_mid_stream", "aborts in mid-stream", |place| {
+        Row::new("aborted_in_mid_stream", "aborts while the CLI streams", |place| {
             place.streams().then([Step::Await(Moment::Streaming), Step::Say("abort")])
         })
         .everywhere(error("ABORTED", 5)),
@@ -86,7 +82,7 @@ pub(super) fn rows() -> Vec<Row> {
             ])
         })
         .fake(error("ABORTED", 5))
-        .elsewhere("alike"),
+        .elsewhere("same"),
         Row::new("aborted_at_the_end", "aborts after the result", |place| {
             stays(place).asking(|request| request.limits.after_result = LONG).then([Step::Say("abort")])
         })

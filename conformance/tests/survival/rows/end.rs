@@ -27,15 +27,17 @@ pub(super) fn rows() -> Vec<Row> {
             .fake(success(5))
             .real(success(10))
             .on("opencode", success(60)),
-        Row::new("exits_without_result", "exits with 0 and no result", |_| scripted(begun().claude_text(SAID).exit(0)))
-            .fake(error("PROTOCOL", 5))
-            .elsewhere("scripted"),
-        Row::new("result_cut", "the result is cut in half", |_| {
+        Row::new("exits_without_result", "exits with code 0 without a result", |_| {
+            scripted(begun().claude_text(SAID).exit(0))
+        })
+        .fake(error("PROTOCOL", 5))
+        .elsewhere("scripted"),
+        Row::new("result_cut", "writes half of its result", |_| {
             scripted(begun().claude_text(SAID).claude_result_truncated(SAID).exit(0))
         })
         .fake(error("PROTOCOL", 5))
         .elsewhere("scripted"),
-        Row::new("exits_with_an_error", "exits with an error in mid-stream", |_| {
+        Row::new("exits_with_an_error", "exits with an error while it streams", |_| {
             scripted(begun().claude_text(SAID).stderr("the disk is on fire\n").exit(3))
         })
         .fake(error("CLI_EXIT", 5))
@@ -61,7 +63,7 @@ pub(super) fn rows() -> Vec<Row> {
             ])
         })
         .everywhere(error("ABORTED", 5)),
-        Row::new("stopped_for_ever", "is stopped (SIGSTOP), and nobody is there to abort it", |place| {
+        Row::new("stopped_for_ever", "is stopped (SIGSTOP), without an abort", |place| {
             let silence = if place.column == Column::Fake { SHORT * 4 } else { SILENCE };
             place
                 .streams()

@@ -10,7 +10,7 @@ use crate::row::{Row, error, unread};
 use super::SHORT;
 
 /// Why the other CLIs have no cells.
-const ALIKE: &str = "alike";
+const ALIKE: &str = "same";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
@@ -48,7 +48,7 @@ pub(super) fn rows() -> Vec<Row> {
         .elsewhere(ALIKE),
         Row::new(
             "helpers_killed",
-            "the keeper and the supervisor are killed at the same moment, the host lives",
+            "the keeper and the supervisor are killed at the same moment, and the host lives",
             |place| {
                 // Stopped first, so that neither can do anything about the death of the other.
                 let kill = |helper| Step::Helper(helper, Signal::KILL);

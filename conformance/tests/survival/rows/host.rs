@@ -35,7 +35,7 @@ pub(super) fn rows() -> Vec<Row> {
             stays(place).asking(|request| request.limits.after_result = LONG).then([Step::KillHost])
         })
         .everywhere(unread(SECONDS)),
-        Row::new("host_killed_ending", "while the CLI is being ended and does not obey", |place| {
+        Row::new("host_killed_ending", "while the CLI is terminated and ignores SIGTERM", |place| {
             place.works().launched_by(SAYS_TERM).asking(|request| request.limits.grace = LONG).then([
                 Step::Await(Moment::Tool),
                 Step::Say("abort"),

@@ -16,12 +16,12 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(5))
         .real(success(10)),
-        Row::new("daemon", "a daemon: a session of its own, its parents end at once", |place| {
+        Row::new("daemon", "a daemon: it has its own session, and its parents exit at once", |place| {
             daemon(place, "setsid sleep")
         })
         .fake(success(5))
         .real(success(10)),
-        Row::new("daemon_without_environment", "a daemon that threw its environment away (`env -i`)", |place| {
+        Row::new("daemon_without_environment", "a daemon that cleared its environment (`env -i`)", |place| {
             daemon(place, "setsid env -i sleep")
         })
         .fake(success(5))
@@ -33,10 +33,10 @@ pub(super) fn rows() -> Vec<Row> {
             })
         })
         .fake(success(5))
-        .elsewhere("alike"),
+        .elsewhere("same"),
         Row::new(
             "storm_of_processes",
-            "a program that forks, exits and opens a session without end, then an abort",
+            "a program that forks, exits and opens sessions in an endless loop, then an abort",
             |place| {
                 let storm = storm::shell().unwrap_or_default();
                 place.works().after_shell(&storm).asking(|request| request.limits.grace = SHORT).then([
@@ -48,8 +48,8 @@ pub(super) fn rows() -> Vec<Row> {
         )
         .fake(error("ABORTED", 5))
         .on("claude", error("ABORTED", 5))
-        .elsewhere("alike"),
-        Row::new("kept", "a daemon and its child, which are to be kept (`--keep-background`)", kept)
+        .elsewhere("same"),
+        Row::new("kept", "a daemon and its child, kept on request (`--keep-background`)", kept)
             .fake(success(5).keeping(2))
             .real(success(10).keeping(2)),
     ]

@@ -26,7 +26,7 @@ pub(crate) fn groups() -> [(&'static str, Vec<Row>); 8] {
         ("How the CLI ends, or does not", end::rows()),
         ("What the CLI writes", output::rows()),
         ("A CLI that cannot be started", start::rows()),
-        ("Surroundings that break", surroundings::rows()),
+        ("Faults of the environment", surroundings::rows()),
         ("What the caller does", caller::rows()),
         ("The host program is killed with SIGKILL", host::rows()),
         ("Teamster's own helper processes are stopped or killed", helpers::rows()),

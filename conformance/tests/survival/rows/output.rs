@@ -18,7 +18,7 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(20))
         .elsewhere("scripted"),
-        Row::new("stderr_flood", "25 MB of stderr first", |place| match place.column {
+        Row::new("stderr_flood", "25 MB of stderr before the answer", |place| match place.column {
             Column::Fake => {
                 let line = "e".repeat(100);
                 scripted(Script::new().stderr_lines(STDERR_LINES, line).then(begun()).then(good_end()))
@@ -28,7 +28,7 @@ pub(super) fn rows() -> Vec<Row> {
         .fake(success(20))
         .on("claude", success(30))
         .on("codex", success(30))
-        .elsewhere("alike"),
+        .elsewhere("same"),
         Row::new("noise", "noise: text, invalid UTF-8, NUL bytes, half a document, empty lines, CRLF", |place| {
             place.answers().after_shell(
                 "printf 'Warning: \\303\\251\\n\\377\\376\\200 noise\\n\\000\\000\\n{\"type\":\\n42\\r\\n\\n\\r\\n'",
@@ -41,15 +41,15 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(20))
         .on("claude", success(30))
-        .elsewhere("alike"),
-        Row::new("crlf", "every line ends with CRLF", |place| {
+        .elsewhere("same"),
+        Row::new("crlf", "all lines end with CRLF", |place| {
             place.answers().launched_by("\"$CLI\" \"$@\" | sed -u 's/$/\\r/'")
         })
         .fake(success(10))
         .on("claude", success(30))
         .on("codex", success(30))
-        .elsewhere("alike"),
-        Row::new("no_final_newline", "the result has no newline at its end", |place| match place.column {
+        .elsewhere("same"),
+        Row::new("no_final_newline", "no newline after the result", |place| match place.column {
             Column::Fake => scripted(begun().claude_text(SAID).claude_result_unterminated(SAID).exit(0)),
             // Each line is ended when the next one begins.
             Column::Real(_) => place
@@ -58,8 +58,8 @@ pub(super) fn rows() -> Vec<Row> {
         })
         .fake(success(10))
         .on("codex", success(30))
-        .elsewhere("alike"),
-        Row::new("all_at_once", "all output is written at once and the CLI is gone", |_| {
+        .elsewhere("same"),
+        Row::new("all_at_once", "all output at once, then an immediate exit", |_| {
             scripted(begun().claude_burst(4000).claude_result(SAID).exit(0)).saying(counted(4000))
         })
         .fake(success(20))

@@ -25,7 +25,7 @@ const HALTED: Duration = Duration::from_secs(6);
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        Row::new("directory_removed", "the working directory is removed while it works", directory_removed)
+        Row::new("directory_removed", "the working directory is removed during the run", directory_removed)
             .fake(success(5))
             .real(success(20)),
         Row::new("home_not_writable", "HOME is not writable", home_not_writable)
@@ -34,19 +34,19 @@ pub(super) fn rows() -> Vec<Row> {
             .on("codex", error("CLI_EXIT", 20))
             .on("gemini", error("SPAWN_FAILED", 20))
             .on("opencode", error("CLI_EXIT", 20)),
-        Row::new("no_space", "no file may grow (`ulimit -f 0`)", |place| {
+        Row::new("no_space", "files cannot grow (`ulimit -f 0`)", |place| {
             place.answers_in_one_shot().host_after("ulimit -f 0").saying("")
         })
         .fake(error("SPAWN_FAILED", 5))
         .real(error("SPAWN_FAILED", 20)),
-        Row::new("disk_full", "the disk is full where private files go", |place| {
+        Row::new("disk_full", "the disk for private files is full", |place| {
             place.answers_in_one_shot().host_after(&disk::of_kib(place, 0, &["runtime", "tmp", "state"])).saying("")
         })
         .fake(error("SPAWN_FAILED", 5))
         .real(error("SPAWN_FAILED", 20)),
         Row::new(
             "disk_full_for_the_ledger",
-            "the disk is full where the ledger is, and there are no private files",
+            "the disk for the ledger is full, in a run without private files",
             |place| {
                 place
                     .answers()
@@ -56,43 +56,43 @@ pub(super) fn rows() -> Vec<Row> {
             },
         )
         .fake(success(5))
-        .elsewhere("alike"),
+        .elsewhere("same"),
         Row::new(
             "host_halted",
-            "the host is halted (SIGSTOP) for longer than a tool may be silent, and continued",
+            "the host is stopped (SIGSTOP) for longer than the limit on silence of a tool, and continued",
             halted,
         )
         .fake(success(10))
         .on("claude", success(20))
         .on("opencode", success(30))
-        .elsewhere("alike"),
-        Row::new("events_limited", "events that wait for a reader reach the limit on the size of files", |_| {
+        .elsewhere("same"),
+        Row::new("events_limited", "events that wait for the consumer reach the limit on the size of files", |_| {
             waiting_events().host_after(&format!("ulimit -f {}", SPACE_KIB * 2))
         })
         .fake(success(20))
-        .elsewhere("alike"),
-        Row::new("few_files", "the host may open 14 files (`ulimit -n`)", |place| {
+        .elsewhere("same"),
+        Row::new("few_files", "the host may open only 14 files (`ulimit -n`)", |place| {
             place.answers().host_after("ulimit -n 14").saying("")
         })
         .fake(error("SPAWN_FAILED", 5))
         .on("claude", error("SPAWN_FAILED", 5))
-        .elsewhere("alike"),
-        Row::new("signals_inherited", "the host was started with all signals blocked, and SIGCHLD ignored", |place| {
+        .elsewhere("same"),
+        Row::new("signals_inherited", "the host inherits blocked signals and an ignored SIGCHLD", |place| {
             place.answers().host_after("exec env --block-signal --ignore-signal=CHLD \"$0\" \"$@\"")
         })
         .fake(success(5))
         .on("claude", success(20))
-        .elsewhere("alike"),
-        Row::new("umask_0777", "the host's umask is 0777: what it makes is accessible to nobody by default", |place| {
+        .elsewhere("same"),
+        Row::new("umask_0777", "the host's umask is 0777", |place| {
             // The CLI's own files are not at issue.
             place.answers().host_after("umask 0777").after_shell("umask 022")
         })
         .fake(success(5))
         .on("claude", success(20))
-        .elsewhere("alike"),
-        Row::new("disk_full_of_events", "the disk fills up with events that wait for a reader", disk_full_of_events)
+        .elsewhere("same"),
+        Row::new("disk_full_of_events", "events that wait for the consumer fill the disk", disk_full_of_events)
             .fake(success(20))
-            .elsewhere("alike"),
+            .elsewhere("same"),
     ]
 }
 

@@ -3,65 +3,65 @@
 use crate::names::open_enum;
 
 open_enum! {
-    /// Why a run failed. The names are stable: programs match on them. Each says what to do about it.
+    /// Why a run failed, and what to do about it. The names are stable: programs match on them.
     ErrorCode {
-        /// The caller ended the run. There is nothing to mend: it was asked for.
+        /// The caller ended the run. No action is needed.
         Aborted = "ABORTED",
-        /// The agent was silent for longer than the limit of its phase. Look at its last tool call; where such a
-        /// silence belongs to the work, raise the limit (start, silence, tool in flight).
+        /// The agent was silent for longer than the limit of its phase. Check its last tool call. If such a silence
+        /// is normal for the work, raise the limit (start, silence, tool in flight).
         WatchdogTimeout = "WATCHDOG_TIMEOUT",
-        /// The whole run took longer than its deadline. Give it more time, or less to do.
+        /// The whole run took longer than its deadline. Raise the deadline, or request less.
         DeadlineExceeded = "DEADLINE_EXCEEDED",
-        /// As many turns waited for a place as the host lets wait, and this one was refused before anything started. Send
-        /// it again in a moment.
+        /// The host's limit of waiting turns was reached, so this turn was rejected before anything started. Send it
+        /// again in a moment.
         QueueFull = "QUEUE_FULL",
-        /// No such CLI on this machine. Install it (`teamster doctor` says how), or give its path.
+        /// The CLI was not found on this machine. Install it (`teamster doctor` shows the command), or set its path.
         CliNotFound = "CLI_NOT_FOUND",
-        /// The CLI is there, but could not be started. Check that it is a program for this machine, that it may be
-        /// executed, and that what it is interpreted by is in `PATH`.
+        /// The CLI exists, but could not be started. Check that it is a program for this machine, that it is
+        /// executable, and that its interpreter is in `PATH`.
         SpawnFailed = "SPAWN_FAILED",
-        /// The CLI exited with an error before it gave a result. The message and the tail of standard error have
-        /// its last words; where these do not say enough, start the CLI by hand.
+        /// The CLI exited with an error before it returned a result. The message and the tail of standard error
+        /// contain its last output. If that is not enough, start the CLI by hand.
         CliExit = "CLI_EXIT",
-        /// A signal ended the CLI before it gave a result. Find out who sent it: SIGKILL comes from the kernel
-        /// where memory is short.
+        /// A signal ended the CLI before it returned a result. Find the sender: the kernel sends SIGKILL when memory
+        /// is short.
         CliSignaled = "CLI_SIGNALED",
-        /// The vendor refused the credentials, or there are none. Log in with the agent's own CLI, or set its key;
-        /// `teamster doctor` shows what it has.
+        /// The vendor rejected the credentials, or there are none. Log in with the agent's own CLI, or set its key.
+        /// `teamster doctor` shows which credentials it has.
         Auth = "AUTH",
-        /// The vendor limits us: too many requests, or the plan's quota is used up. Try again in a moment where it
-        /// is retryable; a quota comes back when a `rate_limit` event or the message says.
+        /// The vendor's limit was reached: too many requests, or the plan's quota is used up. If it is retryable, try
+        /// again in a moment. A `rate_limit` event or the message shows when a quota resets.
         RateLimit = "RATE_LIMIT",
-        /// The vendor has too much to do. Try again in a moment, or take another model.
+        /// The vendor is overloaded. Try again in a moment, or use another model.
         Overloaded = "OVERLOADED",
-        /// The vendor failed in another way, or its model refused. Try again where it is retryable; else the
-        /// message has the vendor's words.
+        /// The vendor failed in another way, or its model refused. If it is retryable, try again. Otherwise the
+        /// message contains the vendor's text.
         Provider = "PROVIDER",
-        /// The vendor could not be reached, or the connection broke. Try again; where it lasts, check the network,
+        /// The vendor could not be reached, or the connection broke. Try again. If it persists, check the network,
         /// the proxy, and the vendor's URL and certificate.
         Connection = "CONNECTION",
-        /// The conversation is longer than the model takes. Begin a new session, send less, or take a model that
-        /// takes more.
+        /// The conversation is longer than the model's context window. Start a new session, send less, or use a model
+        /// with a larger window.
         ContextWindow = "CONTEXT_WINDOW",
-        /// The session to resume does not exist here. Begin a new one; the same id is never found later. Most
-        /// agents keep a session for the user and the directory that it began in.
+        /// The session to resume does not exist here. Start a new one; a retry with the same id fails again. Most
+        /// agents store a session for one user and one directory.
         SessionNotFound = "SESSION_NOT_FOUND",
-        /// The limit of turns was reached. Resume the session to go on, or raise the limit.
+        /// The limit of turns was reached. Resume the session to continue, or raise the limit.
         MaxTurns = "MAX_TURNS",
-        /// The limit of cost was reached: the run's, or that of the vendor's account. Raise the one, or pay for the
-        /// other.
+        /// A limit of cost was reached: the run's, or that of the vendor's account. Raise the limit, or add credit to
+        /// the account.
         Budget = "BUDGET",
-        /// The model did not give the structured output that was asked for. Say in the prompt what is wanted, or
-        /// make the schema simpler.
+        /// The model did not return the structured output that the schema requires. Describe it in the prompt, or
+        /// simplify the schema.
         StructuredOutput = "STRUCTURED_OUTPUT",
-        /// The agent or its vendor refused the request as wrong. The message names what: a model, an argument, a
-        /// file. The same request fails again.
+        /// The agent or its vendor rejected the request as invalid. The message names the cause: a model, an
+        /// argument, a file. The same request fails again.
         InvalidRequest = "INVALID_REQUEST",
-        /// The agent's configuration is broken or forbids the run. Mend the file or the setting that the message
+        /// The agent's configuration is broken or forbids the run. Correct the file or the setting that the message
         /// names.
         Config = "CONFIG",
-        /// The agent did not keep to its protocol: it ended without a result, or answered from another session.
-        /// Compare its version with the tested one (`teamster doctor`).
+        /// The agent violated its protocol: it ended without a result, or answered from another session. Compare its
+        /// version with the tested one (`teamster doctor`).
         Protocol = "PROTOCOL",
     }
 }

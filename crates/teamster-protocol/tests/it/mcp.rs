@@ -285,14 +285,14 @@ fn what_an_agent_cannot_honour_is_an_error() {
         }
     }
     insta::assert_snapshot!(texts.join("\n"), @r##"
-    claude cannot honour --mcp-config: enabledTools: it can only leave tools out: name those in `disabledTools`
+    claude cannot honour --mcp-config: enabledTools: it can only exclude tools: use `disabledTools`
     claude cannot honour different start-up timeouts of MCP servers: it has one for all; give "a" and "b" the same
-    codex cannot honour --mcp-strict: servers are switched off by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each
+    codex cannot honour --mcp-strict: servers are disabled by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each
     gemini cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
     gemini cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
     opencode cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
     opencode cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
-    opencode cannot honour --mcp-strict: servers are switched off by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT
+    opencode cannot honour --mcp-strict: servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT
     "##);
 }
 

@@ -132,7 +132,7 @@ impl Client {
         if request.conversation == Conversation::Continue {
             return unsupported(
                 "--continue",
-                "the protocol cannot tell which session is the newest: resume one by its id",
+                "the protocol does not identify the newest session; resume one by its id",
             );
         }
         for (name, server) in &servers {
