@@ -71,7 +71,7 @@ fn the_command_lists_its_subcommands() {
       session      Run a session for a program: JSON commands in, events out
       doctor       Check which agents can run here
       replay       Print a recording (teamster run --record FILE)
-      fake         Imitate an agent's CLI, from a story or a recording
+      fake         Imitate an agent's CLI, from a scenario or a recording
       completions  Print a shell completion script
       help         Print this message or the help of the given subcommand(s)
 
