@@ -1,8 +1,8 @@
-//! What a run says: one stream of events with one meaning, whichever agent it comes from.
+//! The events of a run: one stream with one meaning for every agent.
 //!
-//! In JSON an event is one object whose `type` is in `snake_case`, its other fields in `camelCase`. A field that is unknown
-//! is left out, never null and never made up. The rules of the stream (one `done`, last; one result for each tool call)
-//! are kept by [`Transcript`](crate::transcript::Transcript).
+//! In JSON an event is one object. Its `type` is in `snake_case`, its other fields are in `camelCase`. A field without a known
+//! value is omitted; it is never null and never invented. The transcript enforces the rules of the stream: one `done`, which is
+//! last, and one result for each tool call.
 
 mod codes;
 mod permission;
@@ -27,85 +27,84 @@ use crate::names::id;
 use crate::text::UntrustedText;
 
 id! {
-    /// A conversation that the agent keeps, as the agent names it.
+    /// The agent's own id of a conversation that it stores.
     SessionId
 }
 id! {
-    /// One message of the model.
+    /// The id of a message of the model.
     MessageId
 }
 id! {
-    /// One call of a tool.
+    /// The id of a tool call.
     ToolId
 }
 id! {
-    /// A request of the agent that waits for an answer.
+    /// The id of an agent's request that waits for an answer.
     RequestId
 }
 id! {
-    /// Words of the caller's, said as a turn or within one. A UUID, since an agent may keep it with them.
+    /// The id of a text that the caller sends, as a turn or within one. It is a UUID, since an agent may store it.
     SteerId
 }
 
-/// One thing that happened in a run.
+/// An event of a run.
 ///
-/// Reading one back keeps an event of a type that this version does not know, as [`Event::Unknown`].
+/// Deserialization keeps an event of an unknown type as [`Event::Unknown`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The agent has said who it is; at most one a run.
+    /// The agent reported its identity and session; at most once per run.
     Init(Box<Init>),
-    /// A delta of the answer, in order; a new message id begins a new message.
+    /// A delta of the answer, in order. A new message id starts a new message.
     Text(Delta),
-    /// A delta of reasoning that the agent shows.
+    /// A delta of the reasoning that the agent shows.
     Thinking(Delta),
-    /// What was streamed of this message is void: the agent's connection broke and it says it again, or the whole run is
-    /// started again.
+    /// The text of this message so far is void. The agent's connection broke and it streams the message again, or the run is
+    /// retried.
     Retract(Retract),
-    /// The agent calls a tool; once, complete, before its result.
+    /// The agent calls a tool. Emitted once per call, complete, before the result.
     ToolUse(Box<ToolUse>),
-    /// A call's outcome: exactly one for each `tool_use`, always after it.
+    /// The result of a tool call: exactly one for each `tool_use`, after it.
     ToolResult(Box<ToolResult>),
-    /// The agent waits for leave to do something (sessions only).
+    /// The agent waits for permission (sessions only).
     PermissionRequest(Box<PermissionRequest>),
-    /// A permission request was answered: exactly one for each `permission_request`, after it. One that was answered without
-    /// being asked (by a rule, by the mode) has no `permission_request`, and is in this event.
+    /// A permission request was answered: exactly one for each `permission_request`, after it. A request that a rule or the mode
+    /// answered has no `permission_request`; this event contains it.
     PermissionAnswered(Box<PermissionAnswered>),
-    /// The agent asks its user something (sessions only).
+    /// The agent asks its user a question (sessions only).
     Question(Box<Question>),
-    /// The agent's to-do list, whole, each time it changes.
+    /// The agent's whole to-do list, each time it changes.
     Plan(Plan),
-    /// The run waits for a place among those that the host lets run at once; again when its position has changed, at most
-    /// once a second.
+    /// The run waits in the queue of concurrent runs. Emitted again when its position changes, at most once a second.
     Queued(Queued),
-    /// Tokens so far, where the agent tells before the end.
+    /// Tokens used so far, if the agent reports them before the end.
     Usage(UsageSoFar),
-    /// The vendor limits us, or warns.
+    /// The vendor limits requests, or warns about a limit.
     RateLimit(Box<RateLimit>),
-    /// Worth knowing, not fatal.
+    /// A problem that does not end the run.
     Warning(Box<Warning>),
-    /// The run failed; always before `done`.
+    /// The run failed; before `done`.
     Error(Box<Failure>),
-    /// Exactly one, always, always last.
+    /// The end of the run: exactly one, always last.
     Done(Box<Done>),
-    /// An event of a newer version, whose type this version does not know: the whole object. Only reading gives one.
+    /// An event of a newer version with an unknown type: the whole object. Only deserialization produces it.
     #[serde(untagged)]
     #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(RawJson),
 }
 
-/// A run's place in the queue.
+/// A run's position in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Queued {
-    /// 1 is the next to run.
+    /// The position; 1 is the next run to start.
     pub position: u64,
 }
 
-/// Who the agent is and what it has.
+/// The agent's identity, session and tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -113,27 +112,27 @@ pub struct Queued {
 pub struct Init {
     /// The agent's name in Teamster: `claude`, `codex`, ...
     pub agent: String,
-    /// The conversation.
+    /// The session.
     pub session_id: SessionId,
-    /// The model that the agent set out to use.
+    /// The model that the agent reported at its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<UntrustedText>,
     /// The CLI's version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<UntrustedText>,
-    /// The directory that the agent works in.
+    /// The agent's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// The tools that the agent offers its model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<UntrustedText>>,
-    /// MCP servers and their state, in the agent's words.
+    /// The MCP servers with their states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServerState>>,
 }
 
 impl Init {
-    /// An init with what every agent knows.
+    /// Creates an init event with the fields that every agent reports.
     pub fn new(agent: impl Into<String>, session_id: SessionId) -> Self {
         Self {
             agent: agent.into(),
@@ -147,37 +146,37 @@ impl Init {
     }
 }
 
-/// How an MCP server fares.
+/// The state of an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerState {
     /// The server's name in the configuration.
     pub name: UntrustedText,
-    /// The agent's word for its state: `connected`, `failed`, `pending`, ...
+    /// Its state, named as the agent names it: `connected`, `failed`, `pending`, ...
     pub status: UntrustedText,
 }
 
-/// A piece of text.
+/// A text delta.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Delta {
     /// The text, never empty.
     pub text: UntrustedText,
-    /// The message that it belongs to.
+    /// The message to which it belongs.
     pub message_id: MessageId,
-    /// The tool call of the subagent that speaks; absent on the main thread.
+    /// The tool call that started the subagent; absent on the main thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
 }
 
-/// Takes back what was streamed of a message.
+/// A retraction of a message's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Retract {
-    /// The message that is void.
+    /// The message whose text is void.
     pub message_id: MessageId,
 }
 
@@ -186,48 +185,48 @@ pub struct Retract {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUse {
-    /// The call.
+    /// The call's id.
     pub tool_id: ToolId,
-    /// The agent's own name of the tool, without the prefix that marks MCP tools.
+    /// The tool's name as the agent names it, without the prefix of MCP tools.
     pub tool_name: UntrustedText,
-    /// The arguments: any JSON; a string where the model wrote none that parses.
+    /// The arguments: any JSON value; a string if the model wrote invalid JSON.
     pub input: RawJson,
-    /// What sort of work it is.
+    /// The kind of work.
     pub kind: ToolKind,
-    /// The MCP server that the tool belongs to.
+    /// The MCP server of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<UntrustedText>,
-    /// The tool call of the subagent that calls; absent on the main thread.
+    /// The tool call that started the subagent; absent on the main thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
 }
 
-/// The outcome of a tool call.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
-    /// The call.
+    /// The call's id.
     pub tool_id: ToolId,
-    /// The outcome as plain text.
+    /// The result as plain text.
     pub output: UntrustedText,
-    /// Whether the call failed, where the agent tells.
+    /// Whether the call failed, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// The outcome's blocks in MCP's form, where it is more than text (images), as the agent wrote them.
+    /// The result as MCP content blocks, if it is more than text (images). Each block is the agent's exact JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<RawJson>>,
-    /// The tool call of the subagent that called; absent on the main thread.
+    /// The tool call that started the subagent; absent on the main thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
 }
 
-/// The agent asks its user.
+/// Questions of the agent to its user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
-    /// Names the request in the answer.
+    /// The id to name in the answer.
     pub request_id: RequestId,
     /// One or more questions.
     pub questions: Vec<QuestionItem>,
@@ -238,25 +237,25 @@ pub struct Question {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionItem {
-    /// Names the question in the answer.
+    /// The id to name in the answer.
     pub id: UntrustedText,
-    /// What is asked.
+    /// The question's text.
     pub text: UntrustedText,
-    /// The choices; none for a free answer.
+    /// The choices; empty for a free answer.
     pub options: Vec<QuestionOption>,
-    /// Whether several choices may be taken.
+    /// Whether several choices are allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiple: Option<bool>,
 }
 
-/// A choice.
+/// A choice of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionOption {
-    /// What is chosen.
+    /// The choice's name.
     pub label: UntrustedText,
-    /// What it means.
+    /// An explanation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<UntrustedText>,
 }
@@ -266,68 +265,68 @@ pub struct QuestionOption {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// Its steps, in order.
+    /// The steps, in order.
     pub entries: Vec<PlanEntry>,
 }
 
-/// A step of the plan.
+/// A step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlanEntry {
-    /// What is to be done.
+    /// The step's description.
     pub content: UntrustedText,
-    /// How far it is.
+    /// The step's state.
     pub status: PlanStatus,
 }
 
-/// Tokens so far.
+/// Tokens used so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UsageSoFar {
-    /// The figures.
+    /// The numbers of tokens.
     pub usage: Usage,
-    /// What they add up.
+    /// The scope that the numbers cover.
     pub scope: UsageScope,
 }
 
-/// The vendor limits us, or warns.
+/// A rate limit of the vendor, or a warning about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
-    /// How hard the limit is.
+    /// Whether requests are rejected or only a warning is given.
     pub status: RateLimitStatus,
-    /// When the limit ends, in RFC 3339.
+    /// The time at which the limit ends (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets_at: Option<UntrustedText>,
-    /// Which limit, in the vendor's words (`five_hour`).
+    /// The vendor's name of the limit, such as `five_hour`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<UntrustedText>,
 }
 
-/// Worth knowing, not fatal.
+/// A problem that does not end the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
-    /// For people to read.
+    /// The text for people.
     pub message: UntrustedText,
-    /// What it is about.
+    /// The stable code.
     pub code: WarningCode,
-    /// Figures and names that belong to the code.
+    /// Values that belong to the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<BTreeMap<String, Value>>,
 }
 
 impl Warning {
-    /// A warning without data.
+    /// Creates a warning without data.
     pub fn new(code: WarningCode, message: impl Into<UntrustedText>) -> Self {
         Self { message: message.into(), code, data: None }
     }
 
-    /// Adds a figure or a name.
+    /// Adds a value.
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.data.get_or_insert_with(BTreeMap::new).insert(key.to_owned(), value.into());
         self
@@ -340,23 +339,22 @@ impl From<Warning> for Event {
     }
 }
 
-/// Why the run failed.
+/// The reason why a run failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// For people to read: what happened, and what to do where we know.
+    /// The text for people: what happened and, if known, what to do.
     pub message: UntrustedText,
-    /// The stable name.
+    /// The stable code.
     pub code: ErrorCode,
-    /// Whether the same request may well work in a moment: after seconds, at most minutes. A quota that is used up comes
-    /// back later, and is not meant.
+    /// Whether the same request may succeed within seconds or a few minutes. An exhausted quota is not retryable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
 }
 
 impl Failure {
-    /// A failure that is as retryable as its code.
+    /// Creates a failure that is retryable if its code is transient.
     pub fn new(code: ErrorCode, message: impl Into<UntrustedText>) -> Self {
         Self { message: message.into(), retryable: Some(code.is_transient()), code }
     }
@@ -367,6 +365,6 @@ impl Failure {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Done {
-    /// What the run came to.
+    /// The result of the run.
     pub result: RunResult,
 }
