@@ -1,4 +1,4 @@
-//! The stable names inside events: what went wrong, what is worth knowing, why a turn stopped.
+//! The stable names in events: error codes, warning codes, stop reasons and other open enums.
 
 use crate::names::open_enum;
 
@@ -67,74 +67,74 @@ open_enum! {
 }
 
 impl ErrorCode {
-    /// Whether the same request may well work in a moment. An event may know better and says so itself.
+    /// Returns whether the same request may succeed soon. The field `retryable` of an event takes precedence.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimit | Self::Overloaded | Self::Provider | Self::Connection)
     }
 }
 
 open_enum! {
-    /// What a warning is about.
+    /// The subject of a warning.
     WarningCode {
         /// A line of the protocol stream was not valid; it was skipped.
         MalformedLine = "MALFORMED_LINE",
         /// A line was longer than the limit; it was skipped.
         LineTooLong = "LINE_TOO_LONG",
-        /// The agent cannot honour an option; the run goes on without it.
+        /// The agent does not support an option; the run continues without it.
         OptionIgnored = "OPTION_IGNORED",
         /// An MCP server is not available in this run.
         McpServerFailed = "MCP_SERVER_FAILED",
-        /// The agent calls its vendor again (`data`: attempt, max, delayMs). With errorCode in `data`, the whole run failed
-        /// for that reason and is started again.
+        /// The agent retries a call of its vendor (`data`: attempt, max, delayMs). With errorCode in `data`, the whole run
+        /// failed for that reason and is retried.
         Retrying = "RETRYING",
-        /// The run failed in a way that may pass, and retries were asked for, but it is not started again (`data`: errorCode).
+        /// The run failed with a transient error and retries are configured, but it is not retried (`data`: errorCode).
         NotRetried = "NOT_RETRIED",
-        /// The agent works in another session than the one asked for.
+        /// The agent uses another session than the requested one.
         SessionMismatch = "SESSION_MISMATCH",
-        /// The run goes on in another session than `init` said (`data`: sessionId): it was started again, or the agent
-        /// began a new one.
+        /// The run continues in another session than the one of `init` (`data`: sessionId): it was retried, or the agent
+        /// started a new one.
         SessionChanged = "SESSION_CHANGED",
-        /// The process of a session was gone, and another one goes on with the conversation (data: `sessionId`).
+        /// The process of a session was gone; another one resumes the conversation (`data`: sessionId).
         SessionReopened = "SESSION_REOPENED",
-        /// A request of the agent was denied, since nobody answered it in time (data: `requestId`).
+        /// A request of the agent was denied because it was not answered in time (`data`: requestId).
         Unanswered = "UNANSWERED",
-        /// The agent shortened its conversation.
+        /// The agent compacted its conversation.
         Compacted = "COMPACTED",
-        /// Events wait on disk, since the consumer is slow.
+        /// Events wait on disk because the consumer is slow.
         Spilled = "SPILLED",
-        /// The agent went on with another model than the one asked for.
+        /// The agent uses another model than the requested one.
         ModelFallback = "MODEL_FALLBACK",
-        /// The agent did not exit after its final result and was ended.
+        /// The agent did not exit after its final result and was killed.
         ExitForced = "EXIT_FORCED",
-        /// The run is not known on disk: if this program is killed with all its helpers, nobody will clear up after it.
+        /// The run is not in the ledger on disk. If this program is killed with all its helpers, nothing cleans up after it.
         LedgerUnavailable = "LEDGER_UNAVAILABLE",
-        /// The system refuses something that is needed to end every process of the run and to name those that are left: handles
-        /// of processes, or a `/proc` that shows them. The message says what is not guaranteed.
+        /// The system denies something that is needed to kill every process of the run and to name those that remain: process
+        /// handles, or a `/proc` that shows them. The message names what is not guaranteed.
         ProcessControlLimited = "PROCESS_CONTROL_LIMITED",
-        /// A file of the user's configuration, into which entries were put for the run, is not what it was before (`data`:
-        /// path; original, if its content before is kept; entries, if somebody has changed them and they were left).
+        /// A configuration file of the user, to which the run added entries, was not restored (`data`: path; original, if its
+        /// earlier content is kept; entries, if they were changed meanwhile and remain).
         ConfigNotRestored = "CONFIG_NOT_RESTORED",
-        /// Processes of the run could not be ended: another user's, or such as hang in the kernel (`data`: processes).
+        /// Processes of the run could not be killed: they belong to another user or hang in the kernel (`data`: processes).
         ProcessesLeft = "PROCESSES_LEFT",
-        /// What went in and out of the CLI could not be recorded whole.
+        /// The CLI's input and output were not recorded completely.
         RecordingIncomplete = "RECORDING_INCOMPLETE",
-        /// Something that the agent left in the background has ended (`data`: taskId, toolId, status, outputFile).
+        /// A background task of the agent has ended (`data`: taskId, toolId, status, outputFile).
         BackgroundTask = "BACKGROUND_TASK",
-        /// What the agent says of itself for people to read.
+        /// A message of the agent for people.
         Notice = "NOTICE",
     }
 }
 
 open_enum! {
-    /// Why the model stopped speaking.
+    /// Why the model stopped.
     StopReason {
-        /// It had said all.
+        /// The answer is complete.
         EndTurn = "end_turn",
         /// It reached the limit of output tokens.
         MaxTokens = "max_tokens",
         /// It reached a stop sequence.
         StopSequence = "stop_sequence",
-        /// It called a tool, and that ended the turn.
+        /// It called a tool, which ended the turn.
         ToolUse = "tool_use",
         /// It refused.
         Refusal = "refusal",
@@ -148,7 +148,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What sort of work a tool does.
+    /// The kind of work that a tool does.
     ToolKind {
         /// Runs a command.
         Execute = "execute",
@@ -162,7 +162,7 @@ open_enum! {
         Fetch = "fetch",
         /// A tool of an MCP server.
         Mcp = "mcp",
-        /// Starts or steers another agent.
+        /// Starts or controls another agent.
         Agent = "agent",
         /// Anything else.
         Unclassified = "other",
@@ -170,33 +170,33 @@ open_enum! {
 }
 
 open_enum! {
-    /// How hard the vendor's limit is.
+    /// The state of a vendor's limit.
     RateLimitStatus {
         /// Within the limit.
         Allowed = "allowed",
         /// Near the limit.
         Warning = "warning",
-        /// Over the limit: requests are refused until it resets.
+        /// Over the limit: requests are rejected until it resets.
         Rejected = "rejected",
     }
 }
 
 open_enum! {
-    /// What a usage figure adds up.
+    /// The scope that usage numbers cover.
     UsageScope {
         /// This run alone.
         Run = "run",
-        /// The whole session so far: the agent does not tell the run's share.
+        /// The whole session so far: the agent does not report the run's part.
         Session = "session",
     }
 }
 
 open_enum! {
-    /// How far a step of the agent's plan is.
+    /// The state of a plan's step.
     PlanStatus {
-        /// Not begun.
+        /// Not started.
         Pending = "pending",
-        /// Being worked on.
+        /// In progress.
         InProgress = "in_progress",
         /// Done.
         Completed = "completed",
@@ -204,29 +204,29 @@ open_enum! {
 }
 
 open_enum! {
-    /// What an answer to a permission request does (the kinds of ACP).
+    /// The effect of an option of a permission request (the kinds of ACP).
     PermissionOptionKind {
         /// Allows this call.
         AllowOnce = "allow_once",
-        /// Allows this and later calls like it.
+        /// Allows this call and later similar calls.
         AllowAlways = "allow_always",
         /// Denies this call.
         RejectOnce = "reject_once",
-        /// Denies this and later calls like it.
+        /// Denies this call and later similar calls.
         RejectAlways = "reject_always",
     }
 }
 
 open_enum! {
-    /// What a permission request was answered. An option of a kind that is not known here has its kind as its name.
+    /// The decision on a permission request. A decision by an option of an unknown kind has the kind as its name.
     PermissionDecision {
-        /// The call is allowed, this once.
+        /// This call is allowed.
         Allow = "allow",
-        /// The call is allowed, and those like it until the session's end.
+        /// This call and similar calls are allowed until the session ends.
         AllowAlways = "allow_always",
         /// The call is denied.
         Deny = "deny",
-        /// The call is denied, and those like it.
+        /// This call and similar calls are denied.
         DenyAlways = "deny_always",
         /// The request was not answered: it was withdrawn, or the turn has ended.
         Cancelled = "cancelled",
@@ -234,25 +234,25 @@ open_enum! {
 }
 
 open_enum! {
-    /// Who answered a permission request.
+    /// Who or what answered a permission request.
     AnsweredBy {
         /// The caller of the session (`Session::answer`, or the command `answer`).
         Caller = "caller",
-        /// The handler that the session was opened with. One that panicked has denied.
+        /// The session's handler. A handler that panicked counts as a denial.
         Handler = "handler",
-        /// A rule for tools of the request.
+        /// A tool rule of the request.
         Rule = "rule",
         /// The permission mode.
         Mode = "mode",
-        /// Nobody, before the time for an answer was over.
+        /// The time limit for an answer.
         Timeout = "timeout",
-        /// Nobody: too many requests wait already.
+        /// The limit on waiting requests.
         Limit = "limit",
-        /// Nobody: in a run, and between the turns of a session, nobody can be asked.
+        /// No one could answer: the request came in a run, or between the turns of a session.
         Unattended = "unattended",
-        /// The agent, which does not wait for the answer any more.
+        /// The agent, which withdrew the request.
         Agent = "agent",
-        /// The end of the turn: it is over, or was interrupted or aborted.
+        /// The end of the turn: it ended, or was interrupted or aborted.
         End = "end",
     }
 }

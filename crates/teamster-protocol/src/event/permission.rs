@@ -6,37 +6,37 @@ use super::{AnsweredBy, PermissionDecision, PermissionOptionKind, RequestId, Too
 use crate::json::RawJson;
 use crate::text::UntrustedText;
 
-/// The agent waits for leave to call a tool.
+/// A request of the agent for permission to call a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionRequest {
-    /// Names the request in the answer.
+    /// The id to name in the answer.
     pub request_id: RequestId,
-    /// The call that waits, where the agent tells.
+    /// The waiting call, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
-    /// The name of the tool, as a rule names it: the agent's name of it, or `mcp__SERVER__TOOL` where the server is known.
+    /// The tool's name as rules name it: the agent's own name, or `mcp__SERVER__TOOL` if the server is known.
     pub tool_name: UntrustedText,
-    /// What sort of work the tool does.
+    /// The kind of work that the tool does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
-    /// The MCP server that the tool belongs to.
+    /// The MCP server of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<UntrustedText>,
-    /// The tool call of the subagent that asks; absent on the main thread, and where the agent does not tell.
+    /// The tool call that started the subagent; absent on the main thread, or if the agent does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
-    /// What is asked for, in the agent's words, where one call may ask for several things: `edit`, `external_directory`, ...
+    /// The requested permission as the agent names it, if one call can need several: `edit`, `external_directory`, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<UntrustedText>,
-    /// What the permission is for, where the agent tells: paths, patterns or commands.
+    /// The paths, patterns or commands that the permission covers, if the agent reports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<UntrustedText>,
     /// The arguments.
     pub input: RawJson,
-    /// When the request is denied if it was not answered before (RFC 3339, UTC); absent where that has no limit. The turn
-    /// may end before that.
+    /// The time at which an unanswered request is denied (RFC 3339, UTC); absent without a limit. The turn may end
+    /// earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<UntrustedText>,
     /// The possible answers.
@@ -44,7 +44,7 @@ pub struct PermissionRequest {
 }
 
 impl PermissionRequest {
-    /// A request of which no more is known.
+    /// Creates a request with only the required fields.
     pub fn new(request_id: RequestId, tool_name: impl Into<UntrustedText>, input: RawJson) -> Self {
         Self {
             request_id,
@@ -67,47 +67,47 @@ impl PermissionRequest {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionOption {
-    /// Names the option in the answer.
+    /// The id to name in the answer.
     pub option_id: UntrustedText,
-    /// For people to read.
+    /// The name for people.
     pub name: UntrustedText,
-    /// What it does.
+    /// Its effect.
     pub kind: PermissionOptionKind,
 }
 
-/// A permission request was answered.
+/// The answer to a permission request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PermissionAnswered {
-    /// The request.
+    /// The request's id.
     pub request_id: RequestId,
-    /// What the agent was answered. It may be less than the answer that was given, where the agent cannot take that.
+    /// The decision that the agent received. It may permit less than the given answer, if the agent does not support that.
     pub decision: PermissionDecision,
-    /// Who gave the answer.
+    /// Who or what answered.
     pub by: AnsweredBy,
-    /// The option that was chosen, where one was chosen by its id or the agent takes the answer as one.
+    /// The chosen option, if it was chosen by id or the agent expects one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub option_id: Option<UntrustedText>,
-    /// Why, where a reason was given.
+    /// The reason, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<UntrustedText>,
-    /// What the tool is called with, where the answer has changed that.
+    /// The tool's arguments, if the answer changed them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_too")]
     pub input: Option<RawJson>,
-    /// The request, where no `permission_request` was emitted for it, since it never waited for an answer.
+    /// The request itself, if it was answered at once and no `permission_request` was emitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<PermissionRequest>>,
 }
 
 impl PermissionAnswered {
-    /// An answer of which no more is known.
+    /// Creates an answer with only the required fields.
     pub fn new(request_id: RequestId, decision: PermissionDecision, by: AnsweredBy) -> Self {
         Self { request_id, decision, by, option_id: None, message: None, input: None, request: None }
     }
 
-    /// The answer to a request that was never emitted.
+    /// Creates the answer to a request that is not emitted.
     pub fn unasked(request: Box<PermissionRequest>, decision: PermissionDecision, by: AnsweredBy) -> Self {
         Self { request: Some(request.clone()), ..Self::new(request.request_id, decision, by) }
     }
@@ -126,7 +126,7 @@ impl From<PermissionAnswered> for super::Event {
     }
 }
 
-/// Reads a field that may be `null`, and is there.
+/// Deserializes a present field; `null` is a value.
 fn null_too<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
     RawJson::deserialize(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! Reading an event back from JSON.
+//! Deserialization of events.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
@@ -13,8 +13,7 @@ struct Tag {
 }
 
 impl<'de> Deserialize<'de> for Event {
-    /// Needs a deserializer of `serde_json`: the inputs of tools are kept as they were written, and so is an event of an
-    /// unknown type.
+    /// Requires a deserializer of `serde_json`, since the inputs of tools and events of unknown types keep their exact text.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
         read(&raw).map_err(D::Error::custom)
@@ -59,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_an_error() {
+    fn invalid_events_are_errors() {
         for text in ["{}", "[]", r#"{"type":7}"#, r#"{"type":"text"}"#] {
             assert!(serde_json::from_str::<Event>(text).is_err(), "{text}");
         }

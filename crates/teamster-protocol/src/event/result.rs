@@ -1,4 +1,4 @@
-//! What a run came to: the result inside `done`, and token usage.
+//! The result of a run, which `done` contains, and token usage.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,9 @@ use super::{ErrorCode, SessionId, StopReason, ToolId, UsageScope};
 use crate::json::RawJson;
 use crate::text::UntrustedText;
 
-/// Tokens, with one meaning for every agent.
+/// Numbers of tokens, with one meaning for every agent.
 ///
-/// Agents count differently; each protocol converts. All figures are counts of tokens.
+/// Agents count differently; each protocol converts its numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -30,7 +30,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Whether nothing was counted.
+    /// Returns whether all numbers are zero.
     pub fn is_zero(&self) -> bool {
         let optional = [self.cache_read_tokens, self.cache_write_tokens, self.reasoning_tokens];
         self.input_tokens == 0 && self.output_tokens == 0 && optional.iter().all(|count| count.unwrap_or(0) == 0)
@@ -38,7 +38,7 @@ impl Usage {
 }
 
 impl Usage {
-    /// What was counted after another count of the same thing.
+    /// Returns the tokens that were counted since an earlier count of the same scope.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let less = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then.unwrap_or(0)));
@@ -67,88 +67,88 @@ impl std::ops::AddAssign<&Usage> for Usage {
     }
 }
 
-/// A tool call that the run's permissions refused.
+/// A tool call that the permissions denied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PermissionDenial {
-    /// The agent's name of the tool.
+    /// The tool's name as the agent names it.
     pub tool_name: UntrustedText,
-    /// The refused call.
+    /// The denied call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<ToolId>,
-    /// What the tool was to be called with.
+    /// The arguments of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<RawJson>,
 }
 
-/// What a run came to. Fields that are unknown are left out.
+/// The result of a run. Unknown values are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunResult {
-    /// Every text delta of the main thread that was not retracted, concatenated: its last 16 MiB, if it is longer.
+    /// The text of the main thread without retracted deltas; only its last 16 MiB if it is longer.
     pub text: UntrustedText,
-    /// The last message alone: what a chat shows. It is an end of `text`.
+    /// The last message alone, as a chat shows it. It is a suffix of `text`.
     pub final_text: UntrustedText,
-    /// Whether `text` lacks its beginning, because it was too long. The deltas are complete.
+    /// Whether the beginning of `text` is missing because it was too long. The deltas are complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub text_truncated: bool,
-    /// How many bytes `text` lacks at its beginning.
+    /// The number of missing bytes at the beginning of `text`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub text_missing_bytes: u64,
-    /// The session that holds the conversation, to resume it.
+    /// The session to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Wall time of the run in milliseconds, measured by us from the start of the process to its end; with all attempts and
-    /// waits of a run that was started again.
+    /// Wall time of the run in milliseconds, from the start of the process to its end. For a retried run it includes all
+    /// attempts and the waits between them.
     pub duration_ms: u64,
     /// Tokens of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What `usage` adds up.
+    /// The scope that `usage` covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_scope: Option<UsageScope>,
-    /// Cost in US dollars, where the agent tells.
+    /// The cost in US dollars, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_cost_usd: Option<f64>,
-    /// Milliseconds that the agent waited for its vendor.
+    /// The time that the agent waited for its vendor, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_duration_ms: Option<u64>,
-    /// Turns as the agent counts them.
+    /// The number of turns as the agent counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u64>,
     /// Why the model stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// Whether the caller ended the run before the agent was done.
+    /// Whether the caller ended the run early.
     pub aborted: bool,
-    /// Whether the run failed. An `error` event stands before this `done` then.
+    /// Whether the run failed. In that case an `error` event precedes `done`.
     pub is_error: bool,
-    /// Why it failed.
+    /// The reason of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<ErrorCode>,
-    /// Tool calls that the permissions refused.
+    /// Tool calls that the permissions denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permission_denials: Vec<PermissionDenial>,
-    /// The document that the request's JSON schema asked for, as the agent wrote it.
+    /// The document that matches the request's JSON schema, as the agent wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<RawJson>,
     /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<UntrustedText>,
-    /// The CLI's exit code, unless a signal ended it.
+    /// The CLI's exit code, unless a signal killed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The signal that ended the CLI, by its name (`SIGKILL`). A server that cannot exit by itself, and was ended because the run was
-    /// over, has neither this nor an exit code.
+    /// The name of the signal that killed the CLI, such as `SIGKILL`. A server that cannot exit by itself is killed at the end
+    /// of the run; it has neither a signal nor an exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
-    /// The last of what the CLI wrote to its diagnostics.
+    /// The end of the CLI's standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<UntrustedText>,
-    /// Processes of the run that live on: such as were kept on request, and such as could not be ended.
+    /// Processes of the run that are still alive: kept on request, or impossible to kill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_processes: Vec<LeftProcess>,
 }
@@ -158,13 +158,13 @@ pub struct RunResult {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LeftProcess {
-    /// Its process number.
+    /// The process id.
     pub pid: u32,
-    /// The first 15 bytes of its program's name.
+    /// The first 15 bytes of the program's name.
     pub name: UntrustedText,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

@@ -1,4 +1,4 @@
-//! Files that go to the model with the prompt.
+//! Files to send with a prompt.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A file for the model: by path (whoever starts the run reads it) or by content.
+/// A file for the model, by path or by content. The runtime reads the path at the start.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Attachment {
-    /// A file of this machine; a relative path counts from the run's working directory.
+    /// A file of this machine. A relative path is resolved against the run's working directory.
     Path(PathBuf),
-    /// Its content.
+    /// A file's content.
     Data {
-        /// Its name, for the model.
+        /// The file's name, for the model.
         name: String,
         /// The bytes (base64 in JSON).
         #[serde(serialize_with = "to_base64", deserialize_with = "from_base64")]
@@ -25,7 +25,7 @@ pub enum Attachment {
     },
 }
 
-/// What a model can take as an attachment.
+/// The kinds of files that models accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttachmentKind {
@@ -38,7 +38,7 @@ pub enum AttachmentKind {
 }
 
 impl AttachmentKind {
-    /// Tells the kind from the content alone: names lie. `None` for what no model takes.
+    /// Detects the kind from the content, since names may be wrong. Returns `None` if no model accepts it.
     pub fn of(data: &[u8]) -> Option<Self> {
         match data {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Image("image/png")),
@@ -53,7 +53,7 @@ impl AttachmentKind {
 }
 
 impl std::fmt::Debug for Attachment {
-    /// Shows no content.
+    /// Omits the content.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Path(path) => formatter.debug_tuple("Path").field(path).finish(),

@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::{Answer, Attachment, PermissionMode};
 use crate::event::RequestId;
 
-/// A command to a session, as `teamster session` reads it: one document a line.
+/// A command to a session, as `teamster session` reads it: one JSON document per line.
 ///
-/// Each may have an `id` of the sender's. That of `send` is the `turnId` of every event of its turn; if a command is wrong,
-/// its error names it.
+/// Each may have an `id`. The `id` of `send` is the `turnId` of all events of its turn. The error of an invalid command
+/// contains its `id`.
 ///
 /// ```
 /// use teamster_protocol::request::SessionCommand;
@@ -27,113 +27,112 @@ use crate::event::RequestId;
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum SessionCommand {
-    /// The model is told something: a turn, which begins when those sent before it have ended.
+    /// Send a prompt. Its turn starts when the turns before it have ended.
     Send {
-        /// The words.
+        /// The text.
         text: String,
-        /// Files that go to the model with them.
+        /// Files to send with the text.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Attachment>,
-        /// Whether the model is to hear them within the running turn, where that can be. Otherwise they are a turn that comes before
-        /// those that wait.
+        /// Whether to add the text to the running turn, if possible. Otherwise it becomes a turn before the waiting ones.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         now: bool,
-        /// The turn's name in the events.
+        /// The turn's id in events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// A turn ends as aborted: the named one, whether it runs or waits, or else the one that runs.
+    /// Abort a turn: the one with this id, running or waiting; without an id the running one.
     Interrupt {
-        /// The `id` of the turn's `send`, or the name of a turn that the agent began by itself.
+        /// The `id` of the turn's `send`, or the id of a turn that the agent started by itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn_id: Option<String>,
-        /// The command's name.
+        /// The command's id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// A permission request or a question is answered: by a decision, by one of the listed options, or by choices.
+    /// Answer a permission request or a question: by a decision, one of the listed options, or choices.
     Answer {
-        /// What is answered.
+        /// The id of the request or question.
         request_id: RequestId,
-        /// The answer to a permission request; `deny` declines a question too.
+        /// The decision on a permission request; `deny` also declines a question.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decision: Option<Decision>,
-        /// The answer to a permission request: one of the options that it lists.
+        /// The id of one of the permission request's options.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         option_id: Option<String>,
-        /// The answer to a question: labels of options, or words of one's own, by the question's id.
+        /// The answers to questions, by question id: labels of options, or free text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         choices: Option<BTreeMap<String, Vec<String>>>,
-        /// With `deny`: why, for the model to read.
+        /// With `deny`: the reason, for the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// With `allow`: what the tool is called with instead.
+        /// With `allow`: changed arguments of the tool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
-        /// The command's name.
+        /// The command's id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// Another model is to answer.
+    /// Use another model.
     SetModel {
-        /// In the agent's words.
+        /// The model, named as the agent names it.
         model: String,
-        /// The command's name.
+        /// The command's id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// Another permission mode is to hold from the next turn on.
+    /// Use another permission mode from the next turn on.
     SetPermissionMode {
         /// The mode.
         mode: PermissionMode,
-        /// The command's name.
+        /// The command's id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// The session ends when the turns that were sent have ended.
+    /// Close the session when all sent turns have ended.
     Close {
-        /// The command's name.
+        /// The command's id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
 }
 
-/// The answer to a permission request.
+/// The decision on a permission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// This once.
+    /// Allow this call.
     Allow,
-    /// This, and the like of it until the session's end.
+    /// Allow this call and similar calls until the session ends.
     AllowAlways,
-    /// No.
+    /// Deny the call.
     Deny,
 }
 
-/// Why the parts of an answer make none.
+/// Why the fields of an answer are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoAnswer {
-    /// No decision, no option and no choices.
+    /// There is no decision, option or choice.
     #[error("an answer needs a decision (allow, allow_always or deny), an optionId, or choices for a question")]
     Empty,
-    /// More than one of a decision, an option, and choices.
-    #[error("an answer is a decision, an optionId or choices, not several of them")]
+    /// There is more than one of a decision, an option and choices.
+    #[error("an answer must contain only one of a decision, an optionId and choices")]
     Both,
     /// A message without a denial.
-    #[error("a message goes with the decision deny alone")]
+    #[error("a message is valid only with the decision deny")]
     Message,
-    /// An input without leave for this once.
-    #[error("an input goes with the decision allow alone")]
+    /// An input without the decision `allow`.
+    #[error("an input is valid only with the decision allow")]
     Input,
 }
 
 impl Answer {
-    /// An answer from the parts of a command.
+    /// Creates an answer from the fields of a command.
     ///
     /// # Errors
-    /// When they make none.
+    /// The fields are invalid.
     pub fn of_parts(
         decision: Option<Decision>,
         option_id: Option<String>,

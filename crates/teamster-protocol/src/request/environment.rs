@@ -1,34 +1,33 @@
-//! What a CLI inherits of its host's environment.
+//! The environment variables that a CLI inherits from its host.
 
 use serde::{Deserialize, Serialize};
 
 use super::RequestError;
 
-/// What the CLI, and whatever it starts, inherits of the host's environment. Variables that the request itself sets are
-/// always there.
+/// The environment variables that the CLI and its child processes inherit from the host. Variables that the request sets are
+/// always passed.
 ///
-/// Names are exact, or hold one `*` for any characters: `LC_*`, `*_API_KEY`.
+/// A name is exact or contains one `*`, which matches any characters: `LC_*`, `*_API_KEY`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Inherit {
-    /// All of it.
+    /// All variables.
     #[default]
     All,
-    /// All but keys that are not the agent's own: those of other vendors, clouds and code hosts
-    /// ([`WITHHELD_KEYS`](crate::agent::WITHHELD_KEYS)).
+    /// All variables except keys of other services: other vendors, clouds and code hosts (`agent::WITHHELD_KEYS`).
     WithholdKeys {
-        /// Keys that are not withheld.
+        /// Keys to pass nevertheless.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         keep: Vec<String>,
     },
-    /// These variables, and what no agent can run without ([`BASE_VARIABLES`]). The agent's own key must be among them,
-    /// unless it has logged in.
+    /// These variables and those that every agent needs ([`BASE_VARIABLES`]). Unless the agent is logged in, its key must be
+    /// among them.
     Only(Vec<String>),
 }
 
-/// What a CLI inherits in any case: who and where its user is, and how the network is reached.
+/// The variables that every CLI inherits: the user, the locale, directories and the network.
 pub const BASE_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -73,7 +72,7 @@ impl Inherit {
     }
 }
 
-/// Whether a variable's name is this one, or matches it where it holds a `*`.
+/// Returns whether a variable's name matches a name or pattern.
 pub fn is_named(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_characters_and_everything_else_for_itself() {
+    fn a_star_matches_any_characters_and_other_characters_match_themselves() {
         for (pattern, name, matches) in [
             ("PATH", "PATH", true),
             ("PATH", "PATHS", false),

@@ -1,4 +1,4 @@
-//! How long a run may take, phase by phase, and how much may wait.
+//! Limits on the time of each phase of a run, and on buffered data.
 
 use std::time::Duration;
 
@@ -6,63 +6,64 @@ use serde::{Deserialize, Serialize};
 
 use super::RequestError;
 
-/// Limits of one run. A limit of zero is off; a grace or drain period of zero is none. What is longer than ten years is
+/// The limits of a run. A time limit of zero is disabled; a grace or drain period of zero is skipped. Durations are capped at
 /// ten years.
 ///
-/// In JSON durations are whole milliseconds.
+/// In JSON, durations are in whole milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Limits {
-    /// From the start of the process to its first sign of life. Default 2 minutes: a CLI may wait for its MCP servers.
+    /// The time from the process's start to its first output. Default: 2 minutes, since a CLI may wait for its MCP servers.
     #[serde(rename = "startupMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub startup: Duration,
-    /// Silence while no tool runs. Default 5 minutes.
+    /// The time without output while no tool runs. Default: 5 minutes.
     #[serde(rename = "silenceMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub silence: Duration,
-    /// Silence while a tool runs: builds and test suites say nothing for long. Default 30 minutes.
+    /// The time without output while a tool runs, such as a build. Default: 30 minutes.
     #[serde(rename = "toolMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub tool: Duration,
-    /// From the final result to the exit of the process. Default 15 seconds.
+    /// The time from the final result to the process's exit. Default: 15 seconds.
     #[serde(rename = "afterResultMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub after_result: Duration,
-    /// The whole run. Off by default.
+    /// The time of the whole run. Disabled by default.
     #[serde(rename = "deadlineMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub deadline: Duration,
-    /// How long a permission request or a question of the agent waits for its answer; then it is denied. Default 5 minutes.
+    /// The time in which a permission request or a question must be answered; then it is denied. Default: 5 minutes.
     #[serde(rename = "answerMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub answer: Duration,
-    /// From a polite request to end (an interrupt, SIGTERM) to the next harder one. Default 1.5 seconds.
+    /// The time between an interrupt, SIGTERM and SIGKILL. Default: 1.5 seconds.
     #[serde(rename = "graceMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub grace: Duration,
-    /// How long output is still read after the CLI's exit while another process holds its pipe. Default 0.5 seconds.
+    /// The time in which output is read after the CLI's exit while another process holds its pipe open. Default: 0.5 seconds.
     #[serde(rename = "drainMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub drain: Duration,
-    /// Bytes of one line of output; a longer line is skipped with a warning. Default 64 MiB. Not zero.
+    /// The maximum bytes of an output line; a longer line is skipped with a warning. Default: 64 MiB. Must not be zero.
     pub max_line_bytes: usize,
-    /// Bytes of diagnostics that are kept. Default 64 KiB; with zero none are.
+    /// The maximum bytes of stored standard error. Default: 64 KiB. Zero stores nothing.
     pub stderr_bytes: usize,
-    /// Bytes of events that wait in memory for a consumer that is slow, roughly. Default 4 MiB; with zero one event does.
+    /// The approximate maximum bytes of events in memory that wait for a slow consumer. Default: 4 MiB. With zero, one event
+    /// waits in memory.
     pub backlog_bytes: usize,
-    /// Bytes of events that wait on disk when memory is used up. When this is used up too, no more is read, and the agent
-    /// waits. Default 1 GiB; with zero nothing waits on disk.
+    /// The maximum bytes of events on disk once the memory limit is reached. Beyond it no output is read, so the agent waits.
+    /// Default: 1 GiB. With zero, no event waits on disk.
     pub backlog_disk_bytes: u64,
 }
 
-/// Whatever is longer, nobody waits for; and it can be added to any time of day.
+/// The longest duration. It can be added to any time without overflow.
 const LONGEST: Duration = Duration::from_hours(10 * 365 * 24);
 
 impl Limits {
-    /// The same, with no duration so long that it cannot be reckoned with.
+    /// Returns the limits with every duration capped at ten years.
     #[must_use]
     pub fn capped(mut self) -> Self {
         let durations = [
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_duration_is_too_long_to_be_reckoned_with_and_usual_ones_stay() {
+    fn durations_are_capped_at_ten_years() {
         let usual = Limits::default();
         assert_eq!(usual.clone().capped(), usual);
         let mut endless = usual;

@@ -1,4 +1,4 @@
-//! How often a run that failed in passing is started again, and when it is not.
+//! Retries of runs that failed with a transient error.
 
 use std::time::Duration;
 
@@ -7,51 +7,50 @@ use serde::{Deserialize, Serialize};
 use super::limits::millis;
 use super::{Conversation, OutputMode, RequestError, RunRequest};
 
-/// When a run that failed is started again.
+/// When a failed run is retried.
 ///
-/// Only failures that are `retryable` are, never a run that the caller ended, and never one whose session cannot be found.
-/// The deadline of [`Limits`](super::Limits) bounds all attempts and the waits between them together.
+/// Only `retryable` failures are retried; never a run that the caller ended or whose session was not found. The deadline of
+/// [`Limits`](super::Limits) covers all attempts and the waits between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Retries {
-    /// How often at most, up to [`MOST`](Self::MOST). Default 0: never.
+    /// The maximum number of retries, at most [`MOST`](Self::MOST). Default: 0.
     pub max: u32,
-    /// The wait before the first retry: 5 seconds by default, at most [`LONGEST_WAIT`](Self::LONGEST_WAIT). Each further
-    /// wait is twice as long, up to that bound. As much again, at most, is added by chance, so that many runs that failed
-    /// together do not come back together.
+    /// The wait before the first retry. Default: 5 seconds; at most [`LONGEST_WAIT`](Self::LONGEST_WAIT). Each further wait is
+    /// twice as long, up to that bound. Up to the same time is added at random (jitter), so that runs that failed together
+    /// are not retried together.
     #[serde(rename = "baseMs", with = "millis")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub base: Duration,
-    /// What of a failed attempt may stand when the run is started again.
+    /// Which effects of a failed attempt do not prevent a retry.
     pub even_after: EvenAfter,
 }
 
-/// What of a failed attempt may stand when the run is started again.
+/// Which effects of a failed attempt do not prevent a retry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum EvenAfter {
-    /// Nothing: no tool has run, and no session that the run goes on with can hold the prompt.
+    /// None: retry only if no tool ran and no resumed session can contain the prompt.
     #[default]
     Nothing,
-    /// The prompt: a resumed session may hold it already, and then holds it twice.
+    /// The prompt: a resumed session may contain it already, and then contains it twice.
     Prompt,
-    /// Tools: they may have changed anything, and may run again. The prompt too.
+    /// Tools and the prompt: tools may have had any effect and may run again.
     Tools,
 }
 
 impl Retries {
-    /// The most retries that can be asked for.
+    /// The highest allowed number of retries.
     pub const MOST: u32 = 100;
 
-    /// The longest wait between two attempts, without what chance adds and without a vendor's limit.
+    /// The longest wait between two attempts, without jitter and without a vendor's limit.
     pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-    /// How long a run waits for a vendor's limit to end, where the agent tells when it does. A limit that lasts longer is
-    /// not waited for: the run fails.
+    /// The longest wait for a vendor's limit to end, if the agent reports the time. If the limit lasts longer, the run fails.
     pub const LONGEST_LIMIT: Duration = Duration::from_mins(10);
 
     pub(super) fn validate(&self, request: &RunRequest) -> Result<(), RequestError> {
@@ -81,7 +80,7 @@ impl Default for Retries {
 }
 
 impl Conversation {
-    /// Whether a run adds to a session that was there before it: an attempt that failed may have left its prompt there.
+    /// Returns whether the run continues an existing session. A failed attempt may have added its prompt to it.
     pub fn goes_on(&self) -> bool {
         matches!(self, Self::Resume(_) | Self::Continue)
     }

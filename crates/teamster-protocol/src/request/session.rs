@@ -1,4 +1,4 @@
-//! What a caller says in a session, turn by turn.
+//! The prompts and answers that a caller sends in a session.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,33 +9,33 @@ use serde_json::Value;
 use super::validate::no_nul;
 use super::{Attachment, BackgroundTasks, Conversation, Mode, OutputMode, RequestError, RunRequest, ToolRules};
 
-/// What the model is told in one turn.
+/// The prompt of a turn.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// Files that go to the model with them.
+    /// Files to send with the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
-    /// A name for the turn, by which it can be interrupted and which its stamped events have. Agents do not see it.
+    /// The turn's id, by which it can be interrupted. Its stamped events contain it. Agents do not get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
 impl Prompt {
-    /// Gives the turn a name.
+    /// Sets the turn's id.
     #[must_use]
     pub fn named(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Checks everything that can be known without a look at the machine.
+    /// Validates everything that does not depend on the machine.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first problem.
     pub fn validate(&self) -> Result<(), RequestError> {
         if self.text.trim().is_empty() {
             return Err(RequestError::EmptyPrompt);
@@ -51,7 +51,7 @@ impl<T: Into<String>> From<T> for Prompt {
 }
 
 impl std::fmt::Debug for Prompt {
-    /// Shows no words.
+    /// Omits the text.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Prompt")
@@ -62,36 +62,36 @@ impl std::fmt::Debug for Prompt {
     }
 }
 
-/// The answer to a permission request or to a question of the agent's.
+/// The answer to a permission request or to a question of the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// This once; with other arguments, if some are given.
+    /// Allow this call, optionally with changed arguments.
     Allow {
-        /// What the tool is called with instead.
+        /// The changed arguments.
         input: Option<Value>,
     },
-    /// This, and the like of it until the session's end.
+    /// Allow this call and similar calls until the session ends.
     AllowAlways,
-    /// No.
+    /// Deny the call, or decline the question.
     Deny {
-        /// Why, for the model to read.
+        /// The reason, for the model.
         message: Option<String>,
     },
-    /// One of the [options](crate::event::PermissionRequest::options) that a permission request lists.
+    /// Choose one of the [options](crate::event::PermissionRequest::options) of a permission request.
     Option {
         /// The option's id.
         option_id: String,
     },
-    /// What is chosen, by the question's id: labels of options, or words of one's own.
+    /// Answer questions, by question id: labels of options, or free text.
     Choose(BTreeMap<String, Vec<String>>),
 }
 
 impl RunRequest {
-    /// Checks the request as the frame of a session, whose prompts come turn by turn.
+    /// Validates the request as the options of a session, whose prompts are sent turn by turn.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first problem.
     pub fn validate_session(&self) -> Result<(), RequestError> {
         let refuse = |first, why| Err(RequestError::Contradiction { first, second: "a session", why });
         if !self.prompt.is_empty() || !self.attachments.is_empty() {
@@ -117,7 +117,7 @@ impl RunRequest {
         frame.validate()
     }
 
-    /// The run that is one turn of a session with this frame.
+    /// Returns the request of a run that is one turn of a session with these options.
     #[must_use]
     pub fn turn(&self, prompt: Prompt, conversation: Conversation) -> Self {
         let Prompt { text, attachments, id: _ } = prompt;
@@ -125,7 +125,7 @@ impl RunRequest {
     }
 }
 
-/// Prepends instructions to a prompt, marked as such. For an agent that has no other way to take them.
+/// Prepends instructions to a prompt, marked as such, for an agent that accepts them in no other way.
 ///
 /// ```
 /// use teamster_protocol::request::with_instructions;

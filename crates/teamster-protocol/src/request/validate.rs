@@ -1,55 +1,55 @@
-//! The checks that need no machine: whatever can be known to be wrong is said before anything is started.
+//! Validation of requests, before anything is started. It does not depend on the machine.
 
 use super::{BackgroundTasks, Conversation, OutputMode, RunRequest};
 
-/// Why a request was refused. Nothing was started.
+/// Why a request was rejected. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// There is nothing to say to the model.
-    #[error("the prompt is empty: say what the agent is to do")]
+    /// The prompt contains no text.
+    #[error("the prompt is empty: describe what the agent should do")]
     EmptyPrompt,
     /// A NUL byte cannot pass through argv, the environment or a file name.
-    #[error("{field} holds a NUL byte")]
+    #[error("{field} contains a NUL byte")]
     Nul {
         /// The field of the request.
         field: &'static str,
     },
-    /// The field is there, but says nothing.
-    #[error("{field} is empty: leave it out instead")]
+    /// The field is set but empty.
+    #[error("{field} is empty: omit it instead")]
     Empty {
         /// The field of the request.
         field: &'static str,
     },
-    /// The value would be read as an option by the CLI.
-    #[error("{field} must not begin with '-': {value:?}")]
+    /// The CLI would parse the value as an option.
+    #[error("{field} must not start with '-': {value:?}")]
     LeadingDash {
         /// The field of the request.
         field: &'static str,
-        /// What it was.
+        /// The value.
         value: String,
     },
-    /// It goes to the CLI as text, and is none.
+    /// The value must be text, and is not valid UTF-8.
     #[error("{field} is not UTF-8: {value:?}")]
     NotUtf8 {
         /// The field of the request.
         field: &'static str,
-        /// What it was, as far as it can be shown.
+        /// The value, with invalid bytes replaced.
         value: String,
     },
-    /// Not the name of an environment variable.
-    #[error("{name:?} cannot name an environment variable: a name is not empty and holds neither '=' nor NUL")]
+    /// The name is not valid for an environment variable.
+    #[error("{name:?} is not a valid name of an environment variable: it must not be empty or contain '=' or NUL")]
     EnvName {
         /// The name.
         name: String,
     },
-    /// Not the name of an inherited variable, nor a pattern of such names.
-    #[error("{name:?} cannot name inherited variables: write a name, or one with one '*', such as AWS_*")]
+    /// The text is neither a variable's name nor a pattern.
+    #[error("{name:?} is not a valid name or pattern of variables: use a name, or a pattern with one '*' such as AWS_*")]
     EnvPattern {
         /// The name.
         name: String,
     },
-    /// The directory is not there.
+    /// The path is not a directory.
     #[error("{field} {path:?} is not a directory")]
     NotADirectory {
         /// The field of the request.
@@ -62,47 +62,47 @@ pub enum RequestError {
     Attachment {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The MCP configuration is wrong.
+    /// The MCP configuration is invalid.
     #[error("MCP configuration: {message}")]
     McpConfig {
-        /// What is wrong, and where.
+        /// The problem and its location.
         message: String,
     },
-    /// What is to allow or deny tools is no rule.
-    #[error("{rule:?} is no rule for tools: {why}; write TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL")]
+    /// The text is not a valid tool rule.
+    #[error("{rule:?} is not a valid tool rule: {why}; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL")]
     Rule {
-        /// What it was.
+        /// The value.
         rule: String,
         /// Why.
         why: &'static str,
     },
-    /// The JSON schema cannot be one.
+    /// The JSON schema is invalid.
     #[error("the schema must be a JSON object")]
     Schema,
-    /// A budget that is no amount.
+    /// A budget is not a positive number.
     #[error("{0} must be a positive amount")]
     Budget(&'static str),
-    /// A limit that would let nothing through.
+    /// A limit of zero would permit nothing.
     #[error("{field} must not be zero: {why}")]
     Zero {
         /// The field of the request.
         field: &'static str,
-        /// What it would do.
+        /// The effect of zero.
         why: &'static str,
     },
-    /// More than makes sense.
+    /// A value is above its maximum.
     #[error("{field} must be at most {most}")]
     TooMuch {
         /// The field of the request.
         field: &'static str,
-        /// The bound.
+        /// The maximum.
         most: String,
     },
-    /// Two options that exclude each other.
-    #[error("{first} and {second} exclude each other: {why}")]
+    /// Two options cannot be combined.
+    #[error("{first} and {second} cannot be combined: {why}")]
     Contradiction {
         /// An option.
         first: &'static str,
@@ -111,23 +111,23 @@ pub enum RequestError {
         /// Why.
         why: &'static str,
     },
-    /// The agent cannot do what the request needs.
-    #[error("{agent} cannot honour {option}: {why}")]
+    /// The agent does not support an option.
+    #[error("{agent} does not support {option}: {why}")]
     Unsupported {
         /// The agent.
         agent: String,
         /// The option.
         option: &'static str,
-        /// Why, and what to do.
+        /// The reason and, if known, an alternative.
         why: String,
     },
 }
 
 impl RunRequest {
-    /// Checks everything that can be known without a look at the machine.
+    /// Validates everything that does not depend on the machine.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first problem.
     pub fn validate(&self) -> Result<(), RequestError> {
         if self.prompt.trim().is_empty() {
             return Err(RequestError::EmptyPrompt);
@@ -216,10 +216,10 @@ impl RunRequest {
     }
 }
 
-/// Checks a value that goes to a CLI as a word: it says something, and cannot be taken for an option.
+/// Validates a value that is passed to a CLI as an argument: it must not be empty and must not look like an option.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem.
 pub fn check_word(field: &'static str, value: &str) -> Result<(), RequestError> {
     text(field, value)?;
     if value.starts_with('-') {
