@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster_testkit::provider::{Reply, Scenario, Usage};
 
-use crate::{Lab, Recording};
+use crate::{Recording, TestEnv};
 
 /// An agent, and its shell tool.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,17 +62,17 @@ impl Agent {
     ///
     /// # Errors
     /// When the CLI is not installed.
-    pub async fn lab(&self, scenario: impl Into<Scenario>) -> Result<Lab> {
+    pub async fn lab(&self, scenario: impl Into<Scenario>) -> Result<TestEnv> {
         match self.name {
-            "claude" => Lab::claude(scenario).await,
-            "codex" => Lab::codex(scenario).await,
-            "gemini" => Lab::gemini(scenario).await,
-            _ => Lab::opencode(scenario).await,
+            "claude" => TestEnv::claude(scenario).await,
+            "codex" => TestEnv::codex(scenario).await,
+            "gemini" => TestEnv::gemini(scenario).await,
+            _ => TestEnv::opencode(scenario).await,
         }
     }
 
     /// A request that it takes from root, and that fails at the first failure of the model.
-    pub fn request(&self, lab: &Lab, prompt: &str) -> RunRequest {
+    pub fn request(&self, lab: &TestEnv, prompt: &str) -> RunRequest {
         let mut request = lab.request(prompt);
         match self.name {
             // As root it does everything only where it believes itself in a sandbox.
@@ -113,7 +113,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the user's file cannot be written.
-    pub fn add_user_server(&self, lab: &Lab, server: &str, program: &str) -> Result<PathBuf> {
+    pub fn add_user_server(&self, lab: &TestEnv, server: &str, program: &str) -> Result<PathBuf> {
         let home = lab.home();
         let servers = json!({"mcpServers": {server: {"command": program}}}).to_string();
         let (file, text) = match self.name {
@@ -138,7 +138,7 @@ impl Agent {
     ///
     /// # Errors
     /// When it does not.
-    pub fn check_usage(&self, lab: &Lab, recording: &Recording) -> Result<()> {
+    pub fn check_usage(&self, lab: &TestEnv, recording: &Recording) -> Result<()> {
         let usage = recording.result.usage.as_ref().context("no usage")?;
         let told = lab.provider().usage_total();
         let ours = [usage.input_tokens, usage.cache_read_tokens.unwrap_or(0), usage.output_tokens];

@@ -2,26 +2,26 @@
 //! plays a scenario.
 //!
 //! - [`Agent`]: one of the four, and what a scenario calls by another name on it.
-//! - [`Lab`]: the home, the project, the provider, and a runtime to drive the agent with.
+//! - [`TestEnv`]: the home, the project, the provider, and a runtime to drive the agent with.
 //! - [`Live`]: a run under way; [`Recording`]: what it said and what the model was asked.
-//! - [`Talk`]: a session under way, whose turns are checked like runs.
+//! - [`TestSession`]: a session under way, whose turns are checked like runs.
 //! - [`Trace`]: the processes of a run, found by a variable in their environment, wherever they have moved to.
 //!
 //! Every run that ends is checked here: its stream keeps the rules, in memory and as NDJSON, and no process outlives it.
 //! What it said is printed, which test runners show when the test fails.
 
 mod agents;
-mod lab;
 mod live;
 mod recording;
-mod talk;
+mod test_env;
+mod test_session;
 mod trace;
 
 pub use agents::{AGENTS, Agent};
-pub use lab::Lab;
 pub use live::Live;
 pub use recording::Recording;
-pub use talk::{Talk, request_of};
+pub use test_env::TestEnv;
+pub use test_session::{TestSession, request_of};
 pub use trace::{Process, Trace};
 
 use std::time::Duration;

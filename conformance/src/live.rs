@@ -3,16 +3,16 @@
 use anyhow::{Context, Result, bail, ensure};
 use teamster::{Control, Event, Run};
 
-use crate::lab::Lab;
 use crate::print;
 use crate::recording::Recording;
+use crate::test_env::TestEnv;
 use crate::trace::Trace;
 use crate::{BOUND, DEADLINE};
 
 /// A run that is watched.
 #[derive(Debug)]
 pub struct Live<'lab> {
-    lab: &'lab Lab,
+    lab: &'lab TestEnv,
     run: Run,
     trace: Trace,
     events: Vec<Event>,
@@ -22,12 +22,12 @@ pub struct Live<'lab> {
 }
 
 impl<'lab> Live<'lab> {
-    pub(crate) fn new(lab: &'lab Lab, run: Run, trace: Trace) -> Self {
+    pub(crate) fn new(lab: &'lab TestEnv, run: Run, trace: Trace) -> Self {
         let first_request = lab.provider().requests().len();
         Self { lab, run, trace, events: Vec::new(), first_request, in_session: false }
     }
 
-    pub(crate) fn of_session(lab: &'lab Lab, run: Run, trace: Trace) -> Self {
+    pub(crate) fn of_session(lab: &'lab TestEnv, run: Run, trace: Trace) -> Self {
         Self { in_session: true, ..Self::new(lab, run, trace) }
     }
 

@@ -19,7 +19,7 @@ pub(crate) enum Scope {
     /// Everything that needs no Node.
     Quick,
     Full,
-    /// Everything, with output for a log that nobody watches.
+    /// Everything, with output for a log file.
     Ci,
 }
 
@@ -125,7 +125,7 @@ enum Part {
     Conformance,
 }
 
-/// Who plays the CLI in the survival suite.
+/// What plays the CLI in the survival suite.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     Fake,
@@ -138,7 +138,7 @@ const FAKE_SURVIVAL: &str = "binary(survival) & test(/^(fake|table)::/)";
 
 /// What CI has no time for, half an hour being its bound: the same promises on ACP agents once more, and the faults of the survival
 /// suite on the two CLIs that are slowest to start, beside those on the others. `cargo xtask test` runs it.
-const LONG: &str = "(binary(acp) & not test(/a_conversation_of_many_turns|an_interrupt_in_text|a_request_that_nobody/)) \
+const LONG: &str = "(binary(acp) & not test(/each_prompt_of_a_long|an_interrupt_in_text|an_unanswered_request/)) \
                     | (binary(survival) & test(/^(gemini|opencode)::/))";
 
 fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {

@@ -6,13 +6,13 @@ use anyhow::Result;
 use teamster::event::WarningCode;
 use teamster::request::{Answer, PermissionMode};
 use teamster::{AnswerError, Opening};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::speaker::{Speaker, asked, with_each};
 
 /// A model that wants to make a file.
-async fn asks(speaker: Speaker) -> Result<Lab> {
+async fn asks(speaker: Speaker) -> Result<TestEnv> {
     let (tool, input) = speaker.shell("touch made && echo it is made");
     speaker.lab(Scenario::new().reply(Reply::new().tool(tool, input)).reply(Reply::new().text("Done."))).await
 }
@@ -74,7 +74,7 @@ async fn what_was_allowed_for_the_session_is_not_asked_again() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_answers_in_time_is_denied() -> Result<()> {
+async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
     with_each(async |speaker| {
         let lab = asks(speaker).await?;
         let mut frame = speaker.frame(&lab);

@@ -12,7 +12,7 @@ use crate::speaker::{Speaker, counts, heard, last_asked, with_each};
 const TURNS: usize = 20;
 
 #[tokio::test]
-async fn a_conversation_of_many_turns_is_heard_once_and_in_order() -> Result<()> {
+async fn each_prompt_of_a_long_conversation_reaches_the_model_once_and_in_order() -> Result<()> {
     with_each(async |speaker| {
         let lab = speaker.lab(counts()).await?;
         let talk = lab.open(speaker.frame(&lab), |opening| opening)?;
@@ -124,7 +124,7 @@ async fn a_process_that_is_killed_between_turns_or_within_one_is_replaced_and_it
     .await
 }
 
-async fn kill_all(speaker: Speaker, talk: &teamster_conformance::Talk<'_>) -> Result<()> {
+async fn kill_all(speaker: Speaker, talk: &teamster_conformance::TestSession<'_>) -> Result<()> {
     let leader = talk.trace().wait_for(speaker.process(), BOUND).await?;
     for process in talk.trace().processes().iter().filter(|process| process.pid != leader.pid) {
         // It may be gone by now.
@@ -134,7 +134,7 @@ async fn kill_all(speaker: Speaker, talk: &teamster_conformance::Talk<'_>) -> Re
 }
 
 #[tokio::test]
-async fn a_session_is_resumed_by_its_id_and_its_replay_is_told_nobody() -> Result<()> {
+async fn a_session_is_resumed_by_its_id_and_its_replay_is_not_emitted() -> Result<()> {
     with_each(async |speaker| {
         let lab = speaker.lab(counts()).await?;
         let first = lab.open(speaker.frame(&lab), |opening| opening)?;
@@ -154,7 +154,7 @@ async fn a_session_is_resumed_by_its_id_and_its_replay_is_told_nobody() -> Resul
 }
 
 #[tokio::test]
-async fn an_id_that_nobody_knows_is_no_session() -> Result<()> {
+async fn an_unknown_id_is_session_not_found() -> Result<()> {
     with_each(async |speaker| {
         let lab = speaker.lab(counts()).await?;
         let mut frame = speaker.frame(&lab);
@@ -193,7 +193,7 @@ async fn another_model_answers_from_the_next_turn_on() -> Result<()> {
 }
 
 #[tokio::test]
-async fn four_sessions_at_once_do_not_hear_each_other() -> Result<()> {
+async fn four_sessions_at_once_do_not_mix() -> Result<()> {
     with_each(async |speaker| {
         let lab = speaker.lab(counts()).await?;
         let open = |_| lab.open(speaker.frame(&lab), |opening| opening);

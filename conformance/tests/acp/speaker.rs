@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{Event, RequestId};
 use teamster::request::PermissionMode;
-use teamster_conformance::{Lab, Live, Recording, request_of};
+use teamster_conformance::{Live, Recording, TestEnv, request_of};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 /// An agent that speaks ACP.
@@ -23,20 +23,20 @@ pub(crate) enum Speaker {
 pub(crate) const SPEAKERS: &[Speaker] = &[Speaker::Gemini, Speaker::OpenCode, Speaker::ClaudeAgent];
 
 impl Speaker {
-    pub(crate) async fn lab(self, scenario: impl Into<Scenario>) -> Result<Lab> {
+    pub(crate) async fn lab(self, scenario: impl Into<Scenario>) -> Result<TestEnv> {
         match self {
-            Self::Gemini => Lab::gemini(scenario).await,
+            Self::Gemini => TestEnv::gemini(scenario).await,
             Self::OpenCode => {
                 // Without a rule it asks for nothing.
                 let asks = [("OPENCODE_PERMISSION", r#"{"bash": "ask"}"#)];
-                Ok(Lab::opencode(scenario).await?.by_acp(&["acp"]).with_variables(asks))
+                Ok(TestEnv::opencode(scenario).await?.by_acp(&["acp"]).with_variables(asks))
             }
-            Self::ClaudeAgent => Lab::claude_agent(scenario).await,
+            Self::ClaudeAgent => TestEnv::claude_agent(scenario).await,
         }
     }
 
     /// A session's frame.
-    pub(crate) fn frame(self, lab: &Lab) -> RunRequest {
+    pub(crate) fn frame(self, lab: &TestEnv) -> RunRequest {
         let mut frame = lab.request("");
         if self == Self::Gemini {
             // `auto` would ask another model first.
@@ -45,7 +45,7 @@ impl Speaker {
         frame
     }
 
-    pub(crate) fn frame_in(self, lab: &Lab, mode: PermissionMode) -> RunRequest {
+    pub(crate) fn frame_in(self, lab: &TestEnv, mode: PermissionMode) -> RunRequest {
         let mut frame = self.frame(lab);
         frame.permissions.mode = mode;
         frame

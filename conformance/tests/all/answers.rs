@@ -44,7 +44,7 @@ fn makes_files(agent: &Agent) -> Scenario {
 }
 
 #[tokio::test]
-async fn each_request_is_followed_by_its_answer_and_by_whom_it_was_given() -> Result<()> {
+async fn each_permission_request_is_followed_by_its_answer_and_the_source() -> Result<()> {
     for agent in AGENTS.iter().filter(|agent| ["claude", "opencode"].contains(&agent.name)) {
         let lab = agent.lab(makes_files(agent)).await?;
         let mut frame = agent.request(&lab, "");

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, SessionId};
 use teamster::request::Conversation;
-use teamster_conformance::{AGENTS, Agent, BOUND, Lab, Recording};
+use teamster_conformance::{AGENTS, Agent, BOUND, Recording, TestEnv};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 const PROMPTS: [&str; 7] = ["First.", "Second.", "Third.", "Aside.", "Old.", "Newest.", "More."];
@@ -22,7 +22,7 @@ fn counts(agent: &Agent) -> Scenario {
         .into()
 }
 
-fn request(agent: &Agent, lab: &Lab, prompt: &str, conversation: Conversation) -> RunRequest {
+fn request(agent: &Agent, lab: &TestEnv, prompt: &str, conversation: Conversation) -> RunRequest {
     let mut request = agent.request(lab, prompt);
     request.conversation = conversation;
     request
@@ -59,7 +59,7 @@ async fn a_conversation_is_resumed_and_forked_with_its_history_on_every_agent() 
 }
 
 #[tokio::test]
-async fn the_newest_conversation_of_the_directory_goes_on_and_a_first_one_begins_on_every_agent() -> Result<()> {
+async fn continue_resumes_the_newest_conversation_of_the_directory_or_starts_one() -> Result<()> {
     for agent in AGENTS {
         let lab = agent.lab(counts(agent)).await?;
         let first = lab.run(request(agent, &lab, "Old.", Conversation::Continue)).await?;
@@ -77,7 +77,7 @@ async fn the_newest_conversation_of_the_directory_goes_on_and_a_first_one_begins
 }
 
 #[tokio::test]
-async fn a_session_that_does_not_exist_is_named_so_on_every_agent() -> Result<()> {
+async fn a_session_that_does_not_exist_is_session_not_found() -> Result<()> {
     for agent in AGENTS {
         let lab = agent.lab(counts(agent)).await?;
         // Where a name is taken too, there is none of that name either.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use teamster::event::{ErrorCode, StopReason};
 use teamster::request::PermissionMode;
 use teamster::{Event, RunRequest};
-use teamster_conformance::{AGENTS, Agent, BOUND, Lab, Live, Recording};
+use teamster_conformance::{AGENTS, Agent, BOUND, Live, Recording, TestEnv};
 use teamster_testkit::provider::Scenario;
 
 /// A command that nobody else runs, and that goes on for ever.
@@ -24,14 +24,14 @@ fn running_a_tool(agent: &Agent) -> Scenario {
     Scenario::new().reply(agent.reply().tool(tool, input)).branch("after", agent.reply().text("Here I am."))
 }
 
-fn begin(agent: &Agent, lab: &Lab) -> RunRequest {
+fn begin(agent: &Agent, lab: &TestEnv) -> RunRequest {
     let mut request = agent.request(lab, "Begin.");
     request.permissions.mode = PermissionMode::Full;
     request
 }
 
 /// A run of which the first words are there, and more never come.
-async fn speaking<'lab>(agent: &Agent, lab: &'lab Lab) -> Result<Live<'lab>> {
+async fn speaking<'lab>(agent: &Agent, lab: &'lab TestEnv) -> Result<Live<'lab>> {
     let mut live = lab.start(begin(agent, lab))?;
     live.until("a delta", |event| matches!(event, Event::Text(_))).await?;
     lab.provider().gate("never").wait_reached(BOUND).await?;
@@ -39,7 +39,7 @@ async fn speaking<'lab>(agent: &Agent, lab: &'lab Lab) -> Result<Live<'lab>> {
 }
 
 /// A run whose command runs.
-async fn working<'lab>(agent: &Agent, lab: &'lab Lab) -> Result<Live<'lab>> {
+async fn working<'lab>(agent: &Agent, lab: &'lab TestEnv) -> Result<Live<'lab>> {
     let mut live = lab.start(begin(agent, lab))?;
     live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
     live.trace().wait_for_command(ENDLESS, BOUND).await?;
@@ -57,7 +57,7 @@ fn assert_interrupted(agent: &Agent, recording: &Recording) {
     assert_eq!(recording.result.stop_reason, Some(StopReason::Cancelled), "{}", agent.name);
 }
 
-async fn resumes(agent: &Agent, lab: &Lab, ended: &Recording) -> Result<()> {
+async fn resumes(agent: &Agent, lab: &TestEnv, ended: &Recording) -> Result<()> {
     let resumed = lab.resume(agent.request(lab, "And now SCN:after"), ended, "Begin.").await.context(agent.name)?;
     assert_eq!(resumed.result.text, "Here I am.", "{}", agent.name);
     Ok(())
@@ -131,7 +131,7 @@ async fn dropping_a_run_in_mid_tool_leaves_nothing_on_every_agent() -> Result<()
 }
 
 #[tokio::test]
-async fn an_interrupt_before_the_agent_has_said_anything_ends_the_run_on_every_agent() -> Result<()> {
+async fn an_interrupt_before_any_output_ends_the_run() -> Result<()> {
     for agent in AGENTS {
         let lab = agent.lab(agent.reply().text("Too late.").gate_before("never")).await?;
         let live = lab.start(begin(agent, &lab))?;

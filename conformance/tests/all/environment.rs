@@ -40,7 +40,7 @@ async fn printed(agent: &Agent, inherit: Inherit) -> Result<Recording> {
 }
 
 #[tokio::test]
-async fn a_withheld_key_does_not_reach_the_commands_of_any_agent() -> Result<()> {
+async fn a_withheld_key_does_not_reach_the_agents_commands() -> Result<()> {
     for agent in AGENTS {
         // What the lab's own model needs is no vendor's.
         let keep = ["GITHUB_TOKEN", "LAB_API_KEY"].map(str::to_owned).to_vec();
@@ -53,7 +53,7 @@ async fn a_withheld_key_does_not_reach_the_commands_of_any_agent() -> Result<()>
 }
 
 #[tokio::test]
-async fn every_agent_works_with_the_variables_that_it_needs_and_its_commands_get_no_others() -> Result<()> {
+async fn an_agent_works_with_the_variables_that_it_needs_and_its_commands_get_no_others() -> Result<()> {
     for agent in AGENTS {
         let names = needed(agent).iter().chain(&["PLAIN"]).map(|name| (*name).to_owned()).collect();
         let recording = printed(agent, Inherit::Only(names)).await?;

@@ -5,11 +5,11 @@ use std::fs;
 use anyhow::Result;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event};
-use teamster_conformance::{AGENTS, Agent, Lab, Recording};
+use teamster_conformance::{AGENTS, Agent, Recording, TestEnv};
 use teamster_testkit::provider::HttpError;
 
 /// A lab whose agent gives up early, as far as it lets itself be told.
-async fn impatient(agent: &Agent, error: HttpError) -> Result<(Lab, RunRequest)> {
+async fn impatient(agent: &Agent, error: HttpError) -> Result<(TestEnv, RunRequest)> {
     let error = match agent.name {
         // It tries again five times, whatever its settings are, but waits only as long as the vendor asks for.
         "opencode" => error.header("retry-after-ms", "1"),
@@ -48,7 +48,7 @@ async fn fails(error: fn() -> HttpError, code: ErrorCode, retryable: bool) -> Re
 }
 
 #[tokio::test]
-async fn a_key_that_may_not_is_auth_on_every_agent() -> Result<()> {
+async fn a_forbidden_key_is_auth() -> Result<()> {
     fails(HttpError::forbidden, ErrorCode::Auth, false).await
 }
 
@@ -58,12 +58,12 @@ async fn too_many_requests_are_a_rate_limit_on_every_agent() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_vendor_that_says_when_to_come_again_is_a_rate_limit_on_every_agent() -> Result<()> {
+async fn a_rate_limit_with_a_retry_time_is_a_rate_limit() -> Result<()> {
     fails(|| HttpError::rate_limited().retry_after(1), ErrorCode::RateLimit, true).await
 }
 
 #[tokio::test]
-async fn a_fault_of_the_vendor_may_pass_on_every_agent() -> Result<()> {
+async fn an_internal_error_of_the_vendor_is_retryable() -> Result<()> {
     fails(HttpError::internal, ErrorCode::Provider, true).await
 }
 
@@ -73,7 +73,7 @@ async fn a_service_that_is_down_is_overloaded_on_every_agent() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_vendor_with_too_much_to_do_is_overloaded_on_every_agent() -> Result<()> {
+async fn status_529_is_overloaded() -> Result<()> {
     fails(|| HttpError::overloaded().status(529), ErrorCode::Overloaded, true).await
 }
 
@@ -83,13 +83,13 @@ async fn a_conversation_that_is_too_long_is_context_window_on_every_agent() -> R
 }
 
 #[tokio::test]
-async fn an_account_that_must_pay_is_budget_on_every_agent() -> Result<()> {
+async fn an_account_without_credit_is_budget() -> Result<()> {
     fails(HttpError::out_of_credit, ErrorCode::Budget, false).await
 }
 
 /// The others' CLIs keep it to themselves.
 #[tokio::test]
-async fn the_wait_that_the_vendor_asks_for_is_told_as_a_time() -> Result<()> {
+async fn the_vendors_retry_delay_is_reported_as_a_time() -> Result<()> {
     let wait = r#"{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Slow down.", "details": [
         {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "90s"}]}}"#;
     for agent in AGENTS.iter().filter(|agent| ["gemini", "opencode"].contains(&agent.name)) {

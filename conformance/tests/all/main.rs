@@ -70,7 +70,7 @@ async fn an_answer_is_the_same_stream_on_every_agent() -> Result<()> {
 }
 
 #[tokio::test]
-async fn text_comes_while_the_model_still_speaks_on_every_agent() -> Result<()> {
+async fn text_is_emitted_while_the_model_still_streams() -> Result<()> {
     for agent in AGENTS {
         let words: Vec<String> = (1..=20).map(|number| format!("chunk {number}, ")).collect();
         let lab = agent.lab(agent.reply().text_deltas(words.clone()).gate_after(19, "last")).await?;
@@ -87,7 +87,7 @@ async fn text_comes_while_the_model_still_speaks_on_every_agent() -> Result<()> 
 }
 
 #[tokio::test]
-async fn every_character_is_the_same_both_ways_on_every_agent() -> Result<()> {
+async fn every_character_arrives_unchanged_both_ways() -> Result<()> {
     for agent in AGENTS {
         // Gemini CLI 0.61.0 takes U+2028 for the end of a line of its provider's.
         let text = if agent.name == "gemini" { UNICODE.replace('\u{2028}', "") } else { UNICODE.to_owned() };

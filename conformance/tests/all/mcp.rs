@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::ToolKind;
 use teamster::request::{McpServer, PermissionMode, UserMcpServers};
-use teamster_conformance::{AGENTS, Agent, BOUND, Lab, Recording};
+use teamster_conformance::{AGENTS, Agent, BOUND, Recording, TestEnv};
 use teamster_testkit::mcp_fixture::McpHttp;
 use teamster_testkit::provider::{ModelRequest, Scenario};
 
@@ -51,7 +51,7 @@ fn offers(agent: &Agent, request: &ModelRequest, server: &str, tool: &str) -> bo
 }
 
 /// A request whose model is offered all tools at once.
-pub(crate) fn request(agent: &Agent, lab: &Lab) -> RunRequest {
+pub(crate) fn request(agent: &Agent, lab: &TestEnv) -> RunRequest {
     let mut request = agent.request(lab, "Go.");
     if agent.name == "codex" {
         // It hides MCP tools from the models that it knows until they search for them.
@@ -112,7 +112,7 @@ async fn a_program_and_a_url_work_side_by_side_with_their_secrets_on_every_agent
 }
 
 #[tokio::test]
-async fn a_tool_that_nobody_allowed_is_refused_and_the_refusal_names_the_rule_on_every_agent() -> Result<()> {
+async fn a_tool_without_permission_is_refused_and_the_denial_names_the_rule() -> Result<()> {
     for agent in AGENTS {
         for (rule, refused) in [(None, true), (Some("mcp__my.calc__slow"), false), (Some("mcp__my.calc__fail"), true)] {
             let lab = agent.lab(slow_call(agent, "my.calc")).await?;

@@ -11,7 +11,7 @@ use teamster_conformance::{AGENTS, BOUND};
 use crate::mcp::{one_call, request, server, slow_call};
 
 #[tokio::test]
-async fn a_tool_that_fails_is_an_error_of_the_call_with_the_servers_words_on_every_agent() -> Result<()> {
+async fn a_tool_that_fails_is_an_error_of_the_call_with_the_servers_message() -> Result<()> {
     for agent in AGENTS {
         let lab = agent.lab(one_call(agent, "calc", "fail", json!({}))).await?;
         let mut asked = request(agent, &lab);
@@ -82,7 +82,7 @@ fn broken() -> [(&'static str, McpServer); 4] {
 }
 
 #[tokio::test]
-async fn servers_that_do_not_start_are_warnings_by_their_names_and_the_run_goes_on_on_every_agent() -> Result<()> {
+async fn servers_that_do_not_start_are_warnings_with_their_names_and_the_run_continues() -> Result<()> {
     for agent in AGENTS {
         let lab = agent.lab(slow_call(agent, "calc")).await?;
         let mut asked = request(agent, &lab);
@@ -136,7 +136,7 @@ async fn a_required_server_whose_program_is_missing_ends_the_run_and_is_named_on
 }
 
 #[tokio::test]
-async fn a_required_server_that_nobody_answers_for_ends_the_run_and_is_named_on_every_agent() -> Result<()> {
+async fn a_required_server_that_refuses_connections_ends_the_run_and_is_named() -> Result<()> {
     required("is.dead").await
 }
 

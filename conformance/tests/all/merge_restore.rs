@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use teamster::RunRequest;
 use teamster::event::WarningCode;
 use teamster::request::{McpDelivery, McpServer, PermissionMode};
-use teamster_conformance::{AGENTS, Agent, BOUND, Lab, Recording};
+use teamster_conformance::{AGENTS, Agent, BOUND, Recording, TestEnv};
 use teamster_testkit::mcp_fixture::McpHttp;
 use teamster_testkit::provider::Scenario;
 
@@ -20,7 +20,7 @@ fn agents() -> impl Iterator<Item = &'static Agent> {
 }
 
 /// The file of the user's from which the agent takes servers.
-fn file(agent: &Agent, lab: &Lab) -> PathBuf {
+fn file(agent: &Agent, lab: &TestEnv) -> PathBuf {
     match agent.name {
         "codex" => lab.home().join(".codex/config.toml"),
         "gemini" => lab.project().join(".gemini/settings.json"),
@@ -29,7 +29,7 @@ fn file(agent: &Agent, lab: &Lab) -> PathBuf {
 }
 
 /// Writes the user's own file, with what no serializer would keep.
-fn write_theirs(agent: &Agent, lab: &Lab) -> Result<String> {
+fn write_theirs(agent: &Agent, lab: &TestEnv) -> Result<String> {
     let path = file(agent, lab);
     let text = match agent.name {
         // The lab's own, without which there is no provider.
@@ -42,7 +42,7 @@ fn write_theirs(agent: &Agent, lab: &Lab) -> Result<String> {
     Ok(text)
 }
 
-fn merged(agent: &Agent, lab: &Lab, server: (&str, McpServer)) -> RunRequest {
+fn merged(agent: &Agent, lab: &TestEnv, server: (&str, McpServer)) -> RunRequest {
     let mut asked = request(agent, lab);
     asked.permissions.mode = PermissionMode::Full;
     asked.mcp_delivery = McpDelivery::MergeRestore;

@@ -99,12 +99,12 @@ async fn every_agent_holds_to(mode: PermissionMode) -> Result<()> {
 }
 
 #[tokio::test]
-async fn read_only_changes_nothing_on_any_agent() -> Result<()> {
+async fn read_only_changes_nothing() -> Result<()> {
     every_agent_holds_to(PermissionMode::ReadOnly).await
 }
 
 #[tokio::test]
-async fn ask_changes_nothing_unasked_on_any_agent() -> Result<()> {
+async fn ask_changes_nothing_without_an_answer() -> Result<()> {
     every_agent_holds_to(PermissionMode::Ask).await
 }
 

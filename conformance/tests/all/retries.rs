@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, Warning, WarningCode};
 use teamster::request::{Conversation, EvenAfter};
-use teamster_conformance::{AGENTS, Agent, Lab, Recording};
+use teamster_conformance::{AGENTS, Agent, Recording, TestEnv};
 use teamster_testkit::provider::{HttpError, Reply, Turn};
 
 /// What OpenCode's user lets its vendor take for a whole answer, in milliseconds.
@@ -19,7 +19,7 @@ const ANSWER_MS: u64 = 6000;
 /// A vendor that does not answer as it should from the moment when it is told so, until a run has failed of it.
 struct Vendor {
     down: Arc<AtomicBool>,
-    lab: Lab,
+    lab: TestEnv,
     /// What the run fails of.
     failure: ErrorCode,
 }
@@ -78,7 +78,7 @@ impl Vendor {
 }
 
 /// Writes a file of the user's settings.
-fn settings(lab: &Lab, name: &str, content: &Value) -> Result<()> {
+fn settings(lab: &TestEnv, name: &str, content: &Value) -> Result<()> {
     let path = lab.home().join(name);
     fs::create_dir_all(path.parent().context("no directory")?)?;
     Ok(fs::write(path, content.to_string())?)
@@ -89,7 +89,7 @@ fn data(warning: &Warning, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_run_that_failed_of_its_vendor_is_started_again_as_it_was() -> Result<()> {
+async fn a_run_that_fails_at_the_vendor_is_retried_unchanged() -> Result<()> {
     for agent in AGENTS {
         let vendor = Vendor::of(agent).await?;
         let recording = vendor.run(vendor.request(agent, "Hello?")).await?;
@@ -128,7 +128,7 @@ async fn a_session_holds_the_prompt_of_a_turn_that_failed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_session_that_may_hold_the_prompt_is_not_gone_on_with_unasked() -> Result<()> {
+async fn a_session_that_may_hold_the_prompt_is_not_retried_by_default() -> Result<()> {
     for agent in AGENTS {
         let vendor = Vendor::of(agent).await?;
         let first = vendor.lab.run(agent.request(&vendor.lab, "One.")).await?;

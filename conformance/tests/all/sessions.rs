@@ -10,7 +10,7 @@ use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, UsageScope, WarningCode};
 use teamster::request::{Answer, PermissionMode};
 use teamster::{AnswerError, Opening, RunRequest};
-use teamster_conformance::{AGENTS, Agent, BOUND, Lab, request_of};
+use teamster_conformance::{AGENTS, Agent, BOUND, TestEnv, request_of};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 /// Turns of a long conversation: a spawned one costs a start of the CLI each.
@@ -38,7 +38,7 @@ fn counts(agent: &Agent) -> Scenario {
     Reply::from_fn(move |request: &ModelRequest| reply.clone().text(format!("Heard {}.", heard(request).len()))).into()
 }
 
-fn frame(agent: &Agent, lab: &Lab) -> RunRequest {
+fn frame(agent: &Agent, lab: &TestEnv) -> RunRequest {
     agent.request(lab, "")
 }
 
@@ -68,7 +68,7 @@ async fn converses(agent: &Agent, how: fn(Opening) -> Opening, turns: usize) -> 
 }
 
 #[tokio::test]
-async fn a_conversation_of_many_turns_is_heard_once_and_in_order_on_every_agent() -> Result<()> {
+async fn each_prompt_of_a_long_conversation_reaches_the_model_once_and_in_order() -> Result<()> {
     for agent in AGENTS {
         converses(agent, |opening| opening, if is_warm(agent) { WARM } else { SPAWNED }).await?;
     }
@@ -126,7 +126,7 @@ async fn an_interrupt_ends_the_turn_and_not_the_session() -> Result<()> {
 }
 
 /// Waits until Claude Code has written something into the file of its conversation.
-async fn is_written(lab: &Lab, words: &str) -> Result<()> {
+async fn is_written(lab: &TestEnv, words: &str) -> Result<()> {
     let projects = lab.home().join(".claude/projects");
     let holds = |file: PathBuf| fs::read_to_string(file).is_ok_and(|text| text.contains(words));
     let files = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -144,7 +144,8 @@ fn kill(pid: u32) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_process_that_is_killed_between_turns_or_within_one_is_replaced_and_the_conversation_goes_on() -> Result<()> {
+async fn a_process_that_is_killed_between_turns_or_within_one_is_replaced_and_the_conversation_continues() -> Result<()>
+{
     for agent in warm() {
         let argument = match agent.name {
             "claude" => "--input-format",
@@ -190,9 +191,9 @@ async fn is_replaced(agent: &Agent, argument: &str) -> Result<()> {
 }
 
 /// A session of Claude Code whose model wants to make a file.
-async fn asks() -> Result<Lab> {
+async fn asks() -> Result<TestEnv> {
     let tool = json!({"command": "touch made && echo it is made", "description": "Make a file"});
-    Lab::claude(Scenario::new().reply(Reply::new().tool("Bash", tool)).reply(Reply::new().text("Done."))).await
+    TestEnv::claude(Scenario::new().reply(Reply::new().tool("Bash", tool)).reply(Reply::new().text("Done."))).await
 }
 
 async fn asked(live: &mut teamster_conformance::Live<'_>) -> Result<RequestId> {
@@ -239,7 +240,7 @@ async fn a_tool_can_be_allowed_with_other_arguments() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_answers_in_time_is_denied() -> Result<()> {
+async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
     let lab = asks().await?;
     let mut frame = lab.request("");
     frame.limits.answer = Duration::from_millis(300);
@@ -306,7 +307,7 @@ async fn a_question_of_the_agent_is_answered_by_its_id() -> Result<()> {
         "options": [{"label": "Red", "description": "As roses"}, {"label": "Blue", "description": "As the sky"}],
     }]});
     let scenario = Scenario::new().reply(Reply::new().tool("AskUserQuestion", input)).reply(Reply::new().text("Done."));
-    let lab = Lab::claude(scenario).await?;
+    let lab = TestEnv::claude(scenario).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;
     let mut live = talk.send("Ask me.")?;
     let Event::Question(question) = live.until("a question", |event| matches!(event, Event::Question(_))).await? else {
@@ -333,7 +334,7 @@ async fn dropping_a_session_ends_its_processes() -> Result<()> {
 }
 
 #[tokio::test]
-async fn four_sessions_at_once_do_not_hear_each_other() -> Result<()> {
+async fn four_sessions_at_once_do_not_mix() -> Result<()> {
     for agent in warm() {
         let lab = agent.lab(counts(agent)).await?;
         let talks = (0..4).map(|_| lab.open(frame(agent, &lab), |opening| opening)).collect::<Result<Vec<_>>>()?;

@@ -43,7 +43,7 @@ async fn on_each(tool: impl Fn() -> Tool, name: &str, input: Value, look: impl F
 }
 
 #[tokio::test]
-async fn every_agent_calls_a_tool_of_this_program_where_it_may_do_nothing_else() -> Result<()> {
+async fn a_tool_of_the_host_program_is_called_where_nothing_else_is_allowed() -> Result<()> {
     let tool =
         || {
             Tool::new("add", "Adds two numbers", |Add { a, b }: Add| async move {
@@ -60,7 +60,7 @@ async fn every_agent_calls_a_tool_of_this_program_where_it_may_do_nothing_else()
 }
 
 #[tokio::test]
-async fn every_agent_takes_a_reply_that_is_a_number() -> Result<()> {
+async fn a_reply_that_is_a_number_is_accepted() -> Result<()> {
     let tool = || Tool::new("answer", "The answer", |Nothing {}| async { Ok::<_, String>("42") });
     on_each(tool, "answer", json!({}), |agent, recording| {
         let (_, result) = recording.only_tool().unwrap();
@@ -71,7 +71,7 @@ async fn every_agent_takes_a_reply_that_is_a_number() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_model_of_every_agent_gets_all_digits_of_a_large_number() -> Result<()> {
+async fn the_model_gets_all_digits_of_a_large_number() -> Result<()> {
     const ID: u64 = 1_234_567_890_123_456_789;
     let tool = || Tool::new("find", "Finds it", |Nothing {}| async { Ok::<_, String>(json!({ "id": ID })) });
     on_each(tool, "find", json!({}), |agent, recording| {
@@ -85,7 +85,7 @@ async fn the_model_of_every_agent_gets_all_digits_of_a_large_number() -> Result<
 }
 
 #[tokio::test]
-async fn every_agent_hears_of_a_tool_that_fails() -> Result<()> {
+async fn a_tool_of_the_host_program_that_fails_is_an_error_result() -> Result<()> {
     let tool = || Tool::new("fail", "Fails", |Nothing {}| async { Err::<Reply, _>("there is no such room") });
     on_each(tool, "fail", json!({}), |agent, recording| {
         let (_, result) = recording.only_tool().unwrap();
@@ -96,7 +96,7 @@ async fn every_agent_hears_of_a_tool_that_fails() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_model_of_every_agent_gets_all_of_a_reply_and_the_stream_shows_the_same() -> Result<()> {
+async fn the_model_gets_the_whole_reply_and_the_stream_shows_the_same() -> Result<()> {
     let reply = || Reply::from("Two rows:").and(json!({"rows": [1, 2]})).and("and no more.");
     let tool = || Tool::new("rows", "The rows", move |Nothing {}| async move { Ok::<_, String>(reply()) });
     on_each(tool, "rows", json!({}), |agent, recording| {

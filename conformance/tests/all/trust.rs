@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::request::{Mode, PermissionMode, ProjectTrust};
-use teamster_conformance::{AGENTS, Agent, Lab};
+use teamster_conformance::{AGENTS, Agent, TestEnv};
 use teamster_testkit::provider::{Reply, Scenario};
 
 /// Hooks, servers and programs that run when the agent starts, is asked, calls a tool or ends. For OpenCode there is none:
 /// where it has any, it does not start.
-fn bait(lab: &Lab) -> Result<()> {
+fn bait(lab: &TestEnv) -> Result<()> {
     let project = lab.project();
     let touch = |name: &str| format!("touch {}", project.join(name).display());
     let hook = |name: &str| json!([{"hooks": [{"type": "command", "command": touch(name)}]}]);
@@ -47,7 +47,7 @@ fn bait(lab: &Lab) -> Result<()> {
 }
 
 #[tokio::test]
-async fn nothing_that_a_stranger_left_for_an_agent_runs_at_once_or_later_on_any_agent() -> Result<()> {
+async fn no_program_configured_by_an_untrusted_project_runs_at_once_or_later() -> Result<()> {
     for agent in AGENTS.iter().filter(|agent| agent.name != "opencode") {
         for mode in [Mode::Auto, Mode::Exec] {
             // What is loaded beside the first call of the model has time until the second one.
@@ -72,7 +72,7 @@ async fn nothing_that_a_stranger_left_for_an_agent_runs_at_once_or_later_on_any_
 }
 
 /// Gives its user a configuration, where the lab has not, and tells where it is.
-fn configure(agent: &Agent, lab: &Lab) -> Result<PathBuf> {
+fn configure(agent: &Agent, lab: &TestEnv) -> Result<PathBuf> {
     let (file, text) = match agent.name {
         "claude" => (".claude/settings.json", "{ \"includeCoAuthoredBy\": false }\n"),
         "codex" => return Ok(lab.home().join(".codex/config.toml")),
@@ -86,7 +86,7 @@ fn configure(agent: &Agent, lab: &Lab) -> Result<PathBuf> {
 }
 
 #[tokio::test]
-async fn no_run_changes_what_the_user_has_configured_or_trusts_a_directory_for_good_on_any_agent() -> Result<()> {
+async fn no_run_changes_the_users_configuration_or_trusts_a_directory_permanently() -> Result<()> {
     for agent in AGENTS {
         let reply = agent.reply().text("Aye.");
         let lab = agent.lab(Reply::from_fn(move |_| reply.clone())).await?;

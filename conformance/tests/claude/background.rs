@@ -7,7 +7,7 @@ use serde_json::json;
 use teamster::event::WarningCode;
 use teamster::request::PermissionMode;
 use teamster::{Event, Run};
-use teamster_conformance::{BOUND, Lab, Talk};
+use teamster_conformance::{BOUND, TestEnv, TestSession};
 use teamster_testkit::provider::{ModelRequest, Reply};
 
 /// A command that ends when there is this file.
@@ -32,7 +32,7 @@ fn model(request: &ModelRequest) -> Reply {
     }
 }
 
-async fn own(talk: &Talk<'_>) -> Result<Run> {
+async fn own(talk: &TestSession<'_>) -> Result<Run> {
     let run = tokio::time::timeout(BOUND, talk.session().own_turn()).await.context("no turn of the agent's own")?;
     run.context("there are none")
 }
@@ -54,7 +54,7 @@ fn text(events: &[Event]) -> &str {
 
 #[tokio::test]
 async fn what_ends_in_the_background_is_a_turn_of_the_agents_own_and_a_prompt_meanwhile_has_its_own() -> Result<()> {
-    let lab = Lab::claude(Reply::from_fn(model)).await?;
+    let lab = TestEnv::claude(Reply::from_fn(model)).await?;
     let mut frame = lab.request("");
     frame.permissions.mode = PermissionMode::Full;
     frame.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());

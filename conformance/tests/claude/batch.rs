@@ -5,7 +5,7 @@ use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, StopReason};
 use teamster::request::{Conversation, OutputMode, PermissionMode};
-use teamster_conformance::{BOUND, Lab};
+use teamster_conformance::{BOUND, TestEnv};
 use teamster_testkit::provider::{HttpError, Reply, Scenario};
 
 use crate::prompts::{LIKE_OPTIONS, ODD_CHARACTERS};
@@ -24,7 +24,7 @@ fn two_messages() -> Scenario {
 
 #[tokio::test]
 async fn the_document_gives_the_last_message_and_the_figures() -> Result<()> {
-    let lab = Lab::claude(two_messages()).await?;
+    let lab = TestEnv::claude(two_messages()).await?;
     let recording = lab.run(batch(full(lab.request("Look.")))).await?;
     assert_eq!(recording.result.final_text, "Seen.");
     assert_eq!(recording.result.stop_reason, Some(StopReason::EndTurn));
@@ -36,7 +36,7 @@ async fn the_document_gives_the_last_message_and_the_figures() -> Result<()> {
 
 #[tokio::test]
 async fn the_verbose_document_gives_everything() -> Result<()> {
-    let lab = Lab::claude(two_messages()).await?;
+    let lab = TestEnv::claude(two_messages()).await?;
     let mut request = batch(full(lab.request("Look.")));
     request.cli_args = vec!["--verbose".to_owned()];
     let recording = lab.run(request).await?;
@@ -52,7 +52,7 @@ async fn the_verbose_document_gives_everything() -> Result<()> {
 #[tokio::test]
 async fn editing_changes_files_of_the_project_and_no_others() -> Result<()> {
     for (name, is_changed) in [("made", true), ("sub/made", true), ("../made", false), (".git/hooks/made", false)] {
-        let lab = Lab::claude(tool_then_text("Write", json!({"file_path": name, "content": "written"}))).await?;
+        let lab = TestEnv::claude(tool_then_text("Write", json!({"file_path": name, "content": "written"}))).await?;
         let path = lab.project().join(name);
         let mut request = batch(lab.request("Write it."));
         request.permissions.mode = PermissionMode::Edit;
@@ -65,7 +65,7 @@ async fn editing_changes_files_of_the_project_and_no_others() -> Result<()> {
 
 #[tokio::test]
 async fn odd_prompts_reach_the_model_as_they_are() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     // The prompt goes by standard input: one of each sort is enough.
     for &prompt in LIKE_OPTIONS.iter().step_by(4).chain(ODD_CHARACTERS.iter().step_by(5)).chain([&ODD_CHARACTERS[1]]) {
         let recording = lab.run(batch(lab.request(prompt))).await?;
@@ -79,7 +79,7 @@ async fn odd_prompts_reach_the_model_as_they_are() -> Result<()> {
 #[tokio::test]
 async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
     let prompt = numbers(100_000);
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     let recording = lab.run(batch(lab.request(prompt.as_str()))).await?;
     let texts = recording.prompts(0)?;
     assert_eq!(texts.len(), 1);
@@ -90,7 +90,7 @@ async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
 #[tokio::test]
 async fn a_big_answer_is_whole() -> Result<()> {
     let text = numbers(60_000);
-    let lab = Lab::claude(Reply::new().text_by(1000, &text)).await?;
+    let lab = TestEnv::claude(Reply::new().text_by(1000, &text)).await?;
     let recording = lab.run(batch(lab.request("Everything."))).await?;
     assert!(recording.result.text == text, "{} bytes instead of {}", recording.result.text.len(), text.len());
     Ok(())
@@ -98,7 +98,7 @@ async fn a_big_answer_is_whole() -> Result<()> {
 
 #[tokio::test]
 async fn errors_have_the_same_codes_as_in_a_stream() -> Result<()> {
-    let lab = Lab::claude(HttpError::unauthorized()).await?;
+    let lab = TestEnv::claude(HttpError::unauthorized()).await?;
     let recording = lab.run(batch(no_retries(lab.request("Hello?")))).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Auth));
     let mut request = batch(lab.request("Hello?"));
@@ -110,7 +110,7 @@ async fn errors_have_the_same_codes_as_in_a_stream() -> Result<()> {
 
 #[tokio::test]
 async fn an_interrupt_ends_the_run() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Too late.").gate_before("never")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Too late.").gate_before("never")).await?;
     let live = lab.start(batch(lab.request("Begin.")))?;
     lab.provider().gate("never").wait_reached(BOUND).await?;
     live.control().interrupt();

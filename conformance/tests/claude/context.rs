@@ -5,15 +5,15 @@ use std::fs;
 use anyhow::Result;
 use serde_json::json;
 use teamster::request::{PermissionMode, ProjectTrust};
-use teamster_conformance::{BOUND, Lab};
+use teamster_conformance::{BOUND, TestEnv};
 use teamster_testkit::provider::Reply;
 
 use crate::tool_then_text;
 
 #[tokio::test]
-async fn a_system_prompt_replaces_the_agents_own_and_stands_in_no_argv() -> Result<()> {
+async fn a_system_prompt_replaces_the_agents_own_and_is_in_no_argv() -> Result<()> {
     const PIRATE: &str = "You are a pirate. --model=none\n\"Quoted\" 漢字";
-    let lab = Lab::claude(Reply::new().text("Aye.").gate_before("end")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.").gate_before("end")).await?;
     let mut request = lab.request("Hello.");
     request.system_prompt = Some(PIRATE.to_owned());
     let live = lab.start(request)?;
@@ -31,8 +31,8 @@ async fn a_system_prompt_replaces_the_agents_own_and_stands_in_no_argv() -> Resu
 }
 
 #[tokio::test]
-async fn an_appended_system_prompt_joins_the_agents_own_and_stands_in_no_argv() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.").gate_before("end")).await?;
+async fn an_appended_system_prompt_follows_the_agents_own_and_is_in_no_argv() -> Result<()> {
+    let lab = TestEnv::claude(Reply::new().text("Aye.").gate_before("end")).await?;
     let mut request = lab.request("Hello.");
     request.append_system_prompt = Some("Speak like a pirate.".to_owned());
     let live = lab.start(request)?;
@@ -50,7 +50,7 @@ async fn an_appended_system_prompt_joins_the_agents_own_and_stands_in_no_argv() 
 
 #[tokio::test]
 async fn both_system_prompts_can_be_given() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     let mut request = lab.request("Hello.");
     request.system_prompt = Some("You are a pirate.".to_owned());
     request.append_system_prompt = Some("You have a parrot.".to_owned());
@@ -61,8 +61,8 @@ async fn both_system_prompts_can_be_given() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_model_that_is_asked_for_is_asked() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Hello.")).await?;
+async fn the_requested_model_is_used() -> Result<()> {
+    let lab = TestEnv::claude(Reply::new().text("Hello.")).await?;
     let mut request = lab.request("Hello.");
     request.model = Some("claude-haiku-4-5".to_owned());
     let recording = lab.run(request).await?;
@@ -77,7 +77,7 @@ async fn an_extra_directory_can_be_written_to() -> Result<()> {
     let outside = tempfile::tempdir()?;
     let target = outside.path().join("made");
     let input = json!({"file_path": target, "content": "written"});
-    let lab = Lab::claude(tool_then_text("Write", input)).await?;
+    let lab = TestEnv::claude(tool_then_text("Write", input)).await?;
     let mut request = lab.request("Make it.");
     request.permissions.mode = PermissionMode::Edit;
     request.add_dirs = vec![outside.path().to_owned()];
@@ -89,7 +89,7 @@ async fn an_extra_directory_can_be_written_to() -> Result<()> {
 
 #[tokio::test]
 async fn the_projects_own_instructions_reach_the_model() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     fs::write(lab.project().join("CLAUDE.md"), "Always answer in rhymes about MARKER-OF-THE-PROJECT.")?;
     let recording = lab.run(lab.request("Hello.")).await?;
     assert!(recording.requests[0].body.to_string().contains("MARKER-OF-THE-PROJECT"));
@@ -98,7 +98,7 @@ async fn the_projects_own_instructions_reach_the_model() -> Result<()> {
 }
 
 /// What a folder of strangers can bring: a hook that runs a command, a server, an address that gets the key.
-fn make_hostile(lab: &Lab) -> Result<()> {
+fn make_hostile(lab: &TestEnv) -> Result<()> {
     let project = lab.project();
     fs::create_dir(project.join(".claude"))?;
     let settings = json!({
@@ -113,7 +113,7 @@ fn make_hostile(lab: &Lab) -> Result<()> {
 
 #[tokio::test]
 async fn an_untrusted_project_runs_no_hook_starts_no_server_and_redirects_nothing() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     make_hostile(&lab)?;
     let mut request = lab.request("Go.");
     request.project_trust = ProjectTrust::Untrusted;
@@ -127,7 +127,7 @@ async fn an_untrusted_project_runs_no_hook_starts_no_server_and_redirects_nothin
 
 #[tokio::test]
 async fn a_trusted_project_is_used_as_the_agent_does_by_itself() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     make_hostile(&lab)?;
     let mut request = lab.request("Go.");
     request.env.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned());

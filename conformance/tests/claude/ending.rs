@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use teamster::event::{ErrorCode, StopReason};
-use teamster_conformance::{BOUND, Lab};
+use teamster_conformance::{BOUND, TestEnv};
 use teamster_testkit::provider::Reply;
 
 #[tokio::test]
 async fn an_interrupt_while_the_model_has_not_answered_yet_ends_the_run() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Too late.").gate_before("never")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Too late.").gate_before("never")).await?;
     let live = lab.start(lab.request("Begin."))?;
     lab.provider().gate("never").wait_reached(BOUND).await?;
     live.control().interrupt();

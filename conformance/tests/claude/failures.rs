@@ -4,13 +4,13 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use teamster::Event;
 use teamster::event::{ErrorCode, WarningCode};
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::{HttpError, Reply};
 
 use crate::{bash, full, no_retries};
 
 async fn fails(error: HttpError, code: ErrorCode, retryable: bool) -> Result<Recording> {
-    let lab = Lab::claude(error).await?;
+    let lab = TestEnv::claude(error).await?;
     let recording = lab.run(no_retries(lab.request("Hello?"))).await?;
     assert_eq!(recording.result.error_code, Some(code));
     assert_eq!(recording.failure()?.retryable, Some(retryable), "{}", recording.failure()?.message.as_str());
@@ -82,7 +82,7 @@ async fn a_page_of_a_proxy_instead_of_an_answer_is_provider() -> Result<()> {
 
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_is_connection() -> Result<()> {
-    let lab = Lab::claude(Reply::new()).await?;
+    let lab = TestEnv::claude(Reply::new()).await?;
     let mut request = no_retries(lab.request("Hello?"));
     // Nobody listens on the discard port.
     request.env.insert("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:9".to_owned());
@@ -94,7 +94,7 @@ async fn a_vendor_that_cannot_be_reached_is_connection() -> Result<()> {
 
 #[tokio::test]
 async fn each_retry_is_a_warning_and_then_the_answer_comes() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Now.").fail_times(2, HttpError::rate_limited())).await?;
+    let lab = TestEnv::claude(Reply::new().text("Now.").fail_times(2, HttpError::rate_limited())).await?;
     let recording = lab.run(lab.request("Hello?")).await?;
     assert_eq!(recording.result.text, "Now.");
     assert!(!recording.result.is_error);
@@ -117,9 +117,9 @@ fn told(recording: &Recording) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_retracted_and_told_exactly_once() -> Result<()> {
+async fn an_answer_that_breaks_off_is_retracted_and_emitted_exactly_once() -> Result<()> {
     let answer = "This answer breaks off in the middle and comes again.";
-    let lab = Lab::claude(Reply::new().text(answer).cut_once_after(4)).await?;
+    let lab = TestEnv::claude(Reply::new().text(answer).cut_once_after(4)).await?;
     let recording = lab.run(lab.request("Tell me.")).await?;
     assert_eq!(recording.result.text, answer);
     assert_eq!(recording.result.final_text, answer);
@@ -130,10 +130,10 @@ async fn an_answer_that_breaks_off_is_retracted_and_told_exactly_once() -> Resul
 }
 
 #[tokio::test]
-async fn an_error_in_mid_answer_is_retracted_and_told_exactly_once() -> Result<()> {
+async fn an_answer_with_an_error_in_the_middle_is_retracted_and_emitted_exactly_once() -> Result<()> {
     let answer = "This answer fails in the middle and comes again.";
     let broken = Reply::new().text(answer).error_after(4, HttpError::overloaded());
-    let lab = Lab::claude(Reply::new().text(answer).at_first(1, broken)).await?;
+    let lab = TestEnv::claude(Reply::new().text(answer).at_first(1, broken)).await?;
     let recording = lab.run(lab.request("Tell me.")).await?;
     assert_eq!(recording.result.text, answer);
     assert_eq!(told(&recording).iter().filter(|told| told.is_object()).count(), 1, "{:?}", told(&recording));
@@ -145,7 +145,7 @@ async fn an_error_in_mid_answer_is_retracted_and_told_exactly_once() -> Result<(
 async fn a_connection_that_breaks_after_a_whole_block_keeps_the_block() -> Result<()> {
     // Seven characters a delta: the first block takes two, the cut is in the tool call behind it.
     let reply = Reply::new().text("A whole block.").tool("Bash", bash("echo never")).cut_after(4).drop_unstreamed();
-    let lab = Lab::claude(reply).await?;
+    let lab = TestEnv::claude(reply).await?;
     let recording = lab.run(full(no_retries(lab.request("Go.")))).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Connection));
     assert_eq!(recording.failure()?.retryable, Some(true));
@@ -154,9 +154,9 @@ async fn a_connection_that_breaks_after_a_whole_block_keeps_the_block() -> Resul
 }
 
 #[tokio::test]
-async fn an_overload_told_before_the_first_word_is_not_taken_for_an_answer() -> Result<()> {
+async fn an_overload_reported_before_the_first_text_is_not_taken_for_an_answer() -> Result<()> {
     let lab =
-        Lab::claude(Reply::new().text("Never.").error_after(0, HttpError::overloaded()).drop_unstreamed()).await?;
+        TestEnv::claude(Reply::new().text("Never.").error_after(0, HttpError::overloaded()).drop_unstreamed()).await?;
     let recording = lab.run(no_retries(lab.request("Hello?"))).await?;
     assert!(recording.result.is_error);
     assert_eq!(recording.failure()?.retryable, Some(true));

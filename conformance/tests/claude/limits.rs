@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use teamster::event::{ErrorCode, StopReason};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario, Usage};
 
 use crate::{bash, full};
@@ -16,7 +16,7 @@ fn never_done() -> Scenario {
 
 #[tokio::test]
 async fn the_limit_of_turns_ends_the_run() -> Result<()> {
-    let lab = Lab::claude(never_done()).await?;
+    let lab = TestEnv::claude(never_done()).await?;
     let mut request = full(lab.request("For ever."));
     request.max_turns = NonZeroU32::new(3);
     let recording = lab.run(request).await?;
@@ -30,7 +30,7 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
 #[tokio::test]
 async fn the_limit_of_cost_ends_the_run() -> Result<()> {
     let usage = Usage { output: 100_000, ..Usage::ZERO };
-    let lab = Lab::claude(Reply::new().tool("Bash", bash("echo again")).usage(usage)).await?;
+    let lab = TestEnv::claude(Reply::new().tool("Bash", bash("echo again")).usage(usage)).await?;
     let mut request = full(lab.request("For ever."));
     request.max_budget_usd = Some(0.01);
     let recording = lab.run(request).await?;
@@ -42,8 +42,8 @@ async fn the_limit_of_cost_ends_the_run() -> Result<()> {
 
 #[tokio::test]
 async fn a_silent_model_wakes_the_watchdog() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Then silence falls.").stall_after(1)).await?;
-    let mut request = lab.request("Talk.");
+    let lab = TestEnv::claude(Reply::new().text("Then silence falls.").stall_after(1)).await?;
+    let mut request = lab.request("TestSession.");
     request.limits.silence = Duration::from_secs(2);
     let recording = lab.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::WatchdogTimeout));
@@ -53,7 +53,7 @@ async fn a_silent_model_wakes_the_watchdog() -> Result<()> {
 
 #[tokio::test]
 async fn the_deadline_ends_a_run_that_is_busy() -> Result<()> {
-    let lab = Lab::claude(never_done()).await?;
+    let lab = TestEnv::claude(never_done()).await?;
     let mut request = full(lab.request("For ever."));
     request.limits.deadline = Duration::from_secs(3);
     let recording = lab.run(request).await?;

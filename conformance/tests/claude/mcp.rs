@@ -6,7 +6,7 @@ use teamster::RunRequest;
 use teamster::event::{ErrorCode, WarningCode};
 use teamster::json::RawJson;
 use teamster::request::{McpServer, OutputMode};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::tool_then_text;
@@ -20,7 +20,7 @@ fn with_server(mut request: RunRequest, args: &[&str]) -> RunRequest {
 
 #[tokio::test]
 async fn an_image_comes_as_a_block_of_mcp() -> Result<()> {
-    let lab = Lab::claude(tool_then_text("mcp__calc__image", json!({}))).await?;
+    let lab = TestEnv::claude(tool_then_text("mcp__calc__image", json!({}))).await?;
     let recording = lab.run(with_server(lab.request("Draw."), &[])).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.output, "see the image");
@@ -38,7 +38,7 @@ async fn a_server_and_a_schema_go_together() -> Result<()> {
         .reply(Reply::new().tool("mcp__calc__add", json!({"a": 40, "b": 2})))
         .reply(Reply::new().tool("StructuredOutput", json!({"answer": 42})))
         .reply(Reply::new().text("There."));
-    let lab = Lab::claude(scenario).await?;
+    let lab = TestEnv::claude(scenario).await?;
     let mut request = with_server(lab.request("Add."), &["--start-delay-ms", "1000"]);
     request.schema = Some(json!({"type": "object", "properties": {"answer": {"type": "integer"}}}));
     let recording = lab.run(request).await?;
@@ -49,9 +49,9 @@ async fn a_server_and_a_schema_go_together() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_batch_tells_of_servers_that_failed_too() -> Result<()> {
+async fn a_batch_reports_failed_servers_too() -> Result<()> {
     for required in [false, true] {
-        let lab = Lab::claude(Reply::new().text("Without it then.")).await?;
+        let lab = TestEnv::claude(Reply::new().text("Without it then.")).await?;
         let mut request = with_server(lab.request("Add."), &["--exit-at-start"]);
         request.output = OutputMode::Batch;
         if let Some(server) = request.mcp_servers.get_mut("calc") {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::ErrorCode;
 use teamster::request::PermissionMode;
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::Reply;
 
 use crate::{bash_then_text, full, tool_then_text};
@@ -40,8 +40,8 @@ fn assert_passed(recording: &Recording) -> Result<()> {
 }
 
 #[tokio::test]
-async fn asking_denies_what_changes_something_and_says_so() -> Result<()> {
-    let lab = Lab::claude(bash_then_text("touch made")).await?;
+async fn ask_mode_denies_changes_and_reports_the_denials() -> Result<()> {
+    let lab = TestEnv::claude(bash_then_text("touch made")).await?;
     let recording = lab.run(lab.request("Make it.")).await?;
     assert_refused(&recording)?;
     let [denial] = &recording.result.permission_denials[..] else { panic!("one denial") };
@@ -54,7 +54,7 @@ async fn asking_denies_what_changes_something_and_says_so() -> Result<()> {
 
 #[tokio::test]
 async fn asking_denies_a_write() -> Result<()> {
-    let lab = Lab::claude(tool_then_text("Write", write("made"))).await?;
+    let lab = TestEnv::claude(tool_then_text("Write", write("made"))).await?;
     let recording = lab.run(lab.request("Make it.")).await?;
     assert_refused(&recording)?;
     assert_eq!(recording.result.permission_denials.len(), 1);
@@ -64,7 +64,7 @@ async fn asking_denies_a_write() -> Result<()> {
 
 #[tokio::test]
 async fn reading_only_lets_a_read_pass() -> Result<()> {
-    let lab = Lab::claude(tool_then_text("Read", json!({"file_path": "there"}))).await?;
+    let lab = TestEnv::claude(tool_then_text("Read", json!({"file_path": "there"}))).await?;
     fs::write(lab.project().join("there"), "content")?;
     let recording = lab.run(mode(lab.request("Read it."), PermissionMode::ReadOnly)).await?;
     assert_passed(&recording)?;
@@ -76,7 +76,7 @@ async fn reading_only_lets_a_read_pass() -> Result<()> {
 async fn reading_only_refuses_a_write_even_where_the_user_allows_it() -> Result<()> {
     let change = [tool_then_text("Write", write("made")), bash_then_text("touch made")];
     for scenario in change {
-        let lab = Lab::claude(scenario).await?;
+        let lab = TestEnv::claude(scenario).await?;
         fs::create_dir(lab.home().join(".claude"))?;
         let settings = json!({"permissions": {"allow": ["Write", "Edit", "Bash"]}});
         fs::write(lab.home().join(".claude/settings.json"), settings.to_string())?;
@@ -89,7 +89,7 @@ async fn reading_only_refuses_a_write_even_where_the_user_allows_it() -> Result<
 
 #[tokio::test]
 async fn reading_only_refuses_a_command_that_changes_something() -> Result<()> {
-    let lab = Lab::claude(bash_then_text("touch made")).await?;
+    let lab = TestEnv::claude(bash_then_text("touch made")).await?;
     let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
     assert_refused(&recording)?;
     assert!(!lab.project().join("made").exists());
@@ -108,7 +108,7 @@ async fn nothing_but_full_lets_the_agent_make_a_worktree_or_schedule_a_prompt() 
         (Edit, "EnterWorktree", worktree),
         (ReadOnly, "CronCreate", schedule),
     ] {
-        let lab = Lab::claude(tool_then_text(tool, input)).await?;
+        let lab = TestEnv::claude(tool_then_text(tool, input)).await?;
         let made = Command::new("git").args(["init", "--quiet"]).arg(lab.project()).status()?;
         assert!(made.success());
         let recording = lab.run(mode(lab.request("Go."), permission)).await?;
@@ -121,7 +121,7 @@ async fn nothing_but_full_lets_the_agent_make_a_worktree_or_schedule_a_prompt() 
 
 #[tokio::test]
 async fn editing_lets_a_write_pass() -> Result<()> {
-    let lab = Lab::claude(tool_then_text("Write", write("made"))).await?;
+    let lab = TestEnv::claude(tool_then_text("Write", write("made"))).await?;
     let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
     assert_passed(&recording)?;
     assert_eq!(fs::read_to_string(lab.project().join("made"))?, "written");
@@ -130,7 +130,7 @@ async fn editing_lets_a_write_pass() -> Result<()> {
 
 #[tokio::test]
 async fn editing_refuses_a_command_that_changes_something() -> Result<()> {
-    let lab = Lab::claude(bash_then_text("chmod 700 there && git init made")).await?;
+    let lab = TestEnv::claude(bash_then_text("chmod 700 there && git init made")).await?;
     fs::write(lab.project().join("there"), "content")?;
     let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
     assert_refused(&recording)?;
@@ -142,7 +142,7 @@ async fn editing_refuses_a_command_that_changes_something() -> Result<()> {
 #[tokio::test]
 async fn editing_runs_no_command_that_changes_a_file() -> Result<()> {
     for command in ["rm -f there", "touch made", "mkdir made"] {
-        let lab = Lab::claude(bash_then_text(command)).await?;
+        let lab = TestEnv::claude(bash_then_text(command)).await?;
         fs::write(lab.project().join("there"), "content")?;
         let recording = lab.run(mode(lab.request("Go."), PermissionMode::Edit)).await?;
         assert_refused(&recording)?;
@@ -155,7 +155,7 @@ async fn editing_runs_no_command_that_changes_a_file() -> Result<()> {
 async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
     let outside = tempfile::tempdir()?;
     let target = outside.path().join("made");
-    let lab = Lab::claude(tool_then_text("Write", write(&target.to_string_lossy()))).await?;
+    let lab = TestEnv::claude(tool_then_text("Write", write(&target.to_string_lossy()))).await?;
     let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
     assert_refused(&recording)?;
     assert!(!target.exists());
@@ -164,7 +164,7 @@ async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
 
 #[tokio::test]
 async fn full_lets_a_command_pass() -> Result<()> {
-    let lab = Lab::claude(bash_then_text("touch made")).await?;
+    let lab = TestEnv::claude(bash_then_text("touch made")).await?;
     let recording = lab.run(full(lab.request("Make it."))).await?;
     assert_passed(&recording)?;
     assert!(lab.project().join("made").exists());
@@ -173,7 +173,7 @@ async fn full_lets_a_command_pass() -> Result<()> {
 
 #[tokio::test]
 async fn full_for_root_outside_of_a_sandbox_is_config() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Hello.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Hello.")).await?;
     let recording = lab.run(mode(lab.request("Hi."), PermissionMode::Full)).await?;
     let root = fs::metadata("/proc/self")?.uid() == 0;
     if root {
@@ -189,7 +189,7 @@ async fn full_for_root_outside_of_a_sandbox_is_config() -> Result<()> {
 #[tokio::test]
 async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
     for rules in [&["Bash(touch:*)", "Bash(mkdir:*)"][..], &["Bash(touch made,too:*)", "Bash(mkdir:*)"], &["Bash"]] {
-        let lab = Lab::claude(bash_then_text("mkdir folder && touch made,too")).await?;
+        let lab = TestEnv::claude(bash_then_text("mkdir folder && touch made,too")).await?;
         let mut request = lab.request("Make it.");
         request.permissions.allow = rules.iter().map(|&rule| rule.to_owned()).collect();
         let recording = lab.run(request).await?;
@@ -202,7 +202,7 @@ async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
 #[tokio::test]
 async fn a_denied_tool_is_refused_even_in_full() -> Result<()> {
     for rules in [&["Bash(mkdir:*)", "Bash(touch:*)"][..], &["Bash(touch made now:*)"], &["Read", "Bash"]] {
-        let lab = Lab::claude(bash_then_text("touch made now")).await?;
+        let lab = TestEnv::claude(bash_then_text("touch made now")).await?;
         let mut request = full(lab.request("Make it."));
         request.permissions.deny = rules.iter().map(|&rule| rule.to_owned()).collect();
         let recording = lab.run(request).await?;

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::request::{Attachment, PromptMode};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Message, Part, Reply};
 
 use crate::numbers;
@@ -35,7 +35,7 @@ pub(crate) const ODD_CHARACTERS: &[&str] = &[
 ];
 
 async fn reach_the_model(prompts: &[&str]) -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     for &prompt in prompts {
         let recording = lab.run(lab.request(prompt)).await?;
         assert_eq!(recording.requests.len(), 1, "{prompt:?}");
@@ -60,7 +60,7 @@ async fn odd_characters_reach_the_model_as_they_are() -> Result<()> {
 
 #[tokio::test]
 async fn a_blank_prompt_is_refused_before_anything_starts() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     for prompt in ["", " ", "\n\t "] {
         assert!(lab.start(lab.request(prompt)).is_err(), "{prompt:?}");
     }
@@ -69,7 +69,7 @@ async fn a_blank_prompt_is_refused_before_anything_starts() -> Result<()> {
 
 #[tokio::test]
 async fn a_slash_command_is_answered_by_the_agent_itself() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     let recording = lab.run(lab.request("/nope")).await?;
     assert_eq!(recording.result.text, "Unknown command: /nope");
     assert!(recording.requests.is_empty());
@@ -78,7 +78,7 @@ async fn a_slash_command_is_answered_by_the_agent_itself() -> Result<()> {
 
 #[tokio::test]
 async fn a_file_named_in_the_prompt_is_read_by_the_agent_itself() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     fs::write(lab.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
     let recording = lab.run(lab.request("Look at @there.txt please")).await?;
     assert_eq!(recording.prompts(0)?, ["Look at @there.txt please"]);
@@ -88,7 +88,7 @@ async fn a_file_named_in_the_prompt_is_read_by_the_agent_itself() -> Result<()> 
 
 #[tokio::test]
 async fn a_literal_prompt_reaches_the_model_as_it_is_whatever_it_means_to_the_agent() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     fs::write(lab.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
     for prompt in ["/nope", "/compact", "/", "Look at @there.txt please", "@there.txt", "plain"] {
         let mut request = lab.request(prompt);
@@ -106,7 +106,7 @@ async fn a_literal_prompt_reaches_the_model_as_it_is_whatever_it_means_to_the_ag
 
 #[tokio::test]
 async fn a_literal_prompt_goes_with_attachments() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     let mut request = lab.request("/nope");
     request.prompt_mode = PromptMode::Literal;
     request.attachments = vec![Attachment::Data { name: "a.txt".to_owned(), data: b"a line".to_vec() }];
@@ -118,7 +118,7 @@ async fn a_literal_prompt_goes_with_attachments() -> Result<()> {
 #[tokio::test]
 async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
     let prompt = numbers(100_000);
-    let lab = Lab::claude(Reply::new().text("Aye.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
     let recording = lab.run(lab.request(prompt.as_str())).await?;
     let texts = recording.prompts(0)?;
     assert_eq!(texts.len(), 1);
@@ -129,7 +129,7 @@ async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
 
 #[tokio::test]
 async fn attachments_reach_the_model_beside_the_prompt() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("I see.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("I see.")).await?;
     fs::write(lab.project().join("pixel.png"), PIXEL)?;
     let mut request = lab.request("What are these?");
     request.attachments = vec![

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::ErrorCode;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario};
 
 fn with_schema(mut request: RunRequest) -> RunRequest {
@@ -23,8 +23,9 @@ fn structured(input: Value) -> Reply {
 
 #[tokio::test]
 async fn the_document_is_in_the_result() -> Result<()> {
-    let lab = Lab::claude(Scenario::new().reply(structured(json!({"answer": 42}))).reply(Reply::new().text("There.")))
-        .await?;
+    let lab =
+        TestEnv::claude(Scenario::new().reply(structured(json!({"answer": 42}))).reply(Reply::new().text("There.")))
+            .await?;
     let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
     assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     assert!(!recording.result.is_error);
@@ -34,8 +35,9 @@ async fn the_document_is_in_the_result() -> Result<()> {
 
 #[tokio::test]
 async fn a_schema_longer_than_any_argument_works() -> Result<()> {
-    let lab = Lab::claude(Scenario::new().reply(structured(json!({"answer": 42}))).reply(Reply::new().text("There.")))
-        .await?;
+    let lab =
+        TestEnv::claude(Scenario::new().reply(structured(json!({"answer": 42}))).reply(Reply::new().text("There.")))
+            .await?;
     let mut request = with_schema(lab.request("What is it?"));
     if let Some(schema) = &mut request.schema {
         schema["description"] = json!("long ".repeat(40_000));
@@ -47,7 +49,7 @@ async fn a_schema_longer_than_any_argument_works() -> Result<()> {
 
 #[tokio::test]
 async fn a_document_is_mended_before_it_counts() -> Result<()> {
-    let lab = Lab::claude(
+    let lab = TestEnv::claude(
         Scenario::new()
             .reply(structured(json!({"answer": "forty-two"})))
             .reply(structured(json!({"answer": 42})))
@@ -62,7 +64,7 @@ async fn a_document_is_mended_before_it_counts() -> Result<()> {
 
 #[tokio::test]
 async fn a_document_that_never_fits_is_structured_output() -> Result<()> {
-    let lab = Lab::claude(structured(json!({"answer": "forty-two"}))).await?;
+    let lab = TestEnv::claude(structured(json!({"answer": "forty-two"}))).await?;
     let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::StructuredOutput));
     assert_eq!(recording.result.structured_output, None);
@@ -71,7 +73,7 @@ async fn a_document_that_never_fits_is_structured_output() -> Result<()> {
 
 #[tokio::test]
 async fn an_answer_without_the_document_is_structured_output() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("It is forty-two.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("It is forty-two.")).await?;
     let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::StructuredOutput));
     assert!(recording.result.text.starts_with("It is forty-two."));

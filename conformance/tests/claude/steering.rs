@@ -5,17 +5,18 @@ use std::fs::File;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use teamster::{Event, Sent};
-use teamster_conformance::{BOUND, Lab};
+use teamster_conformance::{BOUND, TestEnv};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 /// A model that calls a tool, which ends when there is a file, and then answers.
-async fn in_a_tool() -> Result<Lab> {
+async fn in_a_tool() -> Result<TestEnv> {
     let waits = json!({"command": "until [ -e go ]; do sleep 0.05; done; echo gone", "description": "Wait"});
-    Lab::claude(Scenario::new().reply(Reply::new().tool("Bash", waits)).reply(Reply::new().text("Both heard."))).await
+    TestEnv::claude(Scenario::new().reply(Reply::new().tool("Bash", waits)).reply(Reply::new().text("Both heard.")))
+        .await
 }
 
 #[tokio::test]
-async fn what_is_sent_at_once_is_heard_after_the_tool_that_runs() -> Result<()> {
+async fn a_steering_message_reaches_the_model_after_the_running_tool() -> Result<()> {
     let lab = in_a_tool().await?;
     let mut frame = lab.request("");
     frame.permissions.allow = vec!["Bash".to_owned()];
@@ -36,13 +37,13 @@ async fn what_is_sent_at_once_is_heard_after_the_tool_that_runs() -> Result<()> 
 }
 
 #[tokio::test]
-async fn what_is_sent_too_late_to_be_heard_is_the_next_turn() -> Result<()> {
+async fn a_steering_message_that_comes_too_late_is_the_next_turn() -> Result<()> {
     let scenario = Reply::from_fn(|request: &ModelRequest| match request.prompts().last() {
         Some(&"One.") => Reply::new().text("Only ").gate_before("more").text("the first."),
         Some(&"Two.") => Reply::new().text("The second."),
         _ => Reply::new().text("The third."),
     });
-    let lab = Lab::claude(scenario).await?;
+    let lab = TestEnv::claude(scenario).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;
     let first = talk.send("One.")?;
     lab.provider().gate("more").wait_reached(BOUND).await?;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use teamster::Event;
 use teamster::event::ToolKind;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario, Script, Usage, marker};
 
 use crate::{bash, full, usage_of};
@@ -29,8 +29,8 @@ fn delegating() -> Scenario {
 }
 
 #[tokio::test]
-async fn a_subagent_is_told_under_its_call_and_kept_out_of_the_answer() -> Result<()> {
-    let lab = Lab::claude(delegating()).await?;
+async fn a_subagent_is_reported_under_its_call_and_kept_out_of_the_answer() -> Result<()> {
+    let lab = TestEnv::claude(delegating()).await?;
     let recording = lab.run(full(lab.request("Have a look."))).await?;
 
     let tools = recording.tools();
@@ -56,7 +56,7 @@ async fn a_subagent_is_told_under_its_call_and_kept_out_of_the_answer() -> Resul
 
 #[tokio::test]
 async fn what_a_subagent_costs_counts() -> Result<()> {
-    let lab = Lab::claude(delegating()).await?;
+    let lab = TestEnv::claude(delegating()).await?;
     let recording = lab.run(full(lab.request("Have a look."))).await?;
     assert_eq!(lab.provider().usage_where(|request| request.branch == "worker").output, 7040);
     assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
@@ -65,7 +65,7 @@ async fn what_a_subagent_costs_counts() -> Result<()> {
 
 #[tokio::test]
 async fn the_call_of_a_subagent_ends_after_all_that_it_does() -> Result<()> {
-    let lab = Lab::claude(delegating()).await?;
+    let lab = TestEnv::claude(delegating()).await?;
     let recording = lab.run(full(lab.request("Have a look."))).await?;
     let agent = recording.tools()[0].0.tool_id.clone();
     let ended = recording.events.iter().position(|event| match event {

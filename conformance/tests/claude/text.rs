@@ -6,15 +6,15 @@ use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason};
 use teamster::request::{Mode, OutputMode};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Stop, Usage};
 
 use crate::{numbers, usage_of};
 
 #[tokio::test]
-async fn the_one_shot_form_says_the_same() -> Result<()> {
+async fn the_one_shot_form_gives_the_same_answer() -> Result<()> {
     let words = ["chunk 1. ", "chunk 2. ", "chunk 3."];
-    let lab = Lab::claude(Reply::new().text_deltas(words)).await?;
+    let lab = TestEnv::claude(Reply::new().text_deltas(words)).await?;
     let mut request = lab.request("Count.");
     request.mode = Mode::Exec;
     let recording = lab.run(request).await?;
@@ -26,8 +26,8 @@ async fn the_one_shot_form_says_the_same() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_agent_says_who_it_is_before_anything_else() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("Hello.")).await?;
+async fn init_is_the_first_event() -> Result<()> {
+    let lab = TestEnv::claude(Reply::new().text("Hello.")).await?;
     let recording = lab.run(lab.request("Hi.")).await?;
     let init = recording.init()?;
     assert_eq!(init.agent, "claude");
@@ -40,9 +40,9 @@ async fn the_agent_says_who_it_is_before_anything_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn thinking_is_told_apart_from_text() -> Result<()> {
+async fn thinking_is_separate_from_text() -> Result<()> {
     let reply = Reply::new().thinking("The answer must be even.").text("It is 42.");
-    let lab = Lab::claude(reply).await?;
+    let lab = TestEnv::claude(reply).await?;
     let recording = lab.run(lab.request("What is it?")).await?;
     assert_eq!(recording.thinking(), "The answer must be even.");
     assert_eq!(recording.result.text, "It is 42.");
@@ -50,9 +50,9 @@ async fn thinking_is_told_apart_from_text() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_result_tells_the_tokens_and_the_cost_that_the_provider_told() -> Result<()> {
+async fn the_result_has_the_providers_tokens_and_cost() -> Result<()> {
     let usage = Usage { input: 1_000, cache_read: 2_000, cache_write: 4_000, output: 8_000 };
-    let lab = Lab::claude(Reply::new().text("Expensive.").usage(usage)).await?;
+    let lab = TestEnv::claude(Reply::new().text("Expensive.").usage(usage)).await?;
     let mut request = lab.request("Say something.");
     request.model = Some("claude-sonnet-4-5".to_owned());
     let recording = lab.run(request).await?;
@@ -67,9 +67,9 @@ async fn the_result_tells_the_tokens_and_the_cost_that_the_provider_told() -> Re
 }
 
 #[tokio::test]
-async fn messages_mode_tells_each_message_whole_and_once() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text_by(3, "A text of many small deltas.")).await?;
-    let mut request = lab.request("Talk.");
+async fn messages_mode_emits_each_message_whole_and_once() -> Result<()> {
+    let lab = TestEnv::claude(Reply::new().text_by(3, "A text of many small deltas.")).await?;
+    let mut request = lab.request("TestSession.");
     request.output = OutputMode::Messages;
     let recording = lab.run(request).await?;
     let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
@@ -81,8 +81,8 @@ async fn messages_mode_tells_each_message_whole_and_once() -> Result<()> {
 
 #[tokio::test]
 async fn two_blocks_of_text_are_both_in_the_result() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("First. ").text("Second.")).await?;
-    let recording = lab.run(lab.request("Talk.")).await?;
+    let lab = TestEnv::claude(Reply::new().text("First. ").text("Second.")).await?;
+    let recording = lab.run(lab.request("TestSession.")).await?;
     assert_eq!(recording.result.text, "First. Second.");
     Ok(())
 }
@@ -91,7 +91,7 @@ async fn two_blocks_of_text_are_both_in_the_result() -> Result<()> {
 async fn a_big_answer_is_whole_for_a_slow_consumer() -> Result<()> {
     // More than a pipe of 64 KiB takes; the CLI drops at its exit what was not taken (2.1.197).
     let text = numbers(60_000);
-    let lab = Lab::claude(Reply::new().text_by(1000, &text)).await?;
+    let lab = TestEnv::claude(Reply::new().text_by(1000, &text)).await?;
     for _ in 0..3 {
         let mut live = lab.start(lab.request("Everything."))?;
         live.until("the first delta", |event| matches!(event, Event::Text(_))).await?;
@@ -106,8 +106,8 @@ async fn a_big_answer_is_whole_for_a_slow_consumer() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_what_was_said() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
+async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_the_text() -> Result<()> {
+    let lab = TestEnv::claude(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
     let recording = lab.run(lab.request("Tell me all.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
@@ -117,7 +117,7 @@ async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_what_was_said() 
 
 #[tokio::test]
 async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
-    let lab = Lab::claude(Reply::new().text("I cannot").stop(Stop::Refusal)).await?;
+    let lab = TestEnv::claude(Reply::new().text("I cannot").stop(Stop::Refusal)).await?;
     let recording = lab.run(lab.request("Do it.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::Refusal));
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));

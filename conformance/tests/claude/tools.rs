@@ -7,14 +7,14 @@ use serde_json::json;
 use teamster::Event;
 use teamster::event::ToolKind;
 use teamster::request::PermissionMode;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::{bash, bash_then_text, full, tool_then_text, usage_of};
 
 #[tokio::test]
-async fn a_shell_command_is_told_with_its_output() -> Result<()> {
-    let lab = Lab::claude(
+async fn a_shell_command_is_reported_with_its_output() -> Result<()> {
+    let lab = TestEnv::claude(
         Scenario::new()
             .reply(Reply::new().text("Let me see. ").tool("Bash", bash("echo sum-$((40 + 2))")))
             .reply(Reply::new().text("Done.")),
@@ -35,7 +35,7 @@ async fn a_shell_command_is_told_with_its_output() -> Result<()> {
 
 #[tokio::test]
 async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result<()> {
-    let lab = Lab::claude(bash_then_text("echo out; echo boom >&2; exit 3")).await?;
+    let lab = TestEnv::claude(bash_then_text("echo out; echo boom >&2; exit 3")).await?;
     let recording = lab.run(full(lab.request("Fail."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
@@ -46,7 +46,7 @@ async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result
 
 #[tokio::test]
 async fn a_file_is_written_read_and_edited_on_disk() -> Result<()> {
-    let lab = Lab::claude(
+    let lab = TestEnv::claude(
         Scenario::new()
             .reply(Reply::new().tool("Write", json!({"file_path": "note.txt", "content": "one\ntwo\n"})))
             .reply(Reply::new().tool("Read", json!({"file_path": "note.txt"})))
@@ -67,7 +67,7 @@ async fn a_file_is_written_read_and_edited_on_disk() -> Result<()> {
 
 #[tokio::test]
 async fn parallel_calls_each_get_their_own_result() -> Result<()> {
-    let lab = Lab::claude(
+    let lab = TestEnv::claude(
         Scenario::new()
             .reply(
                 Reply::new()
@@ -86,8 +86,8 @@ async fn parallel_calls_each_get_their_own_result() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_call_is_told_before_its_tool_has_run() -> Result<()> {
-    let lab = Lab::claude(bash_then_text("until test -e go; do sleep 0.05; done; echo went")).await?;
+async fn a_call_is_reported_before_its_tool_has_run() -> Result<()> {
+    let lab = TestEnv::claude(bash_then_text("until test -e go; do sleep 0.05; done; echo went")).await?;
     let mut live = lab.start(full(lab.request("Wait.")))?;
     live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
     fs::write(lab.project().join("go"), "")?;
@@ -98,7 +98,7 @@ async fn a_call_is_told_before_its_tool_has_run() -> Result<()> {
 
 #[tokio::test]
 async fn a_tool_that_does_not_exist_is_an_error_of_the_call() -> Result<()> {
-    let lab = Lab::claude(tool_then_text("Teleport", json!({"to": "Mars"}))).await?;
+    let lab = TestEnv::claude(tool_then_text("Teleport", json!({"to": "Mars"}))).await?;
     let recording = lab.run(lab.request("Go.")).await?;
     let (tool, result) = recording.only_tool()?;
     assert_eq!(tool.tool_name, "Teleport");
@@ -109,7 +109,7 @@ async fn a_tool_that_does_not_exist_is_an_error_of_the_call() -> Result<()> {
 
 #[tokio::test]
 async fn input_that_is_no_json_still_gives_one_call_with_one_result() -> Result<()> {
-    let lab = Lab::claude(
+    let lab = TestEnv::claude(
         Scenario::new()
             .reply(Reply::new().tool_raw("Bash", ["{\"command\": \"echo", " hi"]))
             .reply(Reply::new().text("Never mind.")),
@@ -124,7 +124,7 @@ async fn input_that_is_no_json_still_gives_one_call_with_one_result() -> Result<
 #[tokio::test]
 async fn a_command_that_passes_its_time_is_ended_and_leaves_nothing() -> Result<()> {
     let input = json!({"command": "sleep 300", "description": "Sleep", "timeout": 1000});
-    let lab = Lab::claude(tool_then_text("Bash", input)).await?;
+    let lab = TestEnv::claude(tool_then_text("Bash", input)).await?;
     let recording = lab.run(full(lab.request("Sleep."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
@@ -136,7 +136,7 @@ async fn a_command_that_passes_its_time_is_ended_and_leaves_nothing() -> Result<
 #[tokio::test]
 async fn nothing_can_be_put_into_the_background() -> Result<()> {
     let input = json!({"command": "sleep 302", "description": "Sleep", "run_in_background": true});
-    let lab = Lab::claude(tool_then_text("Bash", input)).await?;
+    let lab = TestEnv::claude(tool_then_text("Bash", input)).await?;
     let recording = lab.run(full(lab.request("Sleep."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
@@ -149,7 +149,7 @@ async fn nothing_can_be_put_into_the_background() -> Result<()> {
 
 #[tokio::test]
 async fn a_process_that_a_command_leaves_behind_does_not_outlive_the_run() -> Result<()> {
-    let lab = Lab::claude(bash_then_text("setsid sleep 301 >/dev/null 2>&1 & echo left")).await?;
+    let lab = TestEnv::claude(bash_then_text("setsid sleep 301 >/dev/null 2>&1 & echo left")).await?;
     let recording = lab.run(full(lab.request("Leave something."))).await?;
     assert_eq!(recording.only_tool()?.1.output, "left");
     assert!(!recording.result.is_error);

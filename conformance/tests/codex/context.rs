@@ -6,11 +6,11 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::{Attachment, Conversation, PermissionMode, ProjectTrust};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
-async fn lab() -> Result<Lab> {
-    Lab::codex(Reply::new().text("Read.")).await
+async fn lab() -> Result<TestEnv> {
+    TestEnv::codex(Reply::new().text("Read.")).await
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn attachments_reach_the_model_in_new_and_resumed_sessions() -> Result<()>
 
 #[tokio::test]
 async fn an_answer_by_a_schema_is_a_document() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("{\"answer\": 42}")).await?;
+    let lab = TestEnv::codex(Reply::new().text("{\"answer\": 42}")).await?;
     let schema = json!({
         "type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"],
         "additionalProperties": false,
@@ -112,7 +112,7 @@ async fn an_answer_by_a_schema_is_a_document() -> Result<()> {
 #[tokio::test]
 async fn an_answer_that_does_not_follow_the_schema_is_an_error() -> Result<()> {
     for answer in ["No.", "[42]", "{\"other\": 42}"] {
-        let lab = Lab::codex(Reply::new().text(answer)).await?;
+        let lab = TestEnv::codex(Reply::new().text(answer)).await?;
         let mut request = lab.request("What is it?");
         request.schema = Some(json!({"type": "object", "required": ["answer"]}));
         let recording = lab.run(request).await?;
@@ -123,7 +123,7 @@ async fn an_answer_that_does_not_follow_the_schema_is_an_error() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_limit_of_turns_is_not_kept_and_said_so() -> Result<()> {
+async fn a_limit_of_turns_is_ignored_with_a_warning() -> Result<()> {
     let lab = lab().await?;
     let mut request = lab.request("Hello.");
     request.max_turns = std::num::NonZeroU32::new(3);

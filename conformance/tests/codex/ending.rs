@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use teamster::event::{ErrorCode, StopReason};
 use teamster::{Event, RunRequest};
-use teamster_conformance::{BOUND, Lab, Live, Recording};
+use teamster_conformance::{BOUND, Live, Recording, TestEnv};
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::{exec, full, shell};
@@ -19,7 +19,7 @@ fn assert_aborted(recording: &Recording) {
     assert_eq!(recording.result.stop_reason, Some(StopReason::Cancelled));
 }
 
-async fn resumes(lab: &Lab, ended: &Recording) -> Result<()> {
+async fn resumes(lab: &TestEnv, ended: &Recording) -> Result<()> {
     let resumed = lab.resume(lab.request("And now SCN:after"), ended, "Begin.").await?;
     assert_eq!(resumed.result.text, "Here I am.");
     Ok(())
@@ -32,7 +32,7 @@ fn running_a_tool() -> Scenario {
 }
 
 /// Starts a run and waits until its command runs.
-async fn begin(lab: &Lab, request: RunRequest) -> Result<Live<'_>> {
+async fn begin(lab: &TestEnv, request: RunRequest) -> Result<Live<'_>> {
     let mut live = lab.start(request)?;
     live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
     live.trace().wait_for_command(ENDLESS, BOUND).await?;
@@ -48,7 +48,7 @@ fn launched(mut request: RunRequest) -> RunRequest {
 #[tokio::test]
 async fn an_interrupt_in_mid_stream_ends_the_one_shot_form_politely() -> Result<()> {
     let silent = Reply::new().text("It begins and never ends.").gate_after(2, "never");
-    let lab = Lab::codex(Scenario::new().reply(silent).branch("after", Reply::new().text("Here I am."))).await?;
+    let lab = TestEnv::codex(Scenario::new().reply(silent).branch("after", Reply::new().text("Here I am."))).await?;
     let live = lab.start(exec(lab.request("Begin.")))?;
     lab.provider().gate("never").wait_reached(BOUND).await?;
     live.control().interrupt();
@@ -61,7 +61,7 @@ async fn an_interrupt_in_mid_stream_ends_the_one_shot_form_politely() -> Result<
 #[tokio::test]
 async fn an_interrupt_in_mid_tool_ends_the_tool_behind_the_launcher_and_in_one_shot() -> Result<()> {
     for form in [launched, exec] {
-        let lab = Lab::codex(running_a_tool()).await?;
+        let lab = TestEnv::codex(running_a_tool()).await?;
         let live = begin(&lab, form(full(lab.request("Begin.")))).await?;
         live.control().interrupt();
         let recording = live.finish().await?;
@@ -75,7 +75,7 @@ async fn an_interrupt_in_mid_tool_ends_the_tool_behind_the_launcher_and_in_one_s
 /// A killed command's child is orphaned in a session of its own.
 #[tokio::test]
 async fn an_abort_in_mid_tool_leaves_nothing_behind_the_launcher() -> Result<()> {
-    let lab = Lab::codex(running_a_tool()).await?;
+    let lab = TestEnv::codex(running_a_tool()).await?;
     let live = begin(&lab, launched(full(lab.request("Begin.")))).await?;
     live.control().abort();
     let recording = live.finish().await?;
@@ -86,7 +86,7 @@ async fn an_abort_in_mid_tool_leaves_nothing_behind_the_launcher() -> Result<()>
 
 #[tokio::test]
 async fn a_sandboxed_command_ends_with_its_run() -> Result<()> {
-    let lab = Lab::codex(running_a_tool()).await?;
+    let lab = TestEnv::codex(running_a_tool()).await?;
     let live = begin(&lab, lab.request("Begin.")).await?;
     live.control().interrupt();
     assert_aborted(&live.finish().await?);

@@ -7,14 +7,14 @@ use anyhow::Result;
 use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, WarningCode};
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::{HttpError, Reply};
 
 use crate::exec;
 
 /// How a run fails, in both forms of the agent: of the two only the one-shot form exits with a code for it.
 async fn failing(error: HttpError) -> Result<[Recording; 2]> {
-    let lab = Lab::codex(error).await?;
+    let lab = TestEnv::codex(error).await?;
     let live = lab.run(lab.request("Hello?")).await?;
     let exec = lab.run(exec(lab.request("Hello?"))).await?;
     assert_eq!((live.result.exit_code, exec.result.exit_code), (Some(0), Some(1)));
@@ -67,14 +67,14 @@ async fn a_provider_with_too_much_to_do_is_overloaded() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_too_long_is_told_as_such() -> Result<()> {
+async fn a_conversation_that_is_too_long_is_reported_as_such() -> Result<()> {
     let recordings = failing(HttpError::prompt_too_long()).await?;
     assert!(recordings.iter().all(|recording| recording.requests.len() == 1));
     assert_both(&recordings, &ErrorCode::ContextWindow, false)
 }
 
 #[tokio::test]
-async fn a_wrong_request_is_told_in_the_vendors_words_and_not_tried_again() -> Result<()> {
+async fn a_wrong_request_is_reported_with_the_vendors_message_and_not_retried() -> Result<()> {
     let recordings = failing(HttpError::bad_request("Unknown parameter: 'foo'.")).await?;
     for recording in &recordings {
         assert_eq!(recording.requests.len(), 1);
@@ -84,9 +84,9 @@ async fn a_wrong_request_is_told_in_the_vendors_words_and_not_tried_again() -> R
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_is_told_and_tried_again() -> Result<()> {
+async fn a_broken_connection_is_reported_and_retried() -> Result<()> {
     for form in [|request| request, exec] {
-        let lab = Lab::codex(Reply::new().text("The whole answer.").cut_once_after(2)).await?;
+        let lab = TestEnv::codex(Reply::new().text("The whole answer.").cut_once_after(2)).await?;
         let recording = lab.run(form(lab.request("Hello?"))).await?;
         assert_eq!(recording.result.text, "The whole answer.");
         assert!(!recording.result.is_error);
@@ -99,7 +99,7 @@ async fn a_connection_that_breaks_is_told_and_tried_again() -> Result<()> {
 
 #[tokio::test]
 async fn a_connection_that_always_breaks_is_a_connection_failure() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Never whole.").cut_after(1)).await?;
+    let lab = TestEnv::codex(Reply::new().text("Never whole.").cut_after(1)).await?;
     let recording = lab.run(lab.request("Hello?")).await?;
     assert_eq!(recording.result.text, "", "half a message is none");
     assert_failed(&recording, ErrorCode::Connection, true)
@@ -113,7 +113,7 @@ fn with_config(mut request: RunRequest, entry: &str) -> RunRequest {
 /// By itself the agent tries for ever.
 #[tokio::test]
 async fn a_provider_that_does_not_listen_is_a_connection_failure_in_bounded_time() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
+    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     drop(listener);
@@ -125,7 +125,7 @@ async fn a_provider_that_does_not_listen_is_a_connection_failure_in_bounded_time
 
 #[tokio::test]
 async fn a_key_that_is_not_set_is_auth() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
+    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
     let request = with_config(lab.request("Hello?"), "model_providers.lab.env_key=\"NO_SUCH_KEY\"");
     let recording = lab.run(request).await?;
     assert!(recording.requests.is_empty());
@@ -134,7 +134,7 @@ async fn a_key_that_is_not_set_is_auth() -> Result<()> {
 
 #[tokio::test]
 async fn a_broken_configuration_is_named_with_its_place() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
+    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
     fs::write(lab.home().join(".codex/config.toml"), "model = \n")?;
     for request in [lab.request("Hello?"), exec(lab.request("Hello?"))] {
         let recording = lab.run(request).await?;
@@ -146,7 +146,7 @@ async fn a_broken_configuration_is_named_with_its_place() -> Result<()> {
 
 #[tokio::test]
 async fn a_flag_that_does_not_exist_is_an_invalid_request() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
+    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
     let mut request = lab.request("Hello?");
     request.cli_args.push("--no-such-flag".to_owned());
     let recording = lab.run(request).await?;
@@ -157,7 +157,7 @@ async fn a_flag_that_does_not_exist_is_an_invalid_request() -> Result<()> {
 /// The launcher prints its help and exits with 0.
 #[tokio::test]
 async fn help_instead_of_an_answer_is_no_success() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
+    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
     let mut request = lab.request("Hello?");
     request.cli_args.push("--help".to_owned());
     let recording = lab.run(request).await?;

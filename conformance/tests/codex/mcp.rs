@@ -7,7 +7,7 @@ use serde_json::json;
 use teamster::RunRequest;
 use teamster::json::RawJson;
 use teamster::request::McpServer;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::{full, shell, tool_then_text};
@@ -27,7 +27,7 @@ async fn the_models_commands_do_not_have_the_secrets_of_servers_nor_our_level_of
     let scenario = Scenario::new()
         .reply(Reply::new().tool("mcp__calc/add", json!({"a": 1, "b": 2})).tool("exec_command", shell(look)))
         .reply(Reply::new().text("Done."));
-    let lab = Lab::codex(scenario).await?;
+    let lab = TestEnv::codex(scenario).await?;
     let server = McpServer::stdio(PROGRAM).env("CALC_TOKEN", "s3cret");
     let mut request = full(with_server(lab.request("Add."), server));
     let web = McpServer::http("http://127.0.0.1:9").bearer_token("s3cret-token").header("x-key", "s3cret-key");
@@ -40,7 +40,7 @@ async fn the_models_commands_do_not_have_the_secrets_of_servers_nor_our_level_of
 
 #[tokio::test]
 async fn an_image_comes_as_a_block_of_mcp_and_a_denied_tool_is_not_offered() -> Result<()> {
-    let lab = Lab::codex(tool_then_text("mcp__calc/image", json!({}))).await?;
+    let lab = TestEnv::codex(tool_then_text("mcp__calc/image", json!({}))).await?;
     let mut request = with_server(lab.request("Draw."), McpServer::stdio(PROGRAM));
     // And a tool that a rule denies is none of the model's.
     request.permissions.deny.push("mcp__calc__fail".to_owned());
@@ -61,7 +61,7 @@ async fn an_image_comes_as_a_block_of_mcp_and_a_denied_tool_is_not_offered() -> 
 /// A server that the user's configuration cannot start holds up no run that brings others along.
 #[tokio::test]
 async fn a_server_of_the_users_that_fails_is_a_warning_too() -> Result<()> {
-    let lab = Lab::codex(tool_then_text("mcp__calc/add", json!({"a": 40, "b": 2}))).await?;
+    let lab = TestEnv::codex(tool_then_text("mcp__calc/add", json!({"a": 40, "b": 2}))).await?;
     let config = lab.home().join(".codex/config.toml");
     let text = fs::read_to_string(&config)? + "\n[mcp_servers.theirs]\ncommand = \"/nonexistent\"\n";
     fs::write(&config, text)?;

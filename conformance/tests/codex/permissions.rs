@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use teamster::request::PermissionMode;
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 
 use crate::{add_file, full, mode, shell_then_text, tool_then_text};
 
@@ -38,7 +38,7 @@ const READING: [PermissionMode; 2] = [PermissionMode::ReadOnly, PermissionMode::
 #[tokio::test]
 async fn reading_and_asking_let_a_command_pass_that_reads() -> Result<()> {
     for permission in READING {
-        let lab = Lab::codex(shell_then_text("cat there")).await?;
+        let lab = TestEnv::codex(shell_then_text("cat there")).await?;
         fs::write(lab.project().join("there"), "content")?;
         let recording = lab.run(mode(lab.request("Read it."), permission)).await?;
         assert_passed(&recording)?;
@@ -50,7 +50,7 @@ async fn reading_and_asking_let_a_command_pass_that_reads() -> Result<()> {
 #[tokio::test]
 async fn reading_and_asking_refuse_a_command_that_writes() -> Result<()> {
     for permission in READING {
-        let lab = Lab::codex(shell_then_text("touch made")).await?;
+        let lab = TestEnv::codex(shell_then_text("touch made")).await?;
         let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
         assert_refused(&recording)?;
         assert!(!lab.project().join("made").exists());
@@ -62,7 +62,7 @@ async fn reading_and_asking_refuse_a_command_that_writes() -> Result<()> {
 #[tokio::test]
 async fn reading_and_asking_refuse_a_write_even_where_the_user_allows_it() -> Result<()> {
     for permission in READING {
-        let lab = Lab::codex(shell_then_text("touch made")).await?;
+        let lab = TestEnv::codex(shell_then_text("touch made")).await?;
         fs::create_dir(lab.home().join(".codex/rules"))?;
         fs::write(
             lab.home().join(".codex/rules/default.rules"),
@@ -79,9 +79,9 @@ async fn reading_and_asking_refuse_a_write_even_where_the_user_allows_it() -> Re
 }
 
 #[tokio::test]
-async fn reading_and_asking_refuse_a_patch_and_say_so() -> Result<()> {
+async fn read_only_and_ask_refuse_a_patch_and_report_it() -> Result<()> {
     for permission in READING {
-        let lab = Lab::codex(tool_then_text("apply_patch", add_file("made", "x"))).await?;
+        let lab = TestEnv::codex(tool_then_text("apply_patch", add_file("made", "x"))).await?;
         let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
         assert!(recording.tools().is_empty(), "the agent tells no call that it refuses");
         let denial = recording.result.permission_denials.first().context("no denial")?;
@@ -94,7 +94,7 @@ async fn reading_and_asking_refuse_a_patch_and_say_so() -> Result<()> {
 
 #[tokio::test]
 async fn asking_is_the_default() -> Result<()> {
-    let lab = Lab::codex(shell_then_text("touch made")).await?;
+    let lab = TestEnv::codex(shell_then_text("touch made")).await?;
     assert_refused(&lab.run(lab.request("Make it.")).await?)?;
     assert!(!lab.project().join("made").exists());
     Ok(())
@@ -102,7 +102,7 @@ async fn asking_is_the_default() -> Result<()> {
 
 #[tokio::test]
 async fn editing_lets_a_patch_pass() -> Result<()> {
-    let lab = Lab::codex(tool_then_text("apply_patch", add_file("made", "written"))).await?;
+    let lab = TestEnv::codex(tool_then_text("apply_patch", add_file("made", "written"))).await?;
     let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
     assert_passed(&recording)?;
     assert_eq!(fs::read_to_string(lab.project().join("made"))?, "written\n");
@@ -114,7 +114,7 @@ async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
     // Temporary directories are writable, and so would be anything beside the project.
     let outside = tempfile::tempdir_in(ELSEWHERE)?;
     let target = outside.path().join("made");
-    let lab = Lab::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
+    let lab = TestEnv::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
     assert_refused(&lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?)?;
     assert!(!target.exists());
     Ok(())
@@ -124,7 +124,7 @@ async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
 async fn editing_lets_a_write_pass_in_a_directory_that_was_added() -> Result<()> {
     let more = tempfile::tempdir_in(ELSEWHERE)?;
     let target = more.path().join("made");
-    let lab = Lab::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
+    let lab = TestEnv::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
     let mut request = mode(lab.request("Make it."), PermissionMode::Edit);
     request.add_dirs = vec![more.path().to_owned()];
     assert_passed(&lab.run(request).await?)?;
@@ -136,22 +136,22 @@ async fn editing_lets_a_write_pass_in_a_directory_that_was_added() -> Result<()>
 async fn editing_has_no_network_and_full_has() -> Result<()> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let command = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr()?.port());
-    let lab = Lab::codex(shell_then_text(&command)).await?;
+    let lab = TestEnv::codex(shell_then_text(&command)).await?;
     assert_refused(&lab.run(mode(lab.request("Call."), PermissionMode::Edit)).await?)?;
     assert_passed(&lab.run(full(lab.request("Call."))).await?)
 }
 
 #[tokio::test]
 async fn full_lets_a_command_write_anywhere() -> Result<()> {
-    let lab = Lab::codex(shell_then_text("touch ../home/made")).await?;
+    let lab = TestEnv::codex(shell_then_text("touch ../home/made")).await?;
     assert_passed(&lab.run(full(lab.request("Make it."))).await?)?;
     assert!(lab.home().join("made").exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn rules_that_nobody_would_keep_are_refused() -> Result<()> {
-    let lab = Lab::codex(shell_then_text("touch made")).await?;
+async fn rules_that_the_agent_cannot_enforce_are_refused() -> Result<()> {
+    let lab = TestEnv::codex(shell_then_text("touch made")).await?;
     let mut denying = lab.request("Make it.");
     denying.permissions.deny.push("Bash".to_owned());
     let mut allowing = lab.request("Make it.");

@@ -4,11 +4,11 @@ use std::fs;
 
 use anyhow::Result;
 use teamster::request::PromptMode;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
-async fn lab() -> Result<Lab> {
-    Lab::codex(Reply::new().text("Read.")).await
+async fn lab() -> Result<TestEnv> {
+    TestEnv::codex(Reply::new().text("Read.")).await
 }
 
 #[tokio::test]

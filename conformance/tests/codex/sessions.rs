@@ -5,14 +5,14 @@ use anyhow::{Context, Result};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, SessionId, UsageScope};
 use teamster::request::Conversation;
-use teamster_conformance::{BOUND, Lab, Recording};
+use teamster_conformance::{BOUND, Recording, TestEnv};
 use teamster_testkit::provider::{Message, ModelRequest, Reply};
 
 use crate::{exec, usage_of};
 
 /// A model that says how often it has been asked in this conversation.
-async fn lab() -> Result<Lab> {
-    Lab::codex(Reply::from_fn(|request| Reply::new().text(format!("Answer {}.", prompts(request).len())))).await
+async fn lab() -> Result<TestEnv> {
+    TestEnv::codex(Reply::from_fn(|request| Reply::new().text(format!("Answer {}.", prompts(request).len())))).await
 }
 
 pub(crate) fn prompts(request: &ModelRequest) -> Vec<&str> {
@@ -30,7 +30,7 @@ fn session(recording: &Recording) -> Result<SessionId> {
 
 /// Nobody tells there what the thread had before.
 #[tokio::test]
-async fn the_one_shot_form_adds_up_the_whole_thread_and_says_so() -> Result<()> {
+async fn usage_of_the_one_shot_form_covers_the_whole_thread_and_is_marked_so() -> Result<()> {
     let lab = lab().await?;
     let id = session(&lab.run(exec(lab.request("First."))).await?)?;
     let second = lab.run(exec(with(lab.request("Second."), Conversation::Resume(id)))).await?;
@@ -42,7 +42,7 @@ async fn the_one_shot_form_adds_up_the_whole_thread_and_says_so() -> Result<()> 
 
 /// By itself the agent would change to the model of its configuration.
 #[tokio::test]
-async fn a_conversation_that_goes_on_keeps_its_model() -> Result<()> {
+async fn a_resumed_conversation_keeps_its_model() -> Result<()> {
     let lab = lab().await?;
     let mut request = lab.request("First.");
     request.model = Some("gpt-5.4".to_owned());
@@ -98,7 +98,7 @@ async fn a_name_is_refused_before_anything_is_started() -> Result<()> {
 
 #[tokio::test]
 async fn a_session_in_use_is_refused_and_may_work_later() -> Result<()> {
-    let lab = Lab::codex(Reply::from_fn(|request| match request.number {
+    let lab = TestEnv::codex(Reply::from_fn(|request| match request.number {
         2 => Reply::new().text("Slowly.").gate_before("slow"),
         _ => Reply::new().text("At once."),
     }))

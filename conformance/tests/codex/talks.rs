@@ -9,7 +9,7 @@ use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
 use teamster::request::{Answer, McpServer, PermissionMode, PromptMode};
 use teamster::{RunRequest, Sent};
-use teamster_conformance::{BOUND, Lab, Live, request_of};
+use teamster_conformance::{BOUND, Live, TestEnv, request_of};
 use teamster_testkit::provider::{ModelRequest, Reply, Scenario};
 
 use crate::sessions::prompts;
@@ -43,14 +43,14 @@ async fn asked(live: &mut Live<'_>) -> Result<(RequestId, Event)> {
 }
 
 #[tokio::test]
-async fn a_command_and_a_patch_are_asked_for_and_allowed_or_denied() -> Result<()> {
+async fn a_command_and_a_patch_need_permission_and_are_allowed_or_denied() -> Result<()> {
     for (by, tool) in [("command", "command_execution"), ("patch", "file_change")] {
         for (answer, made) in [
             (Answer::Allow { input: None }, true),
             (Answer::AllowAlways, true),
             (Answer::Deny { message: Some("Not today.".to_owned()) }, false),
         ] {
-            let lab = Lab::codex(wants(by)).await?;
+            let lab = TestEnv::codex(wants(by)).await?;
             let talk = lab.open(lab.request(""), |opening| opening)?;
             let mut live = talk.send("Make it.")?;
             let (id, event) = asked(&mut live).await?;
@@ -76,8 +76,8 @@ async fn a_command_and_a_patch_are_asked_for_and_allowed_or_denied() -> Result<(
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_answers_in_time_is_denied() -> Result<()> {
-    let lab = Lab::codex(wants("command")).await?;
+async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
+    let lab = TestEnv::codex(wants("command")).await?;
     let mut frame = lab.request("");
     frame.limits.answer = Duration::from_millis(300);
     let talk = lab.open(frame, |opening| opening)?;
@@ -89,8 +89,8 @@ async fn a_request_that_nobody_answers_in_time_is_denied() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_a_rule_allows_is_asked_of_nobody() -> Result<()> {
-    let lab = Lab::codex(wants("command")).await?;
+async fn a_call_that_a_rule_allows_makes_no_permission_request() -> Result<()> {
+    let lab = TestEnv::codex(wants("command")).await?;
     let mut frame = lab.request("");
     frame.permissions.allow = vec!["command_execution(touch made && echo it is made)".to_owned()];
     let talk = lab.open(frame, |opening| opening)?;
@@ -102,7 +102,7 @@ async fn what_a_rule_allows_is_asked_of_nobody() -> Result<()> {
 
 #[tokio::test]
 async fn an_interrupt_releases_a_request_that_waits() -> Result<()> {
-    let lab = Lab::codex(wants("command")).await?;
+    let lab = TestEnv::codex(wants("command")).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;
     let mut live = talk.send("Make it.")?;
     let (id, _) = asked(&mut live).await?;
@@ -116,7 +116,7 @@ async fn an_interrupt_releases_a_request_that_waits() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mode_says_what_is_asked_for() -> Result<()> {
+async fn a_mode_decides_which_permissions_are_requested() -> Result<()> {
     // Reading asks for nothing: it refuses. Editing lets a patch pass. In full mode everything passes.
     for (permission, by, made) in [
         (PermissionMode::ReadOnly, "command", false),
@@ -124,7 +124,7 @@ async fn a_mode_says_what_is_asked_for() -> Result<()> {
         (PermissionMode::Edit, "patch", true),
         (PermissionMode::Full, "plain command", true),
     ] {
-        let lab = Lab::codex(wants(by)).await?;
+        let lab = TestEnv::codex(wants(by)).await?;
         fs::create_dir(lab.home().join(".codex/rules"))?;
         if permission == PermissionMode::ReadOnly {
             let rule = "prefix_rule(pattern=[\"touch\"], decision=\"allow\")\n";
@@ -141,7 +141,7 @@ async fn a_mode_says_what_is_asked_for() -> Result<()> {
 
 #[tokio::test]
 async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
-    let lab = Lab::codex(wants("command")).await?;
+    let lab = TestEnv::codex(wants("command")).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;
     talk.session().set_model("gpt-5.4")?;
     talk.session().set_permission_mode(PermissionMode::ReadOnly)?;
@@ -159,7 +159,7 @@ async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
 
 #[tokio::test]
 async fn an_interrupt_in_mid_text_ends_the_turn_and_the_next_one_knows_of_it() -> Result<()> {
-    let lab = Lab::codex(
+    let lab = TestEnv::codex(
         Scenario::new()
             .reply(Reply::new().text("It begins and never ends.").gate_after(2, "never"))
             .branch("after", Reply::new().text("Here I am.")),
@@ -185,7 +185,7 @@ async fn an_interrupt_in_mid_tool_ends_the_command_and_not_the_session() -> Resu
         .reply(Reply::new().tool("exec_command", shell(command)))
         .branch("after", Reply::new().text("Here I am."));
     for permission in [PermissionMode::Ask, PermissionMode::Full] {
-        let lab = Lab::codex(scenario.clone()).await?;
+        let lab = TestEnv::codex(scenario.clone()).await?;
         let talk = lab.open(mode(lab.request(""), permission), |opening| opening)?;
         let live = talk.send("Begin.")?;
         talk.trace().wait_for_command("sleep 31417", BOUND).await?;
@@ -208,11 +208,11 @@ async fn an_interrupt_in_mid_tool_ends_the_command_and_not_the_session() -> Resu
 }
 
 #[tokio::test]
-async fn what_is_said_within_a_turn_is_heard_in_it() -> Result<()> {
+async fn a_message_sent_within_a_turn_reaches_the_model_in_that_turn() -> Result<()> {
     let wait = "until test -e go; do sleep 0.05; done";
     let scenario =
         Scenario::new().reply(Reply::new().tool("exec_command", shell(wait))).reply(Reply::new().text("Done."));
-    let lab = Lab::codex(scenario).await?;
+    let lab = TestEnv::codex(scenario).await?;
     let talk = lab.open(mode(lab.request(""), PermissionMode::Full), |opening| opening)?;
     let mut live = talk.send("Wait.")?;
     live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
@@ -230,14 +230,14 @@ fn with_server(mut request: RunRequest, server: McpServer) -> RunRequest {
 }
 
 #[tokio::test]
-async fn a_tool_of_a_server_is_asked_for_by_the_name_that_the_caller_gave() -> Result<()> {
+async fn permission_for_a_servers_tool_is_requested_under_the_callers_name() -> Result<()> {
     let add = json!({"a": 40, "b": 2});
     for (answer, output) in
         [(Answer::AllowAlways, "42"), (Answer::Deny { message: None }, "user rejected MCP tool call")]
     {
         let call = || Reply::new().tool("mcp__my_calc/add", add.clone());
         let scenario = Scenario::new().reply(call()).reply(Reply::new().text("Done.")).reply(call());
-        let lab = Lab::codex(scenario.reply(Reply::new().text("Done."))).await?;
+        let lab = TestEnv::codex(scenario.reply(Reply::new().text("Done."))).await?;
         let talk = lab.open(with_server(lab.request(""), McpServer::stdio(PROGRAM)), |opening| opening)?;
         let mut live = talk.send("Add.")?;
         let (id, event) = asked(&mut live).await?;
@@ -255,7 +255,7 @@ async fn a_tool_of_a_server_is_asked_for_by_the_name_that_the_caller_gave() -> R
 
 #[tokio::test]
 async fn a_server_that_a_session_needs_and_that_does_not_start_ends_each_turn() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Unheard.")).await?;
+    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
     let frame = with_server(lab.request(""), McpServer::stdio("/nonexistent").required());
     let talk = lab.open(frame, |opening| opening)?;
     for _ in 0..2 {
@@ -271,7 +271,7 @@ const SKILL: &str = "---\nname: greet\ndescription: Greets people.\n---\nBODY-OF
 #[tokio::test]
 async fn a_literal_prompt_of_a_session_brings_in_no_skill() -> Result<()> {
     for (prompt_mode, brought_in) in [(PromptMode::Literal, false), (PromptMode::Agent, true)] {
-        let lab = Lab::codex(Reply::new().text("Read.")).await?;
+        let lab = TestEnv::codex(Reply::new().text("Read.")).await?;
         let folder: PathBuf = lab.home().join(".codex/skills/greet");
         fs::create_dir_all(&folder)?;
         fs::write(folder.join("SKILL.md"), SKILL)?;
@@ -290,8 +290,8 @@ async fn a_literal_prompt_of_a_session_brings_in_no_skill() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_session_that_goes_on_with_the_newest_conversation_is_warm() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Read.")).await?;
+async fn a_session_that_continues_the_newest_conversation_is_warm() -> Result<()> {
+    let lab = TestEnv::codex(Reply::new().text("Read.")).await?;
     let id = lab.run(lab.request("First.")).await?.result.session_id;
     let mut frame = lab.request("");
     frame.conversation = teamster::request::Conversation::Continue;

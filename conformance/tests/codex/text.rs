@@ -4,21 +4,21 @@ use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason, UsageScope};
 use teamster::request::{Mode, OutputMode};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Stop, Usage};
 
 use crate::{numbers, usage_of};
 
 #[tokio::test]
-async fn an_answer_is_told_once_and_whole_where_that_is_asked_for() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text_by(3, "A text of many small deltas.")).await?;
+async fn messages_mode_emits_an_answer_once_and_whole() -> Result<()> {
+    let lab = TestEnv::codex(Reply::new().text_by(3, "A text of many small deltas.")).await?;
     for (output, mode, is_whole) in [
         (OutputMode::Stream, Mode::Auto, false),
         (OutputMode::Messages, Mode::Auto, true),
         (OutputMode::Batch, Mode::Auto, true),
         (OutputMode::Stream, Mode::Exec, true),
     ] {
-        let mut request = lab.request("Talk.");
+        let mut request = lab.request("TestSession.");
         (request.output, request.mode) = (output, mode);
         let recording = lab.run(request).await?;
         let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
@@ -33,8 +33,8 @@ async fn an_answer_is_told_once_and_whole_where_that_is_asked_for() -> Result<()
 }
 
 #[tokio::test]
-async fn the_agent_says_who_it_is_before_the_model_has_answered() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("Hello.").gate_before("answer")).await?;
+async fn init_is_emitted_before_the_model_has_answered() -> Result<()> {
+    let lab = TestEnv::codex(Reply::new().text("Hello.").gate_before("answer")).await?;
     let mut live = lab.start(lab.request("Hi."))?;
     live.until("init", |event| matches!(event, Event::Init(_))).await?;
     lab.provider().gate("answer").open();
@@ -47,8 +47,8 @@ async fn the_agent_says_who_it_is_before_the_model_has_answered() -> Result<()> 
 }
 
 #[tokio::test]
-async fn thinking_is_told_apart_from_text() -> Result<()> {
-    let lab = Lab::codex(Reply::new().thinking("The answer must be even.").text("It is 42.")).await?;
+async fn thinking_is_separate_from_text() -> Result<()> {
+    let lab = TestEnv::codex(Reply::new().thinking("The answer must be even.").text("It is 42.")).await?;
     let recording = lab.run(lab.request("What is it?")).await?;
     assert_eq!(recording.thinking(), "The answer must be even.");
     assert_eq!(recording.result.text, "It is 42.");
@@ -56,9 +56,9 @@ async fn thinking_is_told_apart_from_text() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_result_tells_the_tokens_that_the_provider_told() -> Result<()> {
+async fn the_result_has_the_providers_tokens() -> Result<()> {
     let usage = Usage { input: 1_000, cache_read: 2_000, cache_write: 4_000, output: 8_000 };
-    let lab = Lab::codex(Reply::new().text("Expensive.").usage(usage)).await?;
+    let lab = TestEnv::codex(Reply::new().text("Expensive.").usage(usage)).await?;
     let recording = lab.run(lab.request("Say something.")).await?;
     assert_eq!(usage_of(&recording.result), Some(usage));
     assert_eq!(recording.result.usage_scope, Some(UsageScope::Run));
@@ -67,8 +67,8 @@ async fn the_result_tells_the_tokens_that_the_provider_told() -> Result<()> {
 
 #[tokio::test]
 async fn two_messages_are_both_in_the_text_and_the_last_one_is_final() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("First. ").text("Second.")).await?;
-    let recording = lab.run(lab.request("Talk.")).await?;
+    let lab = TestEnv::codex(Reply::new().text("First. ").text("Second.")).await?;
+    let recording = lab.run(lab.request("TestSession.")).await?;
     assert_eq!(recording.result.text, "First. Second.");
     assert_eq!(recording.result.final_text, "Second.");
     Ok(())
@@ -77,15 +77,15 @@ async fn two_messages_are_both_in_the_text_and_the_last_one_is_final() -> Result
 #[tokio::test]
 async fn a_big_answer_is_whole_in_one_line() -> Result<()> {
     let text = numbers(200_000);
-    let lab = Lab::codex(Reply::new().text_by(10_000, &text)).await?;
+    let lab = TestEnv::codex(Reply::new().text_by(10_000, &text)).await?;
     let recording = lab.run(lab.request("Everything.")).await?;
     assert!(recording.result.text == text, "the text is another, of {} bytes", recording.result.text.len());
     Ok(())
 }
 
 #[tokio::test]
-async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_what_was_said() -> Result<()> {
-    let lab = Lab::codex(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
+async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_the_text() -> Result<()> {
+    let lab = TestEnv::codex(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
     let recording = lab.run(lab.request("Tell me all.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
@@ -96,8 +96,8 @@ async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_what_was_said() 
 
 #[tokio::test]
 async fn a_turn_without_a_word_is_no_success() -> Result<()> {
-    let lab = Lab::codex(Reply::new()).await?;
-    let recording = lab.run(lab.request("Talk.")).await?;
+    let lab = TestEnv::codex(Reply::new()).await?;
+    let recording = lab.run(lab.request("TestSession.")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert_eq!(recording.result.exit_code, Some(0), "the agent calls it one");
     Ok(())

@@ -7,14 +7,14 @@ use serde_json::json;
 use teamster::Event;
 use teamster::event::ToolKind;
 use teamster::request::PermissionMode;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::{add_file, full, mode, shell, shell_then_text, tool_then_text, usage_of};
 
 #[tokio::test]
-async fn a_shell_command_is_told_with_its_output() -> Result<()> {
-    let lab = Lab::codex(
+async fn a_shell_command_is_reported_with_its_output() -> Result<()> {
+    let lab = TestEnv::codex(
         Scenario::new()
             .reply(Reply::new().text("Let me see. ").tool("exec_command", shell("echo sum-$((40 + 2))")))
             .reply(Reply::new().text("Done.")),
@@ -36,7 +36,7 @@ async fn a_shell_command_is_told_with_its_output() -> Result<()> {
 #[tokio::test]
 async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result<()> {
     for (command, output) in [("echo out; echo boom >&2; exit 3", "boom\nout"), ("exit 3", "exit code 3")] {
-        let lab = Lab::codex(shell_then_text(command)).await?;
+        let lab = TestEnv::codex(shell_then_text(command)).await?;
         let recording = lab.run(full(lab.request("Fail."))).await?;
         let (_, result) = recording.only_tool()?;
         assert_eq!(result.is_error, Some(true));
@@ -52,7 +52,7 @@ async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result
 #[tokio::test]
 async fn a_file_is_added_and_changed_on_disk() -> Result<()> {
     let change = "*** Begin Patch\n*** Update File: note.txt\n@@\n-one\n+two\n*** End Patch\n";
-    let lab = Lab::codex(
+    let lab = TestEnv::codex(
         Scenario::new()
             .reply(Reply::new().tool("apply_patch", add_file("note.txt", "one")))
             .reply(Reply::new().tool("apply_patch", change))
@@ -73,7 +73,7 @@ async fn a_file_is_added_and_changed_on_disk() -> Result<()> {
 
 #[tokio::test]
 async fn parallel_calls_each_get_their_own_result() -> Result<()> {
-    let lab = Lab::codex(
+    let lab = TestEnv::codex(
         Scenario::new()
             .reply(
                 Reply::new()
@@ -96,8 +96,8 @@ async fn parallel_calls_each_get_their_own_result() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_call_is_told_before_its_tool_has_run() -> Result<()> {
-    let lab = Lab::codex(shell_then_text("until test -e go; do sleep 0.05; done; echo went")).await?;
+async fn a_call_is_reported_before_its_tool_has_run() -> Result<()> {
+    let lab = TestEnv::codex(shell_then_text("until test -e go; do sleep 0.05; done; echo went")).await?;
     let mut live = lab.start(full(lab.request("Wait.")))?;
     live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
     fs::write(lab.project().join("go"), "")?;
@@ -108,7 +108,7 @@ async fn a_call_is_told_before_its_tool_has_run() -> Result<()> {
 
 #[tokio::test]
 async fn a_tool_that_does_not_exist_does_not_end_the_run() -> Result<()> {
-    let lab = Lab::codex(tool_then_text("teleport", json!({"to": "Mars"}))).await?;
+    let lab = TestEnv::codex(tool_then_text("teleport", json!({"to": "Mars"}))).await?;
     let recording = lab.run(lab.request("Go.")).await?;
     assert!(recording.tools().is_empty(), "the agent tells nothing of it");
     assert!(recording.requests[1].tool_results()[0].output.contains("unsupported call"));
@@ -117,8 +117,8 @@ async fn a_tool_that_does_not_exist_does_not_end_the_run() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_search_of_the_web_is_told_once_with_what_was_searched_for() -> Result<()> {
-    let lab = Lab::codex(Reply::new().server_tool("web_search", json!({"query": "reins"})).text("Found.")).await?;
+async fn a_web_search_is_reported_once_with_its_query() -> Result<()> {
+    let lab = TestEnv::codex(Reply::new().server_tool("web_search", json!({"query": "reins"})).text("Found.")).await?;
     let recording = lab.run(lab.request("Search.")).await?;
     let (tool, _) = recording.only_tool()?;
     assert_eq!((tool.tool_name.as_str(), &tool.kind), ("web_search", &ToolKind::Search));
@@ -129,7 +129,7 @@ async fn a_search_of_the_web_is_told_once_with_what_was_searched_for() -> Result
 
 #[tokio::test]
 async fn a_command_left_in_the_background_ends_with_the_run() -> Result<()> {
-    let lab = Lab::codex(shell_then_text("nohup setsid sleep 27182 >/dev/null 2>&1 & echo left")).await?;
+    let lab = TestEnv::codex(shell_then_text("nohup setsid sleep 27182 >/dev/null 2>&1 & echo left")).await?;
     let recording = lab.run(full(lab.request("Leave it."))).await?;
     // That no process outlives the run is checked of every run.
     assert_eq!(recording.only_tool()?.1.output, "left\n");

@@ -7,14 +7,14 @@ use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::WarningCode;
 use teamster::request::Attachment;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
 use crate::{full, request, tool_then_text};
 
 #[tokio::test]
 async fn a_system_prompt_takes_the_place_of_the_agents_own() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Fine.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
     let mut asked = request(&lab, "Go.");
     asked.system_prompt = Some("You are a lighthouse.\n--help 灯台".to_owned());
     let run = lab.run(asked).await?;
@@ -25,7 +25,7 @@ async fn a_system_prompt_takes_the_place_of_the_agents_own() -> Result<()> {
 
 #[tokio::test]
 async fn an_appended_system_prompt_stands_behind_the_agents_own_and_the_users() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Fine.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
     fs::create_dir(lab.home().join(".gemini"))?;
     fs::write(lab.home().join(".gemini/GEMINI.md"), "Mine comes first.")?;
     let mut asked = request(&lab, "Go.");
@@ -44,11 +44,11 @@ async fn an_appended_system_prompt_stands_behind_the_agents_own_and_the_users() 
 
 #[tokio::test]
 async fn a_directory_beside_the_project_can_be_used() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Fine.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
     let beside = lab.directory("beside")?;
     fs::write(beside.join("a.txt"), "from beside")?;
     let lab = lab;
-    let other = Lab::gemini(tool_then_text("read_file", json!({"file_path": beside.join("a.txt")}))).await?;
+    let other = TestEnv::gemini(tool_then_text("read_file", json!({"file_path": beside.join("a.txt")}))).await?;
     let denied = other.run(full(&other, "Go.")).await?;
     assert_eq!(denied.only_tool()?.1.is_error, Some(true));
     let mut asked = full(&other, "Go.");
@@ -62,7 +62,7 @@ async fn a_directory_beside_the_project_can_be_used() -> Result<()> {
 
 #[tokio::test]
 async fn what_this_agent_cannot_do_is_refused_before_anything_starts() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("never said")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
     let changes: [fn(&mut RunRequest); 5] = [
         |request| request.schema = Some(json!({"type": "object"})),
         |request| request.max_budget_usd = Some(1.0),
@@ -80,7 +80,7 @@ async fn what_this_agent_cannot_do_is_refused_before_anything_starts() -> Result
 
 #[tokio::test]
 async fn an_effort_is_ignored_with_a_warning() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Fine.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
     let mut asked = request(&lab, "Go.");
     asked.effort = Some("high".to_owned());
     let run = lab.run(asked).await?;

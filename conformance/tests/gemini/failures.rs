@@ -6,13 +6,13 @@ use anyhow::Result;
 use serde_json::json;
 use teamster::event::{ErrorCode, StopReason};
 use teamster::request::OutputMode;
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::{HttpError, Reply, Scenario};
 
 use crate::{full, one_attempt, request, shell, user_settings};
 
 async fn fails(error: HttpError) -> Result<Recording> {
-    let lab = Lab::gemini(Scenario::new().reply(error)).await?;
+    let lab = TestEnv::gemini(Scenario::new().reply(error)).await?;
     one_attempt(&lab)?;
     let run = lab.run(request(&lab, "Hello?")).await?;
     assert!(run.result.is_error);
@@ -26,7 +26,7 @@ fn code(run: &Recording) -> Result<(&str, Option<bool>)> {
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_is_told_as_such() -> Result<()> {
+async fn a_refused_key_is_reported_as_such() -> Result<()> {
     let run = fails(HttpError::unauthorized()).await?;
     assert_eq!(code(&run)?, ("AUTH", Some(false)));
     assert_eq!(run.result.exit_code, Some(145));
@@ -66,11 +66,11 @@ async fn a_wrong_request_is_not_worth_another_try() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_too_long_is_told_whoever_finds_it() -> Result<()> {
+async fn a_conversation_that_is_too_long_is_reported_by_the_cli_and_by_the_vendor_alike() -> Result<()> {
     assert_eq!(code(&fails(HttpError::prompt_too_long()).await?)?, ("CONTEXT_WINDOW", Some(false)));
 
     // The CLI counts first, and then ends with a success that is none.
-    let lab = Lab::gemini(Reply::new().text("never said")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
     let mut asked = request(&lab, "word ".repeat(1_200_000));
     asked.output = OutputMode::Batch;
     let run = lab.run(asked.clone()).await?;
@@ -86,7 +86,7 @@ async fn a_conversation_that_is_too_long_is_told_whoever_finds_it() -> Result<()
 
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_is_a_failed_connection() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("never said")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
     one_attempt(&lab)?;
     let mut asked = request(&lab, "Hello?");
     asked.env.insert("GOOGLE_GEMINI_BASE_URL".to_owned(), "http://127.0.0.1:9".to_owned());
@@ -96,8 +96,8 @@ async fn a_vendor_that_cannot_be_reached_is_a_failed_connection() -> Result<()> 
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_in_mid_stream_is_told_as_such() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("It begins and then it breaks.").cut_after(2)).await?;
+async fn a_connection_that_breaks_in_mid_stream_is_reported_as_such() -> Result<()> {
+    let lab = TestEnv::gemini(Reply::new().text("It begins and then it breaks.").cut_after(2)).await?;
     let run = lab.run(request(&lab, "Hello?")).await?;
     assert_eq!(code(&run)?, ("CONNECTION", Some(true)));
     assert!("It begins and then it breaks.".starts_with(run.result.text.as_str()));
@@ -106,7 +106,7 @@ async fn a_connection_that_breaks_in_mid_stream_is_told_as_such() -> Result<()> 
 
 #[tokio::test]
 async fn what_a_batch_run_fails_by_is_read_from_the_other_stream() -> Result<()> {
-    let lab = Lab::gemini(Scenario::new().reply(HttpError::unauthorized())).await?;
+    let lab = TestEnv::gemini(Scenario::new().reply(HttpError::unauthorized())).await?;
     let mut asked = request(&lab, "Hello?");
     asked.output = OutputMode::Batch;
     let run = lab.run(asked).await?;
@@ -116,7 +116,7 @@ async fn what_a_batch_run_fails_by_is_read_from_the_other_stream() -> Result<()>
 
 #[tokio::test]
 async fn the_limit_of_turns_ends_the_run() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().tool("run_shell_command", shell("date +%N"))).await?;
+    let lab = TestEnv::gemini(Reply::new().tool("run_shell_command", shell("date +%N"))).await?;
     let mut asked = full(&lab, "Go on and on.");
     asked.max_turns = std::num::NonZeroU32::new(2);
     let run = lab.run(asked).await?;
@@ -128,7 +128,7 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
 
 #[tokio::test]
 async fn a_model_that_goes_round_in_circles_is_stopped_and_that_is_no_success() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().tool("list_directory", json!({"dir_path": "."}))).await?;
+    let lab = TestEnv::gemini(Reply::new().tool("list_directory", json!({"dir_path": "."}))).await?;
     let run = lab.run(full(&lab, "Go.")).await?;
     assert_eq!(run.result.exit_code, Some(0), "the CLI calls it a success");
     assert_eq!(code(&run)?, ("PROVIDER", Some(false)));
@@ -137,7 +137,7 @@ async fn a_model_that_goes_round_in_circles_is_stopped_and_that_is_no_success() 
 
 #[tokio::test]
 async fn settings_that_cannot_be_read_are_an_error_and_are_left_alone() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("never said")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
     user_settings(&lab, "{ broken")?;
     let run = lab.run(request(&lab, "Hello?")).await?;
     assert_eq!(run.result.error_code, Some(ErrorCode::Config));
@@ -146,8 +146,8 @@ async fn settings_that_cannot_be_read_are_an_error_and_are_left_alone() -> Resul
 }
 
 #[tokio::test]
-async fn without_a_key_the_run_says_so() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("never said")).await?;
+async fn a_run_without_a_key_is_reported_as_such() -> Result<()> {
+    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
     let mut asked = request(&lab, "Hello?");
     asked.env.insert("GEMINI_API_KEY".to_owned(), String::new());
     let run = lab.run(asked).await?;

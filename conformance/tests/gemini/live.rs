@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 use teamster::event::ErrorCode;
 use teamster::request::{Attachment, McpServer, Prompt, PromptMode};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
 use crate::{prompts, request};
@@ -18,7 +18,7 @@ const PNG: &[u8] = &[
 
 #[tokio::test]
 async fn a_literal_prompt_of_a_session_is_no_command_and_names_no_file() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Understood.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Understood.")).await?;
     fs::write(lab.project().join("secret.txt"), "the-content-of-the-file")?;
     let mut frame = request(&lab, "");
     frame.prompt_mode = PromptMode::Literal;
@@ -37,7 +37,7 @@ async fn a_literal_prompt_of_a_session_is_no_command_and_names_no_file() -> Resu
 
 #[tokio::test]
 async fn texts_and_images_go_with_a_prompt_of_a_session() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Seen.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Seen.")).await?;
     let talk = lab.open(request(&lab, ""), |opening| opening)?;
     let mut prompt = Prompt::from("Look.");
     prompt.attachments = vec![
@@ -54,7 +54,7 @@ async fn texts_and_images_go_with_a_prompt_of_a_session() -> Result<()> {
 
 #[tokio::test]
 async fn a_server_that_a_session_needs_and_that_does_not_start_ends_each_turn() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Unheard.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Unheard.")).await?;
     let mut frame = request(&lab, "");
     frame.mcp_servers.insert("calc".to_owned(), McpServer::stdio("/nonexistent").required());
     let talk = lab.open(frame, |opening| opening)?;

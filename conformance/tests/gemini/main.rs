@@ -19,18 +19,18 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use teamster::request::PermissionMode;
 use teamster::{RunRequest, RunResult};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Usage};
 
 /// A request that runs the lab's CLI with a model of its own: `auto` would ask another one first.
-fn request(lab: &Lab, prompt: impl Into<String>) -> RunRequest {
+fn request(lab: &TestEnv, prompt: impl Into<String>) -> RunRequest {
     let mut request = lab.request(prompt);
     request.model = Some("gemini-2.5-flash".to_owned());
     request
 }
 
 /// Everything is allowed.
-fn full(lab: &Lab, prompt: impl Into<String>) -> RunRequest {
+fn full(lab: &TestEnv, prompt: impl Into<String>) -> RunRequest {
     in_mode(request(lab, prompt), PermissionMode::Full)
 }
 
@@ -53,14 +53,14 @@ fn shell_then_text(command: &str) -> Scenario {
 }
 
 /// Writes settings of the user's own, and gives their text.
-fn user_settings(lab: &Lab, text: &str) -> Result<String> {
+fn user_settings(lab: &TestEnv, text: &str) -> Result<String> {
     fs::create_dir_all(lab.home().join(".gemini"))?;
     fs::write(lab.home().join(".gemini/settings.json"), text)?;
     Ok(text.to_owned())
 }
 
 /// The first failure of a call is the last: otherwise the CLI goes on for minutes.
-fn one_attempt(lab: &Lab) -> Result<String> {
+fn one_attempt(lab: &TestEnv) -> Result<String> {
     user_settings(lab, "{\n  // mine\n  \"general\": {\"maxAttempts\": 1},\n}\n".replace("},\n}", "}\n}").as_str())
 }
 

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use teamster::RunRequest;
 use teamster::request::{McpServer, ProjectTrust};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
 use crate::{full, request, tool_then_text, user_settings};
@@ -19,7 +19,7 @@ fn with(mut request: RunRequest, server: McpServer) -> RunRequest {
 
 #[tokio::test]
 async fn what_the_cli_would_drop_without_a_word_is_refused() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("never said")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
     assert!(lab.start(with(request(&lab, "Go."), McpServer::stdio(PROGRAM).env("LD_PRELOAD", "x.so"))).is_err());
     let mut untrusted = with(request(&lab, "Go."), McpServer::stdio(PROGRAM));
     untrusted.project_trust = ProjectTrust::Untrusted;
@@ -30,7 +30,7 @@ async fn what_the_cli_would_drop_without_a_word_is_refused() -> Result<()> {
 /// Otherwise fields of both would be mixed.
 #[tokio::test]
 async fn a_server_of_the_users_with_the_same_name_is_replaced_as_a_whole() -> Result<()> {
-    let lab = Lab::gemini(tool_then_text("mcp_calc_slow", json!({"seconds": 0}))).await?;
+    let lab = TestEnv::gemini(tool_then_text("mcp_calc_slow", json!({"seconds": 0}))).await?;
     let theirs = json!({"mcpServers": {"calc": {"httpUrl": "http://127.0.0.1:9", "includeTools": ["add"]}}});
     user_settings(&lab, &theirs.to_string())?;
     let recording = lab.run(with(full(&lab, "Go."), McpServer::stdio(PROGRAM))).await?;

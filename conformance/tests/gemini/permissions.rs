@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::request::{PermissionMode, ProjectTrust};
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::{in_mode, request, shell, user_settings};
@@ -21,13 +21,13 @@ fn everything() -> Scenario {
 }
 
 /// What came of it: names of what was denied, and what is there.
-fn outcome(lab: &Lab, run: &Recording) -> (Vec<String>, bool, bool) {
+fn outcome(lab: &TestEnv, run: &Recording) -> (Vec<String>, bool, bool) {
     let denied = run.result.permission_denials.iter().map(|denial| denial.tool_name.clone().into_string()).collect();
     (denied, lab.project().join("made.txt").exists(), lab.project().join("ran.txt").exists())
 }
 
 async fn run_in(mode: PermissionMode, trust: ProjectTrust) -> Result<(Vec<String>, bool, bool)> {
-    let lab = Lab::gemini(everything()).await?;
+    let lab = TestEnv::gemini(everything()).await?;
     let mut asked = in_mode(request(&lab, "Go."), mode);
     asked.project_trust = trust;
     let run = lab.run(asked).await?;
@@ -87,7 +87,7 @@ async fn no_mode_can_be_left_by_way_of_a_plan() -> Result<()> {
         .reply(Reply::new().tool("run_shell_command", shell("touch ran.txt")))
         .reply(Reply::new().text("Done."));
     for mode in [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit] {
-        let lab = Lab::gemini(scenario.clone()).await?;
+        let lab = TestEnv::gemini(scenario.clone()).await?;
         let run = lab.run(in_mode(request(&lab, "Go."), mode)).await?;
         assert!(!lab.project().join("ran.txt").exists(), "{mode:?}");
         let tools = run.tools();
@@ -112,7 +112,7 @@ async fn a_tool_or_a_command_is_allowed_by_its_name_in_any_mode() -> Result<()> 
         .reply(Reply::new().tool("run_shell_command", shell("mkdir made")))
         .reply(Reply::new().text("Done."));
     for mode in [PermissionMode::ReadOnly, PermissionMode::Ask] {
-        let lab = Lab::gemini(scenario.clone()).await?;
+        let lab = TestEnv::gemini(scenario.clone()).await?;
         let run = lab.run(rules(in_mode(request(&lab, "Go."), mode), &["run_shell_command(touch)"], &[])).await?;
         assert!(lab.project().join("ran.txt").exists(), "{mode:?}");
         assert!(!lab.project().join("made").exists(), "{mode:?}");
@@ -123,7 +123,7 @@ async fn a_tool_or_a_command_is_allowed_by_its_name_in_any_mode() -> Result<()> 
 
 #[tokio::test]
 async fn a_denied_tool_is_denied_even_where_everything_is_allowed() -> Result<()> {
-    let lab = Lab::gemini(everything()).await?;
+    let lab = TestEnv::gemini(everything()).await?;
     let asked =
         rules(in_mode(request(&lab, "Go."), PermissionMode::Full), &[], &["write_file", "run_shell_command(touch)"]);
     let run = lab.run(asked).await?;
@@ -133,7 +133,7 @@ async fn a_denied_tool_is_denied_even_where_everything_is_allowed() -> Result<()
 
 #[tokio::test]
 async fn what_the_users_settings_allow_does_not_make_read_only_less_so() -> Result<()> {
-    let lab = Lab::gemini(everything()).await?;
+    let lab = TestEnv::gemini(everything()).await?;
     user_settings(&lab, r#"{"tools": {"allowed": ["run_shell_command", "write_file"]}}"#)?;
     let run = lab.run(in_mode(request(&lab, "Go."), PermissionMode::ReadOnly)).await?;
     assert_eq!(outcome(&lab, &run), (denied(&["write_file", "run_shell_command"]), false, false));
@@ -141,7 +141,7 @@ async fn what_the_users_settings_allow_does_not_make_read_only_less_so() -> Resu
 }
 
 /// A directory that carries everything that this CLI would use.
-fn booby_trapped(lab: &Lab) -> Result<()> {
+fn booby_trapped(lab: &TestEnv) -> Result<()> {
     let folder = lab.project().join(".gemini");
     fs::create_dir(&folder)?;
     let mark = |name: &str| format!("touch {}", lab.home().join(name).display());
@@ -158,7 +158,7 @@ fn booby_trapped(lab: &Lab) -> Result<()> {
 
 #[tokio::test]
 async fn of_a_project_that_is_not_trusted_nothing_is_used() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Fine.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
     booby_trapped(&lab)?;
     let mut asked = request(&lab, "Go.");
     asked.project_trust = ProjectTrust::Untrusted;
@@ -179,7 +179,7 @@ async fn of_a_project_that_is_not_trusted_nothing_is_used() -> Result<()> {
 
 #[tokio::test]
 async fn of_a_project_that_is_trusted_the_configuration_is_used() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().text("Fine.")).await?;
+    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
     booby_trapped(&lab)?;
     let run = lab.run(request(&lab, "Go.")).await?;
     assert!(lab.home().join("mcp-ran").exists());

@@ -4,19 +4,19 @@ use std::fs;
 
 use anyhow::Result;
 use teamster::request::{OutputMode, PromptMode};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
 use crate::request;
 
-async fn lab() -> Result<Lab> {
-    let lab = Lab::gemini(Reply::new().text("Understood.")).await?;
+async fn lab() -> Result<TestEnv> {
+    let lab = TestEnv::gemini(Reply::new().text("Understood.")).await?;
     fs::write(lab.project().join("secret.txt"), "the-content-of-the-file")?;
     Ok(lab)
 }
 
 /// What the model was told, and everything that it was sent.
-async fn told(lab: &Lab, prompt: &str, mode: PromptMode) -> Result<(String, String)> {
+async fn told(lab: &TestEnv, prompt: &str, mode: PromptMode) -> Result<(String, String)> {
     let mut asked = request(lab, prompt);
     asked.prompt_mode = mode;
     let run = lab.run(asked).await?;

@@ -7,15 +7,15 @@ use anyhow::{Context, Result};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, SessionId};
 use teamster::request::Conversation;
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::Reply;
 
 use crate::{prompts, request, told, user_settings};
 
 /// A model that says how often it has been asked in this conversation.
-async fn lab() -> Result<Lab> {
+async fn lab() -> Result<TestEnv> {
     let answer = |request: &_| Reply::new().text(format!("Answer {}.", prompts(request).len())).usage(told());
-    Lab::gemini(Reply::from_fn(answer)).await
+    TestEnv::gemini(Reply::from_fn(answer)).await
 }
 
 fn with(mut request: RunRequest, conversation: Conversation) -> RunRequest {
@@ -27,7 +27,7 @@ fn session(recording: &Recording) -> Result<SessionId> {
     recording.result.session_id.clone().context("no session id")
 }
 
-async fn resume(lab: &Lab, id: &SessionId, prompt: &str) -> Result<Recording> {
+async fn resume(lab: &TestEnv, id: &SessionId, prompt: &str) -> Result<Recording> {
     lab.run(with(request(lab, prompt), Conversation::Resume(id.clone()))).await
 }
 

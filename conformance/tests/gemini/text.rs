@@ -3,15 +3,15 @@
 use anyhow::Result;
 use serde_json::json;
 use teamster::request::OutputMode;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario, Stop};
 
 use crate::{full, request, shell, told, tool_then_text, usage_of};
 
 #[tokio::test]
-async fn an_answer_comes_as_it_was_said() -> Result<()> {
+async fn an_answer_is_streamed_unchanged() -> Result<()> {
     let text = "Grüße, 世界 👩\u{200d}💻 — \"quoted\"\n\ttabs and \\ backslashes\r\nend";
-    let lab = Lab::gemini(Scenario::new().reply(Reply::new().text(text).usage(told()))).await?;
+    let lab = TestEnv::gemini(Scenario::new().reply(Reply::new().text(text).usage(told()))).await?;
     let run = lab.run(request(&lab, "Hello?")).await?;
     assert_eq!(run.result.text, text);
     assert!(run.texts().len() > 3, "it is streamed");
@@ -22,10 +22,10 @@ async fn an_answer_comes_as_it_was_said() -> Result<()> {
 }
 
 #[tokio::test]
-async fn usage_is_what_the_provider_told_cached_tokens_beside_the_others_and_thoughts_in_the_output() -> Result<()> {
+async fn usage_is_the_providers_with_cached_tokens_apart_and_thoughts_in_the_output() -> Result<()> {
     let reply = Reply::new().thinking("Hm.").text("Done.").usage(told());
     let scenario = tool_then_text("list_directory", json!({"dir_path": "."})).branch("think", reply);
-    let lab = Lab::gemini(scenario).await?;
+    let lab = TestEnv::gemini(scenario).await?;
     let run = lab.run(request(&lab, "Think. SCN:think")).await?;
     assert_eq!(usage_of(&run.result), Some(lab.provider().usage_total()));
     assert_eq!(run.result.usage.as_ref().and_then(|usage| usage.reasoning_tokens), Some(10));
@@ -35,7 +35,7 @@ async fn usage_is_what_the_provider_told_cached_tokens_beside_the_others_and_tho
 
 #[tokio::test]
 async fn usage_of_a_batch_run_is_the_same() -> Result<()> {
-    let lab = Lab::gemini(Reply::new().thinking("Hm.").text("Done.").usage(told())).await?;
+    let lab = TestEnv::gemini(Reply::new().thinking("Hm.").text("Done.").usage(told())).await?;
     let mut asked = request(&lab, "Think.");
     asked.output = OutputMode::Batch;
     let run = lab.run(asked).await?;
@@ -50,7 +50,7 @@ async fn a_message_after_a_tool_is_another_one_and_whole_messages_come_in_one_pi
     let scenario = Scenario::new()
         .reply(Reply::new().text("I shall look first.").tool("run_shell_command", shell("echo seen")))
         .reply(Reply::new().text("I have seen it all."));
-    let lab = Lab::gemini(scenario).await?;
+    let lab = TestEnv::gemini(scenario).await?;
     let mut asked = full(&lab, "Look.");
     asked.output = OutputMode::Messages;
     let run = lab.run(asked).await?;
@@ -61,9 +61,9 @@ async fn a_message_after_a_tool_is_another_one_and_whole_messages_come_in_one_pi
 }
 
 #[tokio::test]
-async fn what_was_said_in_vain_is_taken_back_and_the_run_fails() -> Result<()> {
+async fn text_of_a_failed_attempt_is_retracted_and_the_run_fails() -> Result<()> {
     let broken = Reply::new().text("Half of it").stop(Stop::Other(String::new()));
-    let lab = Lab::gemini(broken).await?;
+    let lab = TestEnv::gemini(broken).await?;
     let run = lab.run(request(&lab, "Hello?")).await?;
     assert_eq!(run.result.exit_code, Some(0), "the CLI calls it a success");
     assert_eq!(run.failure()?.code.as_str(), "PROVIDER");
@@ -77,7 +77,7 @@ async fn what_was_said_in_vain_is_taken_back_and_the_run_fails() -> Result<()> {
 async fn a_long_answer_after_a_tool_loses_nothing_of_its_end() -> Result<()> {
     let numbers: Vec<String> = (0..40_000).map(|number| format!("{number:08}\n")).collect();
     let text = numbers.concat();
-    let lab = Lab::gemini(Reply::new().text_by(360_000, &text)).await?;
+    let lab = TestEnv::gemini(Reply::new().text_by(360_000, &text)).await?;
     for _ in 0..3 {
         let run = lab.run(request(&lab, "Go.")).await?;
         assert!(!run.result.is_error);

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use anyhow::Result;
 use teamster::event::{ErrorCode, StopReason};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Usage};
 
 use crate::{bash, full, reply};
@@ -12,7 +12,8 @@ use crate::{bash, full, reply};
 #[tokio::test]
 async fn the_limit_of_turns_ends_the_run() -> Result<()> {
     let lab =
-        Lab::opencode(Reply::from_fn(|request| reply().tool("bash", bash(&format!("echo {}", request.turn))))).await?;
+        TestEnv::opencode(Reply::from_fn(|request| reply().tool("bash", bash(&format!("echo {}", request.turn)))))
+            .await?;
     let mut request = full(lab.request("For ever."));
     request.max_turns = NonZeroU32::new(2);
     let recording = lab.run(request).await?;
@@ -26,7 +27,7 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
 #[tokio::test]
 async fn the_limit_of_cost_ends_the_run() -> Result<()> {
     let usage = Usage { output: 100_000, ..Usage::ZERO };
-    let lab = Lab::opencode(Reply::new().tool("bash", bash("echo again")).usage(usage)).await?;
+    let lab = TestEnv::opencode(Reply::new().tool("bash", bash("echo again")).usage(usage)).await?;
     let mut request = full(lab.request("For ever."));
     request.max_budget_usd = Some(0.01);
     let recording = lab.run(request).await?;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, WarningCode};
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::{HttpError, Reply};
 
 use crate::reply;
 
 async fn fails(error: HttpError, code: ErrorCode) -> Result<Recording> {
-    let lab = Lab::opencode(error).await?;
+    let lab = TestEnv::opencode(error).await?;
     let recording = lab.run(lab.request("Hello?")).await?;
     assert_eq!(recording.result.error_code, Some(code));
     assert_eq!(recording.failure()?.retryable, Some(false), "{}", recording.failure()?.message.as_str());
@@ -31,7 +31,7 @@ async fn what_is_not_tried_again_has_its_name_at_once() -> Result<()> {
 #[tokio::test]
 async fn a_rate_limit_and_a_fault_are_tried_again_until_the_answer_comes() -> Result<()> {
     for error in [HttpError::rate_limited(), HttpError::internal()] {
-        let lab = Lab::opencode(reply().text("Now.").fail_times(1, error)).await?;
+        let lab = TestEnv::opencode(reply().text("Now.").fail_times(1, error)).await?;
         let recording = lab.run(lab.request("Hello?")).await?;
         assert_eq!(recording.result.text, "Now.");
         assert!(!recording.result.is_error);
@@ -43,7 +43,7 @@ async fn a_rate_limit_and_a_fault_are_tried_again_until_the_answer_comes() -> Re
 /// 1.18.33 waits as long as the vendor says: hours too.
 #[tokio::test]
 async fn a_vendor_that_wants_an_hour_is_left_by_the_limit_of_silence() -> Result<()> {
-    let lab = Lab::opencode(HttpError::rate_limited().retry_after(3600)).await?;
+    let lab = TestEnv::opencode(HttpError::rate_limited().retry_after(3600)).await?;
     let mut request = lab.request("Hello?");
     request.limits.silence = Duration::from_secs(20);
     let recording = lab.run(request).await?;
@@ -56,7 +56,7 @@ async fn a_vendor_that_wants_an_hour_is_left_by_the_limit_of_silence() -> Result
 
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_is_connection_in_the_end() -> Result<()> {
-    let lab = Lab::opencode(Reply::new()).await?;
+    let lab = TestEnv::opencode(Reply::new()).await?;
     let mut request = lab.request("Hello?");
     // Nobody listens on the discard port.
     let config = r#"{"model":"lab/m1","provider":{"lab":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"http://127.0.0.1:9/v1","apiKey":"x"},"models":{"m1":{}}}}}"#;
@@ -70,7 +70,7 @@ async fn a_vendor_that_cannot_be_reached_is_connection_in_the_end() -> Result<()
 
 #[tokio::test]
 async fn a_conversation_that_is_too_long_for_good_is_context_window() -> Result<()> {
-    let lab = Lab::opencode(HttpError::prompt_too_long()).await?;
+    let lab = TestEnv::opencode(HttpError::prompt_too_long()).await?;
     let recording = lab.run(lab.request("Hello?")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::ContextWindow));
     Ok(())
@@ -79,8 +79,9 @@ async fn a_conversation_that_is_too_long_for_good_is_context_window() -> Result<
 #[tokio::test]
 async fn a_conversation_that_was_too_long_and_is_answered_in_the_end_is_no_error() -> Result<()> {
     let summary = reply().text("SUMMARY");
-    let lab = Lab::opencode(reply().text("The answer.").at_first(1, HttpError::prompt_too_long()).at_first(1, summary))
-        .await?;
+    let lab =
+        TestEnv::opencode(reply().text("The answer.").at_first(1, HttpError::prompt_too_long()).at_first(1, summary))
+            .await?;
     let recording = lab.run(lab.request("Hello?")).await?;
     assert_eq!(recording.result.text, "The answer.");
     assert!(!recording.result.is_error);
@@ -89,9 +90,9 @@ async fn a_conversation_that_was_too_long_and_is_answered_in_the_end_is_no_error
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_told_exactly_once() -> Result<()> {
+async fn an_answer_that_breaks_off_is_emitted_exactly_once() -> Result<()> {
     let answer = "This answer breaks off in the middle and comes again.";
-    let lab = Lab::opencode(reply().text(answer).cut_once_after(4)).await?;
+    let lab = TestEnv::opencode(reply().text(answer).cut_once_after(4)).await?;
     let recording = lab.run(lab.request("Tell me.")).await?;
     assert_eq!(recording.result.text, answer);
     assert!(!recording.result.is_error);
@@ -101,7 +102,7 @@ async fn an_answer_that_breaks_off_is_told_exactly_once() -> Result<()> {
 
 #[tokio::test]
 async fn an_unknown_model_is_an_invalid_request_with_its_reason() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Never.")).await?;
+    let lab = TestEnv::opencode(reply().text("Never.")).await?;
     let mut request = lab.request("Hello?");
     request.model = Some("lab/none".to_owned());
     let recording = lab.run(request).await?;

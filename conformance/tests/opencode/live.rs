@@ -8,7 +8,7 @@ use serde_json::json;
 use teamster::event::{ErrorCode, Event, PermissionRequest, WarningCode};
 use teamster::request::{Answer, PermissionMode};
 use teamster::{RunRequest, Sent};
-use teamster_conformance::{BOUND, Lab, Live};
+use teamster_conformance::{BOUND, Live, TestEnv};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Script};
 
 use crate::{bash, bash_then_text, reply, tool_then_text};
@@ -23,7 +23,7 @@ fn counts() -> Scenario {
     Reply::from_fn(|request| reply().text(format!("Heard {}.", heard(request).len()))).into()
 }
 
-fn asking(lab: &Lab) -> RunRequest {
+fn asking(lab: &TestEnv) -> RunRequest {
     let mut frame = lab.request("");
     frame.permissions.mode = PermissionMode::Ask;
     frame
@@ -48,7 +48,7 @@ async fn leave_is_given_once_or_for_the_session_or_denied_with_a_reason() -> Res
             reply().text("Done.")
         }
     });
-    let lab = Lab::opencode(scenario).await?;
+    let lab = TestEnv::opencode(scenario).await?;
     let talk = lab.open(asking(&lab), |opening| opening)?;
     for (turn, answer, made) in [
         (1, Some(Answer::Deny { message: Some("Not today.".to_owned()) }), false),
@@ -77,8 +77,8 @@ async fn leave_is_given_once_or_for_the_session_or_denied_with_a_reason() -> Res
 }
 
 #[tokio::test]
-async fn a_request_that_nobody_answers_in_time_is_denied() -> Result<()> {
-    let lab = Lab::opencode(bash_then_text("touch made")).await?;
+async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
+    let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
     let mut frame = asking(&lab);
     frame.limits.answer = Duration::from_millis(300);
     let talk = lab.open(frame, |opening| opening)?;
@@ -96,7 +96,7 @@ async fn what_a_subagent_asks_for_reaches_the_user_and_its_words_stand_under_its
         .reply(reply().tool("task", worker))
         .reply(reply().text("Done."))
         .branch("worker", Script::new().reply(reply().tool("bash", bash("touch made"))).reply(reply().text("Tried.")));
-    let lab = Lab::opencode(scenario).await?;
+    let lab = TestEnv::opencode(scenario).await?;
     let mut frame = asking(&lab);
     frame.permissions.allow = vec!["task".to_owned()];
     let talk = lab.open(frame, |opening| opening)?;
@@ -122,7 +122,7 @@ async fn a_question_is_answered_by_its_id_or_declined() -> Result<()> {
         "options": [{"label": "Red", "description": "As roses"}, {"label": "Blue", "description": "As the sky"}],
     }]});
     for (choose, heard) in [(true, "Blue"), (false, "Ask somebody else.")] {
-        let lab = Lab::opencode(tool_then_text("question", input.clone())).await?;
+        let lab = TestEnv::opencode(tool_then_text("question", input.clone())).await?;
         let talk = lab.open(asking(&lab), |opening| opening)?;
         let mut live = talk.send("Ask me.")?;
         let is_question = |event: &Event| matches!(event, Event::Question(_));
@@ -148,7 +148,8 @@ fn kill(pid: u32) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the_conversation_goes_on() -> Result<()> {
+async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the_conversation_continues() -> Result<()>
+{
     let scenario = Reply::from_fn(|request: &ModelRequest| {
         let text = format!("Heard {}.", heard(request).len());
         if request.prompts().contains(&"Prompt 3.") {
@@ -157,7 +158,7 @@ async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the
             reply().text(text)
         }
     });
-    let lab = Lab::opencode(scenario).await?;
+    let lab = TestEnv::opencode(scenario).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;
     talk.say("Prompt 1.").await?;
     kill(talk.trace().wait_for("serve", BOUND).await?.pid)?;
@@ -178,15 +179,14 @@ async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the
 }
 
 #[tokio::test]
-async fn what_is_said_in_mid_text_is_heard_in_the_turn_and_an_interrupt_ends_the_turn_and_not_the_session() -> Result<()>
-{
+async fn a_message_sent_in_mid_text_joins_the_turn_and_an_interrupt_ends_the_turn_and_not_the_session() -> Result<()> {
     let scenario = Reply::from_fn(|request: &ModelRequest| match heard(request).len() {
         1 => reply().text("It begins and waits.").gate_after(2, "said"),
         2 => reply().text("Heard both."),
         3 => reply().text("It begins and never ends.").gate_after(2, "never"),
         _ => reply().text("After."),
     });
-    let lab = Lab::opencode(scenario).await?;
+    let lab = TestEnv::opencode(scenario).await?;
     let talk = lab.open(lab.request(""), |opening| opening)?;
     let is_text = |event: &Event| matches!(event, Event::Text(_));
     let mut live = talk.send("Prompt 1.")?;
@@ -210,7 +210,7 @@ async fn what_is_said_in_mid_text_is_heard_in_the_turn_and_an_interrupt_ends_the
 
 #[tokio::test]
 async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
-    let lab = Lab::opencode(bash_then_text("touch made")).await?;
+    let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
     let talk = lab.open(asking(&lab), |opening| opening)?;
     talk.session().set_model("lab/m2")?;
     talk.session().set_permission_mode(PermissionMode::ReadOnly)?;
@@ -222,8 +222,8 @@ async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
 }
 
 #[tokio::test]
-async fn two_runs_at_once_of_a_session_each_do_not_hear_each_other() -> Result<()> {
-    let lab = Lab::opencode(counts()).await?;
+async fn two_runs_at_once_in_two_sessions_do_not_mix() -> Result<()> {
+    let lab = TestEnv::opencode(counts()).await?;
     // Two and two: each server takes half a gigabyte.
     for _ in 0..2 {
         let talks = (0..2).map(|_| lab.open(lab.request(""), |opening| opening)).collect::<Result<Vec<_>>>()?;
@@ -244,7 +244,7 @@ async fn two_runs_at_once_of_a_session_each_do_not_hear_each_other() -> Result<(
 async fn an_answer_follows_a_schema_or_is_an_error() -> Result<()> {
     let schema = json!({"type": "object", "properties": {"answer": {"type": "number"}}, "required": ["answer"]});
     let run = async |scenario: Reply| {
-        let lab = Lab::opencode(scenario).await?;
+        let lab = TestEnv::opencode(scenario).await?;
         let mut request = lab.request("What is it?");
         request.schema = Some(schema.clone());
         lab.run(request).await

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 use serde_json::json;
 use teamster::request::PermissionMode;
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::{Scenario, Script};
 
 use crate::{bash, bash_then_text, full, mode, reply, tool_then_text};
@@ -32,7 +32,7 @@ fn assert_passed(recording: &Recording) -> Result<()> {
 async fn nothing_but_full_runs_a_command_whatever_the_user_allows() -> Result<()> {
     use PermissionMode::{Ask, Edit, ReadOnly};
     for permission in [ReadOnly, Ask, Edit] {
-        let lab = Lab::opencode(bash_then_text("touch made")).await?;
+        let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
         let user = json!({"permission": {"*": "allow", "bash": "allow"}, "agent": {"build": {"permission": {"bash": "allow"}}}});
         fs::create_dir_all(lab.home().join(".config/opencode"))?;
         fs::write(lab.home().join(".config/opencode/opencode.json"), user.to_string())?;
@@ -49,7 +49,7 @@ async fn nothing_but_full_runs_a_command_whatever_the_user_allows() -> Result<()
 async fn reading_passes_in_every_mode() -> Result<()> {
     use PermissionMode::{Ask, ReadOnly};
     for permission in [ReadOnly, Ask] {
-        let lab = Lab::opencode(tool_then_text("read", json!({"filePath": "there"}))).await?;
+        let lab = TestEnv::opencode(tool_then_text("read", json!({"filePath": "there"}))).await?;
         fs::write(lab.project().join("there"), "content")?;
         let recording = lab.run(mode(lab.request("Read it."), permission)).await?;
         assert_passed(&recording)?;
@@ -62,7 +62,7 @@ async fn reading_passes_in_every_mode() -> Result<()> {
 async fn a_write_is_refused_unless_edits_are_allowed() -> Result<()> {
     use PermissionMode::{Ask, Edit, Full, ReadOnly};
     for (permission, passes) in [(ReadOnly, false), (Ask, false), (Edit, true), (Full, true)] {
-        let lab = Lab::opencode(tool_then_text("write", json!({"filePath": "made", "content": "written"}))).await?;
+        let lab = TestEnv::opencode(tool_then_text("write", json!({"filePath": "made", "content": "written"}))).await?;
         let mut request = mode(lab.request("Make it."), permission);
         if permission == ReadOnly {
             request.permissions.allow = vec!["edit".to_owned()];
@@ -79,8 +79,8 @@ async fn a_write_is_refused_unless_edits_are_allowed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_secret_file_of_the_project_is_not_read_unasked() -> Result<()> {
-    let lab = Lab::opencode(tool_then_text("read", json!({"filePath": ".env"}))).await?;
+async fn a_secret_file_of_the_project_is_not_read_without_permission() -> Result<()> {
+    let lab = TestEnv::opencode(tool_then_text("read", json!({"filePath": ".env"}))).await?;
     fs::write(lab.project().join(".env"), "MADE_UP_SECRET=1\n")?;
     let recording = lab.run(lab.request("Read it.")).await?;
     assert_refused(&recording)?;
@@ -93,7 +93,7 @@ async fn editing_refuses_what_is_outside_of_the_project_and_of_further_directori
     for further in [false, true] {
         let outside = tempfile::tempdir()?;
         let target = outside.path().join("made");
-        let lab = Lab::opencode(tool_then_text("write", json!({"filePath": target, "content": "written"}))).await?;
+        let lab = TestEnv::opencode(tool_then_text("write", json!({"filePath": target, "content": "written"}))).await?;
         let mut request = mode(lab.request("Make it."), PermissionMode::Edit);
         if further {
             request.add_dirs = vec![outside.path().to_owned()];
@@ -112,7 +112,7 @@ async fn editing_refuses_what_is_outside_of_the_project_and_of_further_directori
 #[tokio::test]
 async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
     for (rule, passes) in [("bash", true), ("bash(touch *)", true), ("bash(mkdir *)", false)] {
-        let lab = Lab::opencode(bash_then_text("touch made")).await?;
+        let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
         let mut request = lab.request("Make it.");
         request.permissions.allow = vec![rule.to_owned()];
         let recording = lab.run(request).await?;
@@ -129,7 +129,7 @@ async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
 #[tokio::test]
 async fn a_denied_tool_is_refused_even_in_full() -> Result<()> {
     for rules in [&["bash"][..], &["bash(touch *)"], &["b*"]] {
-        let lab = Lab::opencode(bash_then_text("touch made")).await?;
+        let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
         let mut request = full(lab.request("Make it."));
         request.permissions.allow = vec!["bash".to_owned(), "bash(touch made)".to_owned()];
         request.permissions.deny = rules.iter().map(|&rule| rule.to_owned()).collect();
@@ -147,7 +147,7 @@ async fn a_subagent_cannot_do_what_the_run_may_not() -> Result<()> {
         .reply(reply().tool("task", task))
         .reply(reply().text("Done."))
         .branch("worker", Script::new().reply(reply().tool("bash", bash("touch made"))).reply(reply().text("Tried.")));
-    let lab = Lab::opencode(scenario).await?;
+    let lab = TestEnv::opencode(scenario).await?;
     let mut request = lab.request("Delegate.");
     request.permissions.allow = vec!["task".to_owned()];
     let recording = lab.run(request).await?;

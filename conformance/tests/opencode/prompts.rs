@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 use teamster::request::{Attachment, PromptMode};
-use teamster_conformance::{BOUND, Lab};
+use teamster_conformance::{BOUND, TestEnv};
 use teamster_testkit::provider::Part;
 
 use crate::{numbers, reply};
@@ -17,7 +17,7 @@ const PIXEL: [u8; 69] = [
 
 #[tokio::test]
 async fn a_prompt_reaches_the_model_as_it_is() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Aye.")).await?;
+    let lab = TestEnv::opencode(reply().text("Aye.")).await?;
     fs::write(lab.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
     for prompt in
         ["-x", "--help", "\n\nfirst\nlast\n", "it's \"quoted\" `x` $(id) \\", "/init now", "!ls @there.txt {env:HOME}"]
@@ -35,7 +35,7 @@ async fn a_prompt_reaches_the_model_as_it_is() -> Result<()> {
 #[tokio::test]
 async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
     let prompt = numbers(100_000);
-    let lab = Lab::opencode(reply().text("Aye.")).await?;
+    let lab = TestEnv::opencode(reply().text("Aye.")).await?;
     let recording = lab.run(lab.request(prompt.as_str())).await?;
     let texts = recording.prompts(0)?;
     assert_eq!(texts.len(), 1);
@@ -44,9 +44,9 @@ async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_system_prompt_replaces_the_agents_own_and_stands_in_no_argv() -> Result<()> {
+async fn a_system_prompt_replaces_the_agents_own_and_is_in_no_argv() -> Result<()> {
     const PIRATE: &str = "You are a pirate. --model=none {env:HOME}\n\"Quoted\" $& 漢字";
-    let lab = Lab::opencode(reply().text("Aye.").gate_before("end")).await?;
+    let lab = TestEnv::opencode(reply().text("Aye.").gate_before("end")).await?;
     let mut request = lab.request("Hello.");
     request.system_prompt = Some(PIRATE.to_owned());
     let live = lab.start(request)?;
@@ -64,7 +64,7 @@ async fn a_system_prompt_replaces_the_agents_own_and_stands_in_no_argv() -> Resu
 
 #[tokio::test]
 async fn an_appended_system_prompt_joins_the_agents_own() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Aye.")).await?;
+    let lab = TestEnv::opencode(reply().text("Aye.")).await?;
     let mut request = lab.request("Hello.");
     request.append_system_prompt = Some("Speak like a {file:/etc/hostname} parrot.".to_owned());
     let recording = lab.run(request).await?;
@@ -75,8 +75,8 @@ async fn an_appended_system_prompt_joins_the_agents_own() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_model_that_is_asked_for_is_asked() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Hello.")).await?;
+async fn the_requested_model_is_used() -> Result<()> {
+    let lab = TestEnv::opencode(reply().text("Hello.")).await?;
     let mut request = lab.request("Hello.");
     request.model = Some("lab/m2".to_owned());
     request.effort = Some("high".to_owned());
@@ -87,7 +87,7 @@ async fn the_model_that_is_asked_for_is_asked() -> Result<()> {
 
 #[tokio::test]
 async fn attachments_reach_the_model_beside_the_prompt() -> Result<()> {
-    let lab = Lab::opencode(reply().text("I see.")).await?;
+    let lab = TestEnv::opencode(reply().text("I see.")).await?;
     let mut request = lab.request("What are these?");
     request.attachments = vec![
         Attachment::Data { name: "pixel.png".to_owned(), data: PIXEL.to_vec() },

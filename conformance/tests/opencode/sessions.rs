@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, SessionId, WarningCode};
 use teamster::request::{Conversation, Mode};
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 
 use crate::reply;
 
@@ -22,7 +22,7 @@ fn session(recording: &Recording) -> Result<SessionId> {
 
 #[tokio::test]
 async fn a_session_of_another_directory_is_refused_before_the_model_is_asked() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Here I am.")).await?;
+    let lab = TestEnv::opencode(reply().text("Here I am.")).await?;
     let id = session(&lab.run(lab.request("First.")).await?)?;
     let mut request = with(lab.request("Second."), Conversation::Resume(id));
     request.cwd = Some(lab.directory("elsewhere")?);
@@ -36,7 +36,7 @@ async fn a_session_of_another_directory_is_refused_before_the_model_is_asked() -
 /// 1.18.33 works on in the other directory and never says a word.
 #[tokio::test]
 async fn in_one_shot_a_session_of_another_directory_ends_by_the_watchdog_with_the_reason() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Here I am.")).await?;
+    let lab = TestEnv::opencode(reply().text("Here I am.")).await?;
     let id = session(&lab.run(lab.request("First.")).await?)?;
     let mut request = with(lab.request("Second."), Conversation::Resume(id));
     request.mode = Mode::Exec;

@@ -4,14 +4,14 @@ use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason, WarningCode};
 use teamster::request::{Mode, OutputMode};
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Scenario, Stop, Usage};
 
 use crate::{bash, full, reply, usage_of};
 
 #[tokio::test]
-async fn the_answer_is_told_once_and_whole() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Hello there, how are you?")).await?;
+async fn the_answer_is_emitted_once_and_whole() -> Result<()> {
+    let lab = TestEnv::opencode(reply().text("Hello there, how are you?")).await?;
     let recording = lab.run(lab.request("Say hello.")).await?;
     let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
     assert_eq!(texts.concat(), "Hello there, how are you?");
@@ -25,8 +25,8 @@ async fn the_answer_is_told_once_and_whole() -> Result<()> {
 }
 
 #[tokio::test]
-async fn whole_messages_are_told_when_they_are_whole() -> Result<()> {
-    let lab = Lab::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
+async fn messages_are_emitted_when_they_are_complete() -> Result<()> {
+    let lab = TestEnv::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
     let mut request = lab.request("Say hello.");
     request.output = OutputMode::Messages;
     let recording = lab.run(request).await?;
@@ -36,8 +36,8 @@ async fn whole_messages_are_told_when_they_are_whole() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_one_shot_form_tells_each_part_when_it_is_whole() -> Result<()> {
-    let lab = Lab::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
+async fn the_one_shot_form_emits_each_part_when_it_is_complete() -> Result<()> {
+    let lab = TestEnv::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
     let mut request = lab.request("Say hello.");
     request.mode = Mode::Exec;
     let recording = lab.run(request).await?;
@@ -49,8 +49,8 @@ async fn the_one_shot_form_tells_each_part_when_it_is_whole() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_agent_says_who_it_is_before_anything_else() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Hello.")).await?;
+async fn init_is_the_first_event() -> Result<()> {
+    let lab = TestEnv::opencode(reply().text("Hello.")).await?;
     let recording = lab.run(lab.request("Hi.")).await?;
     let init = recording.init()?;
     assert_eq!(init.agent, "opencode");
@@ -60,8 +60,8 @@ async fn the_agent_says_who_it_is_before_anything_else() -> Result<()> {
 }
 
 #[tokio::test]
-async fn thinking_is_told_apart_from_text() -> Result<()> {
-    let lab = Lab::opencode(reply().thinking("The answer must be even.").text("It is 42.")).await?;
+async fn thinking_is_separate_from_text() -> Result<()> {
+    let lab = TestEnv::opencode(reply().thinking("The answer must be even.").text("It is 42.")).await?;
     let recording = lab.run(lab.request("What is it?")).await?;
     assert_eq!(recording.thinking(), "The answer must be even.");
     assert_eq!(recording.result.text, "It is 42.");
@@ -69,12 +69,12 @@ async fn thinking_is_told_apart_from_text() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_result_tells_the_tokens_and_the_cost_that_the_provider_told() -> Result<()> {
+async fn the_result_has_the_providers_tokens_and_cost() -> Result<()> {
     let usage = Usage { input: 1_000, cache_read: 2_000, cache_write: 0, output: 8_000 };
     let scenario = Scenario::new()
         .reply(reply().tool("bash", bash("true")).usage(usage))
         .reply(reply().text("Expensive.").usage(usage));
-    let lab = Lab::opencode(scenario).await?;
+    let lab = TestEnv::opencode(scenario).await?;
     let recording = lab.run(full(lab.request("Say something."))).await?;
     assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
     assert_eq!(usage_of(&recording.result), Some(usage + usage));
@@ -88,8 +88,8 @@ async fn the_result_tells_the_tokens_and_the_cost_that_the_provider_told() -> Re
 }
 
 #[tokio::test]
-async fn an_answer_cut_off_by_its_length_keeps_what_was_said() -> Result<()> {
-    let lab = Lab::opencode(reply().text("And then").stop(Stop::MaxTokens)).await?;
+async fn an_answer_cut_off_by_its_length_keeps_its_text() -> Result<()> {
+    let lab = TestEnv::opencode(reply().text("And then").stop(Stop::MaxTokens)).await?;
     let recording = lab.run(lab.request("Tell me all.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
     assert_eq!(recording.result.text, "And then");
@@ -98,7 +98,7 @@ async fn an_answer_cut_off_by_its_length_keeps_what_was_said() -> Result<()> {
 
 #[tokio::test]
 async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
-    let lab = Lab::opencode(reply().text("I cannot").stop(Stop::Refusal)).await?;
+    let lab = TestEnv::opencode(reply().text("I cannot").stop(Stop::Refusal)).await?;
     let recording = lab.run(lab.request("Do it.")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert_eq!(recording.result.stop_reason, Some(StopReason::Refusal));
@@ -108,7 +108,7 @@ async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
 
 #[tokio::test]
 async fn answers_that_never_end_properly_are_not_asked_for_without_end() -> Result<()> {
-    let lab = Lab::opencode(reply().text("It breaks off").stop(Stop::Other(String::new()))).await?;
+    let lab = TestEnv::opencode(reply().text("It breaks off").stop(Stop::Other(String::new()))).await?;
     let recording = lab.run(lab.request("Tell me.")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert_eq!(recording.result.num_turns, Some(3));
@@ -118,7 +118,7 @@ async fn answers_that_never_end_properly_are_not_asked_for_without_end() -> Resu
 #[tokio::test]
 async fn a_big_answer_is_whole() -> Result<()> {
     let text = crate::numbers(60_000);
-    let lab = Lab::opencode(reply().text_by(10_000, &text)).await?;
+    let lab = TestEnv::opencode(reply().text_by(10_000, &text)).await?;
     let recording = lab.run(lab.request("Everything.")).await?;
     assert!(recording.result.text == text, "{} bytes instead of {}", recording.result.text.len(), text.len());
     Ok(())
@@ -126,7 +126,7 @@ async fn a_big_answer_is_whole() -> Result<()> {
 
 #[tokio::test]
 async fn batch_output_is_read_as_it_comes() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Hello.")).await?;
+    let lab = TestEnv::opencode(reply().text("Hello.")).await?;
     let mut request = lab.request("Hi.");
     request.output = OutputMode::Batch;
     let recording = lab.run(request).await?;

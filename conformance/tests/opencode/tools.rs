@@ -7,14 +7,14 @@ use serde_json::json;
 use teamster::Event;
 use teamster::event::ToolKind;
 use teamster::request::PermissionMode;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Scenario;
 
 use crate::{bash, bash_then_text, full, mode, reply, tool_then_text, usage_of};
 
 #[tokio::test]
-async fn a_shell_command_is_told_with_its_output() -> Result<()> {
-    let lab = Lab::opencode(
+async fn a_shell_command_is_reported_with_its_output() -> Result<()> {
+    let lab = TestEnv::opencode(
         Scenario::new()
             .reply(reply().text("Let me see. ").tool("bash", bash("echo sum-$((40 + 2))")))
             .reply(reply().text("Done.")),
@@ -35,7 +35,7 @@ async fn a_shell_command_is_told_with_its_output() -> Result<()> {
 
 #[tokio::test]
 async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result<()> {
-    let lab = Lab::opencode(bash_then_text("echo out; echo boom >&2; exit 3")).await?;
+    let lab = TestEnv::opencode(bash_then_text("echo out; echo boom >&2; exit 3")).await?;
     let recording = lab.run(full(lab.request("Fail."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
@@ -47,7 +47,7 @@ async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result
 
 #[tokio::test]
 async fn a_file_is_written_read_and_edited_on_disk() -> Result<()> {
-    let lab = Lab::opencode(
+    let lab = TestEnv::opencode(
         Scenario::new()
             .reply(reply().tool("write", json!({"filePath": "note.txt", "content": "one\ntwo\n"})))
             .reply(reply().tool("read", json!({"filePath": "note.txt"})))
@@ -65,7 +65,7 @@ async fn a_file_is_written_read_and_edited_on_disk() -> Result<()> {
 
 #[tokio::test]
 async fn parallel_calls_each_get_their_own_result() -> Result<()> {
-    let lab = Lab::opencode(
+    let lab = TestEnv::opencode(
         Scenario::new()
             .reply(
                 reply()
@@ -93,7 +93,7 @@ async fn parallel_calls_each_get_their_own_result() -> Result<()> {
 
 #[tokio::test]
 async fn a_tool_that_does_not_exist_is_an_error_of_the_call() -> Result<()> {
-    let lab = Lab::opencode(tool_then_text("teleport", json!({"to": "Mars"}))).await?;
+    let lab = TestEnv::opencode(tool_then_text("teleport", json!({"to": "Mars"}))).await?;
     let recording = lab.run(full(lab.request("Go."))).await?;
     let (tool, result) = recording.only_tool()?;
     assert_eq!(tool.tool_name, "teleport");
@@ -105,7 +105,7 @@ async fn a_tool_that_does_not_exist_is_an_error_of_the_call() -> Result<()> {
 
 #[tokio::test]
 async fn input_that_is_no_json_still_gives_one_call_with_one_result() -> Result<()> {
-    let lab = Lab::opencode(
+    let lab = TestEnv::opencode(
         Scenario::new()
             .reply(reply().tool_raw("bash", ["{\"command\": \"echo", " hi"]))
             .reply(reply().text("Never mind.")),
@@ -118,9 +118,9 @@ async fn input_that_is_no_json_still_gives_one_call_with_one_result() -> Result<
 }
 
 #[tokio::test]
-async fn the_to_do_list_is_told_as_a_plan() -> Result<()> {
+async fn the_to_do_list_is_emitted_as_a_plan() -> Result<()> {
     let todos = json!({"todos": [{"content": "One", "status": "in_progress", "priority": "high"}]});
-    let lab = Lab::opencode(tool_then_text("todowrite", todos)).await?;
+    let lab = TestEnv::opencode(tool_then_text("todowrite", todos)).await?;
     let recording = lab.run(lab.request("Plan.")).await?;
     let plan = recording.events.iter().find_map(|event| match event {
         Event::Plan(plan) => Some(plan.entries.clone()),

@@ -7,7 +7,7 @@ use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::{Mode, ProjectTrust};
-use teamster_conformance::{Lab, Recording};
+use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::Reply;
 
 use crate::{bash_then_text, full, reply};
@@ -16,7 +16,7 @@ use crate::{bash_then_text, full, reply};
 const FORMS: [Mode; 2] = [Mode::Auto, Mode::Exec];
 
 /// A project that tries what a project can without the agent's own configuration, which is refused.
-fn fill(lab: &Lab) -> Result<()> {
+fn fill(lab: &TestEnv) -> Result<()> {
     let project = lab.project();
     for name in ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"] {
         fs::write(project.join(name), "MARKER-OF-INSTRUCTIONS")?;
@@ -36,7 +36,7 @@ fn fill(lab: &Lab) -> Result<()> {
 }
 
 /// A plugin that leaves a file, in a project that does not look like one with configuration otherwise.
-fn plugin(lab: &Lab) -> Result<()> {
+fn plugin(lab: &TestEnv) -> Result<()> {
     let folder = lab.project().join(".opencode/plugin");
     fs::create_dir_all(&folder)?;
     let code = "await Bun.write('plugin-ran', 'x'); export const Evil = async () => ({});";
@@ -60,7 +60,7 @@ fn refused(recording: &Recording, path: &str) -> Result<()> {
 async fn nothing_of_an_untrusted_project_is_used() -> Result<()> {
     for form in FORMS {
         // What is loaded behind the first call of the model has time until the second one.
-        let lab = Lab::opencode(bash_then_text("sleep 2")).await?;
+        let lab = TestEnv::opencode(bash_then_text("sleep 2")).await?;
         fill(&lab)?;
         let mut request = full(untrusted(lab.request("Hello.")));
         request.mode = form;
@@ -80,7 +80,7 @@ async fn nothing_of_an_untrusted_project_is_used() -> Result<()> {
 #[tokio::test]
 async fn configuration_that_an_untrusted_project_has_for_the_agent_keeps_it_from_starting() -> Result<()> {
     for form in FORMS {
-        let lab = Lab::opencode(reply().text("Never.")).await?;
+        let lab = TestEnv::opencode(reply().text("Never.")).await?;
         plugin(&lab)?;
         let mut request = untrusted(lab.request("Hello."));
         request.mode = form;
@@ -95,8 +95,8 @@ async fn configuration_that_an_untrusted_project_has_for_the_agent_keeps_it_from
 }
 
 #[tokio::test]
-async fn configuration_that_comes_to_an_untrusted_project_later_keeps_a_session_from_its_next_turn() -> Result<()> {
-    let lab = Lab::opencode(Reply::from_fn(|_| reply().text("Aye."))).await?;
+async fn configuration_added_to_an_untrusted_project_later_blocks_the_sessions_next_turn() -> Result<()> {
+    let lab = TestEnv::opencode(Reply::from_fn(|_| reply().text("Aye."))).await?;
     let talk = lab.open(untrusted(lab.request("")), |opening| opening)?;
     // Before the first turn, and between two.
     for turn in ["first", "second"] {
@@ -113,7 +113,7 @@ async fn configuration_that_comes_to_an_untrusted_project_later_keeps_a_session_
 
 #[tokio::test]
 async fn a_trusted_projects_own_instructions_reach_the_model() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Aye.")).await?;
+    let lab = TestEnv::opencode(reply().text("Aye.")).await?;
     fs::write(lab.project().join("AGENTS.md"), "MARKER-OF-AGENTS")?;
     let recording = lab.run(lab.request("Hello.")).await?;
     assert!(recording.requests[0].body.to_string().contains("MARKER-OF-AGENTS"));
@@ -123,7 +123,7 @@ async fn a_trusted_projects_own_instructions_reach_the_model() -> Result<()> {
 
 #[tokio::test]
 async fn a_variable_of_the_users_that_is_no_configuration_is_config() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Never.")).await?;
+    let lab = TestEnv::opencode(reply().text("Never.")).await?;
     let mut request = lab.request("Hello.");
     request.env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), "{broken".to_owned());
     let recording = lab.run(request).await?;
@@ -134,7 +134,7 @@ async fn a_variable_of_the_users_that_is_no_configuration_is_config() -> Result<
 
 #[tokio::test]
 async fn the_one_shot_form_refuses_a_schema_before_anything_starts() -> Result<()> {
-    let lab = Lab::opencode(reply().text("Never.")).await?;
+    let lab = TestEnv::opencode(reply().text("Never.")).await?;
     let mut request = lab.request("Hello.");
     request.mode = Mode::Exec;
     request.schema = Some(json!({"type": "object"}));

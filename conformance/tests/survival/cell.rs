@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use teamster::RunRequest;
 use teamster::event::{Event, WarningCode};
 use teamster::request::PermissionMode;
-use teamster_conformance::Lab;
+use teamster_conformance::TestEnv;
 use teamster_testkit::fake::SCRIPT_ENV;
 
 use crate::caller::Host;
@@ -39,7 +39,7 @@ const KEPT: &[&str] = &["teamster", "teamster/runs"];
 /// A cell being played.
 struct Stage {
     place: Place,
-    lab: Option<Lab>,
+    lab: Option<TestEnv>,
     project: PathBuf,
     census: Census,
     host: Host,

@@ -4,21 +4,21 @@ use anyhow::{Context, Result, ensure};
 use teamster::request::Prompt;
 use teamster::{Event, Run, Session};
 
-use crate::lab::Lab;
 use crate::live::Live;
 use crate::recording::Recording;
+use crate::test_env::TestEnv;
 use crate::trace::Trace;
 
 /// A session whose turns are checked like runs.
 #[derive(Debug)]
-pub struct Talk<'lab> {
-    lab: &'lab Lab,
+pub struct TestSession<'lab> {
+    lab: &'lab TestEnv,
     session: Session,
     trace: Trace,
 }
 
-impl<'lab> Talk<'lab> {
-    pub(crate) fn new(lab: &'lab Lab, session: Session, trace: Trace) -> Self {
+impl<'lab> TestSession<'lab> {
+    pub(crate) fn new(lab: &'lab TestEnv, session: Session, trace: Trace) -> Self {
         Self { lab, session, trace }
     }
 

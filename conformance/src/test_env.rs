@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::live::Live;
 use crate::recording::Recording;
-use crate::talk::Talk;
+use crate::test_session::TestSession;
 use crate::trace::{MARKER, Trace};
 use crate::{DEADLINE, print};
 
@@ -52,7 +52,7 @@ enabled = false
 
 /// A home, an empty project, a provider, and a runtime whose agents know nothing else.
 #[derive(Debug)]
-pub struct Lab {
+pub struct TestEnv {
     folder: TempDir,
     agent: &'static str,
     provider: Provider,
@@ -63,7 +63,7 @@ pub struct Lab {
     runs: AtomicU32,
 }
 
-impl Lab {
+impl TestEnv {
     /// A lab for Claude Code.
     ///
     /// # Errors
@@ -227,11 +227,11 @@ impl Lab {
     }
 
     /// Opens a session with this frame.
-    pub fn open(&self, frame: RunRequest, how: impl FnOnce(Opening) -> Opening) -> Result<Talk<'_>> {
+    pub fn open(&self, frame: RunRequest, how: impl FnOnce(Opening) -> Opening) -> Result<TestSession<'_>> {
         let mut frame = frame;
         let trace = self.mark(&mut frame);
         let session = self.runtime.open(self.agent, how(Opening::new(frame)))?;
-        Ok(Talk::new(self, session, trace))
+        Ok(TestSession::new(self, session, trace))
     }
 
     fn mark(&self, request: &mut RunRequest) -> Trace {
@@ -300,7 +300,7 @@ fn opencode_config(base_url: &str) -> Value {
     })
 }
 
-impl Drop for Lab {
+impl Drop for TestEnv {
     fn drop(&mut self) {
         for request in self.provider.requests() {
             let (number, branch, turn, attempt) = (request.number, &request.branch, request.turn, request.attempt);
