@@ -121,8 +121,8 @@ pub fn session_with(background: BackgroundTasks, agent: &dyn Agent, bytes: &[u8]
                     }
                 }
                 Action::Withdraw(request) => asked.retain(|other| *other != request),
-                Action::Untaken => drop(turn.take().expect("no turn runs that could be untaken")),
-                Action::Unasked | Action::Begin => {
+                Action::PromptNotAccepted => drop(turn.take().expect("no turn runs that could be untaken")),
+                Action::AgentTurnStarted | Action::SteerTurnStarted => {
                     assert!(turn.is_none(), "a turn begins within another one");
                     *turn = Some(Default::default());
                 }

@@ -2,7 +2,7 @@
 
 use teamster_protocol::agent::Agent;
 use teamster_protocol::event::Event;
-use teamster_protocol::protocol::{Action, CallId, Command, ExitReport, FromServer, Input};
+use teamster_protocol::protocol::{Action, CallId, Command, ExitReport, ServerInput, Input};
 use teamster_protocol::request::{Prompt, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
@@ -26,10 +26,10 @@ pub fn server(agent: &dyn Agent, bytes: &[u8]) {
             b"!exit" => Input::Exited(ExitReport { code: Some(1), ..ExitReport::default() }),
             [b'>', call, body @ ..] => {
                 let status = if call & 0x80 == 0 { 200 } else { 404 };
-                Input::Server(FromServer::Reply { call: CallId(u64::from(call & 0x7)), status, body })
+                Input::Server(ServerInput::Reply { call: CallId(u64::from(call & 0x7)), status, body })
             }
             [b'o', ..] => Input::Line(line),
-            data => Input::Server(FromServer::Event(data)),
+            data => Input::Server(ServerInput::Event(data)),
         };
         let mut actions = Vec::new();
         protocol.handle(input, &mut actions);

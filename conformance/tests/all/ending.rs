@@ -57,7 +57,7 @@ fn assert_interrupted(agent: &Agent, recording: &Recording) {
     assert_eq!(recording.result.stop_reason, Some(StopReason::Cancelled), "{}", agent.name);
 }
 
-async fn resumes(agent: &Agent, lab: &TestEnv, ended: &Recording) -> Result<()> {
+async fn is_resumable(agent: &Agent, lab: &TestEnv, ended: &Recording) -> Result<()> {
     let resumed = lab.resume(agent.request(lab, "And now SCN:after"), ended, "Begin.").await.context(agent.name)?;
     assert_eq!(resumed.result.text, "Here I am.", "{}", agent.name);
     Ok(())
@@ -72,7 +72,7 @@ async fn an_interrupt_in_mid_stream_ends_the_run_and_it_can_be_resumed_on_every_
         let recording = live.finish().await?;
         assert_interrupted(agent, &recording);
         assert!(recording.result.text.starts_with("It begi"), "{}: {}", agent.name, recording.result.text.as_str());
-        resumes(agent, &lab, &recording).await?;
+        is_resumable(agent, &lab, &recording).await?;
     }
     Ok(())
 }
@@ -86,7 +86,7 @@ async fn an_interrupt_in_mid_tool_ends_the_tool_and_the_run_can_be_resumed_on_ev
         let recording = live.finish().await?;
         assert_interrupted(agent, &recording);
         assert_eq!(recording.only_tool()?.1.is_error, Some(true), "{}", agent.name);
-        resumes(agent, &lab, &recording).await?;
+        is_resumable(agent, &lab, &recording).await?;
     }
     Ok(())
 }
@@ -100,7 +100,7 @@ async fn an_abort_in_mid_tool_leaves_nothing_and_the_run_can_be_resumed_on_every
         let recording = live.finish().await?;
         assert_aborted(agent, &recording);
         assert_eq!(recording.only_tool()?.1.output, "interrupted", "{}", agent.name);
-        resumes(agent, &lab, &recording).await?;
+        is_resumable(agent, &lab, &recording).await?;
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ async fn an_abort_in_mid_stream_leaves_nothing_and_the_run_can_be_resumed_on_eve
         live.control().abort();
         let recording = live.finish().await?;
         assert_aborted(agent, &recording);
-        resumes(agent, &lab, &recording).await?;
+        is_resumable(agent, &lab, &recording).await?;
     }
     Ok(())
 }

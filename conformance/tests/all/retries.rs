@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, Warning, WarningCode};
-use teamster::request::{Conversation, EvenAfter};
+use teamster::request::{Conversation, RetryPolicy};
 use teamster_conformance::{AGENTS, Agent, Recording, TestEnv};
 use teamster_testkit::provider::{HttpError, Reply, Turn};
 
@@ -115,7 +115,7 @@ async fn a_session_holds_the_prompt_of_a_turn_that_failed() -> Result<()> {
         let session = first.result.session_id.context("no session")?;
         let mut request = vendor.request(agent, "Two?");
         request.conversation = Conversation::Resume(session.clone());
-        request.retries.even_after = EvenAfter::Prompt;
+        request.retries.policy = RetryPolicy::MayRepeatPrompt;
         let recording = vendor.run(request).await?;
         assert_eq!(recording.result.text, "Now.", "{}", agent.name);
         assert_eq!(recording.result.session_id, Some(session), "{}", agent.name);

@@ -19,7 +19,7 @@ fn assert_aborted(recording: &Recording) {
     assert_eq!(recording.result.stop_reason, Some(StopReason::Cancelled));
 }
 
-async fn resumes(lab: &TestEnv, ended: &Recording) -> Result<()> {
+async fn is_resumable(lab: &TestEnv, ended: &Recording) -> Result<()> {
     let resumed = lab.resume(lab.request("And now SCN:after"), ended, "Begin.").await?;
     assert_eq!(resumed.result.text, "Here I am.");
     Ok(())
@@ -55,7 +55,7 @@ async fn an_interrupt_in_mid_stream_ends_the_one_shot_form_politely() -> Result<
     let recording = live.finish().await?;
     assert_aborted(&recording);
     assert_eq!((recording.result.signal.as_deref(), recording.result.exit_code), (None, Some(1)), "it was not killed");
-    resumes(&lab, &recording).await
+    is_resumable(&lab, &recording).await
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn an_interrupt_in_mid_tool_ends_the_tool_behind_the_launcher_and_in_one_s
         let recording = live.finish().await?;
         assert_aborted(&recording);
         assert_eq!(recording.only_tool()?.1.is_error, Some(true));
-        resumes(&lab, &recording).await?;
+        is_resumable(&lab, &recording).await?;
     }
     Ok(())
 }
@@ -81,7 +81,7 @@ async fn an_abort_in_mid_tool_leaves_nothing_behind_the_launcher() -> Result<()>
     let recording = live.finish().await?;
     assert!(recording.result.aborted);
     assert_eq!(recording.only_tool()?.1.output, "interrupted");
-    resumes(&lab, &recording).await
+    is_resumable(&lab, &recording).await
 }
 
 #[tokio::test]

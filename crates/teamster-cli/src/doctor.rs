@@ -177,8 +177,8 @@ fn version_note(inspection: &Inspection) -> Printable {
 
 fn features(agent: &str, registry: &Registry) -> Vec<(Feature, Support)> {
     let agent = registry.get(agent).ok();
-    let abilities = agent.and_then(|agent| agent.abilities());
-    let each = |feature: &Feature| Some((*feature, abilities?.support(*feature)));
+    let capabilities = agent.and_then(|agent| agent.capabilities());
+    let each = |feature: &Feature| Some((*feature, capabilities?.support(*feature)));
     Feature::ALL.iter().filter_map(each).collect()
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use teamster::recording::{Entry, Happening};
+use teamster::recording::{Entry, RecordedItem};
 use teamster_testkit::fake::{
     EXIT_SCRIPT_ERROR, Pace, Scenario, ScenarioRun, Script, answer_version, play, play_recording, read_script,
 };
@@ -119,14 +119,14 @@ fn read(args: &FakeArgs) -> Result<Content, Printable> {
 
 /// Prints the version of the recorded agent, if the arguments request it.
 fn recorded_version(entries: &[Entry], arguments: &[OsString]) -> Option<std::io::Result<i32>> {
-    let Happening::Recording { agent, .. } = &entries.first()?.happening else { return None };
+    let RecordedItem::Recording { agent, .. } = &entries.first()?.item else { return None };
     answer_version(agent, arguments).transpose()
 }
 
 fn recording(args: &FakeArgs) -> Result<Content, Printable> {
     let file = &args.script;
     let entries = replay::read(&args.script)?;
-    if let (Some(agent), Some(Entry { happening: Happening::Recording { agent: recorded, .. }, .. })) =
+    if let (Some(agent), Some(Entry { item: RecordedItem::Recording { agent: recorded, .. }, .. })) =
         (&args.agent, entries.first())
         && agent != recorded
     {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::ValueHint;
-use teamster::recording::{self, Entry, Happening};
+use teamster::recording::{self, Entry, RecordedItem};
 
 use crate::args::{Format, values};
 use crate::exit;
@@ -48,8 +48,8 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
     let began = Instant::now();
     let mut output = Output::new(args.output);
     let mut code = exit::FAILURE;
-    for Entry { at_ms, happening } in entries {
-        let Happening::Event { event } = happening else { continue };
+    for Entry { at_ms, item } in entries {
+        let RecordedItem::Event { event } = item else { continue };
         if speed > 0.0 {
             let due = Duration::try_from_secs_f64(at_ms / 1000.0 / speed).unwrap_or_default();
             std::thread::sleep(due.saturating_sub(began.elapsed()));
@@ -74,11 +74,11 @@ pub(crate) fn read(file: &Path) -> Result<Vec<Entry>, Printable> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| printable!("cannot read {}: {}", file, Printable::error(&error)))?;
     let entries = recording::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
-    match entries.first().map(|entry| &entry.happening) {
-        Some(Happening::Recording { version, .. }) if *version > recording::VERSION => {
+    match entries.first().map(|entry| &entry.item) {
+        Some(RecordedItem::Recording { version, .. }) if *version > recording::VERSION => {
             Err(printable!("{}: unsupported recording version {}", file, *version))
         }
-        Some(Happening::Recording { .. }) => Ok(entries),
+        Some(RecordedItem::Recording { .. }) => Ok(entries),
         _ => Err(printable!("{}: not a recording", file)),
     }
 }

@@ -31,11 +31,11 @@ pub struct Launch {
     /// Files to write before the start, with mode 0600 in a directory of the run's own that is gone after it.
     pub files: Vec<PrivateFile>,
     /// A directory of the run's own that stands in for the user's home, for a CLI that takes its settings only from there.
-    pub stand_in: Option<StandIn>,
+    pub shadow_home: Option<ShadowHome>,
     /// Entries that stand in files of the user's while the run lives.
     pub config_files: Vec<ConfigFile>,
     /// What must not be there, where the working directory is a stranger's.
-    pub unfenced: Option<Unfenced>,
+    pub forbidden_files: Option<ForbiddenFiles>,
     /// Why the agent could only fail: nothing is started, and the run ends with this.
     pub refused: Option<Failure>,
 }
@@ -53,9 +53,9 @@ impl Launch {
             protocol_stream: ProtocolStream::Stdout,
             server: None,
             files: Vec::new(),
-            stand_in: None,
+            shadow_home: None,
             config_files: Vec::new(),
-            unfenced: None,
+            forbidden_files: None,
             refused: None,
         }
     }
@@ -107,7 +107,7 @@ pub enum Arg {
     PathOf {
         /// What stands before the path, such as `--flag=`.
         before: String,
-        /// The file's name in [`Launch::files`], or that of the [stand-in](Launch::stand_in).
+        /// The file's name in [`Launch::files`], or that of the [stand-in](Launch::shadow_home).
         file: Cow<'static, str>,
         /// What stands behind it.
         after: String,
@@ -199,7 +199,7 @@ pub struct ConfigFile {
 /// What an agent uses of its working directory, and of those above it, whatever it is told. Where a stranger may have made
 /// it, nothing starts while anything of these names is there, and no turn begins. The user's home is no stranger's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfenced {
+pub struct ForbiddenFiles {
     /// Names of files and folders.
     pub names: &'static [&'static str],
     /// What the agent does with them, as a clause of a message.
@@ -241,7 +241,7 @@ impl std::fmt::Debug for ConfigFile {
 /// In it is the CLI's folder, and in that a link to everything that the user's folder holds, but for what `entries` name:
 /// so the run has settings of its own, and the user's files stay as they are.
 #[derive(Clone, PartialEq, Eq)]
-pub struct StandIn {
+pub struct ShadowHome {
     /// A single path component, unique among the private files. [`Arg::PathOf`] gives the home by this name.
     pub name: &'static str,
     /// Variables that name the user's home; the first one that is set counts.
@@ -251,12 +251,12 @@ pub struct StandIn {
     /// Folders in it that outlive the run: they are made in the user's, where they are missing.
     pub kept: &'static [&'static str],
     /// What is not linked, by its path in the folder.
-    pub entries: Vec<(&'static str, StandInEntry)>,
+    pub entries: Vec<(&'static str, ShadowEntry)>,
 }
 
-/// A file that a [`StandIn`] has of its own.
+/// A file that a [`ShadowHome`] has of its own.
 #[derive(Clone, PartialEq, Eq)]
-pub enum StandInEntry {
+pub enum ShadowEntry {
     /// The user's file as it is at the start, if there is one.
     Copy,
     /// This text, whatever the user's file holds.
@@ -264,23 +264,23 @@ pub enum StandInEntry {
     /// The user's file, and then this text.
     Append(String),
     /// The user's file, a JSON document (comments allowed), with these values laid over its own.
-    Merge(MergedJson),
+    Merge(JsonMerge),
 }
 
 /// Values for a JSON document of the user's.
 #[derive(Clone, PartialEq, Eq)]
-pub struct MergedJson {
+pub struct JsonMerge {
     /// They win over the user's. Objects are merged, key by key; everything else is replaced.
-    pub over: Value,
+    pub overrides: Value,
     /// Objects of the document, by name, whose entries are replaced as a whole where both have them.
-    pub whole: &'static [&'static str],
+    pub replaced: &'static [&'static str],
     /// The user's win over these, of which the first one holds whose variable is set.
-    pub under: Vec<Under>,
+    pub defaults: Vec<ConditionalDefaults>,
 }
 
 /// Values that hold where a variable is set.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Under {
+pub struct ConditionalDefaults {
     /// The variable.
     pub variable: &'static str,
     /// What it must be; anything but nothing if left out.
@@ -289,26 +289,26 @@ pub struct Under {
     pub values: Value,
 }
 
-impl std::fmt::Debug for Under {
+impl std::fmt::Debug for ConditionalDefaults {
     /// Shows no values.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Under({})", self.variable)
+        write!(formatter, "ConditionalDefaults({})", self.variable)
     }
 }
 
-impl std::fmt::Debug for StandIn {
+impl std::fmt::Debug for ShadowHome {
     /// Shows no content.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let entries = self.entries.iter().map(|(path, _)| *path).collect::<Vec<_>>();
         formatter
-            .debug_struct("StandIn")
+            .debug_struct("ShadowHome")
             .field("folder", &self.folder)
             .field("entries", &entries)
             .finish_non_exhaustive()
     }
 }
 
-impl std::fmt::Debug for StandInEntry {
+impl std::fmt::Debug for ShadowEntry {
     /// Shows no content.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -320,10 +320,10 @@ impl std::fmt::Debug for StandInEntry {
     }
 }
 
-impl std::fmt::Debug for MergedJson {
+impl std::fmt::Debug for JsonMerge {
     /// Shows no values.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let keys: Vec<_> = self.over.as_object().into_iter().flat_map(|fields| fields.keys()).collect();
-        write!(formatter, "MergedJson({keys:?})")
+        let keys: Vec<_> = self.overrides.as_object().into_iter().flat_map(|fields| fields.keys()).collect();
+        write!(formatter, "JsonMerge({keys:?})")
     }
 }

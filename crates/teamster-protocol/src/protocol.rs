@@ -24,7 +24,7 @@ pub enum Input<'a> {
     /// the protocol stream that it belongs to.
     Diagnostic(&'a [u8]),
     /// The CLI's server said something, or cannot be reached; only where the launch has [one](crate::launch::Launch::server).
-    Server(FromServer<'a>),
+    Server(ServerInput<'a>),
     /// The caller wants the turn to end soon, politely.
     Interrupt,
     /// In a session, and only there: what the caller wants.
@@ -36,7 +36,7 @@ pub enum Input<'a> {
 /// What is heard of a server that the CLI started.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum FromServer<'a> {
+pub enum ServerInput<'a> {
     /// The CLI's server answered a [call](Action::Call). What it said in its diagnostics before has been told.
     Reply {
         /// The call.
@@ -46,7 +46,7 @@ pub enum FromServer<'a> {
         /// The whole body.
         body: &'a [u8],
     },
-    /// The data of one event of the stream that was [asked for](Action::Listen).
+    /// The data of one event of the stream that was [asked for](Action::Subscribe).
     Event(&'a [u8]),
     /// A call of the CLI's server broke, or the stream of its events did, though the process lives on.
     Unreachable {
@@ -70,7 +70,7 @@ pub enum Command<'a> {
     },
     /// The model is to be told this within the running turn, at the next moment when it listens. Only where the protocol
     /// [steers](Protocol::steers). Before the turn's outcome [`Action::Steered`] tells what became of it; or
-    /// [`Action::Begin`] follows the outcome.
+    /// [`Action::SteerTurnStarted`] follows the outcome.
     Steer {
         /// Which words.
         id: &'a SteerId,
@@ -124,7 +124,7 @@ pub enum Action {
     /// Call the CLI's server.
     Call(ServerCall),
     /// Read the server's stream of events (server-sent events) from now on.
-    Listen {
+    Subscribe {
         /// Its path.
         path: String,
     },
@@ -144,20 +144,20 @@ pub enum Action {
         heard: bool,
     },
     /// In a session, after a turn's outcome: the agent begins the next turn by itself, with what it was steered by too late.
-    Begin,
+    SteerTurnStarted,
     /// In a session, between turns or after an outcome: the agent begins a turn that nobody asked for. What follows belongs to it.
-    Unasked,
+    AgentTurnStarted,
     /// In a session, in a turn of which nothing was said yet: the agent has not taken the prompt. It is to be sent again, after the
-    /// turn that the agent may [have begun](Self::Unasked) by itself. What follows does not belong to the prompt's turn.
-    Untaken,
+    /// turn that the agent may [have begun](Self::AgentTurnStarted) by itself. What follows does not belong to the prompt's turn.
+    PromptNotAccepted,
     /// In a session: what was asked for needs another process, which goes on with the conversation.
-    Reopen,
+    RestartProcess,
     /// Send the process SIGINT: the agent has no other polite way.
     Interrupt,
     /// End the process: going on would do harm.
     Stop,
     /// End the process: there is no more to do, and it cannot exit by itself. How it ends then is no news of the run.
-    Dismiss,
+    Shutdown,
 }
 
 /// The answer to a permission request, as the agent takes it.
@@ -224,7 +224,7 @@ pub struct Outcome {
     /// Why the run failed; `None` is a success.
     pub failure: Option<Failure>,
     /// The row of the agent's table that says what the failure means, where one does.
-    pub told_by: Option<&'static FailureRow>,
+    pub classified_by: Option<&'static FailureRow>,
     /// Whether the agent stopped because it was asked to.
     pub interrupted: bool,
     /// The session that holds the conversation.
@@ -257,28 +257,28 @@ pub trait Protocol: Send {
     /// Whether the agent, whose process has died, may have worked on the last prompt that was sent: it is sent again only if not.
     /// `has_spoken` tells whether it has said anything since. Most say something at once; of one that says nothing before its model
     /// does nobody knows.
-    fn may_have_taken(&self, has_spoken: bool) -> bool {
+    fn may_have_consumed_prompt(&self, has_spoken: bool) -> bool {
         has_spoken
     }
 
     /// Whether the agent can be told more within a turn of a session ([`Command::Steer`]).
-    fn steers(&self) -> bool {
+    fn supports_steering(&self) -> bool {
         false
     }
 
     /// Whether another process can resume the conversation, as far as that is known by now.
-    fn resumes(&self) -> bool {
+    fn is_resumable(&self) -> bool {
         true
     }
 
     /// Gives the protocol a resolver for paths in rules for tools, where it applies such rules itself. Called before the first input.
-    fn resolve_paths_with(&mut self, files: Box<dyn PathResolver + Send>) {
+    fn set_path_resolver(&mut self, files: Box<dyn PathResolver + Send>) {
         let _ = files;
     }
 
     /// What of the diagnostics callers get to see, and [`Input::Exited`] has; all if `None`. A CLI may be made to say things
     /// there that are meant for the protocol alone.
-    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+    fn visible_stderr(&self, stderr: &str) -> Option<String> {
         let _ = stderr;
         None
     }

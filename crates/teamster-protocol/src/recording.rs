@@ -1,6 +1,6 @@
 //! What went in and out of an agent's processes, with times: one JSON object a line.
 //!
-//! The first line is [`Happening::Recording`]. Lines that a later version adds are unknown [kinds](Happening::Other); readers
+//! The first line is [`RecordedItem::Recording`]. Lines that a later version adds are unknown [kinds](RecordedItem::Other); readers
 //! pass over them. Known secrets stand in it as words in their places; prompts and answers stand in it as they are.
 
 use std::borrow::Cow;
@@ -25,14 +25,14 @@ pub struct Entry {
     pub at_ms: f64,
     /// What happened.
     #[serde(flatten)]
-    pub happening: Happening,
+    pub item: RecordedItem,
 }
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
-pub enum Happening {
+pub enum RecordedItem {
     /// The recording begins.
     Recording {
         /// The format's [version](VERSION).
@@ -48,13 +48,13 @@ pub enum Happening {
         args: Vec<String>,
     },
     /// It was given this on its standard input.
-    In(Said),
+    In(Payload),
     /// Its standard input was closed.
     InEnd,
     /// It said this where the protocol is spoken.
-    Out(Said),
+    Out(Payload),
     /// It said this beside the protocol.
-    Err(Said),
+    Err(Payload),
     /// Its server was asked this over HTTP.
     Call {
         /// The call's number, which its reply has too. Older recordings have none: there calls were answered in order.
@@ -66,7 +66,7 @@ pub enum Happening {
         path: String,
         /// A JSON document.
         #[serde(skip_serializing_if = "Option::is_none")]
-        body: Option<Said>,
+        body: Option<Payload>,
     },
     /// Its server answered a call.
     Reply {
@@ -76,10 +76,10 @@ pub enum Happening {
         /// The status.
         status: u16,
         /// What it said.
-        body: Said,
+        body: Payload,
     },
     /// Its server told of an event.
-    ServerEvent(Said),
+    ServerEvent(Payload),
     /// It exited.
     Exit {
         /// The exit code, unless a signal ended it.
@@ -125,29 +125,29 @@ fn read_entry(line: &str) -> serde_json::Result<Entry> {
     }
     let Head { at_ms, kind } = serde_json::from_str(line)?;
     // An event is read as it was written: nothing that buffers it may come between.
-    let happening = if kind == "event" {
-        Happening::Event { event: serde_json::from_str::<Told>(line)?.event }
+    let item = if kind == "event" {
+        RecordedItem::Event { event: serde_json::from_str::<Told>(line)?.event }
     } else {
         let mut members: Map<String, Value> = serde_json::from_str(line)?;
         members.remove("atMs");
         serde_json::from_value(Value::Object(members))?
     };
-    Ok(Entry { at_ms, happening })
+    Ok(Entry { at_ms, item })
 }
 
 /// What was said: text, or bytes that are none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Said {
+pub enum Payload {
     /// UTF-8, its line end included.
     Text(String),
     /// Bytes, in Base64.
     Base64(String),
 }
 
-impl Said {
+impl Payload {
     /// Takes what was said.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn new(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Base64(BASE64_STANDARD.encode(bytes)),
@@ -198,36 +198,36 @@ mod tests {
 
     #[test]
     fn lines_are_written_as_documented_and_read_back() {
-        let entry = |happening| Entry { at_ms: 1.5, happening };
+        let entry = |item| Entry { at_ms: 1.5, item };
         let rows = [
             (
-                Happening::Recording { version: VERSION, agent: "claude".to_owned() },
+                RecordedItem::Recording { version: VERSION, agent: "claude".to_owned() },
                 r#"{"atMs":1.5,"kind":"recording","version":1,"agent":"claude"}"#,
             ),
             (
-                Happening::Start { program: "claude".to_owned(), args: vec!["-p".to_owned()] },
+                RecordedItem::Start { program: "claude".to_owned(), args: vec!["-p".to_owned()] },
                 r#"{"atMs":1.5,"kind":"start","program":"claude","args":["-p"]}"#,
             ),
-            (Happening::In(Said::of(b"hi\n")), r#"{"atMs":1.5,"kind":"in","text":"hi\n"}"#),
-            (Happening::InEnd, r#"{"atMs":1.5,"kind":"in_end"}"#),
-            (Happening::Out(Said::of(b"\xff\n")), r#"{"atMs":1.5,"kind":"out","base64":"/wo="}"#),
+            (RecordedItem::In(Payload::new(b"hi\n")), r#"{"atMs":1.5,"kind":"in","text":"hi\n"}"#),
+            (RecordedItem::InEnd, r#"{"atMs":1.5,"kind":"in_end"}"#),
+            (RecordedItem::Out(Payload::new(b"\xff\n")), r#"{"atMs":1.5,"kind":"out","base64":"/wo="}"#),
             (
-                Happening::Reply { call: Some(7), status: 200, body: Said::of(b"{}") },
+                RecordedItem::Reply { call: Some(7), status: 200, body: Payload::new(b"{}") },
                 r#"{"atMs":1.5,"kind":"reply","call":7,"status":200,"body":{"text":"{}"}}"#,
             ),
-            (Happening::Exit { code: Some(0), signal: None }, r#"{"atMs":1.5,"kind":"exit","code":0}"#),
-            (Happening::Lost { lines: 2 }, r#"{"atMs":1.5,"kind":"lost","lines":2}"#),
+            (RecordedItem::Exit { code: Some(0), signal: None }, r#"{"atMs":1.5,"kind":"exit","code":0}"#),
+            (RecordedItem::Lost { lines: 2 }, r#"{"atMs":1.5,"kind":"lost","lines":2}"#),
             (
-                Happening::Event { event: Box::new(serde_json::from_str(CALL).unwrap()) },
+                RecordedItem::Event { event: Box::new(serde_json::from_str(CALL).unwrap()) },
                 r#"{"atMs":1.5,"kind":"event","event":{"type":"tool_use","toolId":"t","toolName":"x","input":{"far":1e400},"kind":"other"}}"#,
             ),
         ];
-        for (happening, line) in rows {
-            let entry = entry(happening);
+        for (item, line) in rows {
+            let entry = entry(item);
             assert_eq!(serde_json::to_string(&entry).unwrap(), line);
             assert_eq!(read(line).unwrap(), [entry]);
         }
-        assert_eq!(read(r#"{"atMs":0,"kind":"later","more":1}"#).unwrap()[0].happening, Happening::Other);
+        assert_eq!(read(r#"{"atMs":0,"kind":"later","more":1}"#).unwrap()[0].item, RecordedItem::Other);
     }
 
     #[test]
@@ -241,9 +241,9 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn whatever_was_said_is_read_back(bytes: Vec<u8>) {
-            let line = serde_json::to_string(&Entry { at_ms: 0.0, happening: Happening::Out(Said::of(&bytes)) }).unwrap();
+            let line = serde_json::to_string(&Entry { at_ms: 0.0, item: RecordedItem::Out(Payload::new(&bytes)) }).unwrap();
             let entries = read(&line).unwrap();
-            let Happening::Out(said) = &entries[0].happening else { panic!("{entries:?}") };
+            let RecordedItem::Out(said) = &entries[0].item else { panic!("{entries:?}") };
             proptest::prop_assert_eq!(said.bytes().unwrap().into_owned(), bytes);
         }
     }

@@ -10,7 +10,7 @@
 use serde_json::json;
 use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 use teamster_protocol::event::{Delta, Done, Event, PermissionDenial, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, CallId, Command, FromServer, Input, Outcome, Protocol};
+use teamster_protocol::protocol::{Action, CallId, Command, ServerInput, Input, Outcome, Protocol};
 use teamster_protocol::request::{Mode, PermissionMode, Prompt, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 
@@ -214,7 +214,7 @@ impl Fed {
     }
 
     fn event(&mut self, event: &str) {
-        self.tell(Input::Server(FromServer::Event(event.as_bytes())));
+        self.tell(Input::Server(ServerInput::Event(event.as_bytes())));
     }
 
     /// Tells much of one form, and measures what that takes. Numbers come in the place of the largest one.
@@ -388,7 +388,7 @@ fn opencode() -> Fed {
     let session = json!({"id": "ses_1", "directory": "/", "version": "1.18.33"});
     for (call, body) in [(1, json!({"directory": "/"})), (2, session)] {
         let body = body.to_string();
-        fed.tell(Input::Server(FromServer::Reply { call: CallId(call), status: 200, body: body.as_bytes() }));
+        fed.tell(Input::Server(ServerInput::Reply { call: CallId(call), status: 200, body: body.as_bytes() }));
     }
     fed.event(r#"{"type":"server.connected","properties":{}}"#);
     fed.event(r#"{"type":"session.status","properties":{"sessionID":"ses_1","status":{"type":"busy"}}}"#);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use teamster_process::{Frame, Output, OutputReader, PrivateDir, ProcessTree, Spawn, Stdin, find_program};
-use teamster_protocol::agent::Abilities;
+use teamster_protocol::agent::Capabilities;
 use tokio::time::timeout;
 
 use crate::driver::environment::without_keys;
@@ -70,14 +70,14 @@ impl Runtime {
     /// When the agent is unknown. What is wrong with a known one stands in the inspection.
     pub async fn inspect(&self, agent: &str, cli_path: Option<&Path>) -> Result<Inspection, UnknownAgent> {
         let agent = self.registry().get(agent)?;
-        let abilities = agent.abilities();
+        let capabilities = agent.capabilities();
         let mut found = Inspection {
             agent: agent.name().to_owned(),
             program: None,
             version: None,
-            tested_version: abilities.map(|abilities| abilities.tested_version).filter(|tested| !tested.is_empty()),
+            tested_version: capabilities.map(|capabilities| capabilities.tested_version).filter(|tested| !tested.is_empty()),
             version_status: None,
-            credentials: abilities.map(|abilities| self.credentials(abilities)).unwrap_or_default(),
+            credentials: capabilities.map(|capabilities| self.credentials(capabilities)).unwrap_or_default(),
             problem: None,
         };
         let name = cli_path.or_else(|| agent.program()).filter(|name| !name.as_os_str().is_empty());
@@ -103,7 +103,7 @@ impl Runtime {
                 found.version = Some(version);
             }
             Err(problem) => {
-                let install = abilities.map(|abilities| format!("; npm install -g {}", abilities.package));
+                let install = capabilities.map(|capabilities| format!("; npm install -g {}", capabilities.package));
                 let missing = found.program.is_none();
                 found.problem = Some(problem + install.filter(|_| missing).as_deref().unwrap_or_default());
             }
@@ -111,12 +111,12 @@ impl Runtime {
         Ok(found)
     }
 
-    fn credentials(&self, abilities: &Abilities) -> Vec<String> {
+    fn credentials(&self, capabilities: &Capabilities) -> Vec<String> {
         let is_set = |name: &&&str| self.variable(name).is_some_and(|value| !value.is_empty());
-        let variables = abilities.credential_variables.iter().filter(is_set).map(|name| (*name).to_owned());
+        let variables = capabilities.credential_variables.iter().filter(is_set).map(|name| (*name).to_owned());
         let home = self.variable("HOME").map(PathBuf::from);
         let is_there = |file: &&&str| home.as_ref().is_some_and(|home| home.join(file).is_file());
-        let files = abilities.credential_files.iter().filter(is_there).map(|file| format!("~/{file}"));
+        let files = capabilities.credential_files.iter().filter(is_there).map(|file| format!("~/{file}"));
         variables.chain(files).collect()
     }
 

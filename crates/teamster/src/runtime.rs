@@ -380,14 +380,14 @@ impl Runtime {
         if self.requires_process_control && !limitations.is_empty() {
             return Err(RunError::ProcessControl { limitations });
         }
-        let mut warnings = match agent.abilities() {
-            Some(abilities) => abilities.check(agent.name(), request)?,
+        let mut warnings = match agent.capabilities() {
+            Some(capabilities) => capabilities.check(agent.name(), request)?,
             None => Vec::new(),
         };
         let limited = |limitation: Limitation| Warning::new(WarningCode::ProcessControlLimited, limitation.to_string());
         warnings.extend(limitations.into_iter().map(limited));
         let host = Host {
-            environment: inherited(&self.environment, request, agent.abilities(), &self.registry),
+            environment: inherited(&self.environment, request, agent.capabilities(), &self.registry),
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
             journals: self.journals.clone(),

@@ -221,7 +221,7 @@ impl Session {
     /// When the name cannot be one, or the session takes no more.
     pub fn set_model(&self, model: impl Into<String>) -> Result<(), SendError> {
         let model = model.into();
-        request::check_word("model", &model)?;
+        request::validate_argument("model", &model)?;
         self.order(Order::SetModel(model))
     }
 

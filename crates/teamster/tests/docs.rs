@@ -8,16 +8,16 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use teamster::Registry;
-use teamster::agent::{Abilities, Feature, OwnKeys, Sign, Support, WITHHELD_KEYS};
+use teamster::agent::{Capabilities, Feature, OwnKeys, Matcher, Support, WITHHELD_KEYS};
 use teamster::event::ErrorCode;
 use teamster::request::BASE_VARIABLES;
 
 const BEGIN: &str = "<!-- generated from the code: UPDATE_DOCS=1 cargo test -p teamster --test docs -->";
 const END: &str = "<!-- end -->";
 
-fn agents() -> Vec<(String, &'static Abilities)> {
+fn agents() -> Vec<(String, &'static Capabilities)> {
     let registry = Registry::default();
-    let of = |name: &str| Some((name.to_owned(), registry.get(name).ok()?.abilities()?));
+    let of = |name: &str| Some((name.to_owned(), registry.get(name).ok()?.capabilities()?));
     registry.names().filter_map(of).collect()
 }
 
@@ -28,7 +28,7 @@ fn tables() -> String {
     let rule = "|---".repeat(names.len() + 1);
     writeln!(text, "## Options\n\n| option | {} |\n{rule}|", names.join(" | ")).unwrap();
     for feature in Feature::ALL {
-        let cell = |(_, abilities): &(String, &'static Abilities)| match abilities.support(*feature) {
+        let cell = |(_, capabilities): &(String, &'static Capabilities)| match capabilities.support(*feature) {
             Support::Yes(_) => "yes",
             Support::Ignored(_) => "warning",
             Support::Refused(_) => "refused",
@@ -37,8 +37,8 @@ fn tables() -> String {
         writeln!(text, "| `{}` | {} |", feature.name(), cells.join(" | ")).unwrap();
     }
     text.push_str("\n`warning`: the run continues without the option, with the warning `OPTION_IGNORED`. `refused`: nothing starts.\n");
-    for (name, abilities) in &agents {
-        let (version, package) = (abilities.tested_version, abilities.package);
+    for (name, capabilities) in &agents {
+        let (version, package) = (capabilities.tested_version, capabilities.package);
         if package.is_empty() {
             writeln!(text, "\n## {name}\n\nAny agent that speaks ACP ([acp.md](acp.md)).\n").unwrap();
         } else {
@@ -46,7 +46,7 @@ fn tables() -> String {
         }
         text.push_str("| option | how it is passed, or why it is not supported |\n|---|---|\n");
         for feature in Feature::ALL {
-            let (mark, words) = match abilities.support(*feature) {
+            let (mark, words) = match capabilities.support(*feature) {
                 Support::Yes(how) => ("", how),
                 Support::Ignored(why) => ("warning: ", why),
                 Support::Refused(why) => ("refused: ", why),
@@ -54,7 +54,7 @@ fn tables() -> String {
             writeln!(text, "| `{}` | {mark}{words} |", feature.name()).unwrap();
         }
         text.push_str("\n| event | source and time |\n|---|---|\n");
-        for (event, how) in abilities.events {
+        for (event, how) in capabilities.events {
             writeln!(text, "| `{event}` | {how} |").unwrap();
         }
     }
@@ -67,10 +67,10 @@ fn failures() -> String {
     for code in ErrorCode::KNOWN {
         writeln!(text, "| `{code}` | {} |", code.meaning()).unwrap();
     }
-    for (name, abilities) in agents() {
-        writeln!(text, "\n## {}\n", format!("{name} {}", abilities.tested_version).trim_end()).unwrap();
+    for (name, capabilities) in agents() {
+        writeln!(text, "\n## {}\n", format!("{name} {}", capabilities.tested_version).trim_end()).unwrap();
         text.push_str("| condition | code | retryable | observed in |\n|---|---|---|---|\n");
-        for row in abilities.failures {
+        for row in capabilities.failures {
             let signs: Vec<String> = row.signs.iter().map(sign).collect();
             let seen: Vec<String> = row.seen.iter().map(|run| format!("`{run}`")).collect();
             let retryable = if row.retryable { "yes" } else { "no" };
@@ -80,15 +80,15 @@ fn failures() -> String {
     text
 }
 
-fn sign(sign: &Sign) -> String {
+fn sign(sign: &Matcher) -> String {
     match sign {
-        Sign::Field(name, "…") => format!("`{name}` is present"),
-        Sign::Field(name, value) => format!("`{name}` is {}", quoted(value)),
-        Sign::Status(from, to) if from == to => format!("status {from}"),
-        Sign::Status(from, to) => format!("status {from} to {to}"),
-        Sign::ExitCode(code) => format!("exit code {code}"),
-        Sign::Message(text) => format!("message {}", quoted(text)),
-        Sign::Stderr(text) => format!("stderr {}", quoted(text)),
+        Matcher::Field(name, "…") => format!("`{name}` is present"),
+        Matcher::Field(name, value) => format!("`{name}` is {}", quoted(value)),
+        Matcher::Status(from, to) if from == to => format!("status {from}"),
+        Matcher::Status(from, to) => format!("status {from} to {to}"),
+        Matcher::ExitCode(code) => format!("exit code {code}"),
+        Matcher::Message(text) => format!("message {}", quoted(text)),
+        Matcher::Stderr(text) => format!("stderr {}", quoted(text)),
         other => panic!("{other:?} has no text yet"),
     }
 }
@@ -144,9 +144,9 @@ fn variables() -> String {
         "`--withhold-keys` withholds the keys of other agents in the table, and these: {withheld}."
     )));
     text.push_str("\n| agent | its own keys | its home and configuration |\n|---|---|---|\n");
-    for (name, abilities) in agents() {
-        let own: Vec<String> = abilities.own_keys.iter().map(keys).collect();
-        writeln!(text, "| {name} | {} | {} |", own.join("; "), listed(abilities.home_variables)).unwrap();
+    for (name, capabilities) in agents() {
+        let own: Vec<String> = capabilities.own_keys.iter().map(keys).collect();
+        writeln!(text, "| {name} | {} | {} |", own.join("; "), listed(capabilities.home_variables)).unwrap();
     }
     text
 }
@@ -222,8 +222,8 @@ fn every_test_that_a_page_names_exists() {
 
 #[test]
 fn every_agent_states_whether_it_supports_each_option() {
-    for (name, abilities) in agents() {
-        let listed: Vec<_> = abilities.features.iter().map(|(feature, _)| *feature).collect();
+    for (name, capabilities) in agents() {
+        let listed: Vec<_> = capabilities.features.iter().map(|(feature, _)| *feature).collect();
         assert_eq!(listed, Feature::ALL, "{name}");
     }
 }

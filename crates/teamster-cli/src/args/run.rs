@@ -47,7 +47,7 @@ pub(crate) struct RunArgs {
     ///   tools   the tools may run again; includes prompt
     #[arg(long, value_name = "WHAT", help_heading = LIMITS, requires = "retries", verbatim_doc_comment)]
     #[arg(hide_short_help = true, hide_possible_values = true)]
-    pub(crate) retry_even_after: Option<EvenAfter>,
+    pub(crate) retry_even_after: Option<RetryPolicy>,
 
     /// Print as: pretty (default), text, ndjson or json
     ///
@@ -74,7 +74,7 @@ pub(crate) struct RunArgs {
 
 /// The effects of a failed attempt after which a retry is still allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum EvenAfter {
+pub(crate) enum RetryPolicy {
     Prompt,
     Tools,
 }

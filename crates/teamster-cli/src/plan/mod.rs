@@ -18,7 +18,7 @@ use teamster::{Runtime, UnknownAgent};
 pub(crate) use inputs::{Inputs, SystemInputs};
 
 use crate::args::{
-    CommonArgs, ConversationArgs, Delivery, EvenAfter, Format, Mode, Permission, Prompt, RunArgs, Trust,
+    CommonArgs, ConversationArgs, Delivery, RetryPolicy, Format, Mode, Permission, Prompt, RunArgs, Trust,
 };
 use crate::config::{self, ConfigError};
 
@@ -88,10 +88,10 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         request.output = OutputMode::Batch;
     }
     request.retries.max = retries.unwrap_or_default();
-    request.retries.even_after = match retry_even_after {
-        None => request::EvenAfter::Nothing,
-        Some(EvenAfter::Prompt) => request::EvenAfter::Prompt,
-        Some(EvenAfter::Tools) => request::EvenAfter::Tools,
+    request.retries.policy = match retry_even_after {
+        None => request::RetryPolicy::Safe,
+        Some(RetryPolicy::Prompt) => request::RetryPolicy::MayRepeatPrompt,
+        Some(RetryPolicy::Tools) => request::RetryPolicy::MayRepeatTools,
     };
     request.prompt = prompt(typed, &words, inputs)?;
     request.validate()?;

@@ -124,11 +124,11 @@ fn each_option_sets_its_field_of_the_request() {
         (&["--retries", "3", "hi"], json!({"prompt": "hi", "retries": {"max": 3}})),
         (
             &["--retries=0", "--retry-even-after", "prompt", "hi"],
-            json!({"prompt": "hi", "retries": {"evenAfter": "prompt"}}),
+            json!({"prompt": "hi", "retries": {"policy": "prompt"}}),
         ),
         (
             &["--retries", "100", "--retry-even-after", "tools", "hi"],
-            json!({"prompt": "hi", "retries": {"max": 100, "evenAfter": "tools"}}),
+            json!({"prompt": "hi", "retries": {"max": 100, "policy": "tools"}}),
         ),
         (&["--batch", "hi"], json!({"prompt": "hi", "output": "batch"})),
         (&["--mode", "exec", "hi"], json!({"prompt": "hi", "mode": "exec"})),

@@ -2,7 +2,7 @@
 //!
 //! The first row whose signs are all there gives the code. The rows of a table are in the order in which their signs can be
 //! trusted: structured fields and the vendor's status, then the exit code, then words. Only what the CLI itself says of a
-//! failure is [`Evidence`]: what the model answered and what tools gave is none, whatever stands in it. And words are
+//! failure is [`FailureInput`]: what the model answered and what tools gave is none, whatever stands in it. And words are
 //! compared from their beginning, so that a message that quotes others is not taken for what it quotes.
 //!
 //! Each row names the recorded runs that show it (`tests/captures`); tests hold the tables to that, and make
@@ -17,7 +17,7 @@ use crate::text::UntrustedText;
 #[non_exhaustive]
 pub struct FailureRow {
     /// All of them must be there.
-    pub signs: &'static [Sign],
+    pub signs: &'static [Matcher],
     /// What it means.
     pub code: ErrorCode,
     /// Whether the same request may well work in a moment.
@@ -31,7 +31,7 @@ pub struct FailureRow {
 /// One thing that an agent tells of a failure. In texts `…` stands for anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Sign {
+pub enum Matcher {
     /// A field of what the agent wrote, and its value.
     Field(&'static str, &'static str),
     /// The HTTP status of the vendor's answer, from and to.
@@ -59,7 +59,7 @@ pub enum Source {
 impl FailureRow {
     /// The best of its signs' sources.
     pub fn source(&self) -> Source {
-        self.signs.iter().map(Sign::source).min().unwrap_or(Source::Text)
+        self.signs.iter().map(Matcher::source).min().unwrap_or(Source::Text)
     }
 
     /// Adds a hint.
@@ -69,7 +69,7 @@ impl FailureRow {
     }
 }
 
-impl Sign {
+impl Matcher {
     /// Where it stands.
     pub fn source(&self) -> Source {
         match self {
@@ -79,7 +79,7 @@ impl Sign {
         }
     }
 
-    fn is_in(&self, evidence: &Evidence<'_>) -> bool {
+    fn is_in(&self, evidence: &FailureInput<'_>) -> bool {
         match self {
             Self::Field(name, value) => {
                 evidence.fields.iter().any(|(known, text)| known == name && matches(value, text))
@@ -93,18 +93,18 @@ impl Sign {
 }
 
 /// A failure that lasts: the same request fails again.
-pub(super) const fn lasting(signs: &'static [Sign], code: ErrorCode, seen: &'static [&'static str]) -> FailureRow {
+pub(super) const fn lasting(signs: &'static [Matcher], code: ErrorCode, seen: &'static [&'static str]) -> FailureRow {
     FailureRow { signs, code, retryable: false, hint: None, seen }
 }
 
 /// A failure that passes: the same request may well work in a moment.
-pub(super) const fn passing(signs: &'static [Sign], code: ErrorCode, seen: &'static [&'static str]) -> FailureRow {
+pub(super) const fn passing(signs: &'static [Matcher], code: ErrorCode, seen: &'static [&'static str]) -> FailureRow {
     FailureRow { signs, code, retryable: true, hint: None, seen }
 }
 
 /// What a CLI says of a failure.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Evidence<'a> {
+pub(super) struct FailureInput<'a> {
     /// Structured fields by their names in the table.
     pub(super) fields: Vec<(&'static str, &'a str)>,
     /// The HTTP status of the vendor's last answer.
@@ -117,7 +117,7 @@ pub(super) struct Evidence<'a> {
     pub(super) stderr: Vec<&'a str>,
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> FailureInput<'a> {
     /// Adds a field that may not be there.
     pub(super) fn field(mut self, name: &'static str, value: Option<&'a str>) -> Self {
         self.fields.extend(value.map(|value| (name, value)));
@@ -131,10 +131,10 @@ impl<'a> Evidence<'a> {
 
     /// What it means, by the table; the message is the line that the row is known by, else what stands in `words`. What no
     /// row knows is a failure of the provider that nobody promises to pass.
-    pub(super) fn judge(&self, table: &'static [FailureRow], words: impl Into<UntrustedText>) -> Judgement {
+    pub(super) fn classify(&self, table: &'static [FailureRow], words: impl Into<UntrustedText>) -> Classification {
         match self.row(table) {
-            Some(row) => Judgement::by(row, self.line_of(row).unwrap_or_else(|| words.into().into_string())),
-            None => Judgement {
+            Some(row) => Classification::by(row, self.line_of(row).unwrap_or_else(|| words.into().into_string())),
+            None => Classification {
                 failure: Failure { retryable: Some(false), ..Failure::new(ErrorCode::Provider, words) },
                 row: None,
             },
@@ -142,15 +142,15 @@ impl<'a> Evidence<'a> {
     }
 
     /// The same for a CLI that exited without a result: what no row knows is left to the exit itself.
-    pub(super) fn judge_exit(&self, table: &'static [FailureRow]) -> Option<Judgement> {
+    pub(super) fn classify_exit(&self, table: &'static [FailureRow]) -> Option<Classification> {
         let row = self.row(table)?;
-        Some(Judgement::by(row, self.line_of(row).or_else(|| Some((*self.stderr.first()?).to_owned()))?))
+        Some(Classification::by(row, self.line_of(row).or_else(|| Some((*self.stderr.first()?).to_owned()))?))
     }
 
     /// The line on standard error by which a row is known. One that ends in a colon says what it is on the next one.
     fn line_of(&self, row: &FailureRow) -> Option<String> {
         let pattern = row.signs.iter().find_map(|sign| match sign {
-            Sign::Stderr(pattern) => Some(*pattern),
+            Matcher::Stderr(pattern) => Some(*pattern),
             _ => None,
         })?;
         let at = self.stderr.iter().position(|line| matches(pattern, line))?;
@@ -164,12 +164,12 @@ impl<'a> Evidence<'a> {
 
 /// A failure, and the row that it was told by, if one was.
 #[derive(Clone, Debug)]
-pub(super) struct Judgement {
+pub(super) struct Classification {
     pub(super) failure: Failure,
     pub(super) row: Option<&'static FailureRow>,
 }
 
-impl Judgement {
+impl Classification {
     fn by(row: &'static FailureRow, message: String) -> Self {
         let message = match row.hint {
             Some(hint) => format!("{message} ({hint})"),
@@ -180,24 +180,24 @@ impl Judgement {
     }
 }
 
-impl Judgement {
+impl Classification {
     /// Makes it the outcome's.
     pub(super) fn decide(self, outcome: &mut Outcome) {
         outcome.failure = Some(self.failure);
-        outcome.told_by = self.row;
+        outcome.classified_by = self.row;
     }
 }
 
-impl From<Failure> for Judgement {
+impl From<Failure> for Classification {
     /// A failure that no row tells.
     fn from(failure: Failure) -> Self {
         Self { failure, row: None }
     }
 }
 
-impl From<Judgement> for Outcome {
-    fn from(judgement: Judgement) -> Self {
-        Self { failure: Some(judgement.failure), told_by: judgement.row, ..Self::default() }
+impl From<Classification> for Outcome {
+    fn from(judgement: Classification) -> Self {
+        Self { failure: Some(judgement.failure), classified_by: judgement.row, ..Self::default() }
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Facts of the tested versions. A request may have all keys withheld from an agent that are not its own.
 
-use super::Abilities;
-use crate::request::{Inherit, RequestError, RunRequest, is_named};
+use super::Capabilities;
+use crate::request::{Inherit, RequestError, RunRequest, env_name_matches};
 
 /// Variables that carry credentials: of model vendors, clouds, code hosts and package registries. Withheld on request from
 /// every agent whose own they are not; agents' own ones belong to it too.
@@ -62,7 +62,7 @@ pub enum OwnKeys {
     OfProvider(&'static [(&'static str, &'static str)]),
 }
 
-impl Abilities {
+impl Capabilities {
     /// Whether a variable is a key that this agent knows of.
     pub fn knows_key(&self, name: &str) -> bool {
         self.own_keys.iter().any(|keys| match keys {
@@ -104,7 +104,7 @@ impl Abilities {
 }
 
 fn is_any(patterns: &[&str], name: &str) -> bool {
-    patterns.iter().any(|pattern| is_named(pattern, name))
+    patterns.iter().any(|pattern| env_name_matches(pattern, name))
 }
 
 fn is_on(value: &str) -> bool {
@@ -120,7 +120,7 @@ fn provider(request: &RunRequest) -> Option<String> {
 
 fn is_of(provider: &str, others: &[(&str, &str)], name: &str) -> bool {
     let of_its_name = name.strip_prefix(&provider.to_ascii_uppercase()).is_some_and(|rest| rest.starts_with('_'));
-    of_its_name || others.iter().any(|(other, pattern)| *other == provider && is_named(pattern, name))
+    of_its_name || others.iter().any(|(other, pattern)| *other == provider && env_name_matches(pattern, name))
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
         let mut request = RunRequest::new("x");
         request.model = model.map(str::to_owned);
         request.inherit = Inherit::WithholdKeys { keep: keep.iter().map(|name| (*name).to_owned()).collect() };
-        let checked = agent.abilities().unwrap().check(agent.name(), &request);
+        let checked = agent.capabilities().unwrap().check(agent.name(), &request);
         checked.map(|_| ()).map_err(|error| error.to_string())
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let owns = |model: &str, name: &str| {
             let mut request = RunRequest::new("x");
             request.model = Some(model.to_owned());
-            OpenCode.abilities().unwrap().owns_key(name, &request, |_| None)
+            OpenCode.capabilities().unwrap().owns_key(name, &request, |_| None)
         };
         for (model, name, own) in [
             ("openai/gpt", "OPENAI_API_KEY", true),

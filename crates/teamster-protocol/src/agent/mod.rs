@@ -2,7 +2,7 @@
 //!
 //! A new agent is one folder here that implements [`Agent`]; nothing else changes.
 
-mod abilities;
+mod capabilities;
 pub mod acp;
 pub mod claude;
 pub mod codex;
@@ -16,8 +16,8 @@ pub mod opencode;
 mod permission;
 mod rpc;
 
-pub use abilities::{Abilities, Feature, Support};
-pub use failure::{FailureRow, Sign, Source};
+pub use capabilities::{Capabilities, Feature, Support};
+pub use failure::{FailureRow, Matcher, Source};
 pub use keys::{OwnKeys, WITHHELD_KEYS};
 
 use std::path::Path;
@@ -33,12 +33,12 @@ pub trait Agent: Send + Sync {
 
     /// Its program, where a request names none: a name that is looked up in PATH, or a path.
     fn program(&self) -> Option<&Path> {
-        self.abilities().map(|abilities| Path::new(abilities.program))
+        self.capabilities().map(|capabilities| Path::new(capabilities.program))
     }
 
     /// What the agent can do: requests are checked against it before [`plan`](Self::plan) is asked, and what is ignored
     /// is told in a warning. `None` where the agent checks requests itself.
-    fn abilities(&self) -> Option<&'static Abilities> {
+    fn capabilities(&self) -> Option<&'static Capabilities> {
         None
     }
 

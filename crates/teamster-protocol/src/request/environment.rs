@@ -73,7 +73,7 @@ impl Inherit {
 }
 
 /// Returns whether a variable's name matches a name or pattern.
-pub fn is_named(pattern: &str, name: &str) -> bool {
+pub fn env_name_matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((start, end)) => name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end),
@@ -100,7 +100,7 @@ mod tests {
             ("*", "ANY", true),
             ("A.*", "AB", false),
         ] {
-            assert_eq!(is_named(pattern, name), matches, "{pattern} {name}");
+            assert_eq!(env_name_matches(pattern, name), matches, "{pattern} {name}");
         }
     }
 }

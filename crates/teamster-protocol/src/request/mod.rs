@@ -19,13 +19,13 @@ use serde_json::Value;
 
 pub use attachment::{Attachment, AttachmentKind};
 pub use command::{Decision, NoAnswer, SessionCommand};
-pub use environment::{BASE_VARIABLES, Inherit, is_named};
+pub use environment::{BASE_VARIABLES, Inherit, env_name_matches};
 pub use limits::Limits;
 pub use mcp::{McpEndpoint, McpServer, McpTransport};
-pub use retries::{EvenAfter, Retries};
+pub use retries::{RetryPolicy, Retries};
 pub use rules::{PathResolver, TextOnly, ToolCall, ToolRules, Verdict};
 pub use session::{Answer, Prompt, with_instructions};
-pub use validate::{RequestError, check_word};
+pub use validate::{RequestError, validate_argument};
 
 use crate::event::SessionId;
 

@@ -25,7 +25,7 @@ pub struct Retries {
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub base: Duration,
     /// Which effects of a failed attempt do not prevent a retry.
-    pub even_after: EvenAfter,
+    pub policy: RetryPolicy,
 }
 
 /// Which effects of a failed attempt do not prevent a retry.
@@ -33,14 +33,14 @@ pub struct Retries {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum EvenAfter {
+pub enum RetryPolicy {
     /// None: retry only if no tool ran and no resumed session can contain the prompt.
     #[default]
-    Nothing,
+    Safe,
     /// The prompt: a resumed session may contain it already, and then contains it twice.
-    Prompt,
+    MayRepeatPrompt,
     /// Tools and the prompt: tools may have had any effect and may run again.
-    Tools,
+    MayRepeatTools,
 }
 
 impl Retries {
@@ -61,7 +61,7 @@ impl Retries {
             let most = format!("{} ms", Self::LONGEST_WAIT.as_millis());
             return Err(RequestError::TooMuch { field: "retries.base", most });
         }
-        let blind = request.output == OutputMode::Batch && self.even_after < EvenAfter::Tools;
+        let blind = request.output == OutputMode::Batch && self.policy < RetryPolicy::MayRepeatTools;
         if self.max > 0 && blind {
             return Err(RequestError::Contradiction {
                 first: "retries",
@@ -75,7 +75,7 @@ impl Retries {
 
 impl Default for Retries {
     fn default() -> Self {
-        Self { max: 0, base: Duration::from_secs(5), even_after: EvenAfter::Nothing }
+        Self { max: 0, base: Duration::from_secs(5), policy: RetryPolicy::Safe }
     }
 }
 

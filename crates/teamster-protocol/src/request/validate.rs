@@ -173,7 +173,7 @@ impl RunRequest {
         let words = [("model", self.model.as_deref()), ("effort", self.effort.as_deref()), ("session id", session)];
         for (field, value) in words {
             if let Some(value) = value {
-                check_word(field, value)?;
+                validate_argument(field, value)?;
             }
         }
         for (field, value) in
@@ -185,7 +185,7 @@ impl RunRequest {
         }
         for (field, rules) in [("allowed tools", &self.permissions.allow), ("denied tools", &self.permissions.deny)] {
             for rule in rules {
-                check_word(field, rule)?;
+                validate_argument(field, rule)?;
             }
         }
         for argument in &self.cli_args {
@@ -220,7 +220,7 @@ impl RunRequest {
 ///
 /// # Errors
 /// The problem.
-pub fn check_word(field: &'static str, value: &str) -> Result<(), RequestError> {
+pub fn validate_argument(field: &'static str, value: &str) -> Result<(), RequestError> {
     text(field, value)?;
     if value.starts_with('-') {
         return Err(RequestError::LeadingDash { field, value: value.to_owned() });

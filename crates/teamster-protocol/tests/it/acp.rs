@@ -60,7 +60,7 @@ impl Played {
                 Action::Emit(event) => self.events.push(event),
                 Action::Outcome(outcome) => self.outcomes.push(*outcome),
                 Action::Withdraw(id) => self.withdrawn.push(id),
-                Action::Reopen => self.reopens = true,
+                Action::RestartProcess => self.reopens = true,
                 _ => {}
             }
         }

@@ -41,7 +41,7 @@ fn arguments(agent: &dyn Agent, mut request: RunRequest, resumed: bool) -> Optio
         request.conversation = Conversation::Resume((*id).into());
     }
     request.validate().ok()?;
-    agent.abilities().unwrap().check(agent.name(), &request).ok()?;
+    agent.capabilities().unwrap().check(agent.name(), &request).ok()?;
     let launch = agent.plan(&request).ok()?.launch;
     let text = |arg: Arg| match arg {
         Arg::Text(text) => text,
@@ -56,7 +56,7 @@ fn has(arguments: &[String], flag: &str, value: &str) -> bool {
         || arguments.windows(2).any(|pair| matches!(pair, [first, second] if first == flag && second == value))
 }
 
-fn resumes(arguments: &[String], flags: &[&str]) -> bool {
+fn is_resumable(arguments: &[String], flags: &[&str]) -> bool {
     let is_one =
         |argument: &String| flags.iter().any(|flag| argument == flag || argument.starts_with(&format!("{flag}=")));
     arguments.iter().any(is_one)
@@ -78,7 +78,7 @@ proptest! {
         }
         let allowed = arguments.iter().filter(|argument| argument.starts_with("--allowedTools=")).count();
         prop_assert_eq!(allowed, request.permissions.allow.len(), "one entry a tool");
-        prop_assert_eq!(resumes(&arguments, &["--resume", "-r"]), resumed);
+        prop_assert_eq!(is_resumable(&arguments, &["--resume", "-r"]), resumed);
     }
 
     #[test]
@@ -89,7 +89,7 @@ proptest! {
         prop_assert!(arguments.iter().any(|argument| argument == "--json"));
         prop_assert!(arguments.iter().any(|argument| argument == "--dangerously-bypass-approvals-and-sandbox"));
         prop_assert!(has(&arguments, "--cd", "/home/dev/project"));
-        prop_assert_eq!(resumes(&arguments, &["resume"]), resumed);
+        prop_assert_eq!(is_resumable(&arguments, &["resume"]), resumed);
     }
 
     #[test]
@@ -98,7 +98,7 @@ proptest! {
         let Some(arguments) = arguments(&Gemini, request, resumed) else { return Ok(()) };
         prop_assert!(has(&arguments, "--output-format", "json"), "{:?}", arguments);
         prop_assert!(has(&arguments, "--approval-mode", "yolo"), "{:?}", arguments);
-        prop_assert_eq!(resumes(&arguments, &["--resume", "-r"]), resumed);
+        prop_assert_eq!(is_resumable(&arguments, &["--resume", "-r"]), resumed);
     }
 
     #[test]
@@ -108,6 +108,6 @@ proptest! {
         let Some(arguments) = arguments(&OpenCode, request, resumed) else { return Ok(()) };
         prop_assert_eq!(arguments.first().map(String::as_str), Some("run"));
         prop_assert!(has(&arguments, "--format", "json"));
-        prop_assert_eq!(resumes(&arguments, &["--session", "-s", "--continue"]), resumed);
+        prop_assert_eq!(is_resumable(&arguments, &["--session", "-s", "--continue"]), resumed);
     }
 }

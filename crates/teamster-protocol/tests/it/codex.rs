@@ -441,10 +441,10 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
 
 #[test]
 fn what_it_does_and_does_not_do_is_told_by_its_table() {
-    let abilities = Codex.abilities().unwrap();
+    let capabilities = Codex.capabilities().unwrap();
     let mut request = exec();
     request.permissions.mode = PermissionMode::Full;
-    assert_eq!(abilities.check("codex", &request), Ok(Vec::new()));
+    assert_eq!(capabilities.check("codex", &request), Ok(Vec::new()));
     request.max_budget_usd = Some(1.0);
-    assert!(abilities.check("codex", &request).is_err());
+    assert!(capabilities.check("codex", &request).is_err());
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};
-use teamster_protocol::agent::{FailureRow, Sign};
+use teamster_protocol::agent::{FailureRow, Matcher};
 use teamster_protocol::event::{ErrorCode, Event, RunResult};
 use teamster_protocol::protocol::{ExitReport, Input};
 use teamster_protocol::request::{Mode, OutputMode};
@@ -17,7 +17,7 @@ use crate::drive::{Driver, events, last_word};
 use crate::subject::{SUBJECTS, Subject, precise};
 
 fn table(subject: &Subject) -> &'static [FailureRow] {
-    subject.agent.abilities().unwrap().failures
+    subject.agent.capabilities().unwrap().failures
 }
 
 /// For each recorded run of an agent the place of the row that tells what its failure means.
@@ -25,7 +25,7 @@ fn told(subject: &Subject) -> BTreeMap<String, Option<usize>> {
     let place = |row: &'static FailureRow| table(subject).iter().position(|known| known == row).unwrap();
     let captures = subject.captures().into_iter();
     let rows = captures.map(|capture| {
-        let row = last_word(subject, &capture).and_then(|outcome| outcome.told_by);
+        let row = last_word(subject, &capture).and_then(|outcome| outcome.classified_by);
         (capture.name, row)
     });
     // Some are recorded in another form.
@@ -72,7 +72,7 @@ fn better_sources_come_first_in_every_table() {
 fn every_text_is_compared_from_its_beginning() {
     for subject in SUBJECTS {
         for sign in table(subject).iter().flat_map(|row| row.signs) {
-            if let Sign::Message(pattern) | Sign::Stderr(pattern) = sign {
+            if let Matcher::Message(pattern) | Matcher::Stderr(pattern) = sign {
                 assert!(!pattern.starts_with('…'), "{}: {pattern}", subject.agent.name());
             }
         }
@@ -83,7 +83,7 @@ fn every_text_is_compared_from_its_beginning() {
 static TEXTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let signs = SUBJECTS.iter().flat_map(table).flat_map(|row| row.signs);
     let texts = signs.filter_map(|sign| match sign {
-        Sign::Message(text) | Sign::Stderr(text) => Some(*text),
+        Matcher::Message(text) | Matcher::Stderr(text) => Some(*text),
         _ => None,
     });
     texts.collect()
@@ -230,6 +230,6 @@ proptest! {
         let lines: Vec<String> = spoken(subject, &words).iter().map(Value::to_string).collect();
         said.splice(at..at, (lines.join("\n") + "\n").bytes());
         let found = last_word(subject, &Capture { stdout: said, ..capture.clone() }).unwrap();
-        prop_assert_eq!((found.failure, found.told_by), (expected.failure, expected.told_by), "{}", capture.name);
+        prop_assert_eq!((found.failure, found.classified_by), (expected.failure, expected.classified_by), "{}", capture.name);
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use teamster_protocol::agent::{Agent, gemini::Gemini};
 use teamster_protocol::event::{Event, RunResult};
-use teamster_protocol::launch::{Arg, Launch, StandInEntry, Stdin};
+use teamster_protocol::launch::{Arg, Launch, ShadowEntry, Stdin};
 use teamster_protocol::protocol::{ExitReport, Input};
 use teamster_protocol::request::{Conversation, OutputMode, ProjectTrust, PromptMode, RunRequest};
 use teamster_protocol::transcript::End;
@@ -190,8 +190,8 @@ proptest! {
     #[test]
     fn no_variable_is_put_in_the_place_of_a_servers_values(request in any_request()) {
         let Some(launch) = planned(&request) else { return Ok(()) };
-        for (path, entry) in &launch.stand_in.unwrap().entries {
-            let StandInEntry::Merge(values) = entry else { continue };
+        for (path, entry) in &launch.shadow_home.unwrap().entries {
+            let ShadowEntry::Merge(values) = entry else { continue };
             prop_assert_eq!(*path, "settings.json");
             let text = values.over.to_string();
             prop_assert!(!text.replace("${TEAMSTER_DOLLAR}", "").contains('$'), "{}", text);
@@ -202,7 +202,7 @@ proptest! {
     fn a_prompt_goes_by_standard_input_or_as_a_commands_text(request in any_request()) {
         let Some(launch) = planned(&request) else { return Ok(()) };
         let Stdin::Write(bytes) = &launch.stdin else { panic!("{:?}", launch.stdin) };
-        let command = launch.stand_in.iter().flat_map(|home| &home.entries).any(|(path, _)| path.starts_with("commands/"));
+        let command = launch.shadow_home.iter().flat_map(|home| &home.entries).any(|(path, _)| path.starts_with("commands/"));
         prop_assert_eq!(command, bytes != request.prompt.as_bytes());
         prop_assert!(!command || request.prompt_mode == PromptMode::Literal);
     }
@@ -214,7 +214,7 @@ proptest! {
         request.append_system_prompt = Some(words.clone());
         request.project_trust = ProjectTrust::Trusted;
         if let Some(launch) = planned(&request) {
-            let shown = format!("{launch:?}{:?}{:?}{:?}", launch.stand_in, launch.files, launch.stdin);
+            let shown = format!("{launch:?}{:?}{:?}{:?}", launch.shadow_home, launch.files, launch.stdin);
             prop_assert!(!shown.contains(SECRET) && !shown.contains(&words), "{}", shown);
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 use teamster_protocol::event::{ErrorCode, Event, WarningCode};
-use teamster_protocol::launch::{Arg, Launch, StandInEntry};
+use teamster_protocol::launch::{Arg, Launch, ShadowEntry};
 use teamster_protocol::protocol::Input;
 use teamster_protocol::request::{McpServer, Mode, RequestError, RunRequest, UserMcpServers};
 
@@ -217,8 +217,8 @@ fn wire_names(agent: &dyn Agent, launch: &Launch) -> Vec<String> {
             keys(&toml::from_str::<Value>(text).unwrap()["mcp_servers"])
         }
         "gemini" => {
-            let entries = &launch.stand_in.as_ref().unwrap().entries;
-            let StandInEntry::Merge(values) = &entries.iter().find(|(name, _)| *name == "settings.json").unwrap().1
+            let entries = &launch.shadow_home.as_ref().unwrap().entries;
+            let ShadowEntry::Merge(values) = &entries.iter().find(|(name, _)| *name == "settings.json").unwrap().1
             else {
                 panic!("settings are merged")
             };
@@ -279,7 +279,7 @@ fn what_an_agent_cannot_honour_is_an_error() {
     let mut texts = Vec::new();
     for agent in AGENTS {
         for request in &requests {
-            let checked = agent.abilities().unwrap().check(agent.name(), request);
+            let checked = agent.capabilities().unwrap().check(agent.name(), request);
             let planned = checked.and_then(|warnings| agent.plan(request).map(|_| warnings));
             texts.extend(planned.err().map(|error| error.to_string()));
         }

@@ -206,13 +206,13 @@ fn what_stands_in_the_log_alone_is_told_when_it_comes() {
 
 #[test]
 fn a_schema_is_refused_where_nothing_enforces_it_and_a_batch_is_not() {
-    let abilities = OpenCode.abilities().unwrap();
+    let capabilities = OpenCode.capabilities().unwrap();
     let mut with_schema = request(|r| r.schema = Some(json!({})));
     assert!(matches!(OpenCode.plan(&with_schema), Err(RequestError::Unsupported { .. })));
     with_schema.mode = Mode::Auto;
     assert!(OpenCode.plan(&with_schema).is_ok());
     let batch = request(|r| r.output = teamster_protocol::request::OutputMode::Batch);
-    assert_eq!(abilities.check("opencode", &batch), Ok(Vec::new()));
+    assert_eq!(capabilities.check("opencode", &batch), Ok(Vec::new()));
 }
 
 const SECRET: &str = "MADE-UP-SECRET";

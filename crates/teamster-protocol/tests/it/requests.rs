@@ -9,7 +9,7 @@ use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, EvenAfter, Inherit, McpServer, Mode, OutputMode, PermissionMode, ProjectTrust,
+    Attachment, Conversation, RetryPolicy, Inherit, McpServer, Mode, OutputMode, PermissionMode, ProjectTrust,
     PromptMode, RunRequest,
 };
 
@@ -55,7 +55,7 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
         }),
         request(|r| r.retries.max = 101),
         request(|r| r.retries.base = Duration::from_millis(60_001)),
-        request(|r| (r.output, r.retries.max, r.retries.even_after) = (OutputMode::Batch, 1, EvenAfter::Prompt)),
+        request(|r| (r.output, r.retries.max, r.retries.policy) = (OutputMode::Batch, 1, RetryPolicy::MayRepeatPrompt)),
     ];
     let texts: Vec<_> = table.iter().map(|request| request.validate().unwrap_err().to_string()).collect();
     let texts = texts.join("\n");
@@ -128,10 +128,10 @@ fn a_field_that_does_not_exist_is_refused() {
 fn retries_are_read_with_their_units_and_what_is_left_out_is_the_default() {
     let read =
         |retries: Value| serde_json::from_value::<RunRequest>(json!({"prompt": "x", "retries": retries})).unwrap();
-    let all = read(json!({"max": 3, "baseMs": 1500, "evenAfter": "tools"})).retries;
-    assert_eq!((all.max, all.base, all.even_after), (3, Duration::from_millis(1500), EvenAfter::Tools));
+    let all = read(json!({"max": 3, "baseMs": 1500, "policy": "tools"})).retries;
+    assert_eq!((all.max, all.base, all.policy), (3, Duration::from_millis(1500), RetryPolicy::MayRepeatTools));
     let one = read(json!({"max": 2})).retries;
-    assert_eq!((one.max, one.base, one.even_after), (2, Duration::from_secs(5), EvenAfter::Nothing));
+    assert_eq!((one.max, one.base, one.policy), (2, Duration::from_secs(5), RetryPolicy::Safe));
     assert_eq!(RunRequest::new("x").retries.max, 0);
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use teamster_protocol::recording::{Entry, Happening, Said};
+use teamster_protocol::recording::{Entry, RecordedItem, Payload};
 
 use super::pace::Pace;
 use super::script::{Script, Signal};
@@ -33,27 +33,27 @@ impl Script {
         let mut script = Self::new();
         let mut last = start_ms;
         for entry in its_entries {
-            if pace != Pace::Immediate && is_written_by_the_cli(&entry.happening) {
+            if pace != Pace::Immediate && is_written_by_the_cli(&entry.item) {
                 script = script.sleep(pace.since(last, entry.at_ms));
                 last = entry.at_ms;
             }
-            script = script.add_item(&entry.happening);
+            script = script.add_item(&entry.item);
         }
         script
     }
 
-    fn add_item(self, happening: &Happening) -> Self {
-        match happening {
-            Happening::In(payload) => lines(payload).fold(self, |script, ()| script.await_line("")),
-            Happening::InEnd => self.read_to_end(),
-            Happening::Out(Said::Text(text)) => self.text(text),
-            Happening::Out(payload) => self.bytes(payload.bytes().unwrap_or_default()),
-            Happening::Err(payload) => self.stderr(String::from_utf8_lossy(&payload.bytes().unwrap_or_default())),
-            Happening::Exit { signal: Some(signal), .. } => match Signal::named(signal) {
+    fn add_item(self, item: &RecordedItem) -> Self {
+        match item {
+            RecordedItem::In(payload) => lines(payload).fold(self, |script, ()| script.await_line("")),
+            RecordedItem::InEnd => self.read_to_end(),
+            RecordedItem::Out(Payload::Text(text)) => self.text(text),
+            RecordedItem::Out(payload) => self.bytes(payload.bytes().unwrap_or_default()),
+            RecordedItem::Err(payload) => self.stderr(String::from_utf8_lossy(&payload.bytes().unwrap_or_default())),
+            RecordedItem::Exit { signal: Some(signal), .. } => match Signal::named(signal) {
                 Some(signal) => self.raise(signal),
                 None => self.hang(),
             },
-            Happening::Exit { code, .. } => self.exit(code.unwrap_or_default()),
+            RecordedItem::Exit { code, .. } => self.exit(code.unwrap_or_default()),
             _ => self,
         }
     }
@@ -78,7 +78,7 @@ pub fn play_recording(entries: &[Entry], process: usize, pace: Pace) -> io::Resu
 
 /// Returns the entries of one process of a recording, and its start time.
 fn entries_of_process(entries: &[Entry], process: usize) -> Result<(f64, Vec<&Entry>), NoSuchProcess> {
-    let is_start = |entry: &&Entry| matches!(entry.happening, Happening::Start { .. });
+    let is_start = |entry: &&Entry| matches!(entry.item, RecordedItem::Start { .. });
     let available = entries.iter().filter(is_start).count();
     let missing = NoSuchProcess { requested: process, available };
     let skipped = process.checked_sub(1).ok_or(missing)?;
@@ -87,12 +87,12 @@ fn entries_of_process(entries: &[Entry], process: usize) -> Result<(f64, Vec<&En
     Ok((start.at_ms, entries.iter().skip(at + 1).take_while(|entry| !is_start(entry)).collect()))
 }
 
-fn is_written_by_the_cli(happening: &Happening) -> bool {
-    matches!(happening, Happening::Out(_) | Happening::Err(_) | Happening::Exit { .. })
+fn is_written_by_the_cli(item: &RecordedItem) -> bool {
+    matches!(item, RecordedItem::Out(_) | RecordedItem::Err(_) | RecordedItem::Exit { .. })
 }
 
 /// Returns one item for each complete line.
-fn lines(payload: &Said) -> impl Iterator<Item = ()> {
+fn lines(payload: &Payload) -> impl Iterator<Item = ()> {
     let ends = String::from_utf8_lossy(&payload.bytes().unwrap_or_default()).matches('\n').count();
     std::iter::repeat_n((), ends)
 }

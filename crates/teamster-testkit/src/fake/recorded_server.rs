@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::thread;
 
 use serde_json::json;
-use teamster_protocol::recording::{Entry, Happening, Said};
+use teamster_protocol::recording::{Entry, RecordedItem, Payload};
 
 use super::cli_server::{LISTENING_PREFIX, PendingCall, Server};
 use super::pace::Pace;
@@ -15,7 +15,7 @@ use super::script::{Script, Signal};
 
 /// Returns whether a recorded process is a server that was called over HTTP.
 pub(super) fn is_server(entries: &[&Entry]) -> bool {
-    entries.iter().any(|entry| matches!(entry.happening, Happening::Call { .. }))
+    entries.iter().any(|entry| matches!(entry.item, RecordedItem::Call { .. }))
 }
 
 /// The state of the played server at the current entry of the recording.
@@ -50,7 +50,7 @@ impl Playback<'_> {
         self.open.insert(id.unwrap_or(self.calls), call);
     }
 
-    fn reply(&mut self, id: Option<u64>, status: u16, body: &Said) {
+    fn reply(&mut self, id: Option<u64>, status: u16, body: &Payload) {
         // A recording without ids: calls were answered in order.
         let oldest = || self.open.keys().next().copied();
         if let Some(call) = id.or_else(oldest).and_then(|id| self.open.remove(&id)) {
@@ -75,33 +75,33 @@ fn reject(call: PendingCall) {
 
 /// Plays the recording. Like a real server, it runs until it is killed.
 pub(super) fn serve(entries: &[&Entry], pace: Pace, start_ms: f64) -> io::Result<()> {
-    let upcoming = entries.iter().filter_map(|entry| match &entry.happening {
-        Happening::Call { method, path, .. } => Some((method.as_str(), path.as_str())),
+    let upcoming = entries.iter().filter_map(|entry| match &entry.item {
+        RecordedItem::Call { method, path, .. } => Some((method.as_str(), path.as_str())),
         _ => None,
     });
     let (early, open, upcoming) = (Vec::new(), BTreeMap::new(), upcoming.collect());
     let mut playback = Playback { server: Server::start()?, early, open, upcoming, calls: 0 };
     let mut last = start_ms;
     for entry in entries {
-        let is_written_by_the_cli = !matches!(entry.happening, Happening::Call { .. } | Happening::Event { .. });
+        let is_written_by_the_cli = !matches!(entry.item, RecordedItem::Call { .. } | RecordedItem::Event { .. });
         if is_written_by_the_cli {
             thread::sleep(pace.since(last, entry.at_ms));
             last = entry.at_ms;
         }
-        match &entry.happening {
-            Happening::Out(payload) => {
+        match &entry.item {
+            RecordedItem::Out(payload) => {
                 playback.write_stdout(&String::from_utf8_lossy(&payload.bytes().unwrap_or_default()))?;
             }
-            Happening::Err(payload) => io::stderr().lock().write_all(&payload.bytes().unwrap_or_default())?,
-            Happening::Call { id, method, path, .. } => playback.await_call(*id, method, path),
-            Happening::Reply { call, status, body } => playback.reply(*call, *status, body),
-            Happening::ServerEvent(Said::Text(event)) if !event.contains("\"server.connected\"") => {
+            RecordedItem::Err(payload) => io::stderr().lock().write_all(&payload.bytes().unwrap_or_default())?,
+            RecordedItem::Call { id, method, path, .. } => playback.await_call(*id, method, path),
+            RecordedItem::Reply { call, status, body } => playback.reply(*call, *status, body),
+            RecordedItem::ServerEvent(Payload::Text(event)) if !event.contains("\"server.connected\"") => {
                 playback.server.emit(event);
             }
-            Happening::Exit { code: Some(code), .. } => std::process::exit(*code),
+            RecordedItem::Exit { code: Some(code), .. } => std::process::exit(*code),
             // The recorded server was terminated when no work remained, so this one waits for its
             // termination.
-            Happening::Exit { signal: Some(signal), .. } if signal != "SIGTERM" => {
+            RecordedItem::Exit { signal: Some(signal), .. } if signal != "SIGTERM" => {
                 if let Some(signal) = Signal::named(signal) {
                     play(&Script::new().raise(signal))?;
                 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use teamster_protocol::agent::Plan;
 use teamster_protocol::event::SteerId;
 use teamster_protocol::launch::Launch;
-use teamster_protocol::protocol::{Action, CallId, Command, FromServer, Input, Protocol};
+use teamster_protocol::protocol::{Action, CallId, Command, ServerInput, Input, Protocol};
 use teamster_protocol::request::Prompt;
 
 /// The limit of exchanges. An agent that sends more requests does not wait for these answers.
@@ -51,8 +51,8 @@ fn answer(protocol: &mut dyn Protocol, written: &mut Vec<Vec<u8>>, answers: &mut
         for answer in std::mem::take(answers) {
             let input = match &answer {
                 Answer::Line(line) => Input::Line(line),
-                Answer::Reply { call, body } => Input::Server(FromServer::Reply { call: *call, status: 200, body }),
-                Answer::Event(event) => Input::Server(FromServer::Event(event)),
+                Answer::Reply { call, body } => Input::Server(ServerInput::Reply { call: *call, status: 200, body }),
+                Answer::Event(event) => Input::Server(ServerInput::Event(event)),
             };
             feed(protocol, input, written, answers);
         }
@@ -79,7 +79,7 @@ fn feed(protocol: &mut dyn Protocol, input: Input<'_>, written: &mut Vec<Vec<u8>
                 answers.push(Answer::Reply { call: call.id, body: body.to_string().into_bytes() });
                 written.push([call.path.as_bytes(), b" ", call.body.as_deref().unwrap_or_default()].concat());
             }
-            Action::Listen { .. } => {
+            Action::Subscribe { .. } => {
                 let event = json!({"id": "evt_1", "type": "server.connected", "properties": {}});
                 answers.push(Answer::Event(event.to_string().into_bytes()));
             }

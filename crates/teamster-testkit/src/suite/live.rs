@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use teamster_protocol::event::{Event, RequestId, SteerId};
-use teamster_protocol::protocol::{Action, Command, ExitReport, FromServer, Input, Protocol};
+use teamster_protocol::protocol::{Action, Command, ExitReport, ServerInput, Input, Protocol};
 use teamster_protocol::request::{Answer, PermissionMode, Prompt};
 use teamster_protocol::transcript::{End, Transcript};
 
@@ -100,7 +100,7 @@ impl SessionRun {
         let command = match step {
             SessionStep::Output(Step::Line(line)) => {
                 if self.has_server {
-                    self.input(Input::Server(FromServer::Event(line)))?;
+                    self.input(Input::Server(ServerInput::Event(line)))?;
                 }
                 return self.input(Input::Line(line));
             }
@@ -111,7 +111,7 @@ impl SessionRun {
                 self.in_turn = true;
                 Command::Send { id: &id, prompt: &prompt }
             }
-            SessionStep::Steer if self.in_turn && self.protocol.steers() => Command::Steer { id: &id, prompt: &prompt },
+            SessionStep::Steer if self.in_turn && self.protocol.supports_steering() => Command::Steer { id: &id, prompt: &prompt },
             SessionStep::Steer => return Ok(()),
             SessionStep::Answer { allow } => {
                 let answer = if *allow { Answer::Allow { input: None } } else { Answer::Deny { message: None } };

@@ -123,8 +123,8 @@ impl<'a> Suite<'a> {
             let rejected = request.validate().is_err()
                 || self
                     .agent
-                    .abilities()
-                    .is_some_and(|abilities| abilities.check(self.agent.name(), &request).is_err());
+                    .capabilities()
+                    .is_some_and(|capabilities| capabilities.check(self.agent.name(), &request).is_err());
             if rejected {
                 return Ok(());
             }

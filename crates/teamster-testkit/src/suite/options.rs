@@ -71,8 +71,8 @@ impl Suite<'_> {
     }
 
     fn option(&self, option_case: &OptionCase) -> Option<BrokenPromise> {
-        if let Some(abilities) = self.agent.abilities()
-            && !matches!(abilities.support(option_case.feature), Support::Yes(_))
+        if let Some(capabilities) = self.agent.capabilities()
+            && !matches!(capabilities.support(option_case.feature), Support::Yes(_))
         {
             // The agent declares that it does not support it.
             return None;
@@ -104,8 +104,8 @@ impl Suite<'_> {
         observe_plan: impl Fn(&RunRequest) -> Option<Observation>,
     ) -> Comparison {
         let observation = |request: &RunRequest| {
-            let abilities = self.agent.abilities();
-            let rejected = abilities.is_some_and(|abilities| abilities.check(self.agent.name(), request).is_err());
+            let capabilities = self.agent.capabilities();
+            let rejected = capabilities.is_some_and(|capabilities| capabilities.check(self.agent.name(), request).is_err());
             // A panic breaks another promise.
             if rejected { None } else { catch_unwind(AssertUnwindSafe(|| observe_plan(request))).ok().flatten() }
         };

@@ -45,8 +45,8 @@ impl Protocol for SelfStartingAgent {
         match input {
             // All actions of a line happen at once.
             Input::Line(line) => actions.extend(line.split(|byte| *byte == b' ').map(|word| match word {
-                b"unasked" => Action::Unasked,
-                b"untaken" => Action::Untaken,
+                b"unasked" => Action::AgentTurnStarted,
+                b"untaken" => Action::PromptNotAccepted,
                 b"end" => Action::Outcome(Box::default()),
                 b"used" => Action::Emit(Event::Usage(UsageSoFar { usage: used(), scope: UsageScope::Run })),
                 word => Action::Emit(Event::Text(Delta {
@@ -57,7 +57,7 @@ impl Protocol for SelfStartingAgent {
             })),
             Input::Command(Command::Send { prompt, .. }) => actions.push(write(&prompt.text)),
             Input::Command(Command::SetModel(model)) => actions.push(write(model)),
-            Input::Command(Command::SetPermissionMode(_)) => actions.extend([write("mode"), Action::Reopen]),
+            Input::Command(Command::SetPermissionMode(_)) => actions.extend([write("mode"), Action::RestartProcess]),
             Input::Command(Command::Close) => actions.push(Action::CloseStdin),
             Input::Interrupt => actions.push(write("interrupt")),
             _ => {}

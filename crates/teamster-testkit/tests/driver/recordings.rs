@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 use teamster::RunError;
 use teamster::event::{ErrorCode, Event};
-use teamster::recording::{Entry, Happening, Said, read};
+use teamster::recording::{Entry, RecordedItem, Payload, read};
 use teamster::request::Answer;
 use teamster_testkit::fake::{Pace, Script};
 
@@ -52,16 +52,16 @@ fn uses_a_tool() -> Script {
 async fn a_recording_contains_input_output_and_events() {
     let env = TestEnv::new();
     let (stream, entries) = record(&env, &uses_a_tool()).await;
-    let has = |what: fn(&Happening) -> bool| entries.iter().any(|entry| what(&entry.happening));
-    assert!(matches!(&entries[0].happening, Happening::Recording { agent, version: 1 } if agent == "claude"));
-    assert!(has(|happening| matches!(happening, Happening::Start { args, .. } if args.contains(&"-p".to_owned()))));
-    assert!(has(|happening| matches!(happening, Happening::In(Said::Text(text)) if text.contains("Do it"))));
-    assert!(has(|happening| matches!(happening, Happening::InEnd)));
-    assert!(has(|happening| matches!(happening, Happening::Out(Said::Base64(_)))), "bytes that are not text");
-    assert!(has(|happening| *happening == Happening::Err(Said::Text("a line beside it\n".to_owned()))));
-    assert!(has(|happening| *happening == Happening::Exit { code: Some(0), signal: None }));
-    let events = entries.iter().filter_map(|entry| match &entry.happening {
-        Happening::Event { event } => Some((**event).clone()),
+    let has = |what: fn(&RecordedItem) -> bool| entries.iter().any(|entry| what(&entry.item));
+    assert!(matches!(&entries[0].item, RecordedItem::Recording { agent, version: 1 } if agent == "claude"));
+    assert!(has(|item| matches!(item, RecordedItem::Start { args, .. } if args.contains(&"-p".to_owned()))));
+    assert!(has(|item| matches!(item, RecordedItem::In(Payload::Text(text)) if text.contains("Do it"))));
+    assert!(has(|item| matches!(item, RecordedItem::InEnd)));
+    assert!(has(|item| matches!(item, RecordedItem::Out(Payload::Base64(_)))), "bytes that are not text");
+    assert!(has(|item| *item == RecordedItem::Err(Payload::Text("a line beside it\n".to_owned()))));
+    assert!(has(|item| *item == RecordedItem::Exit { code: Some(0), signal: None }));
+    let events = entries.iter().filter_map(|entry| match &entry.item {
+        RecordedItem::Event { event } => Some((**event).clone()),
         _ => None,
     });
     assert_eq!(events.collect::<Vec<_>>(), stream.events);
@@ -146,8 +146,8 @@ async fn no_line_of_a_recording_contains_a_known_secret_even_if_it_is_split() {
     let entries = recorded(&env).await;
     let text = fs::read_to_string(env.path("recording")).unwrap();
     assert!(!text.contains(KEY) && !text.contains("MIIEvQI") && text.contains("Is [redacted"), "{text}");
-    let deltas = entries.iter().filter_map(|entry| match &entry.happening {
-        Happening::Event { event } => match &**event {
+    let deltas = entries.iter().filter_map(|entry| match &entry.item {
+        RecordedItem::Event { event } => match &**event {
             Event::Text(delta) => Some(delta.text.to_string()),
             _ => None,
         },

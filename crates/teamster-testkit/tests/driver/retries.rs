@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, MessageId, WarningCode};
-use teamster::request::{Background, Conversation, EvenAfter, Mode};
+use teamster::request::{Background, Conversation, RetryPolicy, Mode};
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{
@@ -180,7 +180,7 @@ async fn a_run_with_tool_calls_is_retried_only_with_the_option() {
         .claude_tool_result("toolu_1", "made")
         .then(success_end("Made."));
     let mut request = request(&env, 3, [worked(), again]);
-    request.retries.even_after = EvenAfter::Tools;
+    request.retries.policy = RetryPolicy::MayRepeatTools;
     let stream = env.finish(request).await;
     stream.assert_success("Made.");
     let results: Vec<_> = stream.tool_results().iter().map(|result| result.output.clone()).collect();
@@ -215,7 +215,7 @@ async fn a_session_that_may_contain_the_prompt_is_retried_only_with_the_option()
         let env = TestEnv::new();
         let mut lenient = request(&env, 3, [overloaded(&env), good(&env, "Hello")]);
         lenient.conversation = conversation;
-        lenient.retries.even_after = EvenAfter::Prompt;
+        lenient.retries.policy = RetryPolicy::MayRepeatPrompt;
         env.finish(lenient).await.assert_success("Hello");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Failure};
 use teamster::launch::{Launch, LocalServer};
-use teamster::protocol::{Action, CallId, FromServer, Input, Method, Outcome, Protocol, ServerCall};
+use teamster::protocol::{Action, CallId, ServerInput, Input, Method, Outcome, Protocol, ServerCall};
 use teamster::request::{Limits, RequestError};
 use teamster::{Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
@@ -47,20 +47,20 @@ impl Protocol for ServerProtocol {
             Input::Line(line) => {
                 let address = String::from_utf8_lossy(line).into_owned();
                 actions.push(Action::Connect { address });
-                actions.push(Action::Listen { path: "/event".to_owned() });
+                actions.push(Action::Subscribe { path: "/event".to_owned() });
                 let body = Some(b"{}".to_vec());
                 let call = ServerCall { id: CallId(1), method: Method::Post, path: "/call".to_owned(), body };
                 actions.push(Action::Call(call));
             }
-            Input::Server(FromServer::Event(b"end")) => {
+            Input::Server(ServerInput::Event(b"end")) => {
                 actions.push(Action::Outcome(Box::default()));
                 actions.push(Action::Stop);
             }
-            Input::Server(FromServer::Event(data)) => {
+            Input::Server(ServerInput::Event(data)) => {
                 actions.push(emit_text(String::from_utf8_lossy(data).into_owned()));
             }
-            Input::Server(FromServer::Reply { status, .. }) => actions.push(emit_text(format!("[{status}]"))),
-            Input::Server(FromServer::Unreachable { call, why }) => {
+            Input::Server(ServerInput::Reply { status, .. }) => actions.push(emit_text(format!("[{status}]"))),
+            Input::Server(ServerInput::Unreachable { call, why }) => {
                 let failure = Failure::new(ErrorCode::Connection, format!("{call:?}: {why}"));
                 actions.push(Action::Outcome(Box::new({
                     let mut outcome = Outcome::default();

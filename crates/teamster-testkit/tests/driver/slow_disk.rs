@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use teamster::agent::{Agent, Plan};
-use teamster::launch::{Launch, StandIn, StandInEntry, Stdin};
+use teamster::launch::{Launch, ShadowHome, ShadowEntry, Stdin};
 use teamster::protocol::{Action, Input, Protocol};
 use teamster::request::RequestError;
 use teamster::{Ledger, Registry, Run, RunRequest, Runtime};
@@ -27,9 +27,9 @@ impl Agent for SettingsAgent {
         let mut launch = Launch::new(fake_agent());
         launch.stdin = Stdin::Closed;
         launch.env(SCRIPT_ENV, request.prompt.as_str());
-        let entries = vec![("settings", StandInEntry::Copy)];
-        launch.stand_in =
-            Some(StandIn { name: "home", homes: &["SETTLED_HOME"], folder: ".settled", kept: &[], entries });
+        let entries = vec![("settings", ShadowEntry::Copy)];
+        launch.shadow_home =
+            Some(ShadowHome { name: "home", homes: &["SETTLED_HOME"], folder: ".settled", kept: &[], entries });
         Ok(Plan { launch, protocol: Box::new(SettingsAgent) })
     }
 }

@@ -107,8 +107,8 @@ impl Backend {
             request = unfiltered;
         }
         let appends = agent
-            .abilities()
-            .is_some_and(|abilities| matches!(abilities.support(Feature::AppendSystemPrompt), Support::Yes(_)));
+            .capabilities()
+            .is_some_and(|capabilities| matches!(capabilities.support(Feature::AppendSystemPrompt), Support::Yes(_)));
         Ok(Self { agent: agent.name().to_owned(), runtime, request, warnings, appends })
     }
 
@@ -193,8 +193,8 @@ fn probe(agent: &dyn Agent, request: &RunRequest) -> Result<(), RunError> {
     }
     request.cwd = Some(runtime::working_directory(request.cwd.as_deref())?);
     request.validate()?;
-    if let Some(abilities) = agent.abilities() {
-        abilities.check(agent.name(), &request)?;
+    if let Some(capabilities) = agent.capabilities() {
+        capabilities.check(agent.name(), &request)?;
     }
     runtime::plan(agent, &request).map(drop)
 }

@@ -129,11 +129,11 @@ impl Attempts<'_> {
         let case = Case {
             failure,
             tools: story.transcript.has_tools(),
-            prompt: self.again.request.conversation.goes_on() && story.heard,
+            prompt: self.again.request.conversation.continues_session() && story.heard,
             limit: story.transcript.limit().and_then(retry::lasts),
             left: self.left(),
         };
-        match retry::decide(&case, self.again.request.retries.even_after, &mut self.delays) {
+        match retry::decide(&case, self.again.request.retries.policy, &mut self.delays) {
             Next::Wait(delay) => Some(delay),
             Next::Refuse(refusal) => {
                 story.say(retry::not_retried(failure, &refusal).into());

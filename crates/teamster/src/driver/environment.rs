@@ -5,10 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use teamster_process::{ENV_MARKER_PREFIX, LEDGER_VARIABLE};
-use teamster_protocol::agent::{Abilities, WITHHELD_KEYS};
+use teamster_protocol::agent::{Capabilities, WITHHELD_KEYS};
 use teamster_protocol::event::{ErrorCode, Failure};
 use teamster_protocol::launch::{Arg, Launch};
-use teamster_protocol::request::{BASE_VARIABLES, Inherit, RunRequest, is_named};
+use teamster_protocol::request::{BASE_VARIABLES, Inherit, RunRequest, env_name_matches};
 
 use super::overlay::overlay;
 use crate::registry::Registry;
@@ -19,7 +19,7 @@ pub(crate) type Environment = BTreeMap<OsString, OsString>;
 pub(crate) fn inherited(
     host: &Environment,
     request: &RunRequest,
-    agent: Option<&Abilities>,
+    agent: Option<&Capabilities>,
     registry: &Registry,
 ) -> Environment {
     let stays = |name: &OsStr| match &request.inherit {
@@ -51,12 +51,12 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn is_key(name: &str, registry: &Registry) -> bool {
-    let known = |agent: &str| registry.get(agent).ok().and_then(|agent| agent.abilities());
-    is_any(WITHHELD_KEYS, name) || registry.names().filter_map(known).any(|abilities| abilities.knows_key(name))
+    let known = |agent: &str| registry.get(agent).ok().and_then(|agent| agent.capabilities());
+    is_any(WITHHELD_KEYS, name) || registry.names().filter_map(known).any(|capabilities| capabilities.knows_key(name))
 }
 
 fn is_any(patterns: &[impl AsRef<str>], name: &str) -> bool {
-    patterns.iter().any(|pattern| is_named(pattern.as_ref(), name))
+    patterns.iter().any(|pattern| env_name_matches(pattern.as_ref(), name))
 }
 
 fn value(host: &Environment, request: &RunRequest, name: &str) -> Option<String> {
@@ -103,8 +103,8 @@ mod tests {
         let mut request = RunRequest::new("x");
         change(&mut request);
         let registry = Registry::default();
-        let abilities = registry.get(agent).unwrap().abilities();
-        inherited(&host, &request, abilities, &registry).into_keys().map(|name| name.into_string().unwrap()).collect()
+        let capabilities = registry.get(agent).unwrap().capabilities();
+        inherited(&host, &request, capabilities, &registry).into_keys().map(|name| name.into_string().unwrap()).collect()
     }
 
     const KEYS: &[(&str, &str)] = &[

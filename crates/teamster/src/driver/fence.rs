@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use teamster_protocol::event::{ErrorCode, Failure};
-use teamster_protocol::launch::Unfenced;
+use teamster_protocol::launch::ForbiddenFiles;
 
 use super::environment::Environment;
 
 /// What must not be in the directory of a process, nor above it.
 #[derive(Clone, Debug)]
 pub(super) struct Fence {
-    unfenced: Unfenced,
+    forbidden_files: ForbiddenFiles,
     cwd: PathBuf,
     /// The user's own, which is no stranger's.
     home: Option<PathBuf>,
@@ -19,9 +19,9 @@ pub(super) struct Fence {
 
 impl Fence {
     /// `environment` is that of the process.
-    pub(super) fn new(unfenced: Unfenced, cwd: &Path, environment: &Environment) -> Self {
+    pub(super) fn new(forbidden_files: ForbiddenFiles, cwd: &Path, environment: &Environment) -> Self {
         let home = environment.get(OsStr::new("HOME")).map(PathBuf::from);
-        Self { unfenced, cwd: cwd.to_owned(), home }
+        Self { forbidden_files, cwd: cwd.to_owned(), home }
     }
 
     /// Whether it is so. Waits for the disk.
@@ -32,7 +32,7 @@ impl Fence {
         let directories = self.cwd.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));
         let strangers = directories.filter(|directory| !homes.iter().flatten().any(|home| home == directory));
         for directory in strangers {
-            for name in self.unfenced.names {
+            for name in self.forbidden_files.names {
                 let path = directory.join(name);
                 // What cannot be looked at is out of the agent's reach too. A link that leads nowhere may do so in a moment.
                 if path.symlink_metadata().is_ok() {
@@ -44,7 +44,7 @@ impl Fence {
     }
 
     fn refusal(&self, path: &Path) -> Failure {
-        let (path, why) = (path.display(), self.unfenced.why);
+        let (path, why) = (path.display(), self.forbidden_files.why);
         let text =
             format!("{path} is in the way of `project_trust: untrusted`: {why}; take it away, or trust the project");
         Failure { retryable: Some(false), ..Failure::new(ErrorCode::Config, text) }
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    const UNFENCED: Unfenced = Unfenced { names: &[".x", "x.json"], why: "it is used" };
+    const UNFENCED: ForbiddenFiles = ForbiddenFiles { names: &[".x", "x.json"], why: "it is used" };
 
     fn fence(cwd: &Path, home: &Path) -> Fence {
         let environment = Environment::from([("HOME".into(), home.into())]);

@@ -119,7 +119,7 @@ pub(super) async fn attend(
         most_unread: MOST_UNREAD,
     };
     if let Some(desk) = &mut reins.desk {
-        desk.steers = reins.story.protocol.steers();
+        desk.steers = reins.story.protocol.supports_steering();
     }
     match opening {
         Opening::Tell(inputs) => inputs.iter().for_each(|input| reins.tell(*input)),
@@ -313,13 +313,13 @@ impl Reins<'_> {
             Action::Answered(taken) => self.taken = Some(taken),
             Action::Withdraw(request) => self.withdraw(request),
             Action::Steered { id, heard } => self.steered(&id, heard),
-            Action::Begin => self.then = Then::Begins,
-            Action::Unasked if self.is_answered() => self.rest = Some(vec![Action::Unasked]),
-            Action::Untaken if self.desk.is_some() => (self.then, self.rest) = (Then::Again, Some(Vec::new())),
-            Action::Reopen => self.reopen = true,
+            Action::SteerTurnStarted => self.then = Then::Begins,
+            Action::AgentTurnStarted if self.is_answered() => self.rest = Some(vec![Action::AgentTurnStarted]),
+            Action::PromptNotAccepted if self.desk.is_some() => (self.then, self.rest) = (Then::Again, Some(Vec::new())),
+            Action::RestartProcess => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),
-            Action::Dismiss => {
+            Action::Shutdown => {
                 self.dismissed = !self.is_forced();
                 self.force(None);
             }

@@ -27,7 +27,7 @@ pub(crate) mod redact;
 mod retry;
 pub(crate) mod server;
 pub(crate) mod session;
-mod stand_in;
+mod shadow_home;
 pub(crate) mod sweep;
 pub(crate) mod threads;
 pub(crate) mod warm;
@@ -200,7 +200,7 @@ struct Story {
 
 /// Gives the protocol our resolver for the paths in rules.
 fn with_files(mut protocol: Box<dyn Protocol>) -> Box<dyn Protocol> {
-    protocol.resolve_paths_with(Box::new(files::Disk));
+    protocol.set_path_resolver(Box::new(files::Disk));
     protocol
 }
 
@@ -245,7 +245,7 @@ impl Story {
 
     /// Takes what the agent says of how the run ended.
     fn conclude(&mut self, outcome: Outcome) {
-        if let Some(row) = outcome.told_by {
+        if let Some(row) = outcome.classified_by {
             tracing::debug!(signs = ?row.signs, code = %row.code, "what a failure means is told by these signs");
         }
         self.transcript.set_outcome(outcome);
@@ -296,7 +296,7 @@ impl Story {
         if self.panicked {
             return;
         }
-        match catch_unwind(AssertUnwindSafe(|| self.protocol.shown_diagnostics(stderr))) {
+        match catch_unwind(AssertUnwindSafe(|| self.protocol.visible_stderr(stderr))) {
             Ok(Some(shown)) => *stderr = shown,
             Ok(None) => {}
             Err(_) => self.panicked = true,

@@ -23,7 +23,7 @@ use super::fence::Fence;
 use super::record::Recorder;
 use super::server::{Link, Server};
 use super::threads::blocking;
-use super::{Host, config_files, environment, stand_in};
+use super::{Host, config_files, environment, shadow_home};
 
 /// How many runs may make their files at once: each takes a thread meanwhile, and more are not faster. (What has begun
 /// waits for nobody: a run that lives goes on and ends although these hang.)
@@ -165,7 +165,7 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
     if let Some(server) = &launch.server {
         environment.insert(server.password_variable.into(), host.password.expose().into());
     }
-    let fence = launch.unfenced.map(|unfenced| Fence::new(unfenced, &host.cwd, &environment));
+    let fence = launch.forbidden_files.map(|forbidden_files| Fence::new(forbidden_files, &host.cwd, &environment));
     fence.as_ref().map_or(Ok(()), Fence::look)?;
     let path = environment.get(&OsString::from("PATH"));
     let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
@@ -190,7 +190,7 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
 type Files = Vec<(Cow<'static, str>, PathBuf)>;
 
 fn private_files(launch: &Launch, host: &Host, belongings: &mut Belongings) -> Result<Files, Failure> {
-    if launch.files.is_empty() && launch.stand_in.is_none() {
+    if launch.files.is_empty() && launch.shadow_home.is_none() {
         return Ok(Vec::new());
     }
     let wrong = |error: &teamster_process::PrivateError| Failure::new(ErrorCode::SpawnFailed, chain(error));
@@ -201,8 +201,8 @@ fn private_files(launch: &Launch, host: &Host, belongings: &mut Belongings) -> R
     let directory = belongings.files.insert(directory.map_err(|error| wrong(&error))?);
     let write = |file: &PrivateFile| Ok((file.name.clone(), directory.write(&file.name, &file.content)?));
     let mut paths: Vec<_> = launch.files.iter().map(write).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
-    if let Some(home) = &launch.stand_in {
-        paths.push((home.name.into(), stand_in::make(home, directory.path(), &seen_by(launch, host))?));
+    if let Some(home) = &launch.shadow_home {
+        paths.push((home.name.into(), shadow_home::make(home, directory.path(), &seen_by(launch, host))?));
     }
     Ok(paths)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use teamster_protocol::event::{ErrorCode, Failure, RateLimit, Warning, WarningCode};
-use teamster_protocol::request::{EvenAfter, Retries};
+use teamster_protocol::request::{RetryPolicy, Retries};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -55,7 +55,7 @@ pub(super) enum Refusal {
 }
 
 /// Decides, and takes one of the waits if there is to be one.
-pub(super) fn decide(case: &Case<'_>, even_after: EvenAfter, delays: &mut ExponentialBackoff) -> Next {
+pub(super) fn decide(case: &Case<'_>, policy: RetryPolicy, delays: &mut ExponentialBackoff) -> Next {
     let never = [ErrorCode::Aborted, ErrorCode::DeadlineExceeded, ErrorCode::SessionNotFound];
     // A quota that is used up is not retryable by itself, but comes back at a time that may be known and near.
     let limit = case.limit.filter(|_| case.failure.code == ErrorCode::RateLimit);
@@ -64,10 +64,10 @@ pub(super) fn decide(case: &Case<'_>, even_after: EvenAfter, delays: &mut Expone
         return Next::End;
     }
     let Some(delay) = delays.next() else { return Next::End };
-    if case.tools && even_after < EvenAfter::Tools {
+    if case.tools && policy < RetryPolicy::MayRepeatTools {
         return Next::Refuse(Refusal::Tools);
     }
-    if case.prompt && even_after < EvenAfter::Prompt {
+    if case.prompt && policy < RetryPolicy::MayRepeatPrompt {
         return Next::Refuse(Refusal::Prompt);
     }
     let limit = limit.unwrap_or_default();
@@ -129,11 +129,11 @@ mod tests {
     }
 
     /// What is decided of a failure with this code, whatever is set besides.
-    fn decided(code: ErrorCode, set: impl FnOnce(&mut Case<'_>), even_after: EvenAfter) -> Next {
+    fn decided(code: ErrorCode, set: impl FnOnce(&mut Case<'_>), policy: RetryPolicy) -> Next {
         let failure = Failure { retryable: Some(true), ..Failure::new(code, "why") };
         let mut case = Case { failure: &failure, tools: false, prompt: false, limit: None, left: None };
         set(&mut case);
-        decide(&case, even_after, &mut delays(&retries(1)))
+        decide(&case, policy, &mut delays(&retries(1)))
     }
 
     fn waits(next: &Next, least: Duration, most: Duration) -> bool {
@@ -167,50 +167,50 @@ mod tests {
     #[test]
     fn some_failures_are_never_started_again_whatever_is_said_of_them() {
         for code in [ErrorCode::Aborted, ErrorCode::DeadlineExceeded, ErrorCode::SessionNotFound] {
-            assert_eq!(decided(code, |_| {}, EvenAfter::Tools), Next::End);
+            assert_eq!(decided(code, |_| {}, RetryPolicy::MayRepeatTools), Next::End);
         }
         let failure = Failure { retryable: None, ..Failure::new(ErrorCode::Overloaded, "why") };
         let case = Case { failure: &failure, tools: false, prompt: false, limit: None, left: None };
-        assert_eq!(decide(&case, EvenAfter::Tools, &mut delays(&retries(1))), Next::End);
+        assert_eq!(decide(&case, RetryPolicy::MayRepeatTools, &mut delays(&retries(1))), Next::End);
     }
 
     #[test]
     fn what_may_stand_of_an_attempt_is_a_matter_of_degree() {
         let tools = |case: &mut Case<'_>| (case.tools, case.prompt) = (true, true);
         let prompt = |case: &mut Case<'_>| case.prompt = true;
-        let of = |set: fn(&mut Case<'_>), even_after| decided(ErrorCode::Overloaded, set, even_after);
-        assert_eq!(of(tools, EvenAfter::Nothing), Next::Refuse(Refusal::Tools));
-        assert_eq!(of(tools, EvenAfter::Prompt), Next::Refuse(Refusal::Tools));
-        assert!(matches!(of(tools, EvenAfter::Tools), Next::Wait(_)));
-        assert_eq!(of(prompt, EvenAfter::Nothing), Next::Refuse(Refusal::Prompt));
-        assert!(matches!(of(prompt, EvenAfter::Prompt), Next::Wait(_)));
+        let of = |set: fn(&mut Case<'_>), policy| decided(ErrorCode::Overloaded, set, policy);
+        assert_eq!(of(tools, RetryPolicy::Safe), Next::Refuse(Refusal::Tools));
+        assert_eq!(of(tools, RetryPolicy::MayRepeatPrompt), Next::Refuse(Refusal::Tools));
+        assert!(matches!(of(tools, RetryPolicy::MayRepeatTools), Next::Wait(_)));
+        assert_eq!(of(prompt, RetryPolicy::Safe), Next::Refuse(Refusal::Prompt));
+        assert!(matches!(of(prompt, RetryPolicy::MayRepeatPrompt), Next::Wait(_)));
     }
 
     #[test]
     fn the_wait_begins_when_the_vendors_limit_ends() {
         let limit = |limit: Duration| move |case: &mut Case<'_>| case.limit = Some(limit);
-        let next = decided(ErrorCode::RateLimit, limit(seconds(100)), EvenAfter::Nothing);
+        let next = decided(ErrorCode::RateLimit, limit(seconds(100)), RetryPolicy::Safe);
         assert!(waits(&next, seconds(105), seconds(110)), "{next:?}");
         let longest = Retries::LONGEST_LIMIT + seconds(1);
-        let next = decided(ErrorCode::RateLimit, limit(longest), EvenAfter::Nothing);
+        let next = decided(ErrorCode::RateLimit, limit(longest), RetryPolicy::Safe);
         assert_eq!(next, Next::Refuse(Refusal::Limit(longest)));
         let quota = Failure { retryable: Some(false), ..Failure::new(ErrorCode::RateLimit, "why") };
         let mut case = Case { failure: &quota, tools: false, prompt: false, limit: None, left: None };
-        assert_eq!(decide(&case, EvenAfter::Tools, &mut delays(&retries(1))), Next::End);
+        assert_eq!(decide(&case, RetryPolicy::MayRepeatTools, &mut delays(&retries(1))), Next::End);
         case.limit = Some(seconds(100));
-        let next = decide(&case, EvenAfter::Nothing, &mut delays(&retries(1)));
+        let next = decide(&case, RetryPolicy::Safe, &mut delays(&retries(1)));
         assert!(waits(&next, seconds(105), seconds(110)), "{next:?}");
         // A limit that is not why the run failed holds nothing up.
-        let next = decided(ErrorCode::Overloaded, limit(longest), EvenAfter::Nothing);
+        let next = decided(ErrorCode::Overloaded, limit(longest), RetryPolicy::Safe);
         assert!(waits(&next, seconds(5), seconds(10)), "{next:?}");
     }
 
     #[test]
     fn a_wait_beyond_the_deadline_is_refused() {
         let left = |left: Duration| move |case: &mut Case<'_>| case.left = Some(left);
-        let next = decided(ErrorCode::Overloaded, left(seconds(4)), EvenAfter::Nothing);
+        let next = decided(ErrorCode::Overloaded, left(seconds(4)), RetryPolicy::Safe);
         assert_eq!(next, Next::Refuse(Refusal::Deadline));
-        assert!(matches!(decided(ErrorCode::Overloaded, left(seconds(11)), EvenAfter::Nothing), Next::Wait(_)));
+        assert!(matches!(decided(ErrorCode::Overloaded, left(seconds(11)), RetryPolicy::Safe), Next::Wait(_)));
     }
 
     #[test]

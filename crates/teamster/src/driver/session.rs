@@ -147,9 +147,9 @@ impl SessionJob {
         }
         // A conversation must not be lost with its process.
         let is_resumable = (self.told.borrow().is_some() || !self.has_spoken)
-            && protocol.resumes()
+            && protocol.is_resumable()
             && self.desk.frame.background_tasks == BackgroundTasks::Off
-            && self.agent.abilities().is_some_and(|can| matches!(can.support(Feature::Resume), Support::Yes(_)));
+            && self.agent.capabilities().is_some_and(|can| matches!(can.support(Feature::Resume), Support::Yes(_)));
         let mut idle = self.permit.as_ref().filter(|_| is_resumable).map(ProcessPermit::idle);
         let until = self.idle_timeout.filter(|_| is_resumable);
         loop {
@@ -467,7 +467,7 @@ impl SessionJob {
             *lost = true;
             // It was gone when the prompt came, and that was not known yet. What it had said before may have come since.
             let unread = process.link.server.is_none() && process.link.stdin.read_at_most() <= before;
-            let untaken = unread || !story.protocol.may_have_taken(story.heard);
+            let untaken = unread || !story.protocol.may_have_consumed_prompt(story.heard);
             let unheard = waited && untaken && seen.cause.is_none() && prompt.is_some();
             let mut ended = process.end(seen, story, &limits).await;
             outlived.append(&mut ended.left);

@@ -11,31 +11,31 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ParseOptions;
 use serde_json::Value;
 use teamster_protocol::event::{ErrorCode, Failure};
-use teamster_protocol::launch::{MergedJson, StandIn, StandInEntry, Under};
+use teamster_protocol::launch::{JsonMerge, ShadowHome, ShadowEntry, ConditionalDefaults};
 
 use super::Host;
 use super::overlay::overlay;
 
 /// Makes it in a private directory, and gives the path of the home.
-pub(super) fn make(stand_in: &StandIn, private: &Path, host: &Host) -> Result<PathBuf, Failure> {
+pub(super) fn make(shadow_home: &ShadowHome, private: &Path, host: &Host) -> Result<PathBuf, Failure> {
     let variable = |name: &&str| host.environment.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty());
-    let home = stand_in.homes.iter().find_map(variable);
-    let theirs = home.map(|home| host.cwd.join(home).join(stand_in.folder));
-    for folder in stand_in.kept {
+    let home = shadow_home.homes.iter().find_map(variable);
+    let theirs = home.map(|home| host.cwd.join(home).join(shadow_home.folder));
+    for folder in shadow_home.kept {
         if let Some(theirs) = &theirs {
             let folder = theirs.join(folder);
             make_all(&folder).map_err(|error| wrong("make", &folder, &error))?;
         }
     }
-    let ours = private.join(stand_in.name);
+    let ours = private.join(shadow_home.name);
     new_directory(&ours)?;
-    let entries: Vec<_> = stand_in.entries.iter().map(|(path, entry)| (Path::new(path), entry)).collect();
-    fill(theirs.as_deref(), &ours.join(stand_in.folder), &entries, host)?;
+    let entries: Vec<_> = shadow_home.entries.iter().map(|(path, entry)| (Path::new(path), entry)).collect();
+    fill(theirs.as_deref(), &ours.join(shadow_home.folder), &entries, host)?;
     Ok(ours)
 }
 
 /// Links what is in a folder of theirs into ours, but for the entries. A folder that holds an entry is made anew.
-fn fill(theirs: Option<&Path>, ours: &Path, entries: &[(&Path, &StandInEntry)], host: &Host) -> Result<(), Failure> {
+fn fill(theirs: Option<&Path>, ours: &Path, entries: &[(&Path, &ShadowEntry)], host: &Host) -> Result<(), Failure> {
     new_directory(ours)?;
     for name in theirs.map(names).unwrap_or_default() {
         if let Some(theirs) = theirs
@@ -65,19 +65,19 @@ fn names(folder: &Path) -> Vec<std::ffi::OsString> {
     entries.map(|entry| entry.file_name()).collect()
 }
 
-fn write(theirs: Option<&Path>, ours: &Path, entry: &StandInEntry, host: &Host) -> Result<(), Failure> {
+fn write(theirs: Option<&Path>, ours: &Path, entry: &ShadowEntry, host: &Host) -> Result<(), Failure> {
     let content = match entry {
-        StandInEntry::Text(text) => text.clone().into_bytes(),
-        StandInEntry::Copy => match read(theirs)? {
+        ShadowEntry::Text(text) => text.clone().into_bytes(),
+        ShadowEntry::Copy => match read(theirs)? {
             Some(bytes) => bytes,
             None => return Ok(()),
         },
-        StandInEntry::Append(text) => {
+        ShadowEntry::Append(text) => {
             let mut bytes = read(theirs)?.unwrap_or_default();
             bytes.extend(text.as_bytes());
             bytes
         }
-        StandInEntry::Merge(values) => merged(theirs, values, host)?.into_bytes(),
+        ShadowEntry::Merge(values) => merged(theirs, values, host)?.into_bytes(),
     };
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(ours);
@@ -89,8 +89,8 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &StandInEntry, host: &Host) 
     written.map_err(|error| wrong("write", ours, &error))
 }
 
-fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<String, Failure> {
-    let is_set = |under: &&Under| {
+fn merged(theirs: Option<&Path>, values: &JsonMerge, host: &Host) -> Result<String, Failure> {
+    let is_set = |under: &&ConditionalDefaults| {
         let value = host.environment.get(std::ffi::OsStr::new(under.variable)).filter(|value| !value.is_empty());
         value.is_some_and(|value| under.value.is_none_or(|wanted| value == wanted))
     };
@@ -112,7 +112,7 @@ fn merged(theirs: Option<&Path>, values: &MergedJson, host: &Host) -> Result<Str
 }
 
 /// The document without the entries that ours replace as a whole.
-fn without(mut document: Value, values: &MergedJson) -> Value {
+fn without(mut document: Value, values: &JsonMerge) -> Value {
     for name in values.whole {
         let theirs = document.get_mut(*name).and_then(Value::as_object_mut);
         let ours = values.over.get(*name).and_then(Value::as_object);
@@ -167,11 +167,11 @@ mod tests {
 
     use super::*;
 
-    fn stand_in(entries: Vec<(&'static str, StandInEntry)>) -> StandIn {
-        StandIn { name: "home", homes: &["AGENT_HOME", "HOME"], folder: ".agent", kept: &["kept"], entries }
+    fn shadow_home(entries: Vec<(&'static str, ShadowEntry)>) -> ShadowHome {
+        ShadowHome { name: "home", homes: &["AGENT_HOME", "HOME"], folder: ".agent", kept: &["kept"], entries }
     }
 
-    fn made(home: &Path, stand_in: &StandIn) -> Result<(PrivateDir, PathBuf), Failure> {
+    fn made(home: &Path, shadow_home: &ShadowHome) -> Result<(PrivateDir, PathBuf), Failure> {
         let environment = [("HOME".into(), home.into()), ("URL".into(), "x".into())].into();
         let host = Host {
             environment,
@@ -186,7 +186,7 @@ mod tests {
             callers: crate::callers::Callers::default(),
         };
         let private = PrivateDir::create(Some(home), "run").unwrap();
-        let made = make(stand_in, private.path(), &host)?;
+        let made = make(shadow_home, private.path(), &host)?;
         Ok((private, made.join(".agent")))
     }
 
@@ -201,22 +201,22 @@ mod tests {
         let settings = "\u{feff}{ // why\n \"a\": {\"b\": 1, \"c\": \"//x\\\"\"}, /* * */ \"d\": [1],
             \"servers\": {\"one\": {\"command\": \"theirs\"}, \"two\": {\"command\": \"theirs\"}} }";
         fs::write(theirs.join("settings.json"), settings).unwrap();
-        let values = MergedJson {
+        let values = JsonMerge {
             over: json!({"a": {"b": 2}, "d": [2], "servers": {"one": {"url": "ours"}}}),
             whole: &["servers"],
             under: vec![
-                Under { variable: "NONE", value: None, values: json!({"f": 1}) },
-                Under { variable: "URL", value: Some("y"), values: json!({"f": 2}) },
-                Under { variable: "URL", value: None, values: json!({"a": {"c": "under", "e": 3}}) },
+                ConditionalDefaults { variable: "NONE", value: None, values: json!({"f": 1}) },
+                ConditionalDefaults { variable: "URL", value: Some("y"), values: json!({"f": 2}) },
+                ConditionalDefaults { variable: "URL", value: None, values: json!({"a": {"c": "under", "e": 3}}) },
             ],
         };
         let entries = vec![
-            ("settings.json", StandInEntry::Merge(values)),
-            ("notes.md", StandInEntry::Append("ours".to_owned())),
-            ("commands/ours", StandInEntry::Text("ours".to_owned())),
-            ("missing.json", StandInEntry::Copy),
+            ("settings.json", ShadowEntry::Merge(values)),
+            ("notes.md", ShadowEntry::Append("ours".to_owned())),
+            ("commands/ours", ShadowEntry::Text("ours".to_owned())),
+            ("missing.json", ShadowEntry::Copy),
         ];
-        let (private, ours) = made(home.path(), &stand_in(entries)).unwrap();
+        let (private, ours) = made(home.path(), &shadow_home(entries)).unwrap();
 
         assert_eq!(fs::read_to_string(ours.join("login.json")).unwrap(), "token");
         assert_eq!(fs::read_to_string(ours.join("notes.md")).unwrap(), "theirs\nours");
@@ -241,9 +241,9 @@ mod tests {
         fs::create_dir(home.path().join(".agent")).unwrap();
         for broken in ["{", "[]"] {
             fs::write(home.path().join(".agent/settings.json"), broken).unwrap();
-            let values = MergedJson { over: json!({}), whole: &[], under: Vec::new() };
+            let values = JsonMerge { over: json!({}), whole: &[], under: Vec::new() };
             let failure =
-                made(home.path(), &stand_in(vec![("settings.json", StandInEntry::Merge(values))])).unwrap_err();
+                made(home.path(), &shadow_home(vec![("settings.json", ShadowEntry::Merge(values))])).unwrap_err();
             assert_eq!(failure.code, ErrorCode::Config);
         }
     }

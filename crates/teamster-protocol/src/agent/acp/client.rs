@@ -249,7 +249,7 @@ impl Client {
                 }
             }
             Command::SetModel(model) => match self.settings.set_model(model) {
-                _ if !matches!(self.phase, Phase::Open(_)) => actions.push(Action::Reopen),
+                _ if !matches!(self.phase, Phase::Open(_)) => actions.push(Action::RestartProcess),
                 Ok(setting) => self.set(Purpose::SetModel, setting, actions),
                 Err(why) => {
                     actions.push(warning(
@@ -258,7 +258,7 @@ impl Client {
                     ));
                 }
             },
-            Command::SetPermissionMode(_) if self.dialect.is_set_at_start() => actions.push(Action::Reopen),
+            Command::SetPermissionMode(_) if self.dialect.is_set_at_start() => actions.push(Action::RestartProcess),
             Command::SetPermissionMode(mode) => self.set_permission_mode(mode, actions),
             // The protocol has no way to say more within a turn.
             Command::Steer { id, .. } => actions.push(Action::Steered { id: id.clone(), heard: false }),
@@ -300,11 +300,11 @@ impl Client {
 }
 
 impl Protocol for Client {
-    fn resumes(&self) -> bool {
+    fn is_resumable(&self) -> bool {
         self.resumes
     }
 
-    fn resolve_paths_with(&mut self, files: Box<dyn PathResolver + Send>) {
+    fn set_path_resolver(&mut self, files: Box<dyn PathResolver + Send>) {
         self.files = files;
     }
 
@@ -328,12 +328,12 @@ impl Protocol for Client {
         }
     }
 
-    fn may_have_taken(&self, _: bool) -> bool {
+    fn may_have_consumed_prompt(&self, _: bool) -> bool {
         true
     }
 
-    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
-        self.dialect.shown_diagnostics(stderr)
+    fn visible_stderr(&self, stderr: &str) -> Option<String> {
+        self.dialect.visible_stderr(stderr)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What differs between agents that speak ACP.
 
-use crate::agent::failure::Judgement;
+use crate::agent::failure::Classification;
 use crate::event::{Failure, ToolKind};
 use crate::protocol::{Action, ExitReport};
 use crate::request::{Prompt, RequestError};
@@ -66,13 +66,13 @@ pub(in crate::agent) trait Dialect: Send {
     }
 
     /// What of the diagnostics callers see; all if `None`.
-    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+    fn visible_stderr(&self, stderr: &str) -> Option<String> {
         _ = stderr;
         None
     }
 
     /// Why the CLI exited in a turn, if that is known.
-    fn of_exit(&self, exit: ExitReport<'_>) -> Option<Judgement> {
+    fn of_exit(&self, exit: ExitReport<'_>) -> Option<Classification> {
         _ = exit;
         None
     }

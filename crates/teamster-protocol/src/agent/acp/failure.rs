@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::agent::failure::Sign::{Field, Message, Status};
-use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing};
+use crate::agent::failure::Matcher::{Field, Message, Status};
+use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing};
 use crate::agent::rpc::RpcError;
 use crate::event::ErrorCode::{
     Auth, Budget, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit, SessionNotFound,
@@ -40,14 +40,14 @@ const BY_STATUS: &[(u16, u16, crate::event::ErrorCode, bool)] = &[
 ];
 
 /// What an error means. `what` is what was asked for.
-pub(super) fn of_answer(what: &str, error: &RpcError) -> Judgement {
+pub(super) fn of_answer(what: &str, error: &RpcError) -> Classification {
     let words = words(error);
     let code = error.code.to_string();
     let status = status(error);
-    let evidence = Evidence { status, message: Some(&words), ..Evidence::default() };
+    let evidence = FailureInput { status, message: Some(&words), ..FailureInput::default() };
     let evidence = evidence.field("error.code", Some(&code)).field("asked", Some(what));
     let shown = if words.is_empty() { format!("the agent refused {what} (error {code})") } else { words.clone() };
-    let mut judgement = evidence.judge(FAILURES, shown);
+    let mut judgement = evidence.classify(FAILURES, shown);
     let known = status.and_then(|status| BY_STATUS.iter().find(|(from, to, ..)| (*from..=*to).contains(&status)));
     if let (None, Some((_, _, code, retryable))) = (judgement.row, known) {
         judgement.failure.code = code.clone();

@@ -4,7 +4,7 @@
 //! what it says of itself, and what the protocol leaves to the agent is promised of none: what needs leave, what a mode
 //! allows, what a slash at the beginning of a prompt does.
 
-mod abilities;
+mod capabilities;
 mod ask;
 mod calls;
 mod client;
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Abilities, Agent, Plan};
+use super::{Capabilities, Agent, Plan};
 use crate::launch::{Launch, Stdin};
 use crate::request::{McpServer, RequestError, RunRequest};
 use dialect::Unknown;
@@ -107,8 +107,8 @@ impl Agent for Acp {
         self.program.as_deref()
     }
 
-    fn abilities(&self) -> Option<&'static Abilities> {
-        Some(&abilities::ABILITIES)
+    fn capabilities(&self) -> Option<&'static Capabilities> {
+        Some(&capabilities::CAPABILITIES)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

@@ -20,7 +20,7 @@ use crate::json::RawJson;
 pub(super) struct Welcome {
     pub(super) protocol_version: u64,
     #[serde(deserialize_with = "if_readable")]
-    pub(super) agent_capabilities: Capabilities,
+    pub(super) agent_capabilities: WireCapabilities,
     #[serde(deserialize_with = "if_readable")]
     pub(super) agent_info: Info,
     #[serde(deserialize_with = "if_readable")]
@@ -45,7 +45,7 @@ pub(super) struct AuthMethod {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Capabilities {
+pub(super) struct WireCapabilities {
     #[serde(deserialize_with = "if_readable")]
     pub(super) load_session: bool,
     #[serde(deserialize_with = "if_readable")]

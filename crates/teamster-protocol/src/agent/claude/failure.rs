@@ -1,8 +1,8 @@
 //! What went wrong, by Claude Code 2.1.197's own words.
 
 use super::wire::ResultLine;
-use crate::agent::failure::Sign::{Field, Message, Status, Stderr};
-use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
+use crate::agent::failure::Matcher::{Field, Message, Status, Stderr};
+use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Provider, RateLimit,
     SessionNotFound, StructuredOutput,
@@ -74,15 +74,15 @@ pub(super) struct Before<'a> {
 }
 
 /// Why a result is an error; `None` when it is none.
-pub(super) fn of_result(line: &ResultLine, before: Before<'_>) -> Option<Judgement> {
+pub(super) fn of_result(line: &ResultLine, before: Before<'_>) -> Option<Classification> {
     if !line.is_error {
         return None;
     }
     let message = message(line);
-    let evidence = Evidence {
+    let evidence = FailureInput {
         status: line.api_error_status.and_then(|status| u16::try_from(status).ok()),
         message: Some(&message),
-        ..Evidence::default()
+        ..FailureInput::default()
     };
     let evidence = evidence
         .field("subtype", Some(&line.subtype))
@@ -90,17 +90,17 @@ pub(super) fn of_result(line: &ResultLine, before: Before<'_>) -> Option<Judgeme
         .field("stop_reason", line.stop_reason.as_deref())
         .field("assistant.error", before.api_error)
         .field("rate_limit_info.status", before.rate_limit);
-    Some(evidence.judge(FAILURES, message.as_str()))
+    Some(evidence.classify(FAILURES, message.as_str()))
 }
 
 /// Why the CLI exited without a result: what stands on stderr. `None` when nothing is known of it, and when it did not
 /// exit by itself: then nothing on stderr is the reason.
-pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Judgement> {
+pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0);
     exit_code?;
     let lines = plain_lines(exit.stderr);
     let stderr = lines.iter().map(String::as_str).collect();
-    Evidence { exit_code, stderr, ..Evidence::default() }.judge_exit(FAILURES)
+    FailureInput { exit_code, stderr, ..FailureInput::default() }.classify_exit(FAILURES)
 }
 
 fn message(line: &ResultLine) -> String {

@@ -4,7 +4,7 @@
 //! stays open until the result has been read, and an interrupt is a control request. Batch mode is the plain one-shot
 //! launch with a single JSON document at the end; its document goes through the same state machine.
 
-mod abilities;
+mod capabilities;
 mod control;
 mod dialog;
 mod edits;
@@ -19,7 +19,7 @@ mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Abilities, Agent, Plan};
+use super::{Capabilities, Agent, Plan};
 use crate::request::{RequestError, RunRequest};
 
 /// The agent `claude`.
@@ -31,8 +31,8 @@ impl Agent for Claude {
         "claude"
     }
 
-    fn abilities(&self) -> Option<&'static Abilities> {
-        Some(&abilities::ABILITIES)
+    fn capabilities(&self) -> Option<&'static Capabilities> {
+        Some(&capabilities::CAPABILITIES)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

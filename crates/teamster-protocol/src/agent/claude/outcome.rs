@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::wire::{ApiUsage, ModelUsage, ResultLine};
-use crate::agent::failure::Judgement;
+use crate::agent::failure::Classification;
 use crate::bounded;
 use crate::event::{ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
 use crate::protocol::Outcome;
@@ -80,9 +80,9 @@ impl Tally {
     /// The outcome that a result line gives. Per turn in it: turns, denials, stop reason. Over the whole process: cost,
     /// model usage, API time; a resumed process starts from zero, so these are the run's own, or those of the session's
     /// turns.
-    pub(super) fn outcome(&mut self, line: ResultLine, judgement: Option<Judgement>) -> Outcome {
+    pub(super) fn outcome(&mut self, line: ResultLine, judgement: Option<Classification>) -> Outcome {
         let usage = self.usage_of(&line);
-        let (failure, told_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
+        let (failure, classified_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
         let denials = line.permission_denials.into_iter().map(|denial| PermissionDenial {
             tool_name: denial.tool_name.into(),
@@ -125,7 +125,7 @@ impl Tally {
         });
         Outcome {
             failure,
-            told_by: told_by.flatten(),
+            classified_by: classified_by.flatten(),
             interrupted,
             session_id,
             usage: usage.map(|usage| (usage, UsageScope::Run)),

@@ -257,7 +257,7 @@ impl Stream {
         let judgement = failure::of_result(&line, before);
         actions.push(Action::Outcome(Box::new(self.tally.outcome(line, judgement))));
         if self.session.as_ref().is_some_and(|session| session.has_turn_budget) {
-            actions.push(Action::Reopen);
+            actions.push(Action::RestartProcess);
         }
         self.phase = Phase::Answered;
         match &mut self.session {
@@ -286,7 +286,7 @@ impl Protocol for Stream {
         }
     }
 
-    fn steers(&self) -> bool {
+    fn supports_steering(&self) -> bool {
         // Where the CLI begins turns by itself, nobody could tell in which one it hears what was said too late.
         self.session.as_ref().is_some_and(|session| session.background.is_none())
     }

@@ -4,8 +4,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agent::failure::Sign::{ExitCode, Field, Message, Status, Stderr};
-use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
+use crate::agent::failure::Matcher::{ExitCode, Field, Message, Status, Stderr};
+use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit, SessionNotFound,
     SpawnFailed,
@@ -78,16 +78,16 @@ pub(super) const FAILURES: &[FailureRow] = &[
 ];
 
 /// Why a turn failed; with the app-server's name for it, if it gives one.
-pub(super) fn of_turn(message: &str, info: Option<&Value>) -> Judgement {
+pub(super) fn of_turn(message: &str, info: Option<&Value>) -> Classification {
     let vendor = vendor(message);
     let (name, told) = info.map(named).unwrap_or_default();
     // The body of a 400 comes as it is, and alone (`err_bad_request`).
     let status = if vendor.is_some() { Some(400) } else { told.or_else(|| status(message)) };
     let vendor = vendor.unwrap_or_default();
-    let evidence = Evidence { status, message: Some(message), ..Evidence::default() };
+    let evidence = FailureInput { status, message: Some(message), ..FailureInput::default() };
     let evidence = evidence.field("error.code", vendor.code.as_deref()).field(INFO, name);
     let words = vendor.message.as_deref().unwrap_or(message);
-    evidence.judge(FAILURES, words)
+    evidence.classify(FAILURES, words)
 }
 
 /// The app-server's name for a failure, and the vendor's status: a word, or an object of one field.
@@ -104,8 +104,8 @@ fn named(info: &Value) -> (Option<&str>, Option<u16>) {
 }
 
 /// Why the app-server refused a call of ours.
-pub(super) fn of_call(message: &str) -> Judgement {
-    let judgement = Evidence { message: Some(message), ..Evidence::default() }.judge(FAILURES, message);
+pub(super) fn of_call(message: &str) -> Classification {
+    let judgement = FailureInput { message: Some(message), ..FailureInput::default() }.classify(FAILURES, message);
     match judgement.row {
         Some(_) => judgement,
         // It is not the vendor who says so.
@@ -124,12 +124,12 @@ pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
 
 /// Why the CLI exited without the end of a turn: what stands on stderr. `None` when nothing is known of it, and when it did
 /// not exit by itself.
-pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Judgement> {
+pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0);
     exit_code?;
     let lines = plain_lines(exit.stderr);
     let stderr = lines.iter().map(String::as_str).collect();
-    Evidence { exit_code, stderr, ..Evidence::default() }.judge_exit(FAILURES)
+    FailureInput { exit_code, stderr, ..FailureInput::default() }.classify_exit(FAILURES)
 }
 
 /// Calls that were refused without an item: only diagnostics tell.

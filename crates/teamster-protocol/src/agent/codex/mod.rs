@@ -5,7 +5,7 @@
 //! `codex exec --json`, with the prompt on standard input: each message, each step of reasoning and each tool call comes whole
 //! there, and the end is the line `turn.completed` or `turn.failed`. Which form serves a request says `app_server::serves`.
 
-mod abilities;
+mod capabilities;
 mod answer;
 mod app_server;
 mod config;
@@ -21,7 +21,7 @@ mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Abilities, Agent, Plan};
+use super::{Capabilities, Agent, Plan};
 use crate::request::{RequestError, RunRequest};
 
 /// The agent `codex`.
@@ -33,8 +33,8 @@ impl Agent for Codex {
         "codex"
     }
 
-    fn abilities(&self) -> Option<&'static Abilities> {
-        Some(&abilities::ABILITIES)
+    fn capabilities(&self) -> Option<&'static Capabilities> {
+        Some(&capabilities::CAPABILITIES)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

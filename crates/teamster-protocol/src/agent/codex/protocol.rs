@@ -186,7 +186,7 @@ impl Exec {
 
     fn turn_completed(&mut self, usage: Option<TurnUsage>, actions: &mut Actions) {
         let (structured_output, failure) =
-            answer::judge(self.answer.as_deref(), self.schema.as_ref(), !self.calls.is_empty());
+            answer::classify(self.answer.as_deref(), self.schema.as_ref(), !self.calls.is_empty());
         let outcome = Outcome {
             failure,
             session_id: self.thread.clone(),

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use time::{Duration, OffsetDateTime};
 
 use super::wire::Problem;
-use crate::agent::failure::Sign::{ExitCode, Field, Message, Status, Stderr};
-use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
+use crate::agent::failure::Matcher::{ExitCode, Field, Message, Status, Stderr};
+use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Protocol, Provider,
     RateLimit, SessionNotFound, SpawnFailed,
@@ -85,15 +85,15 @@ impl Complaint {
     }
 
     /// What it means, with the exit code where that is known.
-    pub(super) fn judge(&self, exit: Option<i32>) -> Judgement {
-        let evidence = Evidence {
+    pub(super) fn classify(&self, exit: Option<i32>) -> Classification {
+        let evidence = FailureInput {
             fields: self.reasons.iter().map(|reason| ("error.details.reason", reason.as_str())).collect(),
             status: self.status.or_else(|| http_status(exit?)),
             exit_code: exit,
             message: Some(&self.words),
-            ..Evidence::default()
+            ..FailureInput::default()
         };
-        evidence.field("error.type", Some(&self.kind)).judge(FAILURES, self.words.as_str())
+        evidence.field("error.type", Some(&self.kind)).classify(FAILURES, self.words.as_str())
     }
 
     /// When the vendor takes requests again, where it says so: `at` is when it did.
@@ -106,12 +106,12 @@ impl Complaint {
 }
 
 /// Why the CLI exited without a result. `None` when nothing is known of it.
-pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Judgement> {
+pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0)?;
     let lines = plain_lines(exit.stderr);
     let stderr = lines.iter().map(String::as_str).filter(|line| is_reason(line)).collect();
-    Evidence { status: http_status(exit_code), exit_code: Some(exit_code), stderr, ..Evidence::default() }
-        .judge_exit(FAILURES)
+    FailureInput { status: http_status(exit_code), exit_code: Some(exit_code), stderr, ..FailureInput::default() }
+        .classify_exit(FAILURES)
 }
 
 /// A success without an answer. Without a call of the model it is a conversation that the CLI thinks too long, and does not

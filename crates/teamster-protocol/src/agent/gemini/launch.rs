@@ -3,7 +3,7 @@
 //! Every value goes as `--flag=value` (`-p -x` would be taken as flags), texts go by private files or standard input. What
 //! only the settings can say stands in a merged copy of the user's, in a stand-in for the home (`settings`).
 
-use crate::launch::{Arg, Launch, StandInEntry, Stdin};
+use crate::launch::{Arg, Launch, ShadowEntry, Stdin};
 use crate::request::{Conversation, McpDelivery, OutputMode, PermissionMode, ProjectTrust, RequestError, RunRequest};
 
 use super::settings::STAND_IN;
@@ -43,7 +43,7 @@ fn common(
     request: &RunRequest,
     names: &Names,
     withheld: &[&str],
-    command: Option<(&'static str, StandInEntry)>,
+    command: Option<(&'static str, ShadowEntry)>,
 ) -> Result<(), RequestError> {
     if let Some(model) = &request.model {
         launch.flag("--model", model);
@@ -58,7 +58,7 @@ fn common(
     for argument in &request.cli_args {
         launch.arg(argument.as_str());
     }
-    launch.stand_in = Some(settings::stand_in(request, names, command)?);
+    launch.shadow_home = Some(settings::shadow_home(request, names, command)?);
     environment(launch, request);
     if request.mcp_delivery == McpDelivery::MergeRestore && !request.mcp_servers.is_empty() {
         mcp::merge(launch, request, names)?;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{failure, log, tools};
 use crate::agent::acp::dialect::Dialect;
 use crate::agent::acp::{Call, Tool, kind_of};
-use crate::agent::failure::Judgement;
+use crate::agent::failure::Classification;
 use crate::agent::mcp::Health;
 use crate::event::{Failure, ToolKind};
 use crate::json::RawJson;
@@ -119,11 +119,11 @@ impl Dialect for Live {
         self.servers.failed(server, "failed", &format!("did not start: {error}"), actions)
     }
 
-    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+    fn visible_stderr(&self, stderr: &str) -> Option<String> {
         Some(log::without(stderr))
     }
 
-    fn of_exit(&self, exit: ExitReport<'_>) -> Option<Judgement> {
+    fn of_exit(&self, exit: ExitReport<'_>) -> Option<Classification> {
         failure::of_exit(exit)
     }
 }

@@ -4,7 +4,7 @@
 //! its settings goes by a stand-in for the user's home, whose files stay as they are. Batch mode gives one document, on
 //! standard output, or on standard error when the run failed.
 
-mod abilities;
+mod capabilities;
 mod document;
 mod failure;
 mod launch;
@@ -21,7 +21,7 @@ mod wire;
 
 use super::acp::Client;
 use super::mcp::Health;
-use super::{Abilities, Agent, Plan};
+use super::{Capabilities, Agent, Plan};
 use crate::request::{Conversation, RequestError, RunRequest};
 
 /// The agent `gemini`.
@@ -33,8 +33,8 @@ impl Agent for Gemini {
         "gemini"
     }
 
-    fn abilities(&self) -> Option<&'static Abilities> {
-        Some(&abilities::ABILITIES)
+    fn capabilities(&self) -> Option<&'static Capabilities> {
+        Some(&capabilities::CAPABILITIES)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

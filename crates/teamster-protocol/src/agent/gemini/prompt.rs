@@ -3,7 +3,7 @@
 //! It goes by standard input, where the CLI runs a leading `/command` and puts files in the place of `@path`. The text of a
 //! command of the user's is not looked through for either: a literal prompt that has one is such a command's text.
 
-use crate::launch::StandInEntry;
+use crate::launch::ShadowEntry;
 use crate::request::{PromptMode, RequestError, RunRequest};
 
 use super::policy::quoted;
@@ -21,7 +21,7 @@ const FILLED_IN: &[&str] = &["@{", "!{", "{{args}}"];
 
 pub(super) struct Prompt {
     pub(super) stdin: String,
-    pub(super) command: Option<(&'static str, StandInEntry)>,
+    pub(super) command: Option<(&'static str, ShadowEntry)>,
 }
 
 pub(super) fn of(request: &RunRequest) -> Result<Prompt, RequestError> {
@@ -37,7 +37,7 @@ pub(super) fn of(request: &RunRequest) -> Result<Prompt, RequestError> {
         return Err(unsupported("this prompt literally", why));
     }
     let document = format!("prompt = {}\n", quoted(text));
-    Ok(Prompt { stdin: COMMAND.to_owned(), command: Some((COMMAND_FILE, StandInEntry::Text(document))) })
+    Ok(Prompt { stdin: COMMAND.to_owned(), command: Some((COMMAND_FILE, ShadowEntry::Text(document))) })
 }
 
 /// Whether the CLI would do something with it but pass it on. It trims the prompt before it looks for a command.
@@ -59,7 +59,7 @@ mod tests {
     fn a_literal_prompt_that_means_something_to_the_cli_is_a_commands_text() {
         let prompt = literal("/quit\n\"@a\\\u{7f}").unwrap();
         assert_eq!(prompt.stdin, COMMAND);
-        let expected = StandInEntry::Text("prompt = \"/quit\\n\\\"@a\\\\\\u007f\"\n".to_owned());
+        let expected = ShadowEntry::Text("prompt = \"/quit\\n\\\"@a\\\\\\u007f\"\n".to_owned());
         assert!(prompt.command.is_some_and(|(_, entry)| entry == expected));
         assert!(literal("say !{this} to {{args}}").unwrap().command.is_none());
     }

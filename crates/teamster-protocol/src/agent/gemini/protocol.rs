@@ -258,7 +258,7 @@ impl Headless {
             (Verdict::Success, None) => None,
         };
         match &complaint {
-            Some(complaint) => complaint.judge(None).decide(&mut outcome),
+            Some(complaint) => complaint.classify(None).decide(&mut outcome),
             None => outcome.failure = (!self.text_told).then(|| failure::of_silence(called)),
         }
         outcome.stop_reason = match &outcome.failure {
@@ -338,7 +338,7 @@ impl Headless {
         match &mut self.phase {
             Phase::Refused | Phase::Answered(None) => {}
             Phase::Answered(Some(failed)) => {
-                failed.complaint.judge(exit.code).decide(&mut failed.outcome);
+                failed.complaint.classify(exit.code).decide(&mut failed.outcome);
                 if failed.outcome.failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::RateLimit) {
                     let until = failed.at.and_then(|at| failed.complaint.resets_at(at));
                     actions.extend(until.map(|until| Action::Emit(rejected_until(until))));
@@ -371,7 +371,7 @@ impl Headless {
 }
 
 impl Protocol for Headless {
-    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+    fn visible_stderr(&self, stderr: &str) -> Option<String> {
         Some(log::without(stderr))
     }
 

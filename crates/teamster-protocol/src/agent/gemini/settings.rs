@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{mcp, unsupported};
 use crate::agent::mcp::Names;
-use crate::launch::{MergedJson, StandIn, StandInEntry, Under};
+use crate::launch::{JsonMerge, ShadowHome, ShadowEntry, ConditionalDefaults};
 use crate::request::{McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The stand-in's name among the private files.
@@ -25,20 +25,20 @@ const LOGINS: &[(&str, Option<&str>, &str)] = &[
     ("GEMINI_API_KEY", None, "gemini-api-key"),
 ];
 
-pub(super) fn stand_in(
+pub(super) fn shadow_home(
     request: &RunRequest,
     names: &Names,
-    command: Option<(&'static str, StandInEntry)>,
-) -> Result<StandIn, RequestError> {
-    let settings = StandInEntry::Merge(MergedJson {
-        over: settings(request, names)?,
-        whole: &["mcpServers"],
-        under: LOGINS.iter().map(login).collect(),
+    command: Option<(&'static str, ShadowEntry)>,
+) -> Result<ShadowHome, RequestError> {
+    let settings = ShadowEntry::Merge(JsonMerge {
+        overrides: settings(request, names)?,
+        replaced: &["mcpServers"],
+        defaults: LOGINS.iter().map(login).collect(),
     });
     let mut entries = vec![
         ("settings.json", settings),
         // Written by renaming, which would replace a link. Which folder belongs to which project stands in the folders too.
-        ("projects.json", StandInEntry::Copy),
+        ("projects.json", ShadowEntry::Copy),
     ];
     if let Some(text) = &request.append_system_prompt {
         // `@path` at the beginning of a word imports a file there.
@@ -49,10 +49,10 @@ pub(super) fn stand_in(
         if imports {
             return Err(unsupported("--append-system-prompt with @path", "the CLI would put a file in its place"));
         }
-        entries.push(("GEMINI.md", StandInEntry::Append(format!("\n\n{text}"))));
+        entries.push(("GEMINI.md", ShadowEntry::Append(format!("\n\n{text}"))));
     }
     entries.extend(command);
-    Ok(StandIn {
+    Ok(ShadowHome {
         name: STAND_IN,
         homes: &["GEMINI_CLI_HOME", "HOME"],
         folder: ".gemini",
@@ -61,8 +61,8 @@ pub(super) fn stand_in(
     })
 }
 
-fn login(&(variable, value, login): &(&'static str, Option<&'static str>, &'static str)) -> Under {
-    Under { variable, value, values: json!({"security": {"auth": {"selectedType": login}}}) }
+fn login(&(variable, value, login): &(&'static str, Option<&'static str>, &'static str)) -> ConditionalDefaults {
+    ConditionalDefaults { variable, value, values: json!({"security": {"auth": {"selectedType": login}}}) }
 }
 
 fn settings(request: &RunRequest, names: &Names) -> Result<Value, RequestError> {

@@ -9,8 +9,8 @@ use time::{Duration, OffsetDateTime};
 
 use super::logs;
 use super::wire::{ErrorBody, ErrorData};
-use crate::agent::failure::Sign::{Field, Message, Status, Stderr};
-use crate::agent::failure::{Evidence, FailureRow, Judgement, lasting, passing, plain_lines};
+use crate::agent::failure::Matcher::{Field, Message, Status, Stderr};
+use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, CliExit, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit,
     SessionNotFound, StructuredOutput,
@@ -59,17 +59,17 @@ pub(super) const FAILURES: &[FailureRow] = &[
 ];
 
 /// What an `error` line means, with what the log says of it (`log`).
-pub(super) fn of_error(error: &ErrorBody, stderr: &str) -> Judgement {
+pub(super) fn of_error(error: &ErrorBody, stderr: &str) -> Classification {
     let data = &error.data;
     let body = data.response_body.as_deref().and_then(vendor_code);
     // JSON in the message of an `UnknownError` (err_stream_error).
     let told = data.message.as_deref().and_then(|message| serde_json::from_str::<VendorError>(message).ok());
     let log = data.reference.as_deref().and_then(|reference| logs::error(stderr, reference));
     let metadata = |name: &str| data.metadata.as_ref()?.get(name).and_then(Value::as_str);
-    let evidence = Evidence {
+    let evidence = FailureInput {
         status: data.status_code.and_then(|status| u16::try_from(status).ok()),
         message: data.message.as_deref(),
-        ..Evidence::default()
+        ..FailureInput::default()
     };
     let evidence = evidence
         .field("name", Some(&error.name))
@@ -78,7 +78,7 @@ pub(super) fn of_error(error: &ErrorBody, stderr: &str) -> Judgement {
         .field("metadata.code", metadata("code"))
         .field("metadata.url", metadata("url"))
         .field("message.code", told.as_ref().and_then(|told| told.code.as_deref()));
-    evidence.judge(FAILURES, words(error, log.as_deref()))
+    evidence.classify(FAILURES, words(error, log.as_deref()))
 }
 
 fn words<'a>(error: &'a ErrorBody, log: Option<&'a str>) -> Cow<'a, str> {
@@ -105,12 +105,12 @@ pub(super) fn resets_at(data: &ErrorData, at: OffsetDateTime) -> Option<OffsetDa
 }
 
 /// Why the CLI exited without an answer: what stands on stderr. `None` when nothing is known of it.
-pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Judgement> {
+pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0);
     exit_code?;
     let lines = plain_lines(exit.stderr);
     let stderr = lines.iter().map(String::as_str).collect();
-    Evidence { exit_code, stderr, ..Evidence::default() }.judge_exit(FAILURES)
+    FailureInput { exit_code, stderr, ..FailureInput::default() }.classify_exit(FAILURES)
 }
 
 #[derive(Debug, Deserialize)]

@@ -9,7 +9,7 @@ use super::permissions::Asking;
 use super::{NAME, mcp, permissions, serve};
 use crate::agent::mcp::Names;
 use crate::event::Failure;
-use crate::launch::{Arg, Launch, LocalServer, PrivateFile, Stdin, Unfenced};
+use crate::launch::{Arg, Launch, LocalServer, PrivateFile, Stdin, ForbiddenFiles};
 use crate::request::{Attachment, Conversation, McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The agent configuration of a run. It has a name of its own so that nobody else's rules are mixed into it: a user's
@@ -19,7 +19,7 @@ pub(super) const AGENT: &str = "teamster";
 /// 1.18.33 reads its configuration twice: for most things, and once more ("location services") to tell the model of other
 /// directories. The second reader knows no switch: before the first call of the model in a process it takes these files from
 /// the working directory and those above it, tells the model what they refer to, and loads the plugins of both.
-const UNFENCED: Unfenced = Unfenced {
+const UNFENCED: ForbiddenFiles = ForbiddenFiles {
     names: &[".opencode", "opencode.json", "opencode.jsonc"],
     why: "opencode 1.18.33 reads it, and runs the plugins that it finds by it, whatever it is told",
 };
@@ -134,7 +134,7 @@ fn environment(launch: &mut Launch, request: &RunRequest, names: &Names, asking:
         launch.env("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1");
         // Plugins of `.opencode` run in spite of all that.
         launch.env("OPENCODE_PURE", "1");
-        launch.unfenced = Some(UNFENCED);
+        launch.forbidden_files = Some(UNFENCED);
     }
     Ok(())
 }

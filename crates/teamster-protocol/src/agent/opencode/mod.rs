@@ -6,7 +6,7 @@
 //! request asks for goes to an agent configuration of its own, named `teamster`, which is laid over the user's in the
 //! environment; no file of the user's is touched.
 
-mod abilities;
+mod capabilities;
 mod config;
 mod failure;
 mod launch;
@@ -21,7 +21,7 @@ mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Abilities, Agent, Plan};
+use super::{Capabilities, Agent, Plan};
 use crate::request::{Background, Mode, RequestError, RunRequest};
 use permissions::Asking;
 
@@ -37,8 +37,8 @@ impl Agent for OpenCode {
         NAME
     }
 
-    fn abilities(&self) -> Option<&'static Abilities> {
-        Some(&abilities::ABILITIES)
+    fn capabilities(&self) -> Option<&'static Capabilities> {
+        Some(&capabilities::CAPABILITIES)
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

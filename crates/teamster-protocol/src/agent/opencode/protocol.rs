@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use super::tally::Tally;
 use super::wire::{ErrorBody, FinishPart, Line, StepPart, TextPart, ToolPart};
 use super::{failure, logs, reason, tools};
-use crate::agent::failure::Judgement;
+use crate::agent::failure::Classification;
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
 use crate::bounded;
@@ -250,7 +250,7 @@ impl Stream {
         self.finish().is_some_and(reason::is_answer)
     }
 
-    fn judgement(&self, exit: ExitReport<'_>, actions: &mut Actions) -> Option<Judgement> {
+    fn judgement(&self, exit: ExitReport<'_>, actions: &mut Actions) -> Option<Classification> {
         let Some((error, at)) = &self.error else { return failure::of_exit(exit) };
         let judgement = failure::of_error(error, exit.stderr);
         if judgement.failure.code == ErrorCode::RateLimit {

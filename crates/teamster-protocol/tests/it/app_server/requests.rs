@@ -159,7 +159,7 @@ fn askable() -> impl Strategy<Value = RunRequest> {
 
 fn planned(request: &RunRequest) -> Option<(Launch, Box<dyn Protocol>)> {
     request.validate().ok()?;
-    Codex.abilities().unwrap().check("codex", request).ok()?;
+    Codex.capabilities().unwrap().check("codex", request).ok()?;
     let plan = Codex.plan(request).ok()?;
     Some((plan.launch, plan.protocol))
 }

@@ -142,7 +142,7 @@ impl Talk {
                     assert_eq!(check(&self.events), Ok(()), "{:#?}", self.events);
                 }
                 Action::CloseStdin => self.closed = true,
-                Action::Reopen => self.reopens = true,
+                Action::RestartProcess => self.reopens = true,
                 Action::Withdraw(request) => self.withdrawn.push(request),
                 Action::Steered { id, heard } => self.steered.push((id, heard)),
                 _ => {}

@@ -180,8 +180,8 @@ fn what_was_denied_between_turns_is_reported_when_the_next_turn_begins() {
 
 #[test]
 fn nothing_can_be_said_within_a_turn_where_nobody_could_tell_which_one_hears_it() {
-    assert!(!talk().protocol.steers());
-    assert!(Talk::new(BackgroundTasks::Off).protocol.steers());
+    assert!(!talk().protocol.supports_steering());
+    assert!(Talk::new(BackgroundTasks::Off).protocol.supports_steering());
 }
 
 #[test]

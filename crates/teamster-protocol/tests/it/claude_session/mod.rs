@@ -81,7 +81,7 @@ impl Talk {
     }
 
     fn steer(&mut self) {
-        if self.turn.is_none() || !self.protocol.steers() {
+        if self.turn.is_none() || !self.protocol.supports_steering() {
             return;
         }
         let id = SteerId::from(format!("s{}", self.written.len()));
@@ -134,19 +134,19 @@ impl Talk {
                     self.finish(turn, &End::default());
                 }
             }
-            Action::Untaken => {
+            Action::PromptNotAccepted => {
                 let turn = self.turn.take().expect("no turn runs that could be untaken");
                 let is_aside = |event: &Event| matches!(event, Event::Warning(_) | Event::RateLimit(_));
                 assert!(turn.events.iter().all(is_aside), "said of a prompt that was not taken: {:?}", turn.events);
                 let Whose::Sent(number) = turn.whose else { panic!("nobody sent this turn") };
                 self.untaken = Some(number);
             }
-            Action::Unasked => {
+            Action::AgentTurnStarted => {
                 assert!(self.turn.is_none(), "a turn begins within another one");
                 self.begin(Whose::Own);
             }
             // The words are a turn that the CLI has begun.
-            Action::Begin => {
+            Action::SteerTurnStarted => {
                 assert!(!std::mem::take(&mut self.steering).is_empty(), "nothing was said too late");
                 self.prompts += 1;
                 self.begin(Whose::Sent(self.prompts));

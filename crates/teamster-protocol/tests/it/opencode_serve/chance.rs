@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use teamster_protocol::event::{RequestId, SteerId};
-use teamster_protocol::protocol::{CallId, Command, ExitReport, FromServer, Input};
+use teamster_protocol::protocol::{CallId, Command, ExitReport, ServerInput, Input};
 use teamster_protocol::request::{Answer, Prompt};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;
@@ -64,7 +64,7 @@ proptest! {
                     let at = if in_order { next % turn.happened.len() } else { event.index(turn.happened.len()) };
                     next += 1;
                     let text = turn.happened[at]["event"].to_string().replace(turn.session["id"].as_str().unwrap(), &id);
-                    player.tell(Input::Server(FromServer::Event(text.as_bytes())));
+                    player.tell(Input::Server(ServerInput::Event(text.as_bytes())));
                 }
                 Happens::Send if !run && !open => {
                     player.transcript.end(&End::default(), &mut player.events);
@@ -84,13 +84,13 @@ proptest! {
                     player.tell(Input::Command(Command::Answer { request: &request, answer: &Answer::AllowAlways }));
                 }
                 Happens::Reply(call, status, body) => {
-                    player.tell(Input::Server(FromServer::Reply { call: CallId(call), status, body: body.as_bytes() }));
+                    player.tell(Input::Server(ServerInput::Reply { call: CallId(call), status, body: body.as_bytes() }));
                 }
                 Happens::Unreachable(call) => {
-                    player.tell(Input::Server(FromServer::Unreachable { call: call.map(CallId), why: "no" }));
+                    player.tell(Input::Server(ServerInput::Unreachable { call: call.map(CallId), why: "no" }));
                 }
                 Happens::Line(line) => player.tell(Input::Line(line)),
-                Happens::Garbage(bytes) => player.tell(Input::Server(FromServer::Event(&bytes))),
+                Happens::Garbage(bytes) => player.tell(Input::Server(ServerInput::Event(&bytes))),
                 Happens::Exited => player.tell(Input::Exited(ExitReport { code: Some(1), ..ExitReport::default() })),
             }
             let told = player.outcomes.len() - before;

@@ -19,7 +19,7 @@ pub(crate) fn told() -> BTreeMap<String, Option<&'static FailureRow>> {
         let mut player = Player::session(turn);
         player.send("recorded");
         player.happened(&turn.happened);
-        (format!("serve_{}", turn.name), player.outcomes.last().and_then(|outcome| outcome.told_by))
+        (format!("serve_{}", turn.name), player.outcomes.last().and_then(|outcome| outcome.classified_by))
     };
     TURNS.iter().map(row).collect()
 }

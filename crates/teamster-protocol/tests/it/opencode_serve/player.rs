@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use teamster_protocol::agent::{Agent, opencode::OpenCode};
 use teamster_protocol::event::{Event, RunResult};
 use teamster_protocol::protocol::{
-    Action, Command, ExitReport, FromServer, Input, Method, Outcome, Protocol, ServerCall,
+    Action, Command, ExitReport, ServerInput, Input, Method, Outcome, Protocol, ServerCall,
 };
 use teamster_protocol::request::{Answer, Conversation, PermissionMode, Prompt, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
@@ -117,7 +117,7 @@ impl Player {
     }
 
     pub(super) fn event(&mut self, event: &Value) {
-        self.tell(Input::Server(FromServer::Event(event.to_string().as_bytes())));
+        self.tell(Input::Server(ServerInput::Event(event.to_string().as_bytes())));
     }
 
     pub(super) fn happened(&mut self, happened: &[Value]) {
@@ -155,7 +155,7 @@ impl Player {
                     }
                     self.calls.push(call);
                 }
-                Action::Listen { path } => {
+                Action::Subscribe { path } => {
                     self.told.push(format!("> listen {path}"));
                     listens = true;
                 }
@@ -168,16 +168,16 @@ impl Player {
                     self.transcript.set_outcome((*outcome).clone());
                     self.outcomes.push(*outcome);
                 }
-                Action::Dismiss => self.stopped = true,
+                Action::Shutdown => self.stopped = true,
                 Action::Alive => {}
                 other => self.told.push(format!("= {other:?}")),
             }
         }
         for (call, (status, body)) in replies {
-            self.tell(Input::Server(FromServer::Reply { call, status, body: body.to_string().as_bytes() }));
+            self.tell(Input::Server(ServerInput::Reply { call, status, body: body.to_string().as_bytes() }));
         }
         if listens {
-            self.tell(Input::Server(FromServer::Event(CONNECTED.as_bytes())));
+            self.tell(Input::Server(ServerInput::Event(CONNECTED.as_bytes())));
         }
         for request in requests {
             let answer = self.answer.clone();
@@ -186,8 +186,8 @@ impl Player {
     }
 
     /// Whether the server may work on the last prompt, though it has died.
-    pub(super) fn may_have_taken(&self) -> bool {
-        self.protocol.may_have_taken(true)
+    pub(super) fn may_have_consumed_prompt(&self) -> bool {
+        self.protocol.may_have_consumed_prompt(true)
     }
 
     fn reply(&self, call: &ServerCall) -> (u16, Value) {

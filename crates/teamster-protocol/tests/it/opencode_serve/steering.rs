@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_protocol::event::SteerId;
-use teamster_protocol::protocol::{Command, FromServer, Input};
+use teamster_protocol::protocol::{Command, ServerInput, Input};
 use teamster_protocol::request::Prompt;
 
 use super::player::{Player, turn};
@@ -162,7 +162,7 @@ fn a_failure_ends_the_turn_though_it_leaves_words_unanswered() {
     // Of what is on its way then nothing is known.
     let mut player = working();
     steer(&mut player, "a");
-    player.tell(Input::Server(FromServer::Unreachable { call: None, why: "it is gone" }));
+    player.tell(Input::Server(ServerInput::Unreachable { call: None, why: "it is gone" }));
     assert_eq!(steered(&player), [r#"= Steered { id: "a", heard: false }"#]);
 }
 

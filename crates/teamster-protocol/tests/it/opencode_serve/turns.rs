@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_protocol::agent::{Agent, opencode::OpenCode};
 use teamster_protocol::event::{ErrorCode, Event, WarningCode};
-use teamster_protocol::protocol::{Command, FromServer, Input};
+use teamster_protocol::protocol::{Command, ServerInput, Input};
 use teamster_protocol::request::{Answer, Attachment, Conversation, RunRequest};
 use teamster_protocol::transcript::Transcript;
 use teamster_testkit::check::check;
@@ -66,18 +66,18 @@ fn what_comes_late_of_a_turn_does_not_show_that_the_next_prompt_was_taken() {
         let mut player = Player::session(&turn);
         player.send("recorded");
         player.happened(&turn.happened);
-        assert!(player.may_have_taken());
+        assert!(player.may_have_consumed_prompt());
         player.silent = true;
         player.send("again");
         player.happened(&late);
-        assert!(!player.may_have_taken(), "{:#?}", player.told);
+        assert!(!player.may_have_consumed_prompt(), "{:#?}", player.told);
         if shown {
             player.happened(&busy);
         } else {
             player.silent = false;
             player.send("once more");
         }
-        assert!(player.may_have_taken());
+        assert!(player.may_have_consumed_prompt());
     }
 }
 
@@ -212,7 +212,7 @@ fn a_call_that_breaks_fails_the_turn_and_asks_for_another_process() {
     let turn = turn("text");
     let mut player = Player::session(&turn);
     player.send("recorded");
-    player.tell(Input::Server(FromServer::Unreachable { call: None, why: "it is gone" }));
+    player.tell(Input::Server(ServerInput::Unreachable { call: None, why: "it is gone" }));
     let failure = player.outcomes[0].failure.clone().unwrap();
     assert_eq!(failure.code, ErrorCode::Connection);
     assert!(player.told.contains(&"= Reopen".to_owned()), "{:#?}", player.told);

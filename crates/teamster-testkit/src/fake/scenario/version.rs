@@ -30,7 +30,7 @@ impl Cli {
 
     /// Returns the line that `--version` prints, with the version that the conformance tests run.
     fn line(self) -> String {
-        let tested = |agent: &dyn Agent| agent.abilities().map_or("", |abilities| abilities.tested_version);
+        let tested = |agent: &dyn Agent| agent.capabilities().map_or("", |capabilities| capabilities.tested_version);
         match self {
             Self::Claude => format!("{} (Claude Code)", tested(&Claude)),
             Self::Codex => format!("codex-cli {}", tested(&Codex)),

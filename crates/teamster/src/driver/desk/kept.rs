@@ -60,10 +60,10 @@ impl Kept {
                 continue;
             }
             match action {
-                Action::Unasked => self.unasked = Some(Vec::new()),
+                Action::AgentTurnStarted => self.unasked = Some(Vec::new()),
                 Action::Emit(event) if request_of(&event).is_some() => asked.push(event),
                 Action::Emit(event) => self.push(event),
-                Action::Reopen | Action::Stop | Action::Dismiss => self.reopen = true,
+                Action::RestartProcess | Action::Stop | Action::Shutdown => self.reopen = true,
                 action => link.pass_on(action),
             }
         }
@@ -82,7 +82,7 @@ impl Kept {
 
     /// Whether the agent has begun a turn by itself, and may go on with it: nothing was ordered that needs another process.
     pub(in crate::driver) fn begins(&self) -> bool {
-        let reopens = |turn: &Vec<Action>| turn.contains(&Action::Reopen);
+        let reopens = |turn: &Vec<Action>| turn.contains(&Action::RestartProcess);
         !self.reopen && self.unasked.as_ref().is_some_and(|turn| !reopens(turn))
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use teamster_protocol::event::Event;
-use teamster_protocol::recording::{Entry, Happening, Said};
+use teamster_protocol::recording::{Entry, RecordedItem, Payload};
 
 use super::super::redact::{Redactor, SHORTEST};
 use super::scan::{Piece, Scan, mix};
@@ -64,7 +64,7 @@ impl Editor {
     /// Takes an entry. Without a redactor it stays as it is.
     pub(super) fn push(&mut self, mut entry: Entry, redactor: Option<&Arc<Redactor>>) {
         let redactor = redactor.filter(|redactor| !redactor.is_empty());
-        let scan = redactor.and_then(|redactor| scan(&mut entry.happening, redactor));
+        let scan = redactor.and_then(|redactor| scan(&mut entry.item, redactor));
         let bytes = scan.iter().flat_map(|scan| &scan.pieces).map(|piece| piece.text.len()).sum();
         self.held_bytes += bytes;
         let number = self.first + self.held.len() as u64;
@@ -185,52 +185,52 @@ fn from(places: Vec<Place>, mut passed: usize) -> Vec<Place> {
 }
 
 /// Splits what an entry says. What comes whole and alone is redacted at once.
-fn scan(happening: &mut Happening, redactor: &Arc<Redactor>) -> Option<Scan> {
+fn scan(item: &mut RecordedItem, redactor: &Arc<Redactor>) -> Option<Scan> {
     let whole = |text: &mut String| *text = redactor.text(text).into_owned();
-    match happening {
-        Happening::Start { program, args } => args.iter_mut().chain([program]).for_each(whole),
-        Happening::Call { path, .. } => whole(path),
+    match item {
+        RecordedItem::Start { program, args } => args.iter_mut().chain([program]).for_each(whole),
+        RecordedItem::Call { path, .. } => whole(path),
         _ => {}
     }
     // Another process has other secrets, and is not continued by this one.
     let source = |kind: &str| mix(Arc::as_ptr(redactor).addr() as u64, kind);
-    let said = |said: &Said, kind: &str| Some(Scan::of(&text_of(said), source(kind)));
-    match happening {
-        Happening::In(text) => said(text, "in"),
-        Happening::Out(text) => said(text, "out"),
-        Happening::Err(text) => said(text, "err"),
-        Happening::ServerEvent(text) => said(text, "server event"),
-        Happening::Call { body, .. } => said(body.as_ref()?, "call"),
-        Happening::Reply { body, .. } => said(body, "reply"),
-        Happening::Event { event } => Some(Scan::of(&serde_json::to_string(event).ok()?, source("event"))),
+    let said = |said: &Payload, kind: &str| Some(Scan::of(&text_of(said), source(kind)));
+    match item {
+        RecordedItem::In(text) => said(text, "in"),
+        RecordedItem::Out(text) => said(text, "out"),
+        RecordedItem::Err(text) => said(text, "err"),
+        RecordedItem::ServerEvent(text) => said(text, "server event"),
+        RecordedItem::Call { body, .. } => said(body.as_ref()?, "call"),
+        RecordedItem::Reply { body, .. } => said(body, "reply"),
+        RecordedItem::Event { event } => Some(Scan::of(&serde_json::to_string(event).ok()?, source("event"))),
         _ => None,
     }
 }
 
-fn text_of(said: &Said) -> String {
+fn text_of(said: &Payload) -> String {
     String::from_utf8_lossy(&said.bytes().unwrap_or_default()).into_owned()
 }
 
 /// The entry without secrets; `None` for a delta of which nothing is left.
-fn render(Entry { at_ms, happening }: Entry, scan: Option<&Scan>) -> Option<Entry> {
-    let Some(scan) = scan.filter(|scan| scan.is_changed()) else { return Some(Entry { at_ms, happening }) };
-    let text = Said::Text(scan.render());
-    let happening = match happening {
-        Happening::In(_) => Happening::In(text),
-        Happening::Out(_) => Happening::Out(text),
-        Happening::Err(_) => Happening::Err(text),
-        Happening::ServerEvent(_) => Happening::ServerEvent(text),
-        Happening::Call { id, method, path, .. } => Happening::Call { id, method, path, body: Some(text) },
-        Happening::Reply { call, status, .. } => Happening::Reply { call, status, body: text },
-        Happening::Event { .. } => match serde_json::from_str(&scan.render()) {
+fn render(Entry { at_ms, item }: Entry, scan: Option<&Scan>) -> Option<Entry> {
+    let Some(scan) = scan.filter(|scan| scan.is_changed()) else { return Some(Entry { at_ms, item }) };
+    let text = Payload::Text(scan.render());
+    let item = match item {
+        RecordedItem::In(_) => RecordedItem::In(text),
+        RecordedItem::Out(_) => RecordedItem::Out(text),
+        RecordedItem::Err(_) => RecordedItem::Err(text),
+        RecordedItem::ServerEvent(_) => RecordedItem::ServerEvent(text),
+        RecordedItem::Call { id, method, path, .. } => RecordedItem::Call { id, method, path, body: Some(text) },
+        RecordedItem::Reply { call, status, .. } => RecordedItem::Reply { call, status, body: text },
+        RecordedItem::Event { .. } => match serde_json::from_str(&scan.render()) {
             Ok(Event::Text(delta) | Event::Thinking(delta)) if delta.text.is_empty() => return None,
-            Ok(event) => Happening::Event { event: Box::new(event) },
+            Ok(event) => RecordedItem::Event { event: Box::new(event) },
             // A name of ours was a secret.
-            Err(_) => Happening::Lost { lines: 1 },
+            Err(_) => RecordedItem::Lost { lines: 1 },
         },
         other => other,
     };
-    Some(Entry { at_ms, happening })
+    Some(Entry { at_ms, item })
 }
 
 #[cfg(test)]

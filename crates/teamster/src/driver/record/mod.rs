@@ -20,7 +20,7 @@ use std::time::Duration;
 use teamster_process::{Exit, Frame};
 use teamster_protocol::event::{Event, Warning, WarningCode};
 use teamster_protocol::protocol::ServerCall;
-use teamster_protocol::recording::{Entry, Happening, Said, VERSION};
+use teamster_protocol::recording::{Entry, RecordedItem, Payload, VERSION};
 use teamster_protocol::request::RunRequest;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
@@ -92,13 +92,13 @@ impl Recording {
             }
         })
         .map_err(|error| io::Error::new(error.kind(), explain(&error)))?;
-        recording.note(Happening::Recording { version: VERSION, agent: agent.to_owned() }, None);
+        recording.note(RecordedItem::Recording { version: VERSION, agent: agent.to_owned() }, None);
         Ok(recording)
     }
 
     /// Records an event that the caller gets.
     pub(crate) fn event(&self, event: &Event, redactor: &Arc<Redactor>) {
-        self.note(Happening::Event { event: Box::new(event.clone()) }, Some(redactor));
+        self.note(RecordedItem::Event { event: Box::new(event.clone()) }, Some(redactor));
     }
 
     /// What keeps it from being whole, if that is known soon.
@@ -109,21 +109,21 @@ impl Recording {
         self.problem.get().map(|problem| Warning::new(WarningCode::RecordingIncomplete, problem.clone()))
     }
 
-    fn note(&self, happening: Happening, redactor: Option<&Arc<Redactor>>) {
+    fn note(&self, item: RecordedItem, redactor: Option<&Arc<Redactor>>) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
-        if lost > 0 && !self.send(Happening::Lost { lines: lost }, None) {
+        if lost > 0 && !self.send(RecordedItem::Lost { lines: lost }, None) {
             self.lost.fetch_add(lost, Ordering::Relaxed);
         }
-        if !self.send(happening, redactor.filter(|_| !self.raw)) {
+        if !self.send(item, redactor.filter(|_| !self.raw)) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    fn send(&self, happening: Happening, redactor: Option<&Arc<Redactor>>) -> bool {
+    fn send(&self, item: RecordedItem, redactor: Option<&Arc<Redactor>>) -> bool {
         let at_ms = self.began.elapsed().as_secs_f64() * 1000.0;
-        let bytes = size(&happening);
+        let bytes = size(&item);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        let entry = Box::new(Entry { at_ms, happening });
+        let entry = Box::new(Entry { at_ms, item });
         // One entry always fits.
         let fits = before == 0 || before.saturating_add(bytes) <= WAITING_BYTES;
         let sent = fits && self.items.try_send(Item::Entry { entry, bytes, redactor: redactor.cloned() }).is_ok();
@@ -143,37 +143,37 @@ impl Recorder {
     pub(crate) fn start(&self, program: &Path, args: &[OsString]) {
         self.note(|| {
             let args = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
-            Happening::Start { program: program.to_string_lossy().into_owned(), args }
+            RecordedItem::Start { program: program.to_string_lossy().into_owned(), args }
         });
     }
 
     pub(crate) fn input(&self, bytes: &[u8]) {
-        self.note(|| Happening::In(Said::of(bytes)));
+        self.note(|| RecordedItem::In(Payload::new(bytes)));
     }
 
     pub(crate) fn input_end(&self) {
-        self.note(|| Happening::InEnd);
+        self.note(|| RecordedItem::InEnd);
     }
 
     /// What came on the protocol's stream. A line that is too long to be read is left out.
     pub(crate) fn output(&self, frame: &Frame<'_>) {
         self.note(|| match frame {
-            Frame::Line(line) => Happening::Out(Said::of(&[line, b"\n".as_slice()].concat())),
-            Frame::Unterminated(line) => Happening::Out(Said::of(line)),
-            Frame::TooLong { .. } => Happening::Lost { lines: 1 },
+            Frame::Line(line) => RecordedItem::Out(Payload::new(&[line, b"\n".as_slice()].concat())),
+            Frame::Unterminated(line) => RecordedItem::Out(Payload::new(line)),
+            Frame::TooLong { .. } => RecordedItem::Lost { lines: 1 },
         });
     }
 
     pub(crate) fn diagnostic(&self, line: &[u8]) {
-        self.note(|| Happening::Err(Said::of(&[line, b"\n"].concat())));
+        self.note(|| RecordedItem::Err(Payload::new(&[line, b"\n"].concat())));
     }
 
     pub(crate) fn call(&self, call: &ServerCall) {
-        self.note(|| Happening::Call {
+        self.note(|| RecordedItem::Call {
             id: Some(call.id.0),
             method: call.method.as_str().to_owned(),
             path: call.path.clone(),
-            body: call.body.as_deref().map(Said::of),
+            body: call.body.as_deref().map(Payload::of),
         });
     }
 
@@ -181,21 +181,21 @@ impl Recorder {
     pub(super) fn heard(&self, heard: &Heard) {
         self.note(|| match heard {
             Heard::Reply { call, status, body } => {
-                Happening::Reply { call: Some(call.0), status: *status, body: Said::of(body) }
+                RecordedItem::Reply { call: Some(call.0), status: *status, body: Payload::new(body) }
             }
-            Heard::Event(data) => Happening::ServerEvent(Said::of(data)),
-            Heard::TooLong { .. } | Heard::Broken { .. } => Happening::Lost { lines: 1 },
+            Heard::Event(data) => RecordedItem::ServerEvent(Payload::new(data)),
+            Heard::TooLong { .. } | Heard::Broken { .. } => RecordedItem::Lost { lines: 1 },
         });
     }
 
     pub(crate) fn exit(&self, exit: Exit) {
         let signal = exit.signal_name().map(Cow::into_owned);
-        self.note(|| Happening::Exit { code: exit.code, signal });
+        self.note(|| RecordedItem::Exit { code: exit.code, signal });
     }
 
-    fn note(&self, happening: impl FnOnce() -> Happening) {
+    fn note(&self, item: impl FnOnce() -> RecordedItem) {
         if let Some((recording, redactor)) = &self.0 {
-            recording.note(happening(), Some(redactor));
+            recording.note(item(), Some(redactor));
         }
     }
 }
@@ -207,15 +207,15 @@ impl std::fmt::Debug for Recorder {
 }
 
 /// About how much memory an entry takes.
-fn size(happening: &Happening) -> usize {
-    let said = |said: &Said| match said {
-        Said::Text(text) | Said::Base64(text) => text.len(),
+fn size(item: &RecordedItem) -> usize {
+    let said = |said: &Payload| match said {
+        Payload::Text(text) | Payload::Base64(text) => text.len(),
     };
-    let content = match happening {
-        Happening::In(text) | Happening::Out(text) | Happening::Err(text) | Happening::ServerEvent(text) => said(text),
-        Happening::Call { body, path, .. } => path.len() + body.as_ref().map_or(0, said),
-        Happening::Reply { body, .. } => said(body),
-        Happening::Event { event } => weight(event),
+    let content = match item {
+        RecordedItem::In(text) | RecordedItem::Out(text) | RecordedItem::Err(text) | RecordedItem::ServerEvent(text) => said(text),
+        RecordedItem::Call { body, path, .. } => path.len() + body.as_ref().map_or(0, said),
+        RecordedItem::Reply { body, .. } => said(body),
+        RecordedItem::Event { event } => weight(event),
         _ => 0,
     };
     content + size_of::<Entry>()

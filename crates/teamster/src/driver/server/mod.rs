@@ -19,7 +19,7 @@ use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use teamster_process::StdinWriter;
-use teamster_protocol::protocol::{Action, CallId, FromServer, Input, ServerCall};
+use teamster_protocol::protocol::{Action, CallId, ServerInput, Input, ServerCall};
 use teamster_protocol::request::Limits;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -64,7 +64,7 @@ impl Link {
                 self.recorder.call(&call);
                 server.call(call);
             }
-            (Action::Listen { path }, Some(server)) => server.listen(&path),
+            (Action::Subscribe { path }, Some(server)) => server.listen(&path),
             _ => {}
         }
     }
@@ -95,9 +95,9 @@ impl Heard {
     /// For the protocol; `None` if it is not for it.
     pub(super) fn input(&self) -> Option<Input<'_>> {
         Some(Input::Server(match self {
-            Self::Reply { call, status, body } => FromServer::Reply { call: *call, status: *status, body },
-            Self::Event(data) => FromServer::Event(data),
-            Self::Broken { call, why } => FromServer::Unreachable { call: *call, why },
+            Self::Reply { call, status, body } => ServerInput::Reply { call: *call, status: *status, body },
+            Self::Event(data) => ServerInput::Event(data),
+            Self::Broken { call, why } => ServerInput::Unreachable { call: *call, why },
             Self::TooLong { .. } => return None,
         }))
     }

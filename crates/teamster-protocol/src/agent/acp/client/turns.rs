@@ -133,7 +133,7 @@ impl Client {
             actions.push(Action::CloseStdin);
         } else if matches!(self.phase, Phase::Refused(_)) {
             // Another process may fare better: the user may have logged in.
-            actions.push(Action::Reopen);
+            actions.push(Action::RestartProcess);
         }
     }
 }

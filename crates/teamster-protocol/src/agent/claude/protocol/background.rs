@@ -131,7 +131,7 @@ impl Stream {
             }
             // It has dropped the prompt: it was asked for it in the moment in which it took it.
             Floor::Awaited if read.is_idle() => {
-                actions.push(Action::Untaken);
+                actions.push(Action::PromptNotAccepted);
                 self.free_the_floor(actions);
                 true
             }
@@ -149,7 +149,7 @@ impl Stream {
         let Some(background) = self.background() else { return };
         let Floor::Claimed { lines, .. } = std::mem::take(&mut background.floor) else { return };
         if given_back {
-            actions.push(Action::Untaken);
+            actions.push(Action::PromptNotAccepted);
             return self.lines(lines, actions);
         }
         // Its turn is the first that is not the CLI's own; one that has not ended is not, since the prompt was not taken within one.
@@ -181,7 +181,7 @@ impl Stream {
         background.floor = Floor::Taken;
         background.subagents.take();
         if own {
-            actions.push(Action::Unasked);
+            actions.push(Action::AgentTurnStarted);
         }
         actions.append(&mut background.notices);
         background.notice_bytes = 0;

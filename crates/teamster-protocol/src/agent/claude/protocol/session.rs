@@ -40,7 +40,7 @@ impl Stream {
             }
             Command::SetModel(model) => actions.push(Action::Write(control::set_model(model))),
             // Ours are more than the CLI's modes: tools that are denied by flags.
-            Command::SetPermissionMode(_) => actions.push(Action::Reopen),
+            Command::SetPermissionMode(_) => actions.push(Action::RestartProcess),
             Command::Close => actions.push(Action::CloseStdin),
         }
     }
@@ -98,7 +98,7 @@ impl Stream {
         let Some(session) = &mut self.session else { return };
         session.dialog.clear(actions);
         if !std::mem::take(&mut session.steering).is_empty() {
-            actions.push(Action::Begin);
+            actions.push(Action::SteerTurnStarted);
             self.next_turn();
         }
         self.free_the_floor(actions);

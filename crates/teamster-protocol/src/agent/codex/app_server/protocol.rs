@@ -20,7 +20,7 @@ use super::tally::Tally;
 use super::turn::{Stage, Turn};
 use super::wire::{ListAnswer, Origin, ReadAnswer, ThreadAnswer, TurnLine};
 use crate::agent::codex::prompt;
-use crate::agent::failure::Judgement;
+use crate::agent::failure::Classification;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
@@ -260,7 +260,7 @@ impl AppServer {
         }
     }
 
-    fn judged(&self, judgement: Judgement) -> Outcome {
+    fn judged(&self, judgement: Classification) -> Outcome {
         Outcome { session_id: self.session_id(), ..judgement.into() }
     }
 }
@@ -285,11 +285,11 @@ impl Protocol for AppServer {
         }
     }
 
-    fn steers(&self) -> bool {
+    fn supports_steering(&self) -> bool {
         self.is_session
     }
 
-    fn shown_diagnostics(&self, stderr: &str) -> Option<String> {
+    fn visible_stderr(&self, stderr: &str) -> Option<String> {
         Some(notices::shown(stderr))
     }
 }

@@ -7,7 +7,7 @@ use super::super::{NAME, failure};
 use super::calls::{Purpose, is_name, is_session_id};
 use super::stream::{Actions, State, Stream};
 use super::wire::{Place, ServerStatus, SessionInfo};
-use crate::agent::failure::Judgement;
+use crate::agent::failure::Classification;
 use crate::agent::line;
 use crate::event::{ErrorCode, Failure, Init, SessionId};
 use crate::protocol::Action;
@@ -43,7 +43,7 @@ impl Stream {
         match &self.conversation {
             Conversation::Resume(id) | Conversation::Fork(id) if !is_session_id(id.as_str()) => {
                 let failure = not_found(id);
-                self.fail(Judgement { failure, row: None }, actions);
+                self.fail(Classification { failure, row: None }, actions);
             }
             _ => actions.push(self.calls.get(Purpose::Directory, "/path")),
         }
@@ -91,7 +91,7 @@ impl Stream {
             let (id, theirs) = (session.id, session.directory.unwrap_or_default());
             let text = format!("session {id} belongs to the directory {theirs}: {NAME} goes on with it there only");
             let failure = Failure { retryable: Some(false), ..Failure::new(ErrorCode::SessionNotFound, text) };
-            return self.fail(Judgement { failure, row: None }, actions);
+            return self.fail(Classification { failure, row: None }, actions);
         }
         if let Conversation::Fork(id) = &self.conversation {
             let call = self.calls.fork(id);
@@ -121,7 +121,7 @@ impl Stream {
         init.cwd = session.directory.map(Into::into);
         self.init = Some(init);
         self.say_hello(actions);
-        actions.push(Action::Listen { path: "/event".to_owned() });
+        actions.push(Action::Subscribe { path: "/event".to_owned() });
         if self.has_servers {
             self.opening.awaits_servers = true;
             actions.push(self.calls.get(Purpose::Servers, "/mcp"));
@@ -145,7 +145,7 @@ impl Stream {
             let reason = super::super::logs::reason(&server.status);
             let reason = server.error.map_or_else(|| reason.to_owned(), |error| format!("{reason}: {error}"));
             if let Some(failure) = self.health.failed(&name, &server.status, &reason, actions) {
-                return self.fail(Judgement { failure, row: None }, actions);
+                return self.fail(Classification { failure, row: None }, actions);
             }
         }
         self.ready(actions);
@@ -162,13 +162,13 @@ impl Stream {
     pub(super) fn refused(&mut self, purpose: Purpose, status: u16, body: &[u8], actions: &mut Actions) {
         let judgement = match (purpose, &self.conversation) {
             (Purpose::Found, Conversation::Resume(id) | Conversation::Fork(id)) if status == 404 => {
-                Judgement { failure: not_found(id), row: None }
+                Classification { failure: not_found(id), row: None }
             }
             _ => match read::<ErrorBody>(body) {
                 Some(error) if !error.name.is_empty() => failure::of_error(&error, &self.logs.text()),
                 _ => {
                     let text = format!("the CLI's server answered with status {status}");
-                    Judgement { failure: Failure::new(ErrorCode::Protocol, text), row: None }
+                    Classification { failure: Failure::new(ErrorCode::Protocol, text), row: None }
                 }
             },
         };
@@ -178,7 +178,7 @@ impl Stream {
     fn unreadable(&mut self, what: &str, actions: &mut Actions) {
         let failure =
             Failure::new(ErrorCode::Protocol, format!("the CLI's server told {what} in no form that we know"));
-        self.fail(Judgement { failure, row: None }, actions);
+        self.fail(Classification { failure, row: None }, actions);
     }
 }
 

@@ -107,7 +107,7 @@ impl Stream {
             self.on_its_way_no_more(actions);
             if self.turn.is_none() {
                 // What had stopped the agent ends the turn; and for these words it may begin work anew.
-                actions.push(Action::Reopen);
+                actions.push(Action::RestartProcess);
             }
         }
     }

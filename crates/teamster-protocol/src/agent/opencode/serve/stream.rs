@@ -12,13 +12,13 @@ use super::opening::Opening;
 use super::prompt::Manner;
 use super::turn::Turn;
 use super::voices::Voices;
-use crate::agent::failure::Judgement;
+use crate::agent::failure::Classification;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::Bounded;
 use crate::event::{ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, ToolKind, Warning, WarningCode};
 use crate::json::RawJson;
-use crate::protocol::{Action, CallId, Command, ExitReport, FromServer, Input, Outcome, Protocol};
+use crate::protocol::{Action, CallId, Command, ExitReport, ServerInput, Input, Outcome, Protocol};
 use crate::request::{Attachment, Conversation, OutputMode, Prompt, RequestError, RunRequest};
 use crate::text::UntrustedText;
 use serde_json::Value;
@@ -85,7 +85,7 @@ pub(super) enum State {
     Opening,
     Ready,
     /// No turn can succeed, for this reason.
-    Failed(Judgement),
+    Failed(Classification),
     /// A run has had its last word.
     Closed,
 }
@@ -185,7 +185,7 @@ impl Stream {
                 }
             }
             // The rules stand in the configuration.
-            Command::SetPermissionMode(_) => actions.push(Action::Reopen),
+            Command::SetPermissionMode(_) => actions.push(Action::RestartProcess),
             // It handles no signal but by its end, and has no other way: what was said is written down.
             Command::Close => actions.push(Action::Stop),
             Command::Steer { id, prompt } => self.steer(id, prompt, actions),
@@ -276,18 +276,18 @@ impl Stream {
         actions.push(Action::Outcome(Box::new(outcome)));
         if self.is_run() {
             self.state = State::Closed;
-            actions.push(Action::Dismiss);
+            actions.push(Action::Shutdown);
         }
     }
 
     /// Nothing can come of this any more.
-    pub(super) fn fail(&mut self, judgement: Judgement, actions: &mut Actions) {
+    pub(super) fn fail(&mut self, judgement: Classification, actions: &mut Actions) {
         if let Some(turn) = &self.turn {
             let mut outcome = turn.tally.outcome(None);
             judgement.clone().decide(&mut outcome);
             self.end(outcome, actions);
             if !self.is_run() {
-                actions.push(Action::Reopen);
+                actions.push(Action::RestartProcess);
             }
         }
         if !matches!(self.state, State::Closed) {
@@ -301,29 +301,29 @@ impl Stream {
             return;
         }
         let failure = Failure::new(ErrorCode::Connection, format!("the CLI's own server: {why}"));
-        self.fail(Judgement { failure, row: None }, actions);
+        self.fail(Classification { failure, row: None }, actions);
     }
 
-    fn server(&mut self, said: FromServer<'_>, actions: &mut Actions) {
+    fn server(&mut self, said: ServerInput<'_>, actions: &mut Actions) {
         match said {
-            FromServer::Reply { call, status, body } => {
+            ServerInput::Reply { call, status, body } => {
                 if let Some(purpose) = self.calls.answered(call) {
                     self.reply(call, purpose, status, body, actions);
                 }
             }
-            FromServer::Event(data) => {
+            ServerInput::Event(data) => {
                 if let Err(error) = line::with_json(data, |text| self.event(text, actions)) {
                     let message = format!("skipped an event that is not of the protocol ({error})");
                     let warning = Warning::new(WarningCode::MalformedLine, message);
                     actions.push(Action::Emit(warning.with("line", line::excerpt(data)).into()));
                 }
             }
-            FromServer::Unreachable { call: Some(call), why } => {
+            ServerInput::Unreachable { call: Some(call), why } => {
                 if let Some(purpose) = self.calls.answered(call) {
                     self.unreachable(Some(purpose), why, actions);
                 }
             }
-            FromServer::Unreachable { call: None, why } => self.unreachable(None, why, actions),
+            ServerInput::Unreachable { call: None, why } => self.unreachable(None, why, actions),
         }
     }
 
@@ -332,7 +332,7 @@ impl Stream {
         self.logs.note(line);
         let Some((server, status, reason)) = logs::failed_server(line) else { return };
         if let Some(failure) = self.health.failed(server, status, reason, actions) {
-            self.fail(Judgement { failure, row: None }, actions);
+            self.fail(Classification { failure, row: None }, actions);
         }
     }
 
@@ -352,12 +352,12 @@ impl Stream {
 }
 
 impl Protocol for Stream {
-    fn steers(&self) -> bool {
+    fn supports_steering(&self) -> bool {
         !self.is_run()
     }
 
     /// Its events come by another way than its replies, some of them long after what they tell.
-    fn may_have_taken(&self, _: bool) -> bool {
+    fn may_have_consumed_prompt(&self, _: bool) -> bool {
         self.taken
     }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use teamster_protocol::event::{Event, RunResult};
 use teamster_protocol::launch::Launch;
-use teamster_protocol::recording::Said;
+use teamster_protocol::recording::Payload;
 use teamster_protocol::request::RunRequest;
 
 use super::*;
@@ -14,30 +14,30 @@ fn redactor(value: &str) -> Arc<Redactor> {
     Arc::new(Redactor::of(&variables, &Launch::new("x"), &RunRequest::new("x")))
 }
 
-fn entry(happening: Happening) -> Entry {
-    Entry { at_ms: 0.0, happening }
+fn entry(item: RecordedItem) -> Entry {
+    Entry { at_ms: 0.0, item }
 }
 
-fn edited(happenings: Vec<Happening>, secret: &str) -> Vec<Happening> {
+fn edited(happenings: Vec<RecordedItem>, secret: &str) -> Vec<RecordedItem> {
     let (mut editor, redactor) = (Editor::default(), redactor(secret));
     let mut entries = Vec::new();
-    for happening in happenings {
-        editor.push(entry(happening), Some(&redactor));
+    for item in happenings {
+        editor.push(entry(item), Some(&redactor));
         entries.extend(std::iter::from_fn(|| editor.next()));
     }
     editor.settle();
     entries.extend(std::iter::from_fn(|| editor.next()));
-    entries.into_iter().map(|entry| entry.happening).collect()
+    entries.into_iter().map(|entry| entry.item).collect()
 }
 
-fn text_event(text: &str, message: &str) -> Happening {
+fn text_event(text: &str, message: &str) -> RecordedItem {
     let event = json!({"type": "text", "text": text, "messageId": message});
-    Happening::Event { event: Box::new(serde_json::from_value(event).unwrap()) }
+    RecordedItem::Event { event: Box::new(serde_json::from_value(event).unwrap()) }
 }
 
-fn joined(happenings: &[Happening], message: &str) -> String {
-    let texts = happenings.iter().filter_map(|happening| match happening {
-        Happening::Event { event } => match serde_json::to_value(event).unwrap() {
+fn joined(happenings: &[RecordedItem], message: &str) -> String {
+    let texts = happenings.iter().filter_map(|item| match item {
+        RecordedItem::Event { event } => match serde_json::to_value(event).unwrap() {
             event if event["messageId"] == message => Some(event["text"].as_str()?.to_owned()),
             _ => None,
         },
@@ -46,8 +46,8 @@ fn joined(happenings: &[Happening], message: &str) -> String {
     texts.collect()
 }
 
-fn out(line: &serde_json::Value) -> Happening {
-    Happening::Out(Said::Text(format!("{line}\n")))
+fn out(line: &serde_json::Value) -> RecordedItem {
+    RecordedItem::Out(Payload::Text(format!("{line}\n")))
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn a_secret_that_is_split_over_deltas_of_two_messages_at_once_cannot_be_joined_a
             happenings.push(out(&json!({"type": "delta", "id": "a", "delta": {"text": piece}})));
         }
         let edited = edited(happenings, SECRET);
-        let piece = edited.iter().filter_map(|happening| match happening {
-            Happening::Out(Said::Text(line)) => {
+        let piece = edited.iter().filter_map(|item| match item {
+            RecordedItem::Out(Payload::Text(line)) => {
                 serde_json::from_str::<serde_json::Value>(line).unwrap()["delta"]["text"].as_str().map(str::to_owned)
             }
             _ => None,
@@ -81,7 +81,7 @@ fn a_secret_that_is_split_over_deltas_of_two_messages_at_once_cannot_be_joined_a
 fn lines_of_a_secret_on_a_stream_of_plain_text_are_found_with_either_line_end() {
     let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nshort=\n-----END KEY-----";
     for end in ["\n", "\r\n"] {
-        let lines = pem.lines().map(|line| Happening::Err(Said::Text(format!("{line}{end}"))));
+        let lines = pem.lines().map(|line| RecordedItem::Err(Payload::Text(format!("{line}{end}"))));
         let text = format!("{:?}", edited(lines.collect(), pem));
         assert!(pem.lines().all(|line| !text.contains(line)) && text.contains("[redacted A_TOKEN]"), "{text}");
     }
@@ -96,7 +96,7 @@ fn a_secret_that_is_broken_over_lines_and_split_over_deltas_is_found() {
         let found = joined(&edited(pieces.collect(), secret), "a");
         assert!(found.contains("[redacted A_TOKEN]") && !found.contains("ghij"), "{size}: {found}");
     }
-    let lines = text.lines().map(|line| Happening::Err(Said::Text(format!("{line}\n"))));
+    let lines = text.lines().map(|line| RecordedItem::Err(Payload::Text(format!("{line}\n"))));
     let found = format!("{:?}", edited(lines.collect(), secret));
     assert!(found.contains("[redacted A_TOKEN]") && !found.contains("ghij"), "{found}");
 }
@@ -106,8 +106,8 @@ fn every_text_of_an_event_is_redacted_and_the_event_stays_one() {
     let mut result = RunResult::default();
     result.text = format!("it is {SECRET}").into();
     let event = Event::Done(Box::new(teamster_protocol::event::Done { result }));
-    let edited = edited(vec![Happening::Event { event: Box::new(event) }], SECRET);
-    let [Happening::Event { event }] = &edited[..] else { panic!("{edited:?}") };
+    let edited = edited(vec![RecordedItem::Event { event: Box::new(event) }], SECRET);
+    let [RecordedItem::Event { event }] = &edited[..] else { panic!("{edited:?}") };
     assert_eq!(serde_json::to_value(event).unwrap()["result"]["text"], "it is [redacted A_TOKEN]");
 }
 
@@ -131,7 +131,7 @@ fn no_more_entries_wait_than_the_bound_allows() {
         editor.push(entry(text_event("s3cret", &number.to_string())), Some(&redactor));
         let mut written = std::iter::from_fn(|| editor.next());
         if let Some(first) = written.next() {
-            assert_eq!(first.happening, text_event("[redacted A_TOKEN]", "a"));
+            assert_eq!(first.item, text_event("[redacted A_TOKEN]", "a"));
             return assert!(number <= MAX_HELD);
         }
     }
@@ -142,9 +142,9 @@ proptest! {
     #[test]
     fn what_holds_no_secret_stays_byte_for_byte(line in "\\PC{0,40}|[\\[\\]{}:,\" 0-9a-z\\\\]{0,40}", bytes: Vec<u8>) {
         let lines = vec![
-            Happening::Out(Said::Text(line.clone())),
-            Happening::In(Said::Text(json!({"a": [line], "b": {"c": 1.5e300}}).to_string())),
-            Happening::Err(Said::of(&bytes)),
+            RecordedItem::Out(Payload::Text(line.clone())),
+            RecordedItem::In(Payload::Text(json!({"a": [line], "b": {"c": 1.5e300}}).to_string())),
+            RecordedItem::Err(Payload::new(&bytes)),
         ];
         prop_assert_eq!(edited(lines.clone(), SECRET), lines);
     }

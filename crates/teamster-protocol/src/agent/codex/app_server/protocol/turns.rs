@@ -18,7 +18,7 @@ impl AppServer {
             Command::Answer { request, answer } => self.answer(request, answer, actions),
             Command::SetModel(model) => self.model = Some(model.to_owned()),
             // A mode is more than a turn can change: what MCP tools need, and which sandbox cannot be left.
-            Command::SetPermissionMode(_) => actions.push(Action::Reopen),
+            Command::SetPermissionMode(_) => actions.push(Action::RestartProcess),
             Command::Close => actions.push(Action::CloseStdin),
         }
     }
@@ -120,7 +120,7 @@ impl AppServer {
         let mut outcome = match info.status.as_str() {
             "completed" => {
                 let schema = self.speech.schema.as_ref();
-                let (structured_output, failure) = answer::judge(turn.answer(), schema, turn.has_calls());
+                let (structured_output, failure) = answer::classify(turn.answer(), schema, turn.has_calls());
                 let stop_reason = Some(StopReason::EndTurn).filter(|_| failure.is_none());
                 Outcome { failure, stop_reason, structured_output, ..Outcome::default() }
             }
@@ -179,7 +179,7 @@ impl AppServer {
             self.ended = Some(Box::new(outcome));
             actions.push(Action::CloseStdin);
         } else if matches!(self.link, Link::Lost(_)) {
-            actions.push(Action::Reopen);
+            actions.push(Action::RestartProcess);
         }
     }
 }

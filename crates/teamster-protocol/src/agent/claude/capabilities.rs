@@ -1,6 +1,6 @@
 //! What Claude Code 2.1.197 can do, and by which means.
 
-use crate::agent::{Abilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, Feature, OwnKeys, Support};
 use Support::{Refused, Yes};
 
 const AWS_KEYS: &[&str] = &[
@@ -12,7 +12,7 @@ const AWS_KEYS: &[&str] = &[
     "AWS_CONTAINER_*",
 ];
 
-pub(super) const ABILITIES: Abilities = Abilities {
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
     program: "claude",
     tested_version: "2.1.197",
     package: "@anthropic-ai/claude-code",

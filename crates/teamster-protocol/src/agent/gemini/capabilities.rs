@@ -1,9 +1,9 @@
 //! What Gemini CLI 0.61.0 can do, and by which means.
 
-use crate::agent::{Abilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
 
-pub(super) const ABILITIES: Abilities = Abilities {
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
     program: "gemini",
     tested_version: "0.61.0",
     package: "@google/gemini-cli",

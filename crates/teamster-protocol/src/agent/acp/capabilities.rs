@@ -1,9 +1,9 @@
 //! What an agent can do of which nothing is known but that it speaks ACP.
 
-use crate::agent::{Abilities, Feature, Support};
+use crate::agent::{Capabilities, Feature, Support};
 use Support::{Ignored, Refused, Yes};
 
-pub(super) const ABILITIES: Abilities = Abilities {
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
     program: "",
     tested_version: "",
     package: "",

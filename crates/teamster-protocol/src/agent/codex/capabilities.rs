@@ -1,9 +1,9 @@
 //! What Codex 0.169.0 can do, and by which means: by its app-server, and in `exec` where that differs.
 
-use crate::agent::{Abilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
 
-pub(super) const ABILITIES: Abilities = Abilities {
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
     program: "codex",
     tested_version: "0.169.0",
     package: "@openai/codex",

@@ -221,7 +221,7 @@ pub enum Support {
 
 /// What an agent can do, and what is known of its CLI.
 #[derive(Debug)]
-pub struct Abilities {
+pub struct Capabilities {
     /// The CLI's program.
     pub program: &'static str,
     /// The version that the conformance tests run.
@@ -244,7 +244,7 @@ pub struct Abilities {
     pub failures: &'static [FailureRow],
 }
 
-impl Abilities {
+impl Capabilities {
     /// Whether and how the agent can do it.
     pub fn support(&self, feature: Feature) -> Support {
         let found = self.features.iter().find(|(other, _)| *other == feature);

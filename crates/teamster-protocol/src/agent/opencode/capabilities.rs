@@ -1,9 +1,9 @@
 //! What OpenCode 1.18.33 can do, and by which means. Where the two forms differ, the server is named first.
 
-use crate::agent::{Abilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, Feature, OwnKeys, Support};
 use Support::{Refused, Yes};
 
-pub(super) const ABILITIES: Abilities = Abilities {
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
     program: "opencode",
     tested_version: "1.18.33",
     package: "opencode-ai",
