@@ -10,7 +10,7 @@
 use serde_json::json;
 use teamster_protocol::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 use teamster_protocol::event::{Delta, Done, Event, PermissionDenial, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, CallId, Command, ServerInput, Input, Outcome, Protocol};
+use teamster_protocol::protocol::{Action, CallId, Command, Input, Outcome, Protocol, ServerInput};
 use teamster_protocol::request::{Mode, PermissionMode, Prompt, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};
 

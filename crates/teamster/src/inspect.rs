@@ -75,7 +75,9 @@ impl Runtime {
             agent: agent.name().to_owned(),
             program: None,
             version: None,
-            tested_version: capabilities.map(|capabilities| capabilities.tested_version).filter(|tested| !tested.is_empty()),
+            tested_version: capabilities
+                .map(|capabilities| capabilities.tested_version)
+                .filter(|tested| !tested.is_empty()),
             version_status: None,
             credentials: capabilities.map(|capabilities| self.credentials(capabilities)).unwrap_or_default(),
             problem: None,

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use teamster::Registry;
-use teamster::agent::{Capabilities, Feature, OwnKeys, Matcher, Support, WITHHELD_KEYS};
+use teamster::agent::{Capabilities, Feature, Matcher, OwnKeys, Support, WITHHELD_KEYS};
 use teamster::event::ErrorCode;
 use teamster::request::BASE_VARIABLES;
 

@@ -18,7 +18,7 @@ use teamster::{Runtime, UnknownAgent};
 pub(crate) use inputs::{Inputs, SystemInputs};
 
 use crate::args::{
-    CommonArgs, ConversationArgs, Delivery, RetryPolicy, Format, Mode, Permission, Prompt, RunArgs, Trust,
+    CommonArgs, ConversationArgs, Delivery, Format, Mode, Permission, Prompt, RetryPolicy, RunArgs, Trust,
 };
 use crate::config::{self, ConfigError};
 

@@ -2,8 +2,8 @@
 //!
 //! A new agent is one folder here that implements [`Agent`]; nothing else changes.
 
-mod capabilities;
 pub mod acp;
+mod capabilities;
 pub mod claude;
 pub mod codex;
 mod failure;

@@ -22,7 +22,7 @@ pub use command::{Decision, NoAnswer, SessionCommand};
 pub use environment::{BASE_VARIABLES, Inherit, env_name_matches};
 pub use limits::Limits;
 pub use mcp::{McpEndpoint, McpServer, McpTransport};
-pub use retries::{RetryPolicy, Retries};
+pub use retries::{Retries, RetryPolicy};
 pub use rules::{PathResolver, TextOnly, ToolCall, ToolRules, Verdict};
 pub use session::{Answer, Prompt, with_instructions};
 pub use validate::{RequestError, validate_argument};

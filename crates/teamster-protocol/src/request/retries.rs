@@ -81,7 +81,7 @@ impl Default for Retries {
 
 impl Conversation {
     /// Returns whether the run continues an existing session. A failed attempt may have added its prompt to it.
-    pub fn goes_on(&self) -> bool {
+    pub fn continues_session(&self) -> bool {
         matches!(self, Self::Resume(_) | Self::Continue)
     }
 }

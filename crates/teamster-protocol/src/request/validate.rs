@@ -44,7 +44,9 @@ pub enum RequestError {
         name: String,
     },
     /// The text is neither a variable's name nor a pattern.
-    #[error("{name:?} is not a valid name or pattern of variables: use a name, or a pattern with one '*' such as AWS_*")]
+    #[error(
+        "{name:?} is not a valid name or pattern of variables: use a name, or a pattern with one '*' such as AWS_*"
+    )]
     EnvPattern {
         /// The name.
         name: String,

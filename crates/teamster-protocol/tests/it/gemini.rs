@@ -193,7 +193,7 @@ proptest! {
         for (path, entry) in &launch.shadow_home.unwrap().entries {
             let ShadowEntry::Merge(values) = entry else { continue };
             prop_assert_eq!(*path, "settings.json");
-            let text = values.over.to_string();
+            let text = values.overrides.to_string();
             prop_assert!(!text.replace("${TEAMSTER_DOLLAR}", "").contains('$'), "{}", text);
         }
     }

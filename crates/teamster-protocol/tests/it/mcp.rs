@@ -222,7 +222,7 @@ fn wire_names(agent: &dyn Agent, launch: &Launch) -> Vec<String> {
             else {
                 panic!("settings are merged")
             };
-            keys(&values.over["mcpServers"])
+            keys(&values.overrides["mcpServers"])
         }
         _ => keys(&serde_json::from_str::<Value>(&launch.json_env["OPENCODE_CONFIG_CONTENT"]).unwrap()["mcp"]),
     }

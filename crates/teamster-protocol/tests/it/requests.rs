@@ -9,8 +9,8 @@ use teamster_protocol::agent::{Agent, claude::Claude};
 use teamster_protocol::launch::{Arg, Launch, Stdin};
 use teamster_protocol::protocol::{Action, Input};
 use teamster_protocol::request::{
-    Attachment, Conversation, RetryPolicy, Inherit, McpServer, Mode, OutputMode, PermissionMode, ProjectTrust,
-    PromptMode, RunRequest,
+    Attachment, Conversation, Inherit, McpServer, Mode, OutputMode, PermissionMode, ProjectTrust, PromptMode,
+    RetryPolicy, RunRequest,
 };
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {

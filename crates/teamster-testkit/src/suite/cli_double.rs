@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use teamster_protocol::agent::Plan;
 use teamster_protocol::event::SteerId;
 use teamster_protocol::launch::Launch;
-use teamster_protocol::protocol::{Action, CallId, Command, ServerInput, Input, Protocol};
+use teamster_protocol::protocol::{Action, CallId, Command, Input, Protocol, ServerInput};
 use teamster_protocol::request::Prompt;
 
 /// The limit of exchanges. An agent that sends more requests does not wait for these answers.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use teamster_protocol::event::{Event, RequestId, SteerId};
-use teamster_protocol::protocol::{Action, Command, ExitReport, ServerInput, Input, Protocol};
+use teamster_protocol::protocol::{Action, Command, ExitReport, Input, Protocol, ServerInput};
 use teamster_protocol::request::{Answer, PermissionMode, Prompt};
 use teamster_protocol::transcript::{End, Transcript};
 
@@ -111,7 +111,9 @@ impl SessionRun {
                 self.in_turn = true;
                 Command::Send { id: &id, prompt: &prompt }
             }
-            SessionStep::Steer if self.in_turn && self.protocol.supports_steering() => Command::Steer { id: &id, prompt: &prompt },
+            SessionStep::Steer if self.in_turn && self.protocol.supports_steering() => {
+                Command::Steer { id: &id, prompt: &prompt }
+            }
             SessionStep::Steer => return Ok(()),
             SessionStep::Answer { allow } => {
                 let answer = if *allow { Answer::Allow { input: None } } else { Answer::Deny { message: None } };

@@ -105,7 +105,8 @@ impl Suite<'_> {
     ) -> Comparison {
         let observation = |request: &RunRequest| {
             let capabilities = self.agent.capabilities();
-            let rejected = capabilities.is_some_and(|capabilities| capabilities.check(self.agent.name(), request).is_err());
+            let rejected =
+                capabilities.is_some_and(|capabilities| capabilities.check(self.agent.name(), request).is_err());
             // A panic breaks another promise.
             if rejected { None } else { catch_unwind(AssertUnwindSafe(|| observe_plan(request))).ok().flatten() }
         };

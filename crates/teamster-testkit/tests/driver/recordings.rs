@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 use teamster::RunError;
 use teamster::event::{ErrorCode, Event};
-use teamster::recording::{Entry, RecordedItem, Payload, read};
+use teamster::recording::{Entry, Payload, RecordedItem, read};
 use teamster::request::Answer;
 use teamster_testkit::fake::{Pace, Script};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, MessageId, WarningCode};
-use teamster::request::{Background, Conversation, RetryPolicy, Mode};
+use teamster::request::{Background, Conversation, Mode, RetryPolicy};
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{

@@ -8,7 +8,7 @@ use serde_json::json;
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Failure};
 use teamster::launch::{Launch, LocalServer};
-use teamster::protocol::{Action, CallId, ServerInput, Input, Method, Outcome, Protocol, ServerCall};
+use teamster::protocol::{Action, CallId, Input, Method, Outcome, Protocol, ServerCall, ServerInput};
 use teamster::request::{Limits, RequestError};
 use teamster::{Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use teamster::agent::{Agent, Plan};
-use teamster::launch::{Launch, ShadowHome, ShadowEntry, Stdin};
+use teamster::launch::{Launch, ShadowEntry, ShadowHome, Stdin};
 use teamster::protocol::{Action, Input, Protocol};
 use teamster::request::RequestError;
 use teamster::{Ledger, Registry, Run, RunRequest, Runtime};

@@ -104,7 +104,10 @@ mod tests {
         change(&mut request);
         let registry = Registry::default();
         let capabilities = registry.get(agent).unwrap().capabilities();
-        inherited(&host, &request, capabilities, &registry).into_keys().map(|name| name.into_string().unwrap()).collect()
+        inherited(&host, &request, capabilities, &registry)
+            .into_keys()
+            .map(|name| name.into_string().unwrap())
+            .collect()
     }
 
     const KEYS: &[(&str, &str)] = &[

@@ -315,7 +315,9 @@ impl Reins<'_> {
             Action::Steered { id, heard } => self.steered(&id, heard),
             Action::SteerTurnStarted => self.then = Then::Begins,
             Action::AgentTurnStarted if self.is_answered() => self.rest = Some(vec![Action::AgentTurnStarted]),
-            Action::PromptNotAccepted if self.desk.is_some() => (self.then, self.rest) = (Then::Again, Some(Vec::new())),
+            Action::PromptNotAccepted if self.desk.is_some() => {
+                (self.then, self.rest) = (Then::Again, Some(Vec::new()))
+            }
             Action::RestartProcess => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
             Action::Stop => self.force(None),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use teamster_protocol::event::{ErrorCode, Failure, RateLimit, Warning, WarningCode};
-use teamster_protocol::request::{RetryPolicy, Retries};
+use teamster_protocol::request::{Retries, RetryPolicy};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::agent::failure::Matcher::{Field, Message, Status};
-use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing};
+use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing};
 use crate::agent::rpc::RpcError;
 use crate::event::ErrorCode::{
     Auth, Budget, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit, SessionNotFound,

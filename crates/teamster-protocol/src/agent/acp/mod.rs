@@ -4,9 +4,9 @@
 //! what it says of itself, and what the protocol leaves to the agent is promised of none: what needs leave, what a mode
 //! allows, what a slash at the beginning of a prompt does.
 
-mod capabilities;
 mod ask;
 mod calls;
+mod capabilities;
 mod client;
 pub(super) mod dialect;
 mod dialog;
@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Capabilities, Agent, Plan};
+use super::{Agent, Capabilities, Plan};
 use crate::launch::{Launch, Stdin};
 use crate::request::{McpServer, RequestError, RunRequest};
 use dialect::Unknown;

@@ -2,7 +2,7 @@
 
 use super::wire::ResultLine;
 use crate::agent::failure::Matcher::{Field, Message, Status, Stderr};
-use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
+use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Provider, RateLimit,
     SessionNotFound, StructuredOutput,

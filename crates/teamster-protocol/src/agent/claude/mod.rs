@@ -19,7 +19,7 @@ mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Capabilities, Agent, Plan};
+use super::{Agent, Capabilities, Plan};
 use crate::request::{RequestError, RunRequest};
 
 /// The agent `claude`.

@@ -9,7 +9,11 @@ use crate::event::{ErrorCode, Failure};
 use crate::json::RawJson;
 
 /// The document that a schema asked for, and why a turn that the agent calls complete has failed all the same.
-pub(super) fn classify(answer: Option<&str>, schema: Option<&Value>, called: bool) -> (Option<RawJson>, Option<Failure>) {
+pub(super) fn classify(
+    answer: Option<&str>,
+    schema: Option<&Value>,
+    called: bool,
+) -> (Option<RawJson>, Option<Failure>) {
     match schema {
         Some(schema) => structured(answer, schema),
         None if answer.is_none() && !called => {

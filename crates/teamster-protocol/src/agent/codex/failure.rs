@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::agent::failure::Matcher::{ExitCode, Field, Message, Status, Stderr};
-use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
+use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit, SessionNotFound,
     SpawnFailed,

@@ -5,9 +5,9 @@
 //! `codex exec --json`, with the prompt on standard input: each message, each step of reasoning and each tool call comes whole
 //! there, and the end is the line `turn.completed` or `turn.failed`. Which form serves a request says `app_server::serves`.
 
-mod capabilities;
 mod answer;
 mod app_server;
+mod capabilities;
 mod config;
 mod failure;
 mod launch;
@@ -21,7 +21,7 @@ mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Capabilities, Agent, Plan};
+use super::{Agent, Capabilities, Plan};
 use crate::request::{RequestError, RunRequest};
 
 /// The agent `codex`.

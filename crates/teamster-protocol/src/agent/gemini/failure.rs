@@ -6,7 +6,7 @@ use time::{Duration, OffsetDateTime};
 
 use super::wire::Problem;
 use crate::agent::failure::Matcher::{ExitCode, Field, Message, Status, Stderr};
-use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
+use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Protocol, Provider,
     RateLimit, SessionNotFound, SpawnFailed,

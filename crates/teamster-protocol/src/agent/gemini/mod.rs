@@ -21,7 +21,7 @@ mod wire;
 
 use super::acp::Client;
 use super::mcp::Health;
-use super::{Capabilities, Agent, Plan};
+use super::{Agent, Capabilities, Plan};
 use crate::request::{Conversation, RequestError, RunRequest};
 
 /// The agent `gemini`.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{mcp, unsupported};
 use crate::agent::mcp::Names;
-use crate::launch::{JsonMerge, ShadowHome, ShadowEntry, ConditionalDefaults};
+use crate::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
 use crate::request::{McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The stand-in's name among the private files.

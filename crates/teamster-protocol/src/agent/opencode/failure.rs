@@ -10,7 +10,7 @@ use time::{Duration, OffsetDateTime};
 use super::logs;
 use super::wire::{ErrorBody, ErrorData};
 use crate::agent::failure::Matcher::{Field, Message, Status, Stderr};
-use crate::agent::failure::{FailureInput, FailureRow, Classification, lasting, passing, plain_lines};
+use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::event::ErrorCode::{
     Auth, Budget, CliExit, Config, Connection, ContextWindow, InvalidRequest, Overloaded, Provider, RateLimit,
     SessionNotFound, StructuredOutput,

@@ -9,7 +9,7 @@ use super::permissions::Asking;
 use super::{NAME, mcp, permissions, serve};
 use crate::agent::mcp::Names;
 use crate::event::Failure;
-use crate::launch::{Arg, Launch, LocalServer, PrivateFile, Stdin, ForbiddenFiles};
+use crate::launch::{Arg, ForbiddenFiles, Launch, LocalServer, PrivateFile, Stdin};
 use crate::request::{Attachment, Conversation, McpDelivery, ProjectTrust, RequestError, RunRequest};
 
 /// The agent configuration of a run. It has a name of its own so that nobody else's rules are mixed into it: a user's

@@ -21,7 +21,7 @@ mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Capabilities, Agent, Plan};
+use super::{Agent, Capabilities, Plan};
 use crate::request::{Background, Mode, RequestError, RunRequest};
 use permissions::Asking;
 

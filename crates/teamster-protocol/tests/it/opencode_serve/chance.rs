@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use teamster_protocol::event::{RequestId, SteerId};
-use teamster_protocol::protocol::{CallId, Command, ExitReport, ServerInput, Input};
+use teamster_protocol::protocol::{CallId, Command, ExitReport, Input, ServerInput};
 use teamster_protocol::request::{Answer, Prompt};
 use teamster_protocol::transcript::{End, Transcript};
 use teamster_testkit::check::check;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use teamster_protocol::agent::{Agent, opencode::OpenCode};
 use teamster_protocol::event::{Event, RunResult};
 use teamster_protocol::protocol::{
-    Action, Command, ExitReport, ServerInput, Input, Method, Outcome, Protocol, ServerCall,
+    Action, Command, ExitReport, Input, Method, Outcome, Protocol, ServerCall, ServerInput,
 };
 use teamster_protocol::request::{Answer, Conversation, PermissionMode, Prompt, RunRequest};
 use teamster_protocol::transcript::{End, Transcript};

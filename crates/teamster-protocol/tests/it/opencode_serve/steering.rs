@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_protocol::event::SteerId;
-use teamster_protocol::protocol::{Command, ServerInput, Input};
+use teamster_protocol::protocol::{Command, Input, ServerInput};
 use teamster_protocol::request::Prompt;
 
 use super::player::{Player, turn};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_protocol::agent::{Agent, opencode::OpenCode};
 use teamster_protocol::event::{ErrorCode, Event, WarningCode};
-use teamster_protocol::protocol::{Command, ServerInput, Input};
+use teamster_protocol::protocol::{Command, Input, ServerInput};
 use teamster_protocol::request::{Answer, Attachment, Conversation, RunRequest};
 use teamster_protocol::transcript::Transcript;
 use teamster_testkit::check::check;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use teamster_protocol::event::Event;
-use teamster_protocol::recording::{Entry, RecordedItem, Payload};
+use teamster_protocol::recording::{Entry, Payload, RecordedItem};
 
 use super::super::redact::{Redactor, SHORTEST};
 use super::scan::{Piece, Scan, mix};

@@ -20,7 +20,7 @@ use std::time::Duration;
 use teamster_process::{Exit, Frame};
 use teamster_protocol::event::{Event, Warning, WarningCode};
 use teamster_protocol::protocol::ServerCall;
-use teamster_protocol::recording::{Entry, RecordedItem, Payload, VERSION};
+use teamster_protocol::recording::{Entry, Payload, RecordedItem, VERSION};
 use teamster_protocol::request::RunRequest;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
@@ -173,7 +173,7 @@ impl Recorder {
             id: Some(call.id.0),
             method: call.method.as_str().to_owned(),
             path: call.path.clone(),
-            body: call.body.as_deref().map(Payload::of),
+            body: call.body.as_deref().map(Payload::new),
         });
     }
 
@@ -212,7 +212,10 @@ fn size(item: &RecordedItem) -> usize {
         Payload::Text(text) | Payload::Base64(text) => text.len(),
     };
     let content = match item {
-        RecordedItem::In(text) | RecordedItem::Out(text) | RecordedItem::Err(text) | RecordedItem::ServerEvent(text) => said(text),
+        RecordedItem::In(text)
+        | RecordedItem::Out(text)
+        | RecordedItem::Err(text)
+        | RecordedItem::ServerEvent(text) => said(text),
         RecordedItem::Call { body, path, .. } => path.len() + body.as_ref().map_or(0, said),
         RecordedItem::Reply { body, .. } => said(body),
         RecordedItem::Event { event } => weight(event),

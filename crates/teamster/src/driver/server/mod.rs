@@ -19,7 +19,7 @@ use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use teamster_process::StdinWriter;
-use teamster_protocol::protocol::{Action, CallId, ServerInput, Input, ServerCall};
+use teamster_protocol::protocol::{Action, CallId, Input, ServerCall, ServerInput};
 use teamster_protocol::request::Limits;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

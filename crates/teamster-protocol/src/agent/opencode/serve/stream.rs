@@ -18,7 +18,7 @@ use crate::agent::mcp::Health;
 use crate::bounded::Bounded;
 use crate::event::{ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, ToolKind, Warning, WarningCode};
 use crate::json::RawJson;
-use crate::protocol::{Action, CallId, Command, ExitReport, ServerInput, Input, Outcome, Protocol};
+use crate::protocol::{Action, CallId, Command, ExitReport, Input, Outcome, Protocol, ServerInput};
 use crate::request::{Attachment, Conversation, OutputMode, Prompt, RequestError, RunRequest};
 use crate::text::UntrustedText;
 use serde_json::Value;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ParseOptions;
 use serde_json::Value;
 use teamster_protocol::event::{ErrorCode, Failure};
-use teamster_protocol::launch::{JsonMerge, ShadowHome, ShadowEntry, ConditionalDefaults};
+use teamster_protocol::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
 
 use super::Host;
 use super::overlay::overlay;
@@ -90,12 +90,12 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &ShadowEntry, host: &Host) -
 }
 
 fn merged(theirs: Option<&Path>, values: &JsonMerge, host: &Host) -> Result<String, Failure> {
-    let is_set = |under: &&ConditionalDefaults| {
-        let value = host.environment.get(std::ffi::OsStr::new(under.variable)).filter(|value| !value.is_empty());
-        value.is_some_and(|value| under.value.is_none_or(|wanted| value == wanted))
+    let is_set = |defaults: &&ConditionalDefaults| {
+        let value = host.environment.get(std::ffi::OsStr::new(defaults.variable)).filter(|value| !value.is_empty());
+        value.is_some_and(|value| defaults.value.is_none_or(|wanted| value == wanted))
     };
-    let under = values.under.iter().find(is_set);
-    let mut document = under.map_or_else(|| "{}".to_owned(), |under| under.values.to_string());
+    let defaults = values.defaults.iter().find(is_set);
+    let mut document = defaults.map_or_else(|| "{}".to_owned(), |defaults| defaults.values.to_string());
     let unusable = |why: String| {
         let path = theirs.unwrap_or(Path::new("")).display();
         Failure::new(ErrorCode::Config, format!("cannot use the settings in {path}: {why}"))
@@ -108,14 +108,14 @@ fn merged(theirs: Option<&Path>, values: &JsonMerge, host: &Host) -> Result<Stri
             .map_err(|error| unusable(error.to_string()))?;
         document = overlay(&document, &without(value, values).to_string()).map_err(unusable)?;
     }
-    overlay(&document, &values.over.to_string()).map_err(unusable)
+    overlay(&document, &values.overrides.to_string()).map_err(unusable)
 }
 
 /// The document without the entries that ours replace as a whole.
 fn without(mut document: Value, values: &JsonMerge) -> Value {
-    for name in values.whole {
+    for name in values.replaced {
         let theirs = document.get_mut(*name).and_then(Value::as_object_mut);
-        let ours = values.over.get(*name).and_then(Value::as_object);
+        let ours = values.overrides.get(*name).and_then(Value::as_object);
         if let (Some(theirs), Some(ours)) = (theirs, ours) {
             theirs.retain(|entry, _| !ours.contains_key(entry));
         }
@@ -202,9 +202,9 @@ mod tests {
             \"servers\": {\"one\": {\"command\": \"theirs\"}, \"two\": {\"command\": \"theirs\"}} }";
         fs::write(theirs.join("settings.json"), settings).unwrap();
         let values = JsonMerge {
-            over: json!({"a": {"b": 2}, "d": [2], "servers": {"one": {"url": "ours"}}}),
-            whole: &["servers"],
-            under: vec![
+            overrides: json!({"a": {"b": 2}, "d": [2], "servers": {"one": {"url": "ours"}}}),
+            replaced: &["servers"],
+            defaults: vec![
                 ConditionalDefaults { variable: "NONE", value: None, values: json!({"f": 1}) },
                 ConditionalDefaults { variable: "URL", value: Some("y"), values: json!({"f": 2}) },
                 ConditionalDefaults { variable: "URL", value: None, values: json!({"a": {"c": "under", "e": 3}}) },
@@ -241,7 +241,7 @@ mod tests {
         fs::create_dir(home.path().join(".agent")).unwrap();
         for broken in ["{", "[]"] {
             fs::write(home.path().join(".agent/settings.json"), broken).unwrap();
-            let values = JsonMerge { over: json!({}), whole: &[], under: Vec::new() };
+            let values = JsonMerge { overrides: json!({}), replaced: &[], defaults: Vec::new() };
             let failure =
                 made(home.path(), &shadow_home(vec![("settings.json", ShadowEntry::Merge(values))])).unwrap_err();
             assert_eq!(failure.code, ErrorCode::Config);
