@@ -124,11 +124,11 @@ fn each_option_sets_its_field_of_the_request() {
         (&["--retries", "3", "hi"], json!({"prompt": "hi", "retries": {"max": 3}})),
         (
             &["--retries=0", "--retry-even-after", "prompt", "hi"],
-            json!({"prompt": "hi", "retries": {"policy": "prompt"}}),
+            json!({"prompt": "hi", "retries": {"policy": "mayRepeatPrompt"}}),
         ),
         (
             &["--retries", "100", "--retry-even-after", "tools", "hi"],
-            json!({"prompt": "hi", "retries": {"max": 100, "policy": "tools"}}),
+            json!({"prompt": "hi", "retries": {"max": 100, "policy": "mayRepeatTools"}}),
         ),
         (&["--batch", "hi"], json!({"prompt": "hi", "output": "batch"})),
         (&["--mode", "exec", "hi"], json!({"prompt": "hi", "mode": "exec"})),
@@ -262,9 +262,9 @@ fn invalid_input_is_rejected_with_its_source() {
       there is no prompt
       hint: teamster run 'What does this project do?', or pipe a prompt into it
 
-      the prompt is empty: say what the agent is to do
+      the prompt is empty: describe what the agent should do
 
-      the prompt is empty: say what the agent is to do
+      the prompt is empty: describe what the agent should do
 
       the prompt on standard input is not UTF-8 text: byte 3 is wrong
     --system-prompt-file missing hi
@@ -293,10 +293,10 @@ fn invalid_input_is_rejected_with_its_source() {
       the JSON of --mcp-config: server "calc" is already defined in one.json
       hint: rename or remove one of them
     --model  hi
-      model is empty: leave it out instead
+      model is empty: omit it instead
     --resume=--help hi
-      session id must not begin with '-': "--help"
+      session id must not start with '-': "--help"
     --batch --retries 1 hi
-      retries and batch output exclude each other: it does not tell whether a tool has run; ask for retries even after tools
+      retries and batch output cannot be combined: it does not tell whether a tool has run; ask for retries even after tools
     "#);
 }

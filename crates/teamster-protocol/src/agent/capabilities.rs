@@ -1,6 +1,6 @@
 //! What an agent can do, as data: checked before a run, shown by the command, and the source of `docs/agents.md`.
 //!
-//! An option that an agent cannot honour is an error where the run would not be what was asked for, and a warning where
+//! An option that an agent does not support is an error where the run would not be what was asked for, and a warning where
 //! it still makes sense. Which of the two stands in the agent's table, not in its code.
 
 use super::{FailureRow, OwnKeys};
@@ -262,7 +262,7 @@ impl Capabilities {
             match self.support(*feature) {
                 Support::Yes(_) => {}
                 Support::Ignored(why) => {
-                    let text = format!("{agent} cannot honour {}: {why}", feature.name());
+                    let text = format!("{agent} does not support {}: {why}", feature.name());
                     warnings.push(Warning::new(WarningCode::OptionIgnored, text).with("option", feature.name()));
                 }
                 Support::Refused(why) => {

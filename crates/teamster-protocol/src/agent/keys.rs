@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn an_agent_that_takes_any_providers_key_must_be_told_whose_it_keeps() {
-        let refused = "opencode cannot honour --withhold-keys: it takes any provider's key: name the model as \
+        let refused = "opencode does not support --withhold-keys: it takes any provider's key: name the model as \
                        PROVIDER/MODEL, or the keys that stay with --keep-key";
         assert_eq!(check(&OpenCode, None, &[]), Err(refused.to_owned()));
         assert_eq!(check(&OpenCode, Some("model"), &[]), Err(refused.to_owned()));

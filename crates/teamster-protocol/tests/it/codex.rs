@@ -424,18 +424,18 @@ fn what_it_cannot_do_is_refused_with_the_reason() {
     ];
     let texts = table.map(|request| Codex.plan(&request).unwrap_err().to_string()).join("\n");
     insta::assert_snapshot!(texts, @r#"
-    codex cannot honour --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "Bash"
-    codex cannot honour --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "mcp__other"
-    codex cannot honour --deny-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "command_execution(rm:*)": it asks for nothing that its sandbox lets through, so that no other rule would hold
-    codex cannot honour an MCP server of type sse: it speaks streamable HTTP only; use type http
-    codex cannot honour this environment of an MCP server: server "a", variable path: it would change the agent itself, through whose environment values go to servers
-    codex cannot honour this environment of an MCP server: server "b", variable T: it has another value elsewhere, and all values share one environment
-    codex cannot honour this environment of an MCP server: server "a", variable T: it has another value elsewhere, and all values share one environment
-    codex cannot honour --project-trust untrusted: the working directory must be named, whole
-    codex cannot honour --prompt-mode literal: the prompt holds a link to a plugin, an app or a skill, which it would follow
-    codex cannot honour a prompt of this length: it takes 1048576 characters at most, texts that are attached included
-    codex cannot honour an option of this length: what is added to the system prompt, MCP servers and skills go by argv
-    codex cannot honour --resume: a session id is a UUID here
+    codex does not support --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "Bash"
+    codex does not support --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "mcp__other"
+    codex does not support --deny-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "command_execution(rm:*)": it asks for nothing that its sandbox lets through, so that no other rule would hold
+    codex does not support an MCP server of type sse: it speaks streamable HTTP only; use type http
+    codex does not support this environment of an MCP server: server "a", variable path: it would change the agent itself, through whose environment values go to servers
+    codex does not support this environment of an MCP server: server "b", variable T: it has another value elsewhere, and all values share one environment
+    codex does not support this environment of an MCP server: server "a", variable T: it has another value elsewhere, and all values share one environment
+    codex does not support --project-trust untrusted: the working directory must be named, whole
+    codex does not support --prompt-mode literal: the prompt holds a link to a plugin, an app or a skill, which it would follow
+    codex does not support a prompt of this length: it takes 1048576 characters at most, texts that are attached included
+    codex does not support an option of this length: what is added to the system prompt, MCP servers and skills go by argv
+    codex does not support --resume: a session id is a UUID here
     "#);
 }
 

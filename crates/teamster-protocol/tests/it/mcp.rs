@@ -181,8 +181,8 @@ fn a_server_that_cannot_work_is_refused_with_what_to_change() {
     MCP configuration: server "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": a name has at most 128 characters
     MCP configuration: server "a b/ü": "command" is empty
     MCP configuration: server "a": "A=B" in "env" cannot name an environment variable
-    MCP configuration: server "a": a value holds a NUL byte
-    MCP configuration: server "a": "cwd" is empty: leave it out instead
+    MCP configuration: server "a": a value contains a NUL byte
+    MCP configuration: server "a": "cwd" is empty: omit it instead
     MCP configuration: server "a": "url" must begin with http:// or https:// and a host
     MCP configuration: server "a": "url" must begin with http:// or https:// and a host
     MCP configuration: server "a": "url" holds a blank or a control character: write it as %20
@@ -285,14 +285,14 @@ fn what_an_agent_cannot_honour_is_an_error() {
         }
     }
     insta::assert_snapshot!(texts.join("\n"), @r##"
-    claude cannot honour --mcp-config: enabledTools: it can only exclude tools: use `disabledTools`
-    claude cannot honour different start-up timeouts of MCP servers: it has one for all; give "a" and "b" the same
-    codex cannot honour --mcp-strict: servers are disabled by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each
-    gemini cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
-    gemini cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
-    opencode cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
-    opencode cannot honour different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
-    opencode cannot honour --mcp-strict: servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT
+    claude does not support --mcp-config: enabledTools: it can only exclude tools: use `disabledTools`
+    claude does not support different start-up timeouts of MCP servers: it has one for all; give "a" and "b" the same
+    codex does not support --mcp-strict: servers are disabled by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each
+    gemini does not support different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
+    gemini does not support different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
+    opencode does not support different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
+    opencode does not support different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
+    opencode does not support --mcp-strict: servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT
     "##);
 }
 

@@ -60,36 +60,36 @@ fn a_bad_request_is_refused_with_words_that_say_what_to_change() {
     let texts: Vec<_> = table.iter().map(|request| request.validate().unwrap_err().to_string()).collect();
     let texts = texts.join("\n");
     insta::assert_snapshot!(texts, @r#"
-    the prompt is empty: say what the agent is to do
-    the prompt is empty: say what the agent is to do
-    model is empty: leave it out instead
-    model must not begin with '-': "-c x=y"
-    model holds a NUL byte
-    session id must not begin with '-': "--help"
-    session id is empty: leave it out instead
-    system_prompt is empty: leave it out instead
-    append_system_prompt holds a NUL byte
-    allowed tools is empty: leave it out instead
-    denied tools must not begin with '-': "--mcp-config"
-    cli_args holds a NUL byte
-    add_dirs is empty: leave it out instead
-    cwd holds a NUL byte
-    cli_path is empty: leave it out instead
-    "" cannot name an environment variable: a name is not empty and holds neither '=' nor NUL
-    "A=B" cannot name an environment variable: a name is not empty and holds neither '=' nor NUL
-    a value in env holds a NUL byte
-    "A=B" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
-    "*_A_*" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
-    "" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
-    "A\0" cannot name inherited variables: write a name, or one with one '*', such as AWS_*
+    the prompt is empty: describe what the agent should do
+    the prompt is empty: describe what the agent should do
+    model is empty: omit it instead
+    model must not start with '-': "-c x=y"
+    model contains a NUL byte
+    session id must not start with '-': "--help"
+    session id is empty: omit it instead
+    system_prompt is empty: omit it instead
+    append_system_prompt contains a NUL byte
+    allowed tools is empty: omit it instead
+    denied tools must not start with '-': "--mcp-config"
+    cli_args contains a NUL byte
+    add_dirs is empty: omit it instead
+    cwd contains a NUL byte
+    cli_path is empty: omit it instead
+    "" is not a valid name of an environment variable: it must not be empty or contain '=' or NUL
+    "A=B" is not a valid name of an environment variable: it must not be empty or contain '=' or NUL
+    a value in env contains a NUL byte
+    "A=B" is not a valid name or pattern of variables: use a name, or a pattern with one '*' such as AWS_*
+    "*_A_*" is not a valid name or pattern of variables: use a name, or a pattern with one '*' such as AWS_*
+    "" is not a valid name or pattern of variables: use a name, or a pattern with one '*' such as AWS_*
+    "A\0" is not a valid name or pattern of variables: use a name, or a pattern with one '*' such as AWS_*
     the schema must be a JSON object
     max_budget_usd must be a positive amount
     max_budget_usd must be a positive amount
     max_line_bytes must not be zero: every line would be too long
-    batch output and attachments exclude each other: they go to the agent as a stream
+    batch output and attachments cannot be combined: they go to the agent as a stream
     retries.max must be at most 100
     retries.base must be at most 60000 ms
-    retries and batch output exclude each other: it does not tell whether a tool has run; ask for retries even after tools
+    retries and batch output cannot be combined: it does not tell whether a tool has run; ask for retries even after tools
     "#);
 }
 
@@ -112,9 +112,9 @@ fn what_the_agent_cannot_do_is_refused_when_the_run_is_planned() {
     insta::assert_snapshot!(texts, @r#"
     cannot attach a.png: it has not been read: whoever starts the run must read it first
     cannot attach a.bin: it is no text, PNG, JPEG, GIF, WebP or PDF
-    claude cannot honour a literal prompt in batch or exec mode: plain text is always interpreted; use streaming output in mode auto
-    claude cannot honour a schema of this length in batch or exec mode: it goes by argv there; use streaming output in mode auto
-    claude cannot honour attachments in batch or exec mode: the prompt is plain text there; use streaming output in mode auto
+    claude does not support a literal prompt in batch or exec mode: plain text is always interpreted; use streaming output in mode auto
+    claude does not support a schema of this length in batch or exec mode: it goes by argv there; use streaming output in mode auto
+    claude does not support attachments in batch or exec mode: the prompt is plain text there; use streaming output in mode auto
     "#);
 }
 
@@ -128,7 +128,7 @@ fn a_field_that_does_not_exist_is_refused() {
 fn retries_are_read_with_their_units_and_what_is_left_out_is_the_default() {
     let read =
         |retries: Value| serde_json::from_value::<RunRequest>(json!({"prompt": "x", "retries": retries})).unwrap();
-    let all = read(json!({"max": 3, "baseMs": 1500, "policy": "tools"})).retries;
+    let all = read(json!({"max": 3, "baseMs": 1500, "policy": "mayRepeatTools"})).retries;
     assert_eq!((all.max, all.base, all.policy), (3, Duration::from_millis(1500), RetryPolicy::MayRepeatTools));
     let one = read(json!({"max": 2})).retries;
     assert_eq!((one.max, one.base, one.policy), (2, Duration::from_secs(5), RetryPolicy::Safe));

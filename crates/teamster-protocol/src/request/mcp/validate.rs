@@ -95,14 +95,14 @@ fn stdio_problem<'a>(
         return Some("\"command\" is empty".to_owned());
     }
     if cwd.is_some_and(str::is_empty) {
-        return Some("\"cwd\" is empty: leave it out instead".to_owned());
+        return Some("\"cwd\" is empty: omit it instead".to_owned());
     }
     let wrong = variables.find(|name| name.is_empty() || name.contains(['=', '\0']))?;
     Some(format!("{wrong:?} in \"env\" cannot name an environment variable"))
 }
 
 fn nul<'a>(mut texts: impl Iterator<Item = &'a String>) -> Option<String> {
-    texts.any(|text| text.contains('\0')).then(|| "a value holds a NUL byte".to_owned())
+    texts.any(|text| text.contains('\0')).then(|| "a value contains a NUL byte".to_owned())
 }
 
 fn name_problem(name: &str) -> Option<String> {

@@ -157,7 +157,7 @@ fn a_failure_ends_the_turn_though_it_leaves_words_unanswered() {
     status(&mut player, "idle");
     assert!(player.outcomes.is_empty());
     user(&mut player, "msg_3", "Hurry.");
-    assert!(player.outcomes.len() == 1 && player.told.contains(&"= Reopen".to_owned()), "{:#?}", player.told);
+    assert!(player.outcomes.len() == 1 && player.told.contains(&"= RestartProcess".to_owned()), "{:#?}", player.told);
 
     // Of what is on its way then nothing is known.
     let mut player = working();

@@ -215,5 +215,5 @@ fn a_call_that_breaks_fails_the_turn_and_asks_for_another_process() {
     player.tell(Input::Server(ServerInput::Unreachable { call: None, why: "it is gone" }));
     let failure = player.outcomes[0].failure.clone().unwrap();
     assert_eq!(failure.code, ErrorCode::Connection);
-    assert!(player.told.contains(&"= Reopen".to_owned()), "{:#?}", player.told);
+    assert!(player.told.contains(&"= RestartProcess".to_owned()), "{:#?}", player.told);
 }
