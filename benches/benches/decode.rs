@@ -22,7 +22,7 @@ fn main() {
 }
 
 fn recorded(name: &str) -> Vec<u8> {
-    let captures = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/teamster-protocol/tests/captures/claude");
+    let captures = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/teamster-agents/tests/captures/claude");
     std::fs::read(format!("{captures}/{name}/stdout.ndjson")).unwrap().repeat(REPEAT)
 }
 

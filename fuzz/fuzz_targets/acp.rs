@@ -1,7 +1,7 @@
 #![no_main]
 
-use teamster_protocol::agent::acp::Acp;
-use teamster_protocol::agent::gemini::Gemini;
+use teamster_agents::agent::acp::Acp;
+use teamster_agents::agent::gemini::Gemini;
 
 // Two dialects: of an agent of which nothing is known, and Gemini CLI's.
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| match bytes.first() {

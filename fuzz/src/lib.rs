@@ -2,7 +2,7 @@
 //! And what documents are: any text, and it comes back as it was.
 
 mod server;
-#[path = "../../crates/teamster-protocol/tests/it/rules_shell/stub_shell.rs"]
+#[path = "../../crates/teamster-agents/tests/it/rules_shell/stub_shell.rs"]
 mod stub_shell;
 
 pub use server::server;
@@ -11,11 +11,11 @@ use bytes::BufMut as _;
 use serde_json::json;
 use teamster_config::document::{DocumentError, Entries, Format, Place, merge, take_out};
 use teamster_process::{Frame, LineFramer};
-use teamster_protocol::agent::Agent;
-use teamster_protocol::event::{Event, RequestId};
-use teamster_protocol::protocol::{Action, Command, ExitReport, Input};
-use teamster_protocol::request::{Answer, BackgroundTasks, Conversation, Mode, OutputMode, PermissionMode, RunRequest};
-use teamster_protocol::transcript::{End, Transcript};
+use teamster_agents::agent::Agent;
+use teamster_types::event::{Event, RequestId};
+use teamster_agents::protocol::{Action, Command, ExitReport, Input};
+use teamster_types::request::{Answer, BackgroundTasks, Conversation, Mode, OutputMode, PermissionMode, RunRequest};
+use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
 /// Longer lines are skipped, as the driver skips those that are longer than its limit.

@@ -1,10 +1,10 @@
 //! Protocols that are spoken over a server of the CLI's.
 
-use teamster_protocol::agent::Agent;
-use teamster_protocol::event::Event;
-use teamster_protocol::protocol::{Action, CallId, Command, ExitReport, ServerInput, Input};
-use teamster_protocol::request::{Prompt, RunRequest};
-use teamster_protocol::transcript::{End, Transcript};
+use teamster_agents::agent::Agent;
+use teamster_types::event::Event;
+use teamster_agents::protocol::{Action, CallId, Command, ExitReport, ServerInput, Input};
+use teamster_types::request::{Prompt, RunRequest};
+use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
 /// Feeds the bytes to the session of an agent whose protocol is spoken over its server: each line is an event, a line of

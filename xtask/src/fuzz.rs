@@ -54,7 +54,7 @@ fn all() -> Result<Vec<String>> {
 fn seed(target: &str) -> Result<Option<String>> {
     // A target may be one of several forms of an agent.
     let agent = target.split('_').next().unwrap_or(target);
-    let recorded = command::root().join("crates/teamster-protocol/tests/captures").join(agent);
+    let recorded = command::root().join("crates/teamster-agents/tests/captures").join(agent);
     if !recorded.is_dir() {
         return Ok(None);
     }

@@ -16,7 +16,7 @@ mod custom_agent;
 
 /// Returns lines of an agent's recorded runs, at most 40 of each run.
 fn recorded(agent: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-protocol/tests/captures").join(agent);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-agents/tests/captures").join(agent);
     let mut lines: Vec<Vec<u8>> = std::fs::read_dir(folder)
         .into_iter()
         .flatten()

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use teamster_protocol::event::{Delta, Event, RunResult};
+use teamster_types::event::{Delta, Event, RunResult};
 
 /// Views of a stream of events.
 pub trait EventStream: Stream<Item = Event> + Unpin + Sized {

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use teamster_protocol::event::{Event, SessionId};
-use teamster_protocol::request::RunRequest;
+use teamster_types::event::{Event, SessionId};
+use teamster_types::request::RunRequest;
 
 /// The callers of all tool servers of this program, by the `Authorization` header that they send. How long a look-up takes
 /// tells nothing of a token: it begins with a hash whose key is this process's own.

@@ -1,6 +1,6 @@
 //! Commands to a session as data: what `teamster session` reads, for hosts that have a protocol of their own.
 
-use teamster_protocol::request::{Answer, NoAnswer, Prompt, SessionCommand};
+use teamster_types::request::{Answer, NoAnswer, Prompt, SessionCommand};
 
 use crate::run::Run;
 use crate::session::{AnswerError, SendError, Sent, Session};

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use teamster_agents::agent::Capabilities;
 use teamster_process::{Frame, Output, OutputReader, PrivateDir, ProcessTree, Spawn, Stdin, find_program};
-use teamster_protocol::agent::Capabilities;
 use tokio::time::timeout;
 
 use crate::driver::environment::without_keys;

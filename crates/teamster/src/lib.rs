@@ -35,7 +35,7 @@
 //! - memory is bounded, however slow the consumer;
 //! - silence is bounded, phase by phase ([`request::Limits`]).
 //!
-//! Invariant: this crate knows no agent's output; it introduces agents (`teamster-protocol`) to processes
+//! Invariant: this crate knows no agent's output; it introduces agents (`teamster-agents`) to processes
 //! (`teamster-process`).
 
 mod adapters;
@@ -70,12 +70,13 @@ pub use run::{Control, Run, Stamped};
 pub use runtime::{RunError, Runtime};
 pub use session::{AnswerError, Opening, SendError, Sent, Session};
 pub use stamp::StampedEvent;
+pub use teamster_agents::agent::{self, Agent};
+pub use teamster_agents::{launch, protocol, rules, transcript};
 pub use teamster_config::{self as config, Journals};
 pub use teamster_process::ledger::{self, Ledger};
 pub use teamster_process::{Limitation, Signal, Supervisor, SupervisorError};
 pub use teamster_process::{limits, startup};
-pub use teamster_protocol::agent::{self, Agent};
-pub use teamster_protocol::event::{self, Event, RunResult};
-pub use teamster_protocol::request::{self, RunRequest};
-pub use teamster_protocol::{json, launch, protocol, recording, text, transcript};
+pub use teamster_types::event::{self, Event, RunResult};
+pub use teamster_types::request::{self, RunRequest};
+pub use teamster_types::{json, recording, text};
 pub use tokio_check::TokioError;

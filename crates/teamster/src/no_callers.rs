@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use teamster_protocol::event::Event;
-use teamster_protocol::request::RunRequest;
+use teamster_types::event::Event;
+use teamster_types::request::RunRequest;
 
 /// Nobody.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use teamster_protocol::agent::{Agent, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
+use teamster_agents::agent::{Agent, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 
 /// The agent that is taken when none is named.
 pub(crate) const DEFAULT: &str = "claude";

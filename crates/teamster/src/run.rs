@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use teamster_protocol::event::{Event, RunResult};
-use teamster_protocol::request::Prompt;
-use teamster_protocol::transcript::{Cause, End, Transcript};
+use teamster_agents::transcript::{Cause, End, Transcript};
+use teamster_types::event::{Event, RunResult};
+use teamster_types::request::Prompt;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -129,7 +129,7 @@ impl Run {
         &self.identity.run_id
     }
 
-    /// The turn's name: the [id of its prompt](teamster_protocol::request::Prompt::id), if it has one, or `own-1`, `own-2` and
+    /// The turn's name: the [id of its prompt](teamster_types::request::Prompt::id), if it has one, or `own-1`, `own-2` and
     /// so on where the agent began the turn by itself.
     pub fn turn_id(&self) -> Option<&str> {
         self.turn_id.as_deref()

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use teamster_agents::agent::{Agent, Plan};
+use teamster_agents::rules::ToolRules;
 use teamster_config::Journals;
 use teamster_process::limitations::{Limitation, join, limitations};
 use teamster_process::{Ledger, Supervisor};
-use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::{Warning, WarningCode};
-use teamster_protocol::request::{
-    Attachment, BackgroundTasks, Mode, ProjectTrust, RequestError, RunRequest, ToolRules,
-};
+use teamster_types::event::{Warning, WarningCode};
+use teamster_types::request::{Attachment, BackgroundTasks, Mode, ProjectTrust, RequestError, RunRequest};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -142,7 +141,7 @@ impl Runtime {
     }
 
     /// Notes here what runs change in configuration files of the user's, where they are asked to
-    /// ([`McpDelivery::MergeRestore`](teamster_protocol::request::McpDelivery)); what crashes left of such changes is undone
+    /// ([`McpDelivery::MergeRestore`](teamster_types::request::McpDelivery)); what crashes left of such changes is undone
     /// with the first run. The usual place is `$XDG_STATE_HOME/teamster/restore`, or `~/.local/state/teamster/restore`; runs that share a file must share it.
     #[must_use]
     pub fn restoring_by(mut self, journals: Journals) -> Self {
@@ -176,7 +175,7 @@ impl Runtime {
     }
 
     /// At most this many runs and turns wait. A further run is refused with [`RunError::QueueFull`], a further turn of a session
-    /// ends with the error [`QUEUE_FULL`](teamster_protocol::event::ErrorCode::QueueFull). With 0 none wait.
+    /// ends with the error [`QUEUE_FULL`](teamster_types::event::ErrorCode::QueueFull). With 0 none wait.
     #[must_use]
     pub fn max_queued_turns(self, turns: usize) -> Self {
         self.gate.limit_queue(turns);

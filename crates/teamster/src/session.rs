@@ -6,11 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use teamster_protocol::event::{Event, RequestId, SessionId};
-use teamster_protocol::request::{
-    self, Answer, BackgroundTasks, Mode, PermissionMode, Prompt, RequestError, RunRequest,
-};
-use teamster_protocol::text::UntrustedText;
+use teamster_types::event::{Event, RequestId, SessionId};
+use teamster_types::request::{self, Answer, BackgroundTasks, Mode, PermissionMode, Prompt, RequestError, RunRequest};
+use teamster_types::text::UntrustedText;
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use teamster_protocol::request::Prompt;
+use teamster_types::request::Prompt;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::run::{Control, Outlet};

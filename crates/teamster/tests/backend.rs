@@ -31,7 +31,7 @@ async fn ask(script: &str) -> (QueryResult, String) {
 
 #[tokio::test]
 async fn an_answer_is_the_last_message_and_is_heard_while_it_comes() {
-    let captures = concat!(env!("CARGO_MANIFEST_DIR"), "/../teamster-protocol/tests/captures/claude");
+    let captures = concat!(env!("CARGO_MANIFEST_DIR"), "/../teamster-agents/tests/captures/claude");
     let (answer, heard) = ask(&format!("{LISTEN} cat {captures}/tool_bash/stdout.ndjson; cat >/dev/null")).await;
     assert!(!answer.is_error);
     assert_eq!(answer.response_text, "The command printed hello.");

@@ -13,6 +13,7 @@ use teamster::request::{
     self, Attachment, Background, Conversation, Inherit, McpDelivery, McpServer, OutputMode, PermissionMode,
     Permissions, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
 };
+use teamster::rules::ToolRules;
 use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, SystemInputs};
@@ -108,6 +109,7 @@ pub(crate) fn plan_session(
     let mut plan = plan_common(args.common, inputs)?;
     plan.request.limits.answer = args.answer_timeout.unwrap_or(answer_timeout);
     plan.request.validate_session()?;
+    ToolRules::read(&plan.request.permissions, plan.request.cwd.as_deref())?;
     Ok(plan)
 }
 

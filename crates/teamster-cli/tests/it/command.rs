@@ -33,7 +33,7 @@ pub(crate) fn command(name: &str, script: &str, args: &[&str]) -> Command {
 
 /// What a recorded run of Claude Code wrote.
 pub(crate) fn capture(name: &str) -> PathBuf {
-    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-protocol/tests/captures/claude");
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-agents/tests/captures/claude");
     captures.join(name).join("stdout.ndjson")
 }
 

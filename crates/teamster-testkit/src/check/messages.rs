@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use teamster_protocol::event::{Delta, MessageId};
+use teamster_types::event::{Delta, MessageId};
 
 /// The text of each message.
 #[derive(Debug, Default)]

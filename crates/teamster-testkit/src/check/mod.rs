@@ -1,7 +1,7 @@
 //! The rules of an event stream, checked from outside: the guarantees of every run of every agent.
 //!
 //! ```
-//! use teamster_protocol::event::{Done, Event, RunResult};
+//! use teamster_types::event::{Done, Event, RunResult};
 //! use teamster_testkit::check::check;
 //!
 //! let done = Event::Done(Box::new(Done { result: RunResult::default() }));
@@ -24,7 +24,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use teamster_protocol::event::{ErrorCode, Event, MessageId, PermissionAnswered, RequestId, RunResult, ToolId};
+use teamster_types::event::{ErrorCode, Event, MessageId, PermissionAnswered, RequestId, RunResult, ToolId};
 
 use messages::Messages;
 pub use ndjson::check_ndjson;

@@ -1,7 +1,7 @@
 //! The stream as text: one JSON object per line.
 
 use serde_json::Value;
-use teamster_protocol::event::Event;
+use teamster_types::event::Event;
 
 use super::{Checker, Rule, Violation, rule};
 

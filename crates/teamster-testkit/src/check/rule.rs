@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use teamster_protocol::event::Event;
+use teamster_types::event::Event;
 
 /// A rule of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Each rule has a stream that breaks it, and some streams follow all rules.
 
 use serde_json::{Value, json};
-use teamster_protocol::event::Event;
+use teamster_types::event::Event;
 
 use super::{Checker, Rule, check, check_ndjson};
 

@@ -1,6 +1,6 @@
 //! Script builders for the output of Claude Code 2.1.197 in stream-json mode with partial messages.
 //!
-//! The lines have the shape of the runs recorded in `teamster-protocol` (`tests/captures/claude`:
+//! The lines have the shape of the runs recorded in `teamster-agents` (`tests/captures/claude`:
 //! `perm_write`, `stream_interrupt_tool`), without the fields that contain only figures.
 
 use serde_json::{Value, json};

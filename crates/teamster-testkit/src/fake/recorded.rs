@@ -2,7 +2,7 @@
 
 use std::io;
 
-use teamster_protocol::recording::{Entry, Payload, RecordedItem};
+use teamster_types::recording::{Entry, Payload, RecordedItem};
 
 use super::pace::Pace;
 use super::script::{Script, Signal};

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::thread;
 
 use serde_json::json;
-use teamster_protocol::recording::{Entry, Payload, RecordedItem};
+use teamster_types::recording::{Entry, Payload, RecordedItem};
 
 use super::cli_server::{LISTENING_PREFIX, PendingCall, Server};
 use super::pace::Pace;

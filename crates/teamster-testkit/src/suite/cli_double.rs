@@ -2,11 +2,11 @@
 //! without knowledge of the agent.
 
 use serde_json::{Value, json};
-use teamster_protocol::agent::Plan;
-use teamster_protocol::event::SteerId;
-use teamster_protocol::launch::Launch;
-use teamster_protocol::protocol::{Action, CallId, Command, Input, Protocol, ServerInput};
-use teamster_protocol::request::Prompt;
+use teamster_agents::agent::Plan;
+use teamster_agents::launch::Launch;
+use teamster_agents::protocol::{Action, CallId, Command, Input, Protocol, ServerInput};
+use teamster_types::event::SteerId;
+use teamster_types::request::Prompt;
 
 /// The limit of exchanges. An agent that sends more requests does not wait for these answers.
 const EXCHANGES: usize = 64;

@@ -4,10 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use teamster_protocol::event::{Event, RequestId, SteerId};
-use teamster_protocol::protocol::{Action, Command, ExitReport, Input, Protocol, ServerInput};
-use teamster_protocol::request::{Answer, PermissionMode, Prompt};
-use teamster_protocol::transcript::{End, Transcript};
+use teamster_agents::protocol::{Action, Command, ExitReport, Input, Protocol, ServerInput};
+use teamster_agents::transcript::{End, Transcript};
+use teamster_types::event::{Event, RequestId, SteerId};
+use teamster_types::request::{Answer, PermissionMode, Prompt};
 
 use super::steps::{self, Step};
 use super::{BrokenPromise, Suite};

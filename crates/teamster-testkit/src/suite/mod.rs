@@ -1,7 +1,7 @@
 //! A property-test suite for implementations of [`Agent`].
 //!
 //! ```
-//! use teamster_protocol::agent::claude::Claude;
+//! use teamster_agents::agent::claude::Claude;
 //! use teamster_testkit::suite::Suite;
 //!
 //! let suite = Suite::new(&Claude).line(r#"{"type":"result","subtype":"success","is_error":false,"result":"hi"}"#);
@@ -29,11 +29,11 @@ mod steps;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use teamster_protocol::agent::Agent;
-use teamster_protocol::event::Event;
-use teamster_protocol::protocol::{Action, ExitReport, Input};
-use teamster_protocol::request::RunRequest;
-use teamster_protocol::transcript::{End, Transcript};
+use teamster_agents::agent::Agent;
+use teamster_agents::protocol::{Action, ExitReport, Input};
+use teamster_agents::transcript::{End, Transcript};
+use teamster_types::event::Event;
+use teamster_types::request::RunRequest;
 
 use crate::check::check;
 use steps::Step;

@@ -6,8 +6,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::json;
-use teamster_protocol::agent::{Feature, Support};
-use teamster_protocol::request::{McpServer, PermissionMode, Prompt, RunRequest};
+use teamster_agents::agent::{Feature, Support};
+use teamster_types::request::{McpServer, PermissionMode, Prompt, RunRequest};
 
 use super::cli_double::{Observation, observe};
 use super::{BrokenPromise, Suite};

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use teamster_protocol::launch::{Arg, Launch};
-use teamster_protocol::request::{Conversation, McpServer, OutputMode, PermissionMode, RunRequest};
+use teamster_agents::launch::{Arg, Launch};
+use teamster_types::request::{Conversation, McpServer, OutputMode, PermissionMode, RunRequest};
 
 /// A secret that is recognizable wherever it occurs.
 const SECRET: &str = "s3cr3t-0f-the-suite";

@@ -133,5 +133,8 @@ async fn a_session_with_an_invalid_rule_is_rejected() {
     request.prompt.clear();
     request.permissions.deny = vec!["Bash(rm".into()];
     let Err(RunError::Request(error)) = env.runtime.open("claude", request) else { panic!("it was opened") };
-    assert!(error.to_string().starts_with(r#""Bash(rm" is no rule for tools: its bracket does not close"#), "{error}");
+    assert!(
+        error.to_string().starts_with(r#""Bash(rm" is not a valid tool rule: its bracket does not close"#),
+        "{error}"
+    );
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_protocol::request::RunRequest;
+use teamster_types::request::RunRequest;
 
 use crate::registry::Registry;
 use crate::runtime::Runtime;

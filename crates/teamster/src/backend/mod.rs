@@ -9,10 +9,10 @@ mod reply;
 
 use std::sync::Arc;
 
-use teamster_protocol::agent::{Agent, Feature, Support};
-use teamster_protocol::event::{Event, MessageId, SessionId, Warning};
-use teamster_protocol::request::{Conversation, RunRequest, with_instructions};
-use teamster_protocol::text::UntrustedText;
+use teamster_agents::agent::{Agent, Feature, Support};
+use teamster_types::event::{Event, MessageId, SessionId, Warning};
+use teamster_types::request::{Conversation, RunRequest, with_instructions};
+use teamster_types::text::UntrustedText;
 
 pub use self::config::{BackendConfig, split_rules, variables};
 pub use self::reply::{QueryResult, Reply};

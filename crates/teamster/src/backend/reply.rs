@@ -1,7 +1,7 @@
 //! The result of a query.
 
 use serde::{Deserialize, Serialize};
-use teamster_protocol::event::{ErrorCode, RunResult, SessionId};
+use teamster_types::event::{ErrorCode, RunResult, SessionId};
 
 /// How many characters of the CLI's standard error an error may quote.
 const MAX_STDERR_CHARACTERS: usize = 500;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backon::ExponentialBackoff;
-use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::{ErrorCode, Failure, LeftProcess};
-use teamster_protocol::launch::Launch;
-use teamster_protocol::request::{Limits, RunRequest};
-use teamster_protocol::transcript::Cause;
+use teamster_agents::agent::{Agent, Plan};
+use teamster_agents::launch::Launch;
+use teamster_agents::transcript::Cause;
+use teamster_types::event::{ErrorCode, Failure, LeftProcess};
+use teamster_types::request::{Limits, RunRequest};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 

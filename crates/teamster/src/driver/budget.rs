@@ -4,8 +4,8 @@
 //! everything when a turn is over. The cost within a turn is known to the agents alone, whose protocols keep to it. A turn
 //! does not begin when the session's budget is used up.
 
-use teamster_protocol::event::{ErrorCode, Event, Failure, RunResult, Usage, UsageScope};
-use teamster_protocol::request::RunRequest;
+use teamster_types::event::{ErrorCode, Event, Failure, RunResult, Usage, UsageScope};
+use teamster_types::request::RunRequest;
 
 /// The limits of a session, and what its turns have come to.
 #[derive(Clone, Debug, Default)]

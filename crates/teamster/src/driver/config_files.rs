@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use teamster_agents::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
 use teamster_config::document::{Format, Place};
 use teamster_config::{How, Merge, Merged, Restored};
-use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
-use teamster_protocol::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
+use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 
 use super::Host;
 use super::environment::Environment;

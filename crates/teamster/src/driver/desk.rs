@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_protocol::event::{AnsweredBy, Event, RequestId, SteerId};
-use teamster_protocol::request::{Answer, PermissionMode, Prompt, RunRequest, ToolRules};
+use teamster_agents::rules::ToolRules;
+use teamster_types::event::{AnsweredBy, Event, RequestId, SteerId};
+use teamster_types::request::{Answer, PermissionMode, Prompt, RunRequest};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use teamster_agents::agent::{Capabilities, WITHHELD_KEYS};
+use teamster_agents::launch::{Arg, Launch};
 use teamster_process::{ENV_MARKER_PREFIX, LEDGER_VARIABLE};
-use teamster_protocol::agent::{Capabilities, WITHHELD_KEYS};
-use teamster_protocol::event::{ErrorCode, Failure};
-use teamster_protocol::launch::{Arg, Launch};
-use teamster_protocol::request::{BASE_VARIABLES, Inherit, RunRequest, env_name_matches};
+use teamster_types::event::{ErrorCode, Failure};
+use teamster_types::request::{BASE_VARIABLES, Inherit, RunRequest, env_name_matches};
 
 use super::overlay::overlay;
 use crate::registry::Registry;

@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use teamster_protocol::event::{ErrorCode, Failure};
-use teamster_protocol::launch::ForbiddenFiles;
+use teamster_agents::launch::ForbiddenFiles;
+use teamster_types::event::{ErrorCode, Failure};
 
 use super::environment::Environment;
 

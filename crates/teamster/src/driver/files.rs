@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use teamster_protocol::request::PathResolver;
+use teamster_agents::rules::PathResolver;
 
 /// How many symbolic links are followed, as the kernel does, and how many components a path may have.
 const LINKS: usize = 40;

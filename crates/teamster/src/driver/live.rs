@@ -5,13 +5,13 @@ mod hearing;
 
 use std::pin::Pin;
 
+use teamster_agents::protocol::{Action, Command, Input, Taken};
+use teamster_agents::transcript::Cause;
 use teamster_process::{ProcessTree, Signal, Survivor};
-use teamster_protocol::event::{
+use teamster_types::event::{
     AnsweredBy, Event, PermissionAnswered, PermissionDecision, RequestId, SteerId, WarningCode,
 };
-use teamster_protocol::protocol::{Action, Command, Input, Taken};
-use teamster_protocol::request::{Answer, Limits};
-use teamster_protocol::transcript::Cause;
+use teamster_types::request::{Answer, Limits};
 use tokio::time::{Instant, sleep_until};
 
 use self::alarm::has_exited;

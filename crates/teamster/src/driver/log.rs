@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use teamster_protocol::event::Event;
+use teamster_types::event::Event;
 use tracing::{Span, debug, info, warn};
 
 /// Logs an event: names and codes only, no texts and no arguments.

@@ -38,13 +38,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use teamster_agents::agent::Plan;
+use teamster_agents::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use teamster_agents::transcript::{Cause, End, Transcript};
 use teamster_config::Journals;
 use teamster_process::{Exit, Ledger, Supervisor};
-use teamster_protocol::agent::Plan;
-use teamster_protocol::event::{ErrorCode, Event, Failure, LeftProcess, Queued, Warning};
-use teamster_protocol::protocol::{Action, ExitReport, Input, Outcome, Protocol};
-use teamster_protocol::request::{Background, Limits};
-use teamster_protocol::transcript::{Cause, End, Transcript};
+use teamster_types::event::{ErrorCode, Event, Failure, LeftProcess, Queued, Warning};
+use teamster_types::request::{Background, Limits};
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use teamster_process::Spill;
-use teamster_protocol::event::{Event, Warning, WarningCode};
-use teamster_protocol::request::Limits;
+use teamster_types::event::{Event, Warning, WarningCode};
+use teamster_types::request::Limits;
 use tokio::sync::mpsc;
 
 use crate::stamp::Timed;
@@ -225,7 +225,7 @@ pub(super) fn weight(event: &Event) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use teamster_protocol::event::{Delta, Done, ErrorCode, Failure, RunResult};
+    use teamster_types::event::{Delta, Done, ErrorCode, Failure, RunResult};
 
     use super::*;
 

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use teamster_protocol::agent::Agent;
-use teamster_protocol::request::{Conversation, McpDelivery, RunRequest};
+use teamster_agents::agent::Agent;
+use teamster_types::request::{Conversation, McpDelivery, RunRequest};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use teamster_agents::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
 use teamster_config::Merged;
 use teamster_process::{
     FindError, Output, OutputReader, PrivateDir, ProcessTree, RunDir, Spawn, SpawnError, StdinWriter, TailReader,
     find_program,
 };
-use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
-use teamster_protocol::launch::{Arg, Launch, PrivateFile, ProtocolStream, Stdin};
-use teamster_protocol::request::{Background, Limits};
+use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
+use teamster_types::request::{Background, Limits};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 

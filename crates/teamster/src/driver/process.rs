@@ -1,11 +1,11 @@
 //! A process that was started: listened to between turns, ended when its time has come.
 
+use teamster_agents::protocol::{Action, Command, Input, Protocol};
+use teamster_agents::transcript::Cause;
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Survivor, TailReader};
-use teamster_protocol::event::{Failure, LeftProcess, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, Command, Input, Protocol};
-use teamster_protocol::request::{Background, Limits};
-use teamster_protocol::transcript::Cause;
+use teamster_types::event::{Failure, LeftProcess, Warning, WarningCode};
+use teamster_types::request::{Background, Limits};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 

@@ -20,10 +20,10 @@ use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
 use serde_json::Value;
-use teamster_protocol::event::Event;
-use teamster_protocol::launch::{Arg, Launch};
-use teamster_protocol::request::{McpTransport, RunRequest};
-use teamster_protocol::text::UntrustedText;
+use teamster_agents::launch::{Arg, Launch};
+use teamster_types::event::Event;
+use teamster_types::request::{McpTransport, RunRequest};
+use teamster_types::text::UntrustedText;
 
 use self::names::is_secret;
 use self::wrapped::{Unwrapped, merge};

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
-use teamster_protocol::event::{ErrorCode, Failure, RateLimit, Warning, WarningCode};
-use teamster_protocol::request::{Retries, RetryPolicy};
+use teamster_types::event::{ErrorCode, Failure, RateLimit, Warning, WarningCode};
+use teamster_types::request::{Retries, RetryPolicy};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -114,7 +114,7 @@ pub(super) fn not_retried(failure: &Failure, refusal: &Refusal) -> Warning {
 
 #[cfg(test)]
 mod tests {
-    use teamster_protocol::event::RateLimitStatus;
+    use teamster_types::event::RateLimitStatus;
 
     use super::*;
 

@@ -9,11 +9,11 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use teamster_protocol::agent::{Agent, Feature, Plan, Support};
-use teamster_protocol::event::{ErrorCode, Failure, LeftProcess, SessionId, SteerId, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, Command, Input, Protocol};
-use teamster_protocol::request::{BackgroundTasks, Conversation, Prompt};
-use teamster_protocol::transcript::Cause;
+use teamster_agents::agent::{Agent, Feature, Plan, Support};
+use teamster_agents::protocol::{Action, Command, Input, Protocol};
+use teamster_agents::transcript::Cause;
+use teamster_types::event::{ErrorCode, Failure, LeftProcess, SessionId, SteerId, Warning, WarningCode};
+use teamster_types::request::{BackgroundTasks, Conversation, Prompt};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, Instant, sleep};

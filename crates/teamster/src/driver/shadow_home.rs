@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use jsonc_parser::ParseOptions;
 use serde_json::Value;
-use teamster_protocol::event::{ErrorCode, Failure};
-use teamster_protocol::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
+use teamster_agents::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
+use teamster_types::event::{ErrorCode, Failure};
 
 use super::Host;
 use super::overlay::overlay;
@@ -180,7 +180,7 @@ mod tests {
             journals: None,
             password: super::super::server::Password::new().unwrap(),
             agent: "agent".to_owned(),
-            background: teamster_protocol::request::Background::End,
+            background: teamster_types::request::Background::End,
             cwd: home.to_owned(),
             recording: None,
             callers: crate::callers::Callers::default(),

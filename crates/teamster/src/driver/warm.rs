@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use teamster_protocol::agent::{Agent, Plan};
-use teamster_protocol::event::{Failure, LeftProcess};
-use teamster_protocol::protocol::{Input, Protocol};
-use teamster_protocol::request::{Limits, RunRequest};
+use teamster_agents::agent::{Agent, Plan};
+use teamster_agents::protocol::{Input, Protocol};
+use teamster_types::event::{Failure, LeftProcess};
+use teamster_types::request::{Limits, RunRequest};
 
 use tokio_util::sync::CancellationToken;
 

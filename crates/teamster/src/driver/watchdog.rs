@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use teamster_protocol::request::Limits;
+use teamster_types::request::Limits;
 use tokio::time::Instant;
 
 /// What the agent is doing, as far as silence is concerned.

@@ -6,7 +6,7 @@ use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::{Peer, RoleServer};
 use serde_json::{Map, Value};
-use teamster_protocol::event::SessionId;
+use teamster_types::event::SessionId;
 use tokio_util::sync::CancellationToken;
 
 use crate::callers::{Caller, Known};

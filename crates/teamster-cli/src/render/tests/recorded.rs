@@ -11,7 +11,7 @@ use super::*;
 
 /// Returns the events of a recorded run of Claude Code.
 fn recorded(name: &str) -> Vec<Event> {
-    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-protocol/tests/captures/claude");
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../teamster-agents/tests/captures/claude");
     let lines = std::fs::read(captures.join(name).join("stdout.ndjson")).unwrap();
     let mut protocol = Claude.plan(&RunRequest::new("hi")).unwrap().protocol;
     let (mut transcript, mut events) = (Transcript::new(), Vec::new());

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write as _};
 
-use teamster_protocol::agent::Agent;
-use teamster_protocol::agent::claude::Claude;
-use teamster_protocol::agent::codex::Codex;
-use teamster_protocol::agent::gemini::Gemini;
-use teamster_protocol::agent::opencode::OpenCode;
+use teamster_agents::agent::Agent;
+use teamster_agents::agent::claude::Claude;
+use teamster_agents::agent::codex::Codex;
+use teamster_agents::agent::gemini::Gemini;
+use teamster_agents::agent::opencode::OpenCode;
 
 /// A CLI that has a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

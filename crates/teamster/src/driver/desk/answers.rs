@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use teamster_protocol::event::{
+use teamster_agents::protocol::{Action, Command, Input};
+use teamster_types::event::{
     AnsweredBy, Event, PermissionAnswered, PermissionDecision, PermissionOptionKind, PermissionRequest, RequestId,
 };
-use teamster_protocol::json::RawJson;
-use teamster_protocol::protocol::{Action, Command, Input};
-use teamster_protocol::request::Answer;
-use teamster_protocol::text::UntrustedText;
+use teamster_types::json::RawJson;
+use teamster_types::request::Answer;
+use teamster_types::text::UntrustedText;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::Instant;

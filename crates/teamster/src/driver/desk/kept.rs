@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use teamster_protocol::event::{AnsweredBy, Event, Warning, WarningCode};
-use teamster_protocol::protocol::{Action, Input, Protocol};
-use teamster_protocol::request::Answer;
+use teamster_agents::protocol::{Action, Input, Protocol};
+use teamster_types::event::{AnsweredBy, Event, Warning, WarningCode};
+use teamster_types::request::Answer;
 
 use super::answers::Given;
 use super::request_of;

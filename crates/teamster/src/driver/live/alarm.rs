@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
+use teamster_agents::transcript::Cause;
 use teamster_process::ProcessTree;
 use teamster_process::spawn::PIPE_BYTES;
-use teamster_protocol::event::{ErrorCode, Failure, Warning, WarningCode};
-use teamster_protocol::transcript::Cause;
+use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 use tokio::time::Instant;
 
 use super::{Ending, Reins};

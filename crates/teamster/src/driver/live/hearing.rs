@@ -1,9 +1,9 @@
 //! What an agent says: lines, diagnostics, and its server's words; and the last of it, when its process is gone.
 
+use teamster_agents::protocol::Input;
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Frame, OutputReader, TailReader};
-use teamster_protocol::event::{Warning, WarningCode};
-use teamster_protocol::protocol::Input;
+use teamster_types::event::{Warning, WarningCode};
 use tokio::time::{Instant, sleep_until};
 
 use super::Reins;

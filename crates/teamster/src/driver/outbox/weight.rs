@@ -1,8 +1,8 @@
 //! How much memory an event takes: its texts, ids and JSON values, with what their containers cost.
 
 use serde_json::Value;
-use teamster_protocol::event::{Event, PermissionRequest, PlanEntry, Question, RunResult};
-use teamster_protocol::text::UntrustedText;
+use teamster_types::event::{Event, PermissionRequest, PlanEntry, Question, RunResult};
+use teamster_types::text::UntrustedText;
 
 /// What a member of an object, an item of a list or an allocation costs beside its content.
 const NODE_BYTES: usize = 32;
@@ -81,7 +81,7 @@ fn text(text: Option<&UntrustedText>) -> usize {
     text.map_or(0, |text| text.len())
 }
 
-fn parent(id: Option<&teamster_protocol::event::ToolId>) -> usize {
+fn parent(id: Option<&teamster_types::event::ToolId>) -> usize {
     id.map_or(0, |id| id.as_str().len())
 }
 

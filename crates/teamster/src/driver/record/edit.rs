@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use teamster_protocol::event::Event;
-use teamster_protocol::recording::{Entry, Payload, RecordedItem};
+use teamster_types::event::Event;
+use teamster_types::recording::{Entry, Payload, RecordedItem};
 
 use super::super::redact::{Redactor, SHORTEST};
 use super::scan::{Piece, Scan, mix};

@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use teamster_agents::protocol::ServerCall;
 use teamster_process::{Exit, Frame};
-use teamster_protocol::event::{Event, Warning, WarningCode};
-use teamster_protocol::protocol::ServerCall;
-use teamster_protocol::recording::{Entry, Payload, RecordedItem, VERSION};
-use teamster_protocol::request::RunRequest;
+use teamster_types::event::{Event, Warning, WarningCode};
+use teamster_types::recording::{Entry, Payload, RecordedItem, VERSION};
+use teamster_types::request::RunRequest;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;

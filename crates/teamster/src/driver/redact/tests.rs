@@ -1,4 +1,4 @@
-use teamster_protocol::event::{Failure, RunResult, Warning, WarningCode};
+use teamster_types::event::{Failure, RunResult, Warning, WarningCode};
 
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
@@ -54,7 +54,7 @@ fn passwords_in_urls_keys_in_json_and_headers_are_secrets() {
 
 #[test]
 fn every_value_of_an_mcp_server_is_a_secret() {
-    use teamster_protocol::request::McpServer;
+    use teamster_types::request::McpServer;
 
     let mut request = RunRequest::new("x");
     let document = r#"{"a": {"command": "x", "env": {"WHERE": "somewhere"}},
@@ -120,14 +120,14 @@ fn a_secret_that_json_escapes_is_found_in_a_line_that_is_quoted() {
 fn warnings_errors_and_diagnostics_are_redacted_and_nothing_else() {
     let redactor = redactor(&[("A_TOKEN", "0123456789")]);
     let warning = Warning::new(WarningCode::Notice, "0123456789").with("line", "x 0123456789").with("n", 1);
-    let failure = Failure::new(teamster_protocol::event::ErrorCode::Auth, "bad key 0123456789");
+    let failure = Failure::new(teamster_types::event::ErrorCode::Auth, "bad key 0123456789");
     let mut result = RunResult::default();
     result.text = "0123456789".into();
     result.stderr = Some("0123456789".into());
     let mut events = [
         warning.into(),
         Event::Error(Box::new(failure)),
-        Event::Done(Box::new(teamster_protocol::event::Done { result })),
+        Event::Done(Box::new(teamster_types::event::Done { result })),
     ];
     for event in &mut events {
         redactor.event(event);

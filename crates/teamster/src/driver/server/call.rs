@@ -11,7 +11,7 @@ use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
-use teamster_protocol::protocol::{Method, ServerCall};
+use teamster_agents::protocol::{Method, ServerCall};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 

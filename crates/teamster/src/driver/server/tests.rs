@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use teamster_protocol::protocol::Method;
+use teamster_agents::protocol::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;

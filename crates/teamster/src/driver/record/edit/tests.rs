@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_protocol::event::{Event, RunResult};
-use teamster_protocol::launch::Launch;
-use teamster_protocol::recording::Payload;
-use teamster_protocol::request::RunRequest;
+use teamster_agents::launch::Launch;
+use teamster_types::event::{Event, RunResult};
+use teamster_types::recording::Payload;
+use teamster_types::request::RunRequest;
 
 use super::*;
 
@@ -105,7 +105,7 @@ fn a_secret_that_is_broken_over_lines_and_split_over_deltas_is_found() {
 fn every_text_of_an_event_is_redacted_and_the_event_stays_one() {
     let mut result = RunResult::default();
     result.text = format!("it is {SECRET}").into();
-    let event = Event::Done(Box::new(teamster_protocol::event::Done { result }));
+    let event = Event::Done(Box::new(teamster_types::event::Done { result }));
     let edited = edited(vec![RecordedItem::Event { event: Box::new(event) }], SECRET);
     let [RecordedItem::Event { event }] = &edited[..] else { panic!("{edited:?}") };
     assert_eq!(serde_json::to_value(event).unwrap()["result"]["text"], "it is [redacted A_TOKEN]");

@@ -1,0 +1,93 @@
+//! What the agent tells: its answer piece by piece, its calls of tools, how the session is set.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Actions, Client, Phase, emit};
+use crate::agent::acp::dialog;
+use crate::agent::acp::speech::Voice;
+use crate::agent::acp::wire::{Block, CallFields, Entry, Update, UpdateParams};
+use crate::protocol::Action;
+use teamster_types::event::{Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
+
+impl Client {
+    pub(super) fn told(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+        match method {
+            "session/update" => self.update(&serde_json::from_str(params.get())?, actions)?,
+            "$/cancel_request" => {
+                let params: Value = serde_json::from_str(params.get())?;
+                if let Some((id, asked)) = params.get("requestId").and_then(|id| self.dialog.take_theirs(id)) {
+                    actions.push(Action::Withdraw(id));
+                    self.reply(&asked, &dialog::cancelled(), "The agent asks no more.", actions);
+                }
+            }
+            _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, params: &UpdateParams<'_>, actions: &mut Actions) -> serde_json::Result<()> {
+        let update: Update<'_> = serde_json::from_str(params.update.get())?;
+        let Phase::Open(session) = &self.phase else {
+            actions.push(Action::Alive);
+            return Ok(());
+        };
+        let of_ours = session.wire == *params.session_id;
+        let mut events = Vec::new();
+        match &*update.kind {
+            _ if !of_ours => {}
+            "config_option_update" => self.settings.options(update.config_options),
+            "current_mode_update" => {
+                let mode = update.current_mode_id.unwrap_or_default();
+                if self.settings.note_mode(&mode, self.wishes.mode) {
+                    let text =
+                        format!("the agent went into mode {mode:?} by itself, which allows more than was asked for");
+                    events.push(Warning::new(WarningCode::Notice, text).into());
+                }
+            }
+            "usage_update" => {
+                let cost = update.cost.filter(|cost| cost.currency == "USD" && cost.amount.is_finite());
+                self.cost = cost.map(|cost| cost.amount).or(self.cost);
+            }
+            // What comes before the model was asked is an old session's history.
+            _ if self.turn.as_ref().is_none_or(|turn| turn.prompt.is_some()) => {}
+            "agent_message_chunk" => self.say(Voice::Text, &update, &mut events),
+            "agent_thought_chunk" => self.say(Voice::Thinking, &update, &mut events),
+            "tool_call" | "tool_call_update" => {
+                let fields: CallFields = serde_json::from_str(params.update.get())?;
+                self.speech.pause(&mut events);
+                self.calls.update(fields, &*update.kind == "tool_call", &*self.dialect, &mut events);
+            }
+            "plan" => {
+                let entry = |entry: Entry| PlanEntry {
+                    status: PlanStatus::from(entry.status.as_str()),
+                    content: entry.content.into(),
+                };
+                let entries = update.entries.into_iter().map(entry).collect();
+                events.push(Event::Plan(Plan { entries }));
+            }
+            _ => {}
+        }
+        emit(events, actions);
+        Ok(())
+    }
+
+    fn say(&mut self, voice: Voice, update: &Update<'_>, events: &mut Vec<Event>) {
+        let block = update.content.and_then(|raw| serde_json::from_str::<Block<'_>>(raw.get()).ok());
+        let Some(block) = block else { return };
+        let inner = block.resource.and_then(|resource| resource.text);
+        let text = match &*block.kind {
+            "text" => block.text.as_deref(),
+            "resource_link" => block.uri.as_deref(),
+            "resource" => inner.as_deref(),
+            kind => {
+                let text = format!("the agent said something that is no text, and is left out: {kind}");
+                return events.push(Warning::new(WarningCode::Notice, text).into());
+            }
+        };
+        let text = text.unwrap_or_default();
+        if !self.dialect.is_noise(text) {
+            self.speech.say(voice, update.message_id.as_deref(), text, events);
+        }
+    }
+}

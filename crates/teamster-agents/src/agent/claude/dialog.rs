@@ -1,0 +1,219 @@
+//! What the CLI asks its user in a session, and the answers (`can_use_tool` of 2.1.197's control protocol).
+//!
+//! Invariant: an answer is written once, for a request that waits, and allows nothing that was not asked for.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::control;
+use super::tools;
+use super::wire::ControlRequest;
+use crate::agent::mcp::Names;
+use crate::agent::permission::{self, options, without_option};
+use crate::protocol::Action;
+use teamster_types::event::{
+    AnsweredBy, Event, PermissionDecision, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
+    ToolKind,
+};
+use teamster_types::json::RawJson;
+use teamster_types::request::Answer;
+
+/// The tool by which the model asks its user to choose.
+const ASK: &str = "AskUserQuestion";
+
+/// Requests that wait, by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Dialog {
+    open: BTreeMap<String, Asked>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    input: RawJson,
+    /// Rules for this session by which the CLI would ask no more for this.
+    rules: Vec<Value>,
+    is_question: bool,
+}
+
+impl Dialog {
+    /// The CLI waits for leave to call a tool.
+    pub(super) fn ask(&mut self, id: String, request: ControlRequest, names: &Names) -> Action {
+        let event = event(&id, &request, names);
+        let rules = narrow_rules(request.tool_name.as_deref().unwrap_or_default(), &request.permission_suggestions);
+        let is_question = matches!(event, Event::Question(_));
+        self.open.insert(id, Asked { input: request.input, rules, is_question });
+        Action::Emit(event)
+    }
+
+    /// The CLI waits no longer.
+    pub(super) fn withdraw(&mut self, id: &str) -> Option<Action> {
+        self.open.remove(id).map(|_| Action::Withdraw(RequestId::from(id)))
+    }
+
+    /// Writes the answer to a request that waits.
+    pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer) -> Option<Action> {
+        let asked = self.open.remove(id.as_str())?;
+        Some(Action::Write(control::respond(id.as_str(), &response(asked, answer))))
+    }
+
+    /// Nothing waits any more: the turn is over.
+    pub(super) fn clear(&mut self, actions: &mut Vec<Action>) {
+        actions.extend(
+            std::mem::take(&mut self.open).into_keys().map(|id| Action::Withdraw(RequestId::from(id.as_str()))),
+        );
+    }
+}
+
+/// A request of the CLI, as an event.
+fn event(id: &str, request: &ControlRequest, names: &Names) -> Event {
+    let tool_name = request.tool_name.as_deref().unwrap_or_default();
+    let questions =
+        if tool_name == ASK { questions(&request.input.to_value().unwrap_or_default()) } else { Vec::new() };
+    let request_id = RequestId::from(id);
+    if !questions.is_empty() {
+        return Event::Question(Box::new(Question { request_id, questions }));
+    }
+    let (server, kind) = match names.guess(tool_name) {
+        Some((server, _)) => (Some(server.into()), ToolKind::Mcp),
+        None => (None, tools::kind(tool_name)),
+    };
+    let always = !narrow_rules(tool_name, &request.permission_suggestions).is_empty();
+    Event::PermissionRequest(Box::new(PermissionRequest {
+        tool_id: request.tool_use_id.as_deref().map(Into::into),
+        kind: Some(kind),
+        server,
+        targets: request.blocked_path.iter().map(|path| path.as_str().into()).collect(),
+        options: options(always),
+        ..PermissionRequest::new(request_id, names.rule(tool_name), request.input.clone())
+    }))
+}
+
+/// Emits the answer to a request that is not put to anybody.
+pub(super) fn unasked(
+    id: &str,
+    request: &ControlRequest,
+    names: &Names,
+    decision: PermissionDecision,
+    by: AnsweredBy,
+    why: &str,
+) -> Option<Action> {
+    if request.subtype != "can_use_tool" {
+        return None;
+    }
+    permission::unasked(event(id, request, names), decision, by, why)
+}
+
+/// What is written back to the CLI. `updatedInput` must be there, or the CLI takes the answer for a denial.
+#[derive(Serialize)]
+#[serde(tag = "behavior", rename_all = "lowercase")]
+pub(super) enum Response {
+    #[serde(rename_all = "camelCase")]
+    Allow {
+        updated_input: RawJson,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updated_permissions: Option<Vec<Value>>,
+    },
+    Deny {
+        message: String,
+    },
+}
+
+impl Response {
+    /// Allows a call with this input, this once.
+    pub(super) fn allow(input: RawJson) -> Self {
+        Self::Allow { updated_input: input, updated_permissions: None }
+    }
+}
+
+fn response(asked: Asked, answer: &Answer) -> Response {
+    let Asked { input, rules, is_question } = asked;
+    let allow = Response::allow;
+    match &*without_option(answer) {
+        Answer::Choose(chosen) if is_question => {
+            allow(with_answers(input.to_value().unwrap_or_default(), chosen).into())
+        }
+        // A choice is no leave, and leave is no choice.
+        Answer::Choose(_) => deny("That is no answer to a permission request."),
+        Answer::Allow { .. } | Answer::AllowAlways if is_question => deny("The user did not choose."),
+        Answer::Allow { input: other } => allow(other.as_ref().map_or(input, RawJson::from)),
+        Answer::AllowAlways => Response::Allow { updated_input: input, updated_permissions: Some(rules) },
+        Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
+        Answer::Option { .. } => deny("The user said no."),
+    }
+}
+
+fn deny(message: &str) -> Response {
+    Response::Deny { message: message.to_owned() }
+}
+
+/// Takes the suggestions that only add allow rules for this tool. Others would change the mode or add directories, and so allow
+/// what nobody was asked about. As it is suggested, a rule would be written into a file of the project.
+fn narrow_rules(tool: &str, suggestions: &[Value]) -> Vec<Value> {
+    let is = |suggestion: &Value, key: &str, word: &str| suggestion.get(key).is_some_and(|value| value == word);
+    let adds = |suggestion: &Value| is(suggestion, "type", "addRules") && is(suggestion, "behavior", "allow");
+    let narrow = |suggestion: &Value| {
+        let rules = suggestion.get("rules")?.as_array().filter(|_| adds(suggestion))?;
+        let is_narrow = !rules.is_empty() && rules.iter().all(|rule| is_narrow(tool, rule));
+        is_narrow.then(|| json!({ "type": "addRules", "behavior": "allow", "destination": "session", "rules": rules }))
+    };
+    suggestions.iter().filter_map(narrow).collect()
+}
+
+/// Whether a rule is for this tool, and for less than all of its commands or files.
+fn is_narrow(tool: &str, rule: &Value) -> bool {
+    let content = rule.get("ruleContent").and_then(Value::as_str).unwrap_or_default();
+    let is_all = content.trim_matches(['*', ':', '/', '.', ' ']).is_empty();
+    rule.get("toolName").is_some_and(|name| name == tool) && !(is_all && tools::takes_commands_or_files(tool))
+}
+
+fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Value {
+    let answers: Map<_, _> = chosen.iter().map(|(id, labels)| (id.clone(), labels.join(", ").into())).collect();
+    if let Some(fields) = input.as_object_mut() {
+        fields.insert("answers".to_owned(), answers.into());
+    }
+    input
+}
+
+/// `{"questions": [{"question", "options": [{"label", "description"}], "multiSelect"}]}`; the question is its own id.
+fn questions(input: &Value) -> Vec<QuestionItem> {
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let option = |option: &Value| {
+        Some(QuestionOption {
+            label: text(option, "label")?.into(),
+            description: text(option, "description").map(Into::into),
+        })
+    };
+    let item = |question: &Value| {
+        let words = text(question, "question")?;
+        let options = question.get("options").and_then(Value::as_array);
+        Some(QuestionItem {
+            id: words.clone().into(),
+            text: words.into(),
+            options: options.into_iter().flatten().filter_map(option).collect(),
+            multiple: question.get("multiSelect").and_then(Value::as_bool),
+        })
+    };
+    let questions = input.get("questions").and_then(Value::as_array);
+    questions.into_iter().flatten().filter_map(item).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allowed_input_goes_back_as_it_came_however_deep_or_large() {
+        let input = format!(r#"{{"id":18446744073709551617,"deep":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
+        let line = format!(r#"{{"subtype":"can_use_tool","tool_name":"mcp__a__b","input":{input}}}"#);
+        let names = Names::new(&super::super::mcp::STYLE, &BTreeMap::new()).unwrap();
+        let mut dialog = Dialog::default();
+        let asked = dialog.ask("r".to_owned(), serde_json::from_str(&line).unwrap(), &names);
+        let Action::Emit(Event::PermissionRequest(request)) = asked else { panic!("{asked:?}") };
+        assert_eq!(request.input.as_str(), input);
+        let Some(Action::Write(bytes)) = dialog.answer(&"r".into(), &Answer::Allow { input: None }) else { panic!() };
+        let written = String::from_utf8(bytes).unwrap();
+        assert!(written.contains(&format!(r#""updatedInput":{input}"#)), "{written}");
+    }
+}

@@ -1,0 +1,110 @@
+//! Lines that tell of circumstances: they become warnings and rate limits, or nothing.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use time::OffsetDateTime;
+
+use super::wire::{RateLimitInfo, SystemLine};
+use crate::agent::limit;
+use teamster_types::event::{Event, RateLimit, RateLimitStatus, Warning, WarningCode};
+
+/// A `system/*` line other than init; `None` for what is the CLI's own housekeeping (hooks, tasks, status).
+pub(super) fn of_system(subtype: &str, line: &SystemLine) -> Option<Warning> {
+    match subtype {
+        "api_retry" => Some(api_retry(line)),
+        "compact_boundary" => Some(compacted(line)),
+        "model_fallback" | "model_refusal_fallback" => {
+            let mut warning = Warning::new(WarningCode::ModelFallback, content(line, "the agent changed the model"));
+            if let Some(model) = &line.original_model {
+                warning = warning.with("from", model.as_str());
+            }
+            if let Some(model) = &line.fallback_model {
+                warning = warning.with("to", model.as_str());
+            }
+            Some(warning)
+        }
+        "model_refusal_no_fallback" => Some(Warning::new(WarningCode::Notice, content(line, "the model refused"))),
+        "informational" => Some(Warning::new(WarningCode::Notice, content(line, "the agent has a notice"))),
+        _ => None,
+    }
+}
+
+/// Something that was left in the background has ended.
+pub(super) fn task(line: &SystemLine) -> Warning {
+    let text = line.summary.as_deref().filter(|text| !text.is_empty()).unwrap_or("a background task has ended");
+    let data = [
+        ("taskId", &line.task_id),
+        ("toolId", &line.tool_use_id),
+        ("status", &line.status),
+        ("outputFile", &line.output_file),
+    ];
+    let said = data.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    said.filter(|(_, value)| !value.is_empty())
+        .fold(Warning::new(WarningCode::BackgroundTask, text), |warning, (name, value)| warning.with(name, value))
+}
+
+fn api_retry(line: &SystemLine) -> Warning {
+    let error = match &line.error {
+        Some(Value::String(text)) => text.clone(),
+        _ => "error".to_owned(),
+    };
+    let status = line.error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
+    let message = format!("the agent's vendor failed ({error}, {status}); trying again");
+    let mut warning = Warning::new(WarningCode::Retrying, message);
+    if let Some(attempt) = line.attempt {
+        warning = warning.with("attempt", attempt);
+    }
+    if let Some(max) = line.max_retries {
+        warning = warning.with("max", max);
+    }
+    if let Some(delay) = line.retry_delay_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok()) {
+        warning = warning.with("delayMs", u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+    }
+    warning
+}
+
+fn compacted(line: &SystemLine) -> Warning {
+    let mut warning = Warning::new(WarningCode::Compacted, "the agent shortened its conversation");
+    if let Some(metadata) = &line.compact_metadata {
+        if let Some(trigger) = &metadata.trigger {
+            warning = warning.with("trigger", trigger.as_str());
+        }
+        if let Some(tokens) = metadata.pre_tokens {
+            warning = warning.with("tokensBefore", tokens);
+        }
+        if let Some(tokens) = metadata.post_tokens {
+            warning = warning.with("tokensAfter", tokens);
+        }
+    }
+    warning
+}
+
+fn content(line: &SystemLine, otherwise: &str) -> String {
+    let content = line.content.as_ref().and_then(Value::as_str);
+    content.filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned()
+}
+
+/// What is wrong with an MCP server of this status, if the model cannot use it.
+pub(super) fn mcp_server(status: &str) -> Option<String> {
+    match status {
+        "connected" | "disabled" => None,
+        "failed" => Some("did not start".to_owned()),
+        "pending" => Some("is still starting; its tools are missing".to_owned()),
+        "needs-auth" => Some("needs a login".to_owned()),
+        other => Some(format!("is {other}")),
+    }
+}
+
+pub(super) fn rate_limit(info: &RateLimitInfo) -> Event {
+    let status = match info.status.as_str() {
+        "allowed_warning" => RateLimitStatus::Warning,
+        other => RateLimitStatus::from(other),
+    };
+    let resets_at = info.resets_at.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    Event::RateLimit(Box::new(RateLimit {
+        status,
+        resets_at: resets_at.and_then(limit::time).map(Into::into),
+        kind: info.rate_limit_type.clone().map(Into::into),
+    }))
+}

@@ -1,0 +1,111 @@
+//! Claude Code's tools: what sort of work each does, and how their calls and results read.
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::wire::Block;
+use crate::agent::mcp::Names;
+use teamster_types::event::{ToolId, ToolKind, ToolResult, ToolUse};
+use teamster_types::json::RawJson;
+
+/// What sort of work a built-in tool does. Names as in 2.1.197's init line and tool calls; the older names stay, since
+/// they cost nothing.
+pub(super) fn kind(name: &str) -> ToolKind {
+    match name {
+        "Bash" | "BashOutput" | "KillShell" | "PowerShell" => ToolKind::Execute,
+        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => ToolKind::Edit,
+        "Read" | "NotebookRead" => ToolKind::Read,
+        "Glob" | "Grep" | "LS" | "WebSearch" | "web_search" | "ToolSearch" => ToolKind::Search,
+        "WebFetch" | "web_fetch" => ToolKind::Fetch,
+        "Agent" | "Task" | "SendMessage" => ToolKind::Agent,
+        _ => ToolKind::Unclassified,
+    }
+}
+
+/// Whether a rule for all calls of this tool would allow any command or the change of any file.
+pub(super) fn takes_commands_or_files(name: &str) -> bool {
+    matches!(kind(name), ToolKind::Execute | ToolKind::Edit)
+}
+
+/// A tool call. MCP tools are named `mcp__SERVER__TOOL`.
+pub(super) fn tool_use(id: &str, name: &str, input: RawJson, parent: Option<&str>, servers: &Names) -> ToolUse {
+    let (tool_name, server, kind) = match servers.guess(name) {
+        Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
+        None => (name.to_owned(), None, kind(name)),
+    };
+    let input = unwrap_unparsed(input);
+    ToolUse {
+        tool_id: id.into(),
+        tool_name: tool_name.into(),
+        input,
+        kind,
+        server: server.map(Into::into),
+        parent_tool_id: parent.map(ToolId::from),
+    }
+}
+
+/// Arguments that the model wrote and that are no JSON come as `{"__unparsedToolInput": {"raw": TEXT, "len": N}}`
+/// (`tool_badjson`).
+fn unwrap_unparsed(input: RawJson) -> RawJson {
+    if !input.as_str().contains("__unparsedToolInput") {
+        return input;
+    }
+    let value = input.to_value().unwrap_or_default();
+    match value.pointer("/__unparsedToolInput/raw") {
+        Some(raw @ Value::String(_)) => raw.into(),
+        _ => input,
+    }
+}
+
+/// A tool result. Its content is a string, or a list of blocks of which any may be text.
+pub(super) fn tool_result(id: &str, block: &Block<'_>, parent: Option<&str>) -> ToolResult {
+    let (output, content) = match block.content {
+        None => (String::new(), None),
+        Some(raw) => read_content(raw),
+    };
+    ToolResult {
+        tool_id: id.into(),
+        output: output.into(),
+        is_error: block.is_error,
+        content,
+        parent_tool_id: parent.map(ToolId::from),
+    }
+}
+
+fn read_content(raw: &RawValue) -> (String, Option<Vec<RawJson>>) {
+    if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
+        return (text, None);
+    }
+    let Ok(blocks) = serde_json::from_str::<Vec<RawJson>>(raw.get()) else { return (raw.get().to_owned(), None) };
+    let texts: Vec<String> = blocks.iter().filter_map(text_of).collect();
+    let only_text = texts.len() == blocks.len();
+    (texts.join("\n"), (!only_text).then(|| blocks.into_iter().map(mcp_block).collect()))
+}
+
+fn text_of(block: &RawJson) -> Option<String> {
+    (block.text_member("type")? == "text").then(|| block.text_member("text")).flatten()
+}
+
+/// Converts an image block of the Messages API to MCP's form. Other blocks stay as they are.
+fn mcp_block(block: RawJson) -> RawJson {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Image {
+        data: String,
+        mime_type: String,
+        r#type: &'static str,
+    }
+    let image = || {
+        let source = block.member("source")?;
+        let (data, mime_type) = (source.text_member("data")?, source.text_member("media_type")?);
+        Some(RawJson::of(&Image { data, mime_type, r#type: "image" }))
+    };
+    let is_image = block.text_member("type").is_some_and(|kind| kind == "image");
+    is_image.then(image).flatten().unwrap_or(block)
+}
+
+/// Whether calls of this tool are subagents.
+pub(super) fn is_subagent(name: &str) -> bool {
+    matches!(name, "Agent" | "Task")
+}

@@ -1,0 +1,343 @@
+//! The lines that Claude Code 2.1.197 writes, typed as far as we use them.
+//!
+//! Unknown fields are skipped, unknown types are data. A delta line is read once, borrowed; other lines are read a second
+//! time into their own shape. Never match on key order: it varies.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::agent::line::{self, Text, if_readable};
+use teamster_types::json::RawJson;
+
+/// What every line has, and the whole of a `stream_event` line.
+#[derive(Debug, Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) subtype: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) event: Option<StreamEvent<'a>>,
+    #[serde(borrow)]
+    pub(super) parent_tool_use_id: Option<Text<'a>>,
+}
+
+/// An event of the Messages API's stream.
+#[derive(Debug, Deserialize)]
+pub(super) struct StreamEvent<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    pub(super) index: Option<u32>,
+    #[serde(borrow)]
+    pub(super) delta: Option<StreamDelta<'a>>,
+    #[serde(borrow)]
+    pub(super) content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) message: Option<MessageHead<'a>>,
+    pub(super) usage: Option<ApiUsage>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct StreamDelta<'a> {
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) partial_json: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) stop_reason: Option<Text<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct MessageHead<'a> {
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+}
+
+/// Tokens as the Messages API counts them: cached ones stand beside `input_tokens`, not inside.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ApiUsage {
+    pub(super) input_tokens: u64,
+    pub(super) cache_read_input_tokens: Option<u64>,
+    pub(super) cache_creation_input_tokens: Option<u64>,
+    pub(super) output_tokens: u64,
+}
+
+/// `assistant` and `user` lines.
+#[derive(Debug, Deserialize)]
+pub(super) struct MessageLine<'a> {
+    #[serde(borrow)]
+    pub(super) message: Message<'a>,
+    #[serde(borrow)]
+    pub(super) parent_tool_use_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) uuid: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) error: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) supersedes: Vec<Text<'a>>,
+    /// An echo of what the CLI was told.
+    #[serde(default, rename = "isReplay")]
+    pub(super) is_replay: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) model: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+}
+
+/// A content block of a message, as flat as the wire allows; which fields are there depends on `kind`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) text: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) content: Option<&'a RawValue>,
+    pub(super) is_error: Option<bool>,
+}
+
+/// `system/init`.
+#[derive(Debug, Deserialize)]
+pub(super) struct InitLine {
+    pub(super) session_id: String,
+    pub(super) cwd: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) claude_code_version: Option<String>,
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) mcp_servers: Option<Vec<InitServer>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct InitServer {
+    pub(super) name: String,
+    pub(super) status: String,
+}
+
+/// The other `system/*` lines that we read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SystemLine {
+    pub(super) attempt: Option<u64>,
+    pub(super) max_retries: Option<u64>,
+    pub(super) retry_delay_ms: Option<f64>,
+    pub(super) error_status: Option<u64>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) error: Option<Value>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) content: Option<Value>,
+    pub(super) original_model: Option<String>,
+    pub(super) fallback_model: Option<String>,
+    pub(super) compact_metadata: Option<CompactMetadata>,
+    pub(super) retracted_message_uuids: Vec<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) task_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) tool_use_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) status: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) summary: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) output_file: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CompactMetadata {
+    pub(super) trigger: Option<String>,
+    pub(super) pre_tokens: Option<u64>,
+    pub(super) post_tokens: Option<u64>,
+}
+
+/// `rate_limit_event`.
+#[derive(Debug, Deserialize)]
+pub(super) struct RateLimitLine {
+    pub(super) rate_limit_info: RateLimitInfo,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RateLimitInfo {
+    pub(super) status: String,
+    /// Seconds since 1970.
+    pub(super) resets_at: Option<i64>,
+    pub(super) rate_limit_type: Option<String>,
+}
+
+/// `control_request`: the CLI asks its host.
+#[derive(Debug, Deserialize)]
+pub(super) struct ControlRequestLine {
+    pub(super) request_id: String,
+    pub(super) request: ControlRequest,
+}
+
+/// What the CLI asks of its host; the fields beside the first are those of `can_use_tool`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ControlRequest {
+    pub(super) subtype: String,
+    pub(super) tool_name: Option<String>,
+    pub(super) input: RawJson,
+    pub(super) tool_use_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) permission_suggestions: Vec<Value>,
+    /// A path outside of the directories that the CLI may work in.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) blocked_path: Option<String>,
+}
+
+/// `control_cancel_request`: the CLI waits for the answer to its request no longer.
+#[derive(Debug, Deserialize)]
+pub(super) struct ControlCancelLine {
+    pub(super) request_id: String,
+}
+
+/// `control_response`: the answer to a request of ours.
+#[derive(Debug, Deserialize)]
+pub(super) struct ControlResponseLine {
+    pub(super) response: ControlResponse,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ControlResponse {
+    pub(super) subtype: String,
+    pub(super) request_id: String,
+    pub(super) error: Option<String>,
+}
+
+/// What shows whose turn a line belongs to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FloorLine {
+    #[serde(rename = "type", deserialize_with = "if_readable")]
+    kind: String,
+    #[serde(deserialize_with = "if_readable")]
+    subtype: String,
+    /// Of `system/session_state_changed`.
+    #[serde(deserialize_with = "if_readable")]
+    state: String,
+    /// Of a `result`: what began the turn, if it was no prompt of the host's.
+    #[serde(deserialize_with = "if_readable")]
+    origin: Option<Value>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) response: Option<ClaimResponse>,
+}
+
+impl FloorLine {
+    /// What cannot be read shows nothing.
+    pub(super) fn of(line: &[u8]) -> Self {
+        line::with_json(line, |text| serde_json::from_str(text)).unwrap_or_default()
+    }
+
+    pub(super) fn begins_turn(&self) -> bool {
+        self.kind == "system" && self.subtype == "init"
+    }
+
+    pub(super) fn is_speech(&self) -> bool {
+        matches!(self.kind.as_str(), "stream_event" | "assistant" | "user")
+    }
+
+    pub(super) fn is_end(&self) -> bool {
+        self.kind == "result"
+    }
+
+    /// Whether the turn that ends with this was begun by the CLI itself.
+    pub(super) fn is_own(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.kind == "system" && self.subtype == "session_state_changed" && self.state == "idle"
+    }
+}
+
+/// The answer to `cancel_async_message`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ClaimResponse {
+    pub(super) request_id: String,
+    pub(super) response: Option<Claimed>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Claimed {
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) cancelled: bool,
+}
+
+/// `result`. Only what makes it a success or a failure must be as we know it; a figure of another form is a figure less,
+/// not a run without a result.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ResultLine {
+    pub(super) subtype: String,
+    pub(super) is_error: bool,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) api_error_status: Option<u64>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) terminal_reason: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) duration_api_ms: Option<u64>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) num_turns: Option<u64>,
+    pub(super) result: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) errors: Vec<Value>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) stop_reason: Option<String>,
+    pub(super) session_id: Option<String>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) total_cost_usd: Option<f64>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) usage: Option<ApiUsage>,
+    #[serde(rename = "modelUsage", deserialize_with = "if_readable")]
+    pub(super) model_usage: Option<BTreeMap<String, ModelUsage>>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) permission_denials: Vec<Denial>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) structured_output: Option<RawJson>,
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) uuid: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ModelUsage {
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) cache_read_input_tokens: u64,
+    pub(super) cache_creation_input_tokens: u64,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Denial {
+    pub(super) tool_name: String,
+    pub(super) tool_use_id: Option<String>,
+    pub(super) tool_input: Option<RawJson>,
+}

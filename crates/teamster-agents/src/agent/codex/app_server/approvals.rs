@@ -1,0 +1,313 @@
+//! What the app-server asks its client, and the answers.
+//!
+//! Invariants: an answer is written once, for a request that waits; every request that is not served is refused; nothing that
+//! we cannot read or put into words is allowed.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::form::Form;
+use crate::agent::line::if_readable;
+use crate::agent::mcp::Names;
+use crate::agent::permission::{options, without_option};
+use teamster_types::event::{
+    Event, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId, ToolId, ToolKind,
+};
+use teamster_types::request::Answer;
+
+/// A request, read.
+#[derive(Debug)]
+pub(super) struct Asked {
+    kind: Kind,
+    /// How it is put to the caller.
+    pub(super) words: Words,
+}
+
+/// What sort of answer is wanted.
+#[derive(Debug)]
+enum Kind {
+    /// A command or a patch: a decision.
+    Decision,
+    /// More permissions: those that are granted.
+    Permissions(Value),
+    /// A call of an MCP tool; whether it can be allowed for the session.
+    McpTool { for_session: bool },
+    /// What an MCP server wants to know.
+    Form(Form),
+    /// What the agent wants to know.
+    Input,
+}
+
+/// A request in the words of events.
+#[derive(Debug)]
+pub(super) enum Words {
+    Permission { tool: Tool, tool_id: Option<String>, input: Value },
+    Question(Vec<QuestionItem>),
+}
+
+/// A tool that wants leave.
+#[derive(Debug)]
+pub(super) enum Tool {
+    Own(&'static str),
+    /// Of an MCP server, as the CLI calls that.
+    Mcp {
+        server: String,
+        tool: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Params {
+    item_id: Option<String>,
+    reason: Option<String>,
+    command: Option<String>,
+    cwd: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
+    network_approval_context: Option<Value>,
+    #[serde(default, deserialize_with = "if_readable")]
+    additional_permissions: Option<Value>,
+    grant_root: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
+    permissions: Option<Value>,
+    #[serde(default, deserialize_with = "if_readable")]
+    questions: Vec<Value>,
+    server_name: Option<String>,
+    mode: Option<String>,
+    message: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
+    requested_schema: Option<Value>,
+    #[serde(default, rename = "_meta", deserialize_with = "if_readable")]
+    meta: Option<Value>,
+}
+
+impl Asked {
+    /// Reads a request; `None` for what we do not serve.
+    pub(super) fn read(method: &str, params: &str) -> Option<Self> {
+        let is_ours = matches!(
+            method,
+            "item/commandExecution/requestApproval"
+                | "item/fileChange/requestApproval"
+                | "item/permissions/requestApproval"
+                | "item/tool/requestUserInput"
+                | "mcpServer/elicitation/request"
+        );
+        let params: Params = serde_json::from_str(params).ok().filter(|_| is_ours)?;
+        let own =
+            |tool, tool_id, input| Words::Permission { tool: Tool::Own(tool), tool_id, input: Value::Object(input) };
+        let mut input = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value.filter(|value| !value.is_null()) {
+                input.insert(name.to_owned(), value);
+            }
+        };
+        Some(match method {
+            "item/commandExecution/requestApproval" => {
+                put("command", params.command.map(Value::from));
+                put("cwd", params.cwd.map(Value::from));
+                put("reason", params.reason.map(Value::from));
+                put("network", params.network_approval_context);
+                put("additionalPermissions", params.additional_permissions);
+                Self { kind: Kind::Decision, words: own("command_execution", params.item_id, input) }
+            }
+            "item/fileChange/requestApproval" => {
+                put("reason", params.reason.map(Value::from));
+                put("grantRoot", params.grant_root.map(Value::from));
+                Self { kind: Kind::Decision, words: own("file_change", params.item_id, input) }
+            }
+            "item/permissions/requestApproval" => {
+                let permissions = params.permissions.unwrap_or_default();
+                put("permissions", Some(permissions.clone()));
+                put("reason", params.reason.map(Value::from));
+                let words = own("request_permissions", params.item_id, input);
+                Self { kind: Kind::Permissions(without_nulls(permissions)), words }
+            }
+            "item/tool/requestUserInput" => {
+                let questions = params.questions.iter().filter_map(question).collect();
+                Self { kind: Kind::Input, words: Words::Question(questions) }
+            }
+            _ => Self::elicitation(params)?,
+        })
+    }
+
+    /// An MCP server asks; or the agent does so in the same form, whether a tool of the server may be called.
+    fn elicitation(params: Params) -> Option<Self> {
+        if params.mode.as_deref() != Some("form") {
+            return None;
+        }
+        let meta = params.meta.unwrap_or_default();
+        let text = |name: &str| meta.get(name).and_then(Value::as_str).map(str::to_owned);
+        match meta.get("codex_approval_kind") {
+            Some(kind) if kind == "mcp_tool_call" => {
+                let persist = meta.get("persist").and_then(Value::as_array).into_iter().flatten();
+                let kind = Kind::McpTool { for_session: persist.into_iter().any(|word| word == "session") };
+                let tool = Tool::Mcp { server: params.server_name?, tool: text("tool_name")? };
+                let input = meta.get("tool_params").cloned().unwrap_or_else(|| json!({}));
+                Some(Self { kind, words: Words::Permission { tool, tool_id: None, input } })
+            }
+            Some(_) => None,
+            None => {
+                let form = Form::read(&params.message.unwrap_or_default(), &params.requested_schema?)?;
+                let words = Words::Question(form.questions());
+                Some(Self { kind: Kind::Form(form), words })
+            }
+        }
+    }
+
+    /// Whether an answer allows something else than what was asked for: that cannot be told, and nothing is run.
+    pub(super) fn is_changed_by(&self, answer: &Answer) -> bool {
+        match (&self.words, answer) {
+            (Words::Permission { input, .. }, Answer::Allow { input: Some(other) }) => input != other,
+            _ => false,
+        }
+    }
+
+    /// Says what is known of the call beside the request.
+    pub(super) fn add(&mut self, name: &str, value: Value) {
+        if let Words::Permission { input: Value::Object(fields), .. } = &mut self.words {
+            fields.entry(name).or_insert(value);
+        }
+    }
+
+    fn can_last(&self) -> bool {
+        match &self.kind {
+            Kind::Decision | Kind::Permissions(_) => true,
+            Kind::McpTool { for_session } => *for_session,
+            Kind::Form(_) | Kind::Input => false,
+        }
+    }
+
+    /// What is written back.
+    pub(super) fn response(&self, answer: &Answer) -> Value {
+        let answer = &*without_option(answer);
+        let allowed = matches!(answer, Answer::Allow { .. } | Answer::AllowAlways);
+        let for_session = *answer == Answer::AllowAlways && self.can_last();
+        match &self.kind {
+            _ if self.is_changed_by(answer) => self.refusal(),
+            Kind::Decision if for_session => json!({ "decision": "acceptForSession" }),
+            Kind::Decision if allowed => json!({ "decision": "accept" }),
+            Kind::Permissions(wanted) if allowed => {
+                json!({ "permissions": wanted, "scope": if for_session { "session" } else { "turn" } })
+            }
+            Kind::McpTool { .. } if allowed => {
+                let meta = if for_session { json!({ "persist": "session" }) } else { Value::Null };
+                json!({ "action": "accept", "content": {}, "_meta": meta })
+            }
+            Kind::Form(form) => match answer {
+                Answer::Choose(chosen) => form.filled(chosen).map_or_else(
+                    || self.refusal(),
+                    |content| json!({ "action": "accept", "content": content, "_meta": null }),
+                ),
+                _ => self.refusal(),
+            },
+            Kind::Input => match answer {
+                Answer::Choose(chosen) => {
+                    let answers: Map<_, _> =
+                        chosen.iter().map(|(id, labels)| (id.clone(), json!({ "answers": labels }))).collect();
+                    json!({ "answers": answers })
+                }
+                _ => self.refusal(),
+            },
+            _ => self.refusal(),
+        }
+    }
+
+    fn refusal(&self) -> Value {
+        match &self.kind {
+            Kind::Decision => json!({ "decision": "decline" }),
+            Kind::Permissions(_) => json!({ "permissions": {}, "scope": "turn" }),
+            Kind::McpTool { .. } | Kind::Form(_) => json!({ "action": "decline", "content": null, "_meta": null }),
+            Kind::Input => json!({ "answers": {} }),
+        }
+    }
+
+    /// The event, under this id; servers go by the names that the caller gave.
+    pub(super) fn event(&self, request_id: RequestId, names: &Names) -> Event {
+        match &self.words {
+            Words::Permission { tool, tool_id, input } => {
+                let (name, server, kind) = match tool {
+                    Tool::Own(name) => ((*name).to_owned(), None, own_kind(name)),
+                    // As the rule names it that would allow it.
+                    Tool::Mcp { server, tool } => {
+                        let server = names.given(server);
+                        (format!("mcp__{server}__{tool}"), Some(server.into()), ToolKind::Mcp)
+                    }
+                };
+                Event::PermissionRequest(Box::new(PermissionRequest {
+                    tool_id: tool_id.as_deref().map(ToolId::from),
+                    kind: Some(kind),
+                    server,
+                    options: options(self.can_last()),
+                    ..PermissionRequest::new(request_id, name, input.clone().into())
+                }))
+            }
+            Words::Question(questions) => {
+                Event::Question(Box::new(Question { request_id, questions: questions.clone() }))
+            }
+        }
+    }
+}
+
+fn own_kind(tool: &str) -> ToolKind {
+    match tool {
+        "command_execution" => ToolKind::Execute,
+        "file_change" => ToolKind::Edit,
+        _ => ToolKind::Unclassified,
+    }
+}
+
+fn question(question: &Value) -> Option<QuestionItem> {
+    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let option = |option: &Value| {
+        Some(QuestionOption {
+            label: text(option, "label")?.into(),
+            description: text(option, "description").map(Into::into),
+        })
+    };
+    let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
+    Some(QuestionItem {
+        id: text(question, "id")?.into(),
+        text: text(question, "question")?.into(),
+        options: options.filter_map(option).collect(),
+        multiple: None,
+    })
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        other => other,
+    }
+}
+
+/// Requests that wait for their answers.
+#[derive(Debug, Default)]
+pub(super) struct Dialog {
+    /// With the ids by which the app-server knows them.
+    open: BTreeMap<RequestId, (Value, Asked)>,
+}
+
+impl Dialog {
+    pub(super) fn wait(&mut self, request: RequestId, id: Value, asked: Asked) {
+        self.open.insert(request, (id, asked));
+    }
+
+    /// Takes a request that waits, with the id by which the app-server knows it.
+    pub(super) fn take(&mut self, request: &RequestId) -> Option<(Value, Asked)> {
+        self.open.remove(request)
+    }
+
+    /// The app-server does not wait any more.
+    pub(super) fn resolved(&mut self, id: &Value) -> Option<RequestId> {
+        let request = self.open.iter().find(|(_, (known, _))| known == id).map(|(request, _)| request.clone())?;
+        self.open.remove(&request);
+        Some(request)
+    }
+
+    /// Nothing waits any more: the turn is over.
+    pub(super) fn clear(&mut self) -> impl Iterator<Item = RequestId> {
+        std::mem::take(&mut self.open).into_keys()
+    }
+}

@@ -1,0 +1,216 @@
+//! Forms that an MCP server puts to the user, as questions, and their answers by the form's schema.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use teamster_types::event::{QuestionItem, QuestionOption};
+
+/// The one question of a form without fields.
+const CONFIRM: &str = "confirm";
+const YES: &str = "Accept";
+
+/// A form: an object of plain fields.
+#[derive(Debug)]
+pub(super) struct Form {
+    message: String,
+    fields: Vec<Field>,
+}
+
+#[derive(Debug)]
+struct Field {
+    name: String,
+    words: Option<String>,
+    shape: Shape,
+    required: bool,
+}
+
+#[derive(Debug)]
+enum Shape {
+    Text,
+    Number,
+    Integer,
+    Boolean,
+    /// Values with their labels.
+    One(Vec<(String, Value)>),
+    Many(Vec<(String, Value)>),
+}
+
+impl Form {
+    /// Reads a form; `None` where a field is of a kind that we do not know.
+    pub(super) fn read(message: &str, schema: &Value) -> Option<Self> {
+        let none = Map::new();
+        let properties = schema.get("properties").map_or(Some(&none), Value::as_object)?;
+        let required: Vec<&str> =
+            schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let field = |(name, schema): (&String, &Value)| {
+            let words = schema.get("description").or_else(|| schema.get("title")).and_then(Value::as_str);
+            Some(Field {
+                name: name.clone(),
+                words: words.map(str::to_owned),
+                shape: Shape::read(schema)?,
+                required: required.contains(&name.as_str()),
+            })
+        };
+        let fields = properties.iter().map(field).collect::<Option<_>>()?;
+        Some(Self { message: message.to_owned(), fields })
+    }
+
+    pub(super) fn questions(&self) -> Vec<QuestionItem> {
+        if self.fields.is_empty() {
+            let option = |label: &str| QuestionOption { label: label.into(), description: None };
+            let options = vec![option(YES), option("Decline")];
+            return vec![QuestionItem {
+                id: CONFIRM.into(),
+                text: self.message.clone().into(),
+                options,
+                multiple: None,
+            }];
+        }
+        let item = |field: &Field| {
+            let (labels, multiple) = field.shape.choices();
+            let option = |label: String| QuestionOption { label: label.into(), description: None };
+            QuestionItem {
+                id: field.name.clone().into(),
+                text: match &field.words {
+                    Some(words) => format!("{}\n{words}", self.message).into(),
+                    None => self.message.clone().into(),
+                },
+                options: labels.into_iter().map(option).collect(),
+                multiple,
+            }
+        };
+        self.fields.iter().map(item).collect()
+    }
+
+    /// The form, filled in; `None` where the answers do not follow it.
+    pub(super) fn filled(&self, chosen: &BTreeMap<String, Vec<String>>) -> Option<Value> {
+        if self.fields.is_empty() {
+            let says_yes = chosen.get(CONFIRM).is_some_and(|labels| labels.iter().any(|label| label == YES));
+            return says_yes.then(|| Value::Object(Map::new()));
+        }
+        let mut content = Map::new();
+        for field in &self.fields {
+            match chosen.get(&field.name).filter(|answers| !answers.is_empty()) {
+                Some(answers) => {
+                    content.insert(field.name.clone(), field.shape.value(answers)?);
+                }
+                None if field.required => return None,
+                None => {}
+            }
+        }
+        Some(Value::Object(content))
+    }
+}
+
+impl Shape {
+    fn read(schema: &Value) -> Option<Self> {
+        Some(match schema.get("type").and_then(Value::as_str)? {
+            "string" => choices(schema).map_or(Self::Text, Self::One),
+            "number" => Self::Number,
+            "integer" => Self::Integer,
+            "boolean" => Self::Boolean,
+            "array" => Self::Many(choices(schema.get("items")?)?),
+            _ => return None,
+        })
+    }
+
+    fn choices(&self) -> (Vec<String>, Option<bool>) {
+        let labels = |choices: &[(String, Value)]| choices.iter().map(|(label, _)| label.clone()).collect();
+        match self {
+            Self::Text | Self::Number | Self::Integer => (Vec::new(), None),
+            Self::Boolean => (vec!["true".to_owned(), "false".to_owned()], None),
+            Self::One(choices) => (labels(choices), None),
+            Self::Many(choices) => (labels(choices), Some(true)),
+        }
+    }
+
+    fn value(&self, answers: &[String]) -> Option<Value> {
+        let first = answers.first()?;
+        let of = |choices: &[(String, Value)], answer: &String| {
+            choices.iter().find(|(label, value)| label == answer || value == answer).map(|(_, value)| value.clone())
+        };
+        match self {
+            Self::Text => Some(first.as_str().into()),
+            Self::Number => first.trim().parse::<serde_json::Number>().ok().map(Value::Number),
+            Self::Integer => first.trim().parse::<i64>().ok().map(Value::from),
+            Self::Boolean => first.trim().parse::<bool>().ok().map(Value::from),
+            Self::One(choices) => of(choices, first),
+            Self::Many(choices) => {
+                answers.iter().map(|answer| of(choices, answer)).collect::<Option<Vec<_>>>().map(Value::Array)
+            }
+        }
+    }
+}
+
+/// `enum`, with names beside it or not; `oneOf` and `anyOf` of constants with titles.
+fn choices(schema: &Value) -> Option<Vec<(String, Value)>> {
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        let names = schema.get("enumNames").and_then(Value::as_array);
+        let name = |place: usize| names.and_then(|names| names.get(place)).and_then(Value::as_str);
+        let choice =
+            |(place, value): (usize, &Value)| Some((name(place).or_else(|| value.as_str())?.to_owned(), value.clone()));
+        return values.iter().enumerate().map(choice).collect();
+    }
+    let constants = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
+    let choice = |constant: &Value| {
+        let value = constant.get("const")?;
+        Some((constant.get("title").and_then(Value::as_str).or_else(|| value.as_str())?.to_owned(), value.clone()))
+    };
+    constants.iter().map(choice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn chosen(answers: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        answers.iter().map(|(name, answers)| ((*name).to_owned(), texts(answers))).collect()
+    }
+
+    #[test]
+    fn a_form_is_asked_field_by_field_and_filled_in_by_its_schema() {
+        let schema = json!({"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string"},
+            "age": {"type": "integer", "title": "Age"},
+            "sure": {"type": "boolean"},
+            "size": {"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]},
+            "tags": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]}},
+        }});
+        let form = Form::read("Who?", &schema).unwrap();
+        let question = |id: &str| {
+            let question = form.questions().into_iter().find(|question| question.id == id).unwrap();
+            serde_json::to_value(question).unwrap()
+        };
+        assert_eq!(question("age"), json!({"id": "age", "text": "Who?\nAge", "options": []}));
+        let size = json!({"id": "size", "text": "Who?", "options": [{"label": "Small"}, {"label": "Large"}]});
+        assert_eq!(question("size"), size);
+        assert_eq!(question("tags")["multiple"], true);
+        let answers = chosen(&[("name", &["Ann"]), ("age", &["42"]), ("size", &["Large"]), ("tags", &["A", "b"])]);
+        let filled = json!({"name": "Ann", "age": 42, "size": "l", "tags": ["a", "b"]});
+        assert_eq!(form.filled(&answers), Some(filled));
+        let wrong: [&[(&str, &[&str])]; 3] =
+            [&[("age", &["42"])], &[("name", &["x"]), ("age", &["old"])], &[("name", &[])]];
+        for wrong in wrong {
+            assert_eq!(form.filled(&chosen(wrong)), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_without_fields_is_a_question_of_yes_or_no() {
+        let form = Form::read("Go on?", &json!({"type": "object", "properties": {}})).unwrap();
+        assert_eq!(form.questions().len(), 1);
+        assert_eq!(form.filled(&chosen(&[("confirm", &["Accept"])])), Some(json!({})));
+        assert_eq!(form.filled(&chosen(&[("confirm", &["Decline"])])), None);
+        assert_eq!(form.filled(&chosen(&[])), None);
+    }
+
+    #[test]
+    fn a_form_of_an_unknown_kind_is_none() {
+        assert!(Form::read("?", &json!({"properties": {"x": {"type": "object"}}})).is_none());
+        assert!(Form::read("?", &json!({"properties": 1})).is_none());
+    }
+}

@@ -1,0 +1,141 @@
+//! What the app-server tells by itself: of the turn, its items and tokens, of MCP servers and limits.
+
+use serde_json::value::RawValue;
+
+use super::super::super::notices;
+use super::super::limits;
+use super::super::turn::Voice;
+use super::super::wire::{
+    DeltaLine, ErrorLine, ItemLine, LimitsLine, NoticeLine, Origin, PlanLine, ReroutedLine, ServerLine, TurnLine,
+    UsageLine,
+};
+use super::{Actions, AppServer, parse};
+use crate::protocol::{Action, Outcome};
+use teamster_types::event::{Event, UsageScope, UsageSoFar, Warning, WarningCode};
+
+impl AppServer {
+    pub(super) fn notified(
+        &mut self,
+        method: &str,
+        params: &RawValue,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
+        match method {
+            "turn/started" | "turn/completed" => {
+                let origin: Origin<'_> = parse(params)?;
+                let turn = parse::<TurnLine>(params)?.turn;
+                let is_ours = self.is_of_thread(&origin)
+                    && self.turn.as_ref().is_some_and(|ours| ours.id().is_none_or(|id| id == turn.id));
+                match method {
+                    _ if !is_ours => actions.push(Action::Alive),
+                    "turn/started" => self.turn_started(turn.id, actions),
+                    _ => self.turn_completed(turn, actions),
+                }
+            }
+            "error" => self.error(parse(params)?, &parse(params)?, actions),
+            "thread/tokenUsage/updated" => {
+                let origin: Origin<'_> = parse(params)?;
+                let usage = self.is_of_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
+                let is_of_turn = self.turn.as_ref().is_some_and(|turn| turn.id() == origin.turn_id.as_deref());
+                let used = match usage {
+                    Some(usage) if is_of_turn => self.tally.count(&usage.token_usage),
+                    Some(usage) => {
+                        self.tally.recall(&usage.token_usage);
+                        None
+                    }
+                    None => None,
+                };
+                actions.push(used.map_or(Action::Alive, |usage| {
+                    Action::Emit(Event::Usage(UsageSoFar { usage, scope: UsageScope::Run }))
+                }));
+            }
+            "mcpServer/startupStatus/updated" => self.server(&parse(params)?, actions),
+            "warning" | "guardianWarning" | "configWarning" | "deprecationNotice" => {
+                self.notice(parse(params)?, actions);
+            }
+            "model/rerouted" => {
+                let line: ReroutedLine = parse(params)?;
+                let text = format!("{} answers instead of {}", line.to_model, line.from_model);
+                actions.push(Action::Emit(Warning::new(WarningCode::ModelFallback, text).into()));
+            }
+            "account/rateLimits/updated" => {
+                let limit = limits::of(&parse::<LimitsLine>(params)?.rate_limits);
+                actions.push(limit.map_or(Action::Alive, |limit| Action::Emit(Event::RateLimit(Box::new(limit)))));
+            }
+            "serverRequest/resolved" => self.resolved(&parse(params)?, actions),
+            _ if method.starts_with("item/") || method == "turn/plan/updated" => {
+                return self.in_turn(method, params, actions);
+            }
+            _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    /// What happens in a turn.
+    fn in_turn(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+        let origin: Origin<'_> = parse(params)?;
+        let is_ours = self.is_of_thread(&origin);
+        let names = &self.servers.names;
+        let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
+        let Some(turn) = turn else {
+            actions.push(Action::Alive);
+            return Ok(());
+        };
+        match method {
+            "item/started" => return turn.item_started(parse::<ItemLine<'_>>(params)?.item, names, actions),
+            "item/completed" => return turn.item_completed(parse::<ItemLine<'_>>(params)?.item, names, actions),
+            "item/agentMessage/delta" if !self.whole_messages => {
+                turn.delta(Voice::Text, &parse::<DeltaLine<'_>>(params)?, actions);
+            }
+            // What the model thinks behind its summary is not shown, nor is it by `exec`.
+            "item/reasoning/summaryTextDelta" if !self.whole_messages => {
+                turn.delta(Voice::Thinking, &parse::<DeltaLine<'_>>(params)?, actions);
+            }
+            "turn/plan/updated" => turn.plan(parse::<PlanLine>(params)?, actions),
+            _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    /// Not the end: what ends a turn says itself once more in `turn/completed`.
+    fn error(&mut self, line: ErrorLine, origin: &Origin<'_>, actions: &mut Actions) {
+        let is_ours = self.is_of_thread(origin);
+        let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
+        let Some(turn) = turn else { return actions.push(Action::Alive) };
+        if line.will_retry {
+            turn.retract(actions);
+        }
+        let message = match line.error.additional_details {
+            Some(details) if line.will_retry => format!("{} ({details})", line.error.message),
+            _ => line.error.message,
+        };
+        match notices::reconnecting(&message).filter(|_| line.will_retry) {
+            Some(warning) => actions.push(Action::Emit(warning.into())),
+            None => actions.push(Action::Alive),
+        }
+        turn.error = Some(message);
+    }
+
+    fn server(&mut self, line: &ServerLine, actions: &mut Actions) {
+        if line.status != "failed" {
+            return actions.push(Action::Alive);
+        }
+        let reason = format!("did not start: {}", line.error.as_deref().unwrap_or("the agent does not say why"));
+        if let Some(failure) = self.servers.failed(&line.name, "failed", &reason, actions) {
+            self.lose(Outcome { failure: Some(failure), ..Outcome::default() }, actions);
+        }
+    }
+
+    fn notice(&mut self, line: NoticeLine, actions: &mut Actions) {
+        let mut message = line.message.or(line.summary).unwrap_or_default();
+        if let Some(details) = line.details {
+            message.extend(["\n", &details]);
+        }
+        // Many come again with each turn, and some twice.
+        actions.push(if notices::is_told_by_no_other_form(&message) || !self.notices.add(message.clone()) {
+            Action::Alive
+        } else {
+            Action::Emit(notices::of_item(&message).into())
+        });
+    }
+}

@@ -1,0 +1,292 @@
+//! The state machine over the lines of `codex exec --json`.
+//!
+//! Invariants: a message is told once, when it is whole; only `turn.completed` and `turn.failed` end a run; a thread that is
+//! not the one asked for is stopped before the model is called; a line that we do not know is nothing, one that we cannot
+//! read is a warning.
+
+use serde_json::Value;
+
+use super::thread::Expected;
+use super::wire::{FirstId, Item, Line, Todo, TurnUsage};
+use super::{answer, failure, mcp, notices, tools};
+use crate::agent::line;
+use crate::agent::mcp::Health;
+use crate::bounded::{self, Ids};
+use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use teamster_types::event::{
+    Delta, ErrorCode, Event, Failure, Init, PermissionDenial, Plan, PlanEntry, PlanStatus, SessionId, StopReason,
+    Usage, UsageScope, Warning, WarningCode,
+};
+use teamster_types::request::{Conversation, RunRequest};
+
+type Actions = Vec<Action>;
+
+/// One run of `codex exec`.
+pub(super) struct Exec {
+    expected: Expected,
+    scope: UsageScope,
+    servers: Health,
+    schema: Option<Value>,
+    thread: Option<SessionId>,
+    phase: Phase,
+    interrupted: bool,
+    /// Calls that were told.
+    calls: Ids,
+    plan: Option<Plan>,
+    /// The last message of the model.
+    answer: Option<String>,
+    /// The last `error` line that nothing followed, which may be all that is known of a failure.
+    error: Option<String>,
+    notices: Ids,
+    denials: Vec<PermissionDenial>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Open,
+    /// The turn is over.
+    Ended(Box<Outcome>),
+    /// Another thread answers than the one asked for, or a server is missing that the run cannot do without: nothing that it
+    /// says is meant for the caller.
+    Refused,
+}
+
+impl Exec {
+    pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
+        let scope = match request.conversation {
+            Conversation::New => UsageScope::Run,
+            // Figures add up over the thread, across processes too, and nobody tells what it had before (trap 2).
+            _ => UsageScope::Session,
+        };
+        Self {
+            expected: Expected::of(&request.conversation),
+            scope,
+            servers,
+            schema: request.schema.clone(),
+            thread: None,
+            phase: Phase::Open,
+            interrupted: false,
+            calls: Ids::default(),
+            plan: None,
+            answer: None,
+            error: None,
+            notices: Ids::default(),
+            denials: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
+        let line: Line<'_> = serde_json::from_str(text)?;
+        match (&*line.kind, line.item) {
+            ("thread.started", _) => self.thread_started(line.thread_id.as_deref().unwrap_or_default(), actions),
+            ("turn.completed", _) => self.turn_completed(line.usage, actions),
+            ("turn.failed", _) => {
+                let message = line.error.map(|error| error.message).or_else(|| self.error.take());
+                self.turn_failed(&message.unwrap_or_else(|| "the turn failed".to_owned()), actions);
+            }
+            ("error", _) => self.error_line(line.message.unwrap_or_default(), actions),
+            ("item.started" | "item.updated", Some(raw)) => {
+                let id = serde_json::from_str::<FirstId>(raw.get())?.0;
+                self.item_under_way(&id.unwrap_or_default(), &serde_json::from_str(raw.get())?, actions);
+            }
+            ("item.completed", Some(raw)) => {
+                let id = serde_json::from_str::<FirstId>(raw.get())?.0;
+                self.item_completed(&id.unwrap_or_default(), serde_json::from_str(raw.get())?, actions);
+            }
+            _ => actions.push(Action::Alive),
+        }
+        Ok(())
+    }
+
+    fn thread_started(&mut self, thread: &str, actions: &mut Actions) {
+        let Some(problem) = self.expected.problem(thread) else {
+            self.thread = Some(thread.into()).filter(|_| !thread.is_empty());
+            let init = Init::new("codex", thread.into());
+            actions.push(Action::Emit(Event::Init(Box::new(init))));
+            return;
+        };
+        actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, problem.clone()).into()));
+        let failure = Some(Failure::new(ErrorCode::Protocol, problem));
+        actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
+        // Before the model is called: an answer without its history is worse than none.
+        actions.push(Action::Stop);
+        self.phase = Phase::Refused;
+    }
+
+    fn item_under_way(&mut self, id: &str, item: &Item, actions: &mut Actions) {
+        self.error = None;
+        match item.kind.as_str() {
+            "todo_list" => self.plan(item.items.as_deref().unwrap_or_default(), actions),
+            // What is searched for is known only when it is over.
+            "web_search" => actions.push(Action::Alive),
+            _ => self.call(id, item, actions),
+        }
+    }
+
+    fn item_completed(&mut self, id: &str, item: Item, actions: &mut Actions) {
+        let delta = |text: Option<String>| Delta {
+            text: text.unwrap_or_default().into(),
+            message_id: id.into(),
+            parent_tool_id: None,
+        };
+        // The work goes on: what went wrong before is over.
+        self.error.take_if(|_| item.kind != "error");
+        match item.kind.as_str() {
+            "agent_message" => {
+                self.answer.clone_from(&item.text);
+                actions.push(Action::Emit(Event::Text(delta(item.text))));
+            }
+            "reasoning" => actions.push(Action::Emit(Event::Thinking(delta(item.text)))),
+            "todo_list" => self.plan(item.items.as_deref().unwrap_or_default(), actions),
+            "error" => {
+                // The same notice may come twice (flag_unknown_c_key).
+                let message = item.message.unwrap_or_default();
+                if self.notices.add(message.clone()) {
+                    actions.push(Action::Emit(notices::of_item(&message).into()));
+                }
+            }
+            _ => {
+                self.call(id, &item, actions);
+                if let Some(call) = tools::call(id, &item, &self.servers.names) {
+                    bounded::push_denials(&mut self.denials, tools::denial(&call, &item));
+                    actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(id, &item)))));
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, id: &str, item: &Item, actions: &mut Actions) {
+        match tools::call(id, item, &self.servers.names) {
+            Some(call) if self.calls.add(id.to_owned()) => {
+                actions.push(Action::Emit(Event::ToolUse(Box::new(call))));
+            }
+            _ => actions.push(Action::Alive),
+        }
+    }
+
+    fn plan(&mut self, items: &[Todo], actions: &mut Actions) {
+        let status = |done| if done { PlanStatus::Completed } else { PlanStatus::Pending };
+        let entry = |item: &Todo| PlanEntry { content: item.text.clone().into(), status: status(item.completed) };
+        let plan = Plan { entries: items.iter().map(entry).collect() };
+        if self.plan.as_ref() == Some(&plan) {
+            return actions.push(Action::Alive);
+        }
+        self.plan = Some(plan.clone());
+        actions.push(Action::Emit(Event::Plan(plan)));
+    }
+
+    /// Not the end: reconnects come here too, and what ends the turn says itself once more in `turn.failed` (trap 3).
+    fn error_line(&mut self, message: String, actions: &mut Actions) {
+        match notices::reconnecting(&message) {
+            Some(warning) => actions.push(Action::Emit(warning.into())),
+            None => actions.push(Action::Alive),
+        }
+        self.error = Some(message);
+    }
+
+    fn turn_completed(&mut self, usage: Option<TurnUsage>, actions: &mut Actions) {
+        let (structured_output, failure) =
+            answer::classify(self.answer.as_deref(), self.schema.as_ref(), !self.calls.is_empty());
+        let outcome = Outcome {
+            failure,
+            session_id: self.thread.clone(),
+            usage: usage.map(|usage| (of_thread(&usage), self.scope.clone())),
+            permission_denials: self.denials.clone(),
+            structured_output,
+            ..Outcome::default()
+        };
+        self.end(outcome, actions);
+    }
+
+    fn turn_failed(&mut self, message: &str, actions: &mut Actions) {
+        let outcome = Outcome {
+            interrupted: self.interrupted,
+            session_id: self.thread.clone(),
+            stop_reason: failure::stop_reason(message),
+            permission_denials: self.denials.clone(),
+            ..failure::of_turn(message, None).into()
+        };
+        self.end(outcome, actions);
+    }
+
+    fn end(&mut self, outcome: Outcome, actions: &mut Actions) {
+        actions.push(Action::Outcome(Box::new(outcome.clone())));
+        self.phase = Phase::Ended(Box::new(outcome));
+    }
+
+    fn diagnostic(&mut self, line: &[u8], actions: &mut Actions) {
+        let Ok(line) = std::str::from_utf8(line) else { return };
+        let Some((server, error)) = mcp::failed(line).filter(|_| matches!(self.phase, Phase::Open)) else { return };
+        let reason = format!("did not start: {error}");
+        if let Some(failure) = self.servers.failed(server, "failed", &reason, actions) {
+            Health::end(failure, actions);
+            self.phase = Phase::Refused;
+        }
+    }
+
+    fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
+        let outcome = match &self.phase {
+            Phase::Refused => return,
+            Phase::Ended(outcome) => {
+                let denials = failure::denials(exit.stderr);
+                if denials.is_empty() {
+                    return;
+                }
+                let mut outcome = outcome.clone();
+                outcome.permission_denials.extend(denials);
+                outcome
+            }
+            // SIGINT ends it without a line (signal_sigint_stream_native).
+            Phase::Open if self.interrupted => Box::new(Outcome {
+                interrupted: true,
+                session_id: self.thread.clone(),
+                stop_reason: Some(StopReason::Cancelled),
+                permission_denials: self.denials.clone(),
+                ..Outcome::default()
+            }),
+            Phase::Open => {
+                let said = || {
+                    self.error
+                        .as_deref()
+                        .filter(|_| exit.code.is_some_and(|code| code != 0))
+                        .map(|error| failure::of_turn(error, None))
+                };
+                let Some(judgement) = failure::of_exit(exit).or_else(said) else { return };
+                Box::new(Outcome { session_id: self.thread.clone(), ..judgement.into() })
+            }
+        };
+        actions.push(Action::Outcome(outcome));
+    }
+}
+
+impl Protocol for Exec {
+    fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
+        match input {
+            // A session's turns are runs.
+            Input::Started | Input::Command(_) | Input::Server(_) => {}
+            Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
+            Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
+            Input::Line(bytes) => {
+                if let Err(error) = line::with_json(bytes, |text| self.line(text, actions)) {
+                    let message = format!("skipped a line that is not of the protocol ({error})");
+                    let warning = Warning::new(WarningCode::MalformedLine, message);
+                    actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
+                }
+            }
+            Input::Diagnostic(line) => self.diagnostic(line, actions),
+            Input::Interrupt => {
+                self.interrupted = true;
+                actions.push(Action::Interrupt);
+            }
+            Input::Exited(exit) => self.exited(exit, actions),
+        }
+    }
+}
+
+/// Cached tokens are inside `input_tokens`; reasoning is inside `output_tokens`, as it is with us.
+fn of_thread(usage: &TurnUsage) -> Usage {
+    let cached = usage.cached_input_tokens.unwrap_or(0).saturating_add(usage.cache_write_input_tokens.unwrap_or(0));
+    Usage::new(usage.input_tokens.saturating_sub(cached), usage.output_tokens)
+        .with_cache(usage.cached_input_tokens, usage.cache_write_input_tokens)
+        .with_reasoning(usage.reasoning_output_tokens)
+}

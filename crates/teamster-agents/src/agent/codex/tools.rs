@@ -1,0 +1,138 @@
+//! Codex's tools: how their calls and results read. Neither form tells the names that the model calls them by, only the type
+//! of the item.
+
+use serde_json::{Map, Value, json};
+
+use super::wire::{Item, McpResult};
+use crate::agent::mcp::Names;
+use teamster_types::event::{PermissionDenial, ToolKind, ToolResult, ToolUse};
+use teamster_types::json::RawJson;
+
+/// The call that an item is; `None` where it is no tool's.
+pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
+    let (name, kind, input) = match item.kind.as_str() {
+        "command_execution" => ("command_execution", ToolKind::Execute, json!({ "command": item.command }).into()),
+        "file_change" => {
+            let changes = item.changes.iter().flatten();
+            let changes: Vec<_> = changes.map(|change| json!({ "path": change.path, "kind": change.kind })).collect();
+            ("file_change", ToolKind::Edit, json!({ "changes": changes }).into())
+        }
+        "mcp_tool_call" => {
+            let name = item.tool.as_deref().unwrap_or("unknown");
+            (name, ToolKind::Mcp, item.arguments.clone().unwrap_or_else(|| json!({}).into()))
+        }
+        "web_search" => ("web_search", web_kind(item), web_input(item).into()),
+        "collab_tool_call" => {
+            let mut input = Map::new();
+            if let Some(prompt) = &item.prompt {
+                input.insert("prompt".to_owned(), prompt.as_str().into());
+            }
+            if let Some(receivers) = item.receiver_thread_ids.as_ref().filter(|ids| !ids.is_empty()) {
+                input.insert("receiverThreadIds".to_owned(), json!(receivers));
+            }
+            (item.tool.as_deref().unwrap_or("unknown"), ToolKind::Agent, Value::Object(input).into())
+        }
+        _ => return None,
+    };
+    let server = item.server.as_deref().filter(|_| item.kind == "mcp_tool_call");
+    let server = server.map(|server| servers.given(server).to_owned());
+    Some(ToolUse {
+        tool_id: id.into(),
+        tool_name: name.into(),
+        input,
+        kind,
+        server: server.map(Into::into),
+        parent_tool_id: None,
+    })
+}
+
+fn web_kind(item: &Item) -> ToolKind {
+    match action(item) {
+        Some("open_page" | "find_in_page") => ToolKind::Fetch,
+        _ => ToolKind::Search,
+    }
+}
+
+fn action(item: &Item) -> Option<&str> {
+    item.action.as_ref()?.get("type")?.as_str()
+}
+
+fn web_input(item: &Item) -> Value {
+    let mut input = Map::new();
+    if let Some(query) = item.query.as_deref().filter(|query| !query.is_empty()) {
+        input.insert("query".to_owned(), query.into());
+    }
+    if let Some(action) = &item.action {
+        input.insert("action".to_owned(), action.clone());
+    }
+    Value::Object(input)
+}
+
+/// The outcome of a tool's item that is complete.
+pub(super) fn result(id: &str, item: &Item) -> ToolResult {
+    let (output, content) = match item.kind.as_str() {
+        "command_execution" => (command_output(item), None),
+        "file_change" => {
+            let lines = item.changes.iter().flatten().map(|change| format!("{} {}", change.kind, change.path));
+            (lines.collect::<Vec<_>>().join("\n"), None)
+        }
+        "mcp_tool_call" => match (&item.error, &item.result) {
+            (Some(error), _) => (error.message.clone(), None),
+            (None, Some(result)) => mcp_output(result),
+            (None, None) => (String::new(), None),
+        },
+        "collab_tool_call" => (agents(item), None),
+        _ => (String::new(), None),
+    };
+    let is_error = item.status.as_deref().map(|status| matches!(status, "failed" | "declined"));
+    ToolResult { tool_id: id.into(), output: output.into(), is_error, content, parent_tool_id: None }
+}
+
+/// Standard output and error, mixed. What was said by nothing but the exit code is said in words.
+fn command_output(item: &Item) -> String {
+    let output = item.aggregated_output.clone().unwrap_or_default();
+    match (item.exit_code, item.status.as_deref()) {
+        (Some(code), Some("failed")) if output.is_empty() => format!("exit code {code}"),
+        (_, Some("declined")) if output.is_empty() => "declined".to_owned(),
+        _ => output,
+    }
+}
+
+fn mcp_output(result: &McpResult) -> (String, Option<Vec<RawJson>>) {
+    let text_of = |block: &RawJson| {
+        block.text_member("type").filter(|kind| kind == "text").and_then(|_| block.text_member("text"))
+    };
+    let texts: Vec<String> = result.content.iter().filter_map(text_of).collect();
+    let only_text = texts.len() == result.content.len();
+    let output = match &result.structured_content {
+        Some(document) if texts.is_empty() && !document.is_null() => document.as_str().to_owned(),
+        _ => texts.join("\n"),
+    };
+    (output, (!only_text).then(|| result.content.clone()))
+}
+
+fn agents(item: &Item) -> String {
+    let states = item.agents_states.iter().flatten();
+    let lines = states.map(|(thread, state)| match &state.message {
+        Some(message) => format!("{thread}: {}: {message}", state.status),
+        None => format!("{thread}: {}", state.status),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A call that was refused, where the item says so.
+pub(super) fn denial(call: &ToolUse, item: &Item) -> Option<PermissionDenial> {
+    // mcp_approval_default, app_mcp_approval_decline
+    let words = ["requires approval", "user rejected"];
+    let unapproved = item.error.as_ref().is_some_and(|error| words.iter().any(|words| error.message.contains(words)));
+    let denied = item.status.as_deref() == Some("declined") || unapproved;
+    denied.then(|| PermissionDenial {
+        tool_name: match &call.server {
+            // As the rule names it that would have allowed it.
+            Some(server) => format!("mcp__{}__{}", server.as_str(), call.tool_name.as_str()).into(),
+            None => call.tool_name.clone(),
+        },
+        tool_id: Some(call.tool_id.clone()),
+        input: Some(call.input.clone()),
+    })
+}

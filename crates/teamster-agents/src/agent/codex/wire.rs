@@ -1,0 +1,208 @@
+//! The lines that `codex exec --json` 0.169.0 writes, typed as far as we use them; and items, which are the same in the
+//! app-server but for the spelling of names.
+//!
+//! Unknown fields are skipped, unknown types are data. Items are flat: which fields are there depends on their type.
+
+use std::collections::BTreeMap;
+
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::agent::line::Text;
+use crate::agent::line::if_readable;
+use teamster_types::json::RawJson;
+
+/// A line.
+#[derive(Debug, Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) thread_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) item: Option<&'a RawValue>,
+    pub(super) usage: Option<TurnUsage>,
+    pub(super) error: Option<ErrorBody>,
+    pub(super) message: Option<String>,
+}
+
+/// Tokens of the whole thread: cached ones stand inside `input_tokens`, reasoning inside `output_tokens`.
+#[derive(Debug, Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+pub(super) struct TurnUsage {
+    pub(super) input_tokens: u64,
+    pub(super) cached_input_tokens: Option<u64>,
+    pub(super) cache_write_input_tokens: Option<u64>,
+    pub(super) output_tokens: u64,
+    pub(super) reasoning_output_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ErrorBody {
+    pub(super) message: String,
+}
+
+/// What happened in a turn. Its `id` is not here: a web search has two of them, and a struct takes a key but once.
+#[derive(Debug, Deserialize)]
+pub(super) struct Item {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) text: Option<String>,
+    pub(super) message: Option<String>,
+    pub(super) status: Option<String>,
+    /// `command_execution`
+    pub(super) command: Option<String>,
+    #[serde(alias = "aggregatedOutput")]
+    pub(super) aggregated_output: Option<String>,
+    #[serde(alias = "exitCode")]
+    pub(super) exit_code: Option<i64>,
+    /// `file_change`
+    pub(super) changes: Option<Vec<Change>>,
+    /// `mcp_tool_call`
+    pub(super) server: Option<String>,
+    pub(super) tool: Option<String>,
+    pub(super) arguments: Option<RawJson>,
+    pub(super) result: Option<McpResult>,
+    pub(super) error: Option<ErrorBody>,
+    /// `web_search`
+    pub(super) query: Option<String>,
+    #[serde(default, deserialize_with = "if_readable")]
+    pub(super) action: Option<Value>,
+    /// `todo_list`
+    pub(super) items: Option<Vec<Todo>>,
+    /// `collab_tool_call`
+    pub(super) prompt: Option<String>,
+    #[serde(alias = "receiverThreadIds")]
+    pub(super) receiver_thread_ids: Option<Vec<String>>,
+    #[serde(alias = "agentsStates")]
+    pub(super) agents_states: Option<BTreeMap<String, AgentState>>,
+}
+
+impl Item {
+    /// An item of the app-server in the spelling of `exec`.
+    pub(super) fn respelled(mut self) -> Self {
+        let respell = |word: &mut String| *word = snake_case(word);
+        respell(&mut self.kind);
+        self.status.iter_mut().for_each(respell);
+        if self.kind == "collab_agent_tool_call" {
+            "collab_tool_call".clone_into(&mut self.kind);
+            self.tool.iter_mut().for_each(respell);
+        }
+        self.agents_states.iter_mut().flatten().for_each(|(_, state)| respell(&mut state.status));
+        if let Some(Value::String(kind)) = self.action.as_mut().and_then(|action| action.get_mut("type")) {
+            respell(kind);
+        }
+        self
+    }
+}
+
+fn snake_case(word: &str) -> String {
+    let mut out = String::with_capacity(word.len() + 4);
+    for c in word.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Change {
+    pub(super) path: String,
+    #[serde(deserialize_with = "change_kind")]
+    pub(super) kind: String,
+    /// In the app-server alone.
+    pub(super) diff: Option<String>,
+}
+
+/// A word, or an object with the word.
+fn change_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let kind = Value::deserialize(deserializer)?;
+    let word = kind.as_str().or_else(|| kind.get("type")?.as_str());
+    Ok(word.unwrap_or_default().to_owned())
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct McpResult {
+    #[serde(default, deserialize_with = "if_readable")]
+    pub(super) content: Vec<RawJson>,
+    #[serde(default, alias = "structuredContent", deserialize_with = "if_readable")]
+    pub(super) structured_content: Option<RawJson>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Todo {
+    pub(super) text: String,
+    #[serde(default)]
+    pub(super) completed: bool,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct AgentState {
+    pub(super) status: String,
+    pub(super) message: Option<String>,
+}
+
+/// The first `id` of an item: the CLI's own. The second one of a web search is the vendor's.
+#[derive(Debug)]
+pub(super) struct FirstId(pub(super) Option<String>);
+
+impl<'de> Deserialize<'de> for FirstId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = FirstId;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an item")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<FirstId, A::Error> {
+                let mut first = None;
+                while let Some(key) = fields.next_key::<String>()? {
+                    if key == "id" && first.is_none() {
+                        first = Some(fields.next_value::<String>()?);
+                    } else {
+                        fields.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(FirstId(first))
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_with_two_ids_has_the_first_one() {
+        // web_search
+        let item = r#"{"id":"item_0","type":"web_search","id":"ws_1","query":"q","action":{"type":"other"}}"#;
+        assert_eq!(serde_json::from_str::<FirstId>(item).unwrap().0.as_deref(), Some("item_0"));
+        assert_eq!(serde_json::from_str::<Item>(item).unwrap().query.as_deref(), Some("q"));
+    }
+
+    #[test]
+    fn an_item_of_the_app_server_reads_as_one_of_exec() {
+        let item =
+            r#"{"type":"fileChange","status":"inProgress","changes":[{"path":"/a","kind":{"type":"add"},"diff":"x"}]}"#;
+        let item = serde_json::from_str::<Item>(item).unwrap().respelled();
+        let changes = item.changes.unwrap();
+        assert_eq!((item.kind.as_str(), item.status.as_deref()), ("file_change", Some("in_progress")));
+        assert_eq!((changes[0].kind.as_str(), changes[0].diff.as_deref()), ("add", Some("x")));
+        let call =
+            r#"{"type":"collabAgentToolCall","tool":"spawnAgent","agentsStates":{"t":{"status":"pendingInit"}}}"#;
+        let call = serde_json::from_str::<Item>(call).unwrap().respelled();
+        assert_eq!((call.kind.as_str(), call.tool.as_deref()), ("collab_tool_call", Some("spawn_agent")));
+        assert_eq!(call.agents_states.unwrap()["t"].status, "pending_init");
+    }
+}

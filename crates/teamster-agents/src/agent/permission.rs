@@ -1,0 +1,42 @@
+//! Permission requests of agents that list no options of their own: the options that we list for them.
+
+use std::borrow::Cow;
+
+use crate::protocol::Action;
+use teamster_types::event::{
+    AnsweredBy, Event, PermissionAnswered, PermissionDecision, PermissionOption, PermissionOptionKind,
+};
+use teamster_types::request::Answer;
+
+const ALLOW: &str = "allow";
+const ALLOW_ALWAYS: &str = "allow_always";
+const DENY: &str = "deny";
+
+/// The options of a request.
+pub(super) fn options(always: bool) -> Vec<PermissionOption> {
+    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
+    let mut options = vec![option(ALLOW, "Allow", PermissionOptionKind::AllowOnce)];
+    if always {
+        options.push(option(ALLOW_ALWAYS, "Allow for this session", PermissionOptionKind::AllowAlways));
+    }
+    options.push(option(DENY, "Deny", PermissionOptionKind::RejectOnce));
+    options
+}
+
+/// An answer with the meaning of the option in the option's place. What is no option of ours is a denial.
+pub(super) fn without_option(answer: &Answer) -> Cow<'_, Answer> {
+    let Answer::Option { option_id } = answer else { return Cow::Borrowed(answer) };
+    Cow::Owned(match option_id.as_str() {
+        ALLOW => Answer::Allow { input: None },
+        ALLOW_ALWAYS => Answer::AllowAlways,
+        _ => Answer::Deny { message: None },
+    })
+}
+
+/// Emits the answer to a permission request that is not put to anybody; nothing for a question.
+pub(super) fn unasked(request: Event, decision: PermissionDecision, by: AnsweredBy, why: &str) -> Option<Action> {
+    let Event::PermissionRequest(request) = request else { return None };
+    let answered = PermissionAnswered::unasked(request, decision, by);
+    let answered = if why.is_empty() { answered } else { answered.because(why) };
+    Some(Action::Emit(answered.into()))
+}

@@ -1,0 +1,275 @@
+//! Collections that grow with what an agent says, and do not grow without limit: past a bound the oldest entry goes.
+
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use serde_json::Value;
+
+use teamster_types::event::PermissionDenial;
+
+/// How many entries a collection has at most, where nothing else is said.
+pub(crate) const MAX_ENTRIES: usize = 10_000;
+
+/// How many bytes the keys and values of a collection have at most, roughly, where nothing else is said.
+pub(crate) const MAX_BYTES: usize = 16 << 20;
+
+/// How many denials an outcome names.
+const MAX_DENIALS: usize = 1000;
+
+/// What an entry takes beside its key and value.
+const ENTRY_BYTES: usize = 128;
+
+/// A map from ids to values, in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Bounded<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    order: BTreeMap<u64, K>,
+    next: u64,
+    bytes: usize,
+    max_entries: usize,
+}
+
+/// A set of ids.
+pub(crate) type Ids<K = String> = Bounded<K, ()>;
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    at: u64,
+    bytes: usize,
+}
+
+impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
+    /// An empty one with a number of entries of its own.
+    pub(crate) fn of(max_entries: usize) -> Self {
+        Self { entries: HashMap::new(), order: BTreeMap::new(), next: 0, bytes: 0, max_entries }
+    }
+
+    /// Adds or replaces an entry whose value takes about so many bytes on the heap. Returns those that had to go for it.
+    pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<(K, V)> {
+        self.remove(&key);
+        let bytes = bytes.saturating_add(2 * key.as_ref().len() + ENTRY_BYTES);
+        let mut gone = Vec::new();
+        while !self.entries.is_empty()
+            && (self.entries.len() >= self.max_entries || self.bytes.saturating_add(bytes) > MAX_BYTES)
+        {
+            let Some((_, oldest)) = self.order.first_key_value() else { break };
+            let oldest = oldest.clone();
+            gone.extend(self.remove(&oldest).map(|value| (oldest, value)));
+        }
+        self.bytes += bytes;
+        self.order.insert(self.next, key.clone());
+        self.entries.insert(key, Entry { value, at: self.next, bytes });
+        self.next += 1;
+        gone
+    }
+
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.get(key).map(|entry| &entry.value)
+    }
+
+    pub(crate) fn get_mut<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.get_mut(key).map(|entry| &mut entry.value)
+    }
+
+    pub(crate) fn contains<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.contains_key(key)
+    }
+
+    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let Entry { value, at, bytes } = self.entries.remove(key)?;
+        self.order.remove(&at);
+        self.bytes -= bytes;
+        Some(value)
+    }
+
+    /// Says anew how many bytes the value of an entry takes. Others may have to go for it.
+    pub(crate) fn weigh<Q: Hash + Eq + ?Sized>(&mut self, key: &Q, bytes: usize)
+    where
+        K: Borrow<Q>,
+    {
+        let Some((key, entry)) = self.entries.get_key_value(key) else { return };
+        let (key, at, before) = (key.clone(), entry.at, entry.bytes);
+        let bytes = bytes.saturating_add(2 * key.as_ref().len() + ENTRY_BYTES);
+        self.bytes = (self.bytes - before).saturating_add(bytes);
+        if let Some(entry) = self.entries.get_mut::<K>(&key) {
+            entry.bytes = bytes;
+        }
+        while self.bytes > MAX_BYTES {
+            let Some(oldest) = self.order.iter().find(|(other, _)| **other != at).map(|(_, key)| key.clone()) else {
+                break;
+            };
+            self.remove::<K>(&oldest);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entries, the oldest first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
+        self.order.values().filter_map(|key| Some((key, &self.entries.get(key)?.value)))
+    }
+
+    /// The values, the oldest first.
+    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Removes all entries and returns them, the oldest first.
+    pub(crate) fn take(&mut self) -> Vec<(K, V)> {
+        let (order, mut entries) = (std::mem::take(&mut self.order), std::mem::take(&mut self.entries));
+        self.bytes = 0;
+        order.into_values().filter_map(|key| entries.remove(&key).map(|entry| (key, entry.value))).collect()
+    }
+}
+
+impl<K: Clone + Eq + Hash + AsRef<str>> Ids<K> {
+    /// Adds an id. Whether it is new, as far as is known.
+    pub(crate) fn add(&mut self, id: K) -> bool {
+        let is_new = !self.contains(&id);
+        if is_new {
+            self.insert(id, (), 0);
+        }
+        is_new
+    }
+}
+
+impl<K: Clone + Eq + Hash + AsRef<str>, V> Default for Bounded<K, V> {
+    fn default() -> Self {
+        Self::of(MAX_ENTRIES)
+    }
+}
+
+/// A list whose later items are left out when there are too many.
+pub(crate) fn push<T>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>, max: usize) {
+    let room = max.saturating_sub(list.len());
+    list.extend(items.into_iter().take(room));
+}
+
+/// Adds denials to a list that holds at most 1,000 of them and, roughly, [`MAX_BYTES`]. A denial that is too large is added
+/// without its input, or else left out.
+pub(crate) fn push_denials(list: &mut Vec<PermissionDenial>, items: impl IntoIterator<Item = PermissionDenial>) {
+    let bytes_of = |denial: &PermissionDenial| {
+        let id = denial.tool_id.as_ref().map_or(0, |id| id.as_str().len());
+        denial.tool_name.len() + id + denial.input.as_ref().map_or(0, |input| input.as_str().len())
+    };
+    let mut bytes: usize = list.iter().map(bytes_of).sum();
+    for mut denial in items.into_iter().take(MAX_DENIALS.saturating_sub(list.len())) {
+        if bytes + bytes_of(&denial) > MAX_BYTES {
+            denial.input = None;
+        }
+        let more = bytes_of(&denial);
+        if bytes + more <= MAX_BYTES {
+            bytes += more;
+            list.push(denial);
+        }
+    }
+}
+
+/// About how many bytes a JSON value takes.
+pub(crate) fn bytes_of(value: &Value) -> usize {
+    let inner = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes_of).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| 48 + name.len() + bytes_of(value)).sum(),
+        _ => 0,
+    };
+    size_of::<Value>() + inner
+}
+
+/// How much of a text was told, without the text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToldText {
+    bytes: usize,
+    hash: u64,
+}
+
+impl ToldText {
+    /// Adds a piece.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.bytes += text.len();
+        self.hash = fnv(self.hash, text);
+    }
+
+    /// Whether nothing was told.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// What a whole text adds to what was told of it; nothing if it begins otherwise.
+    pub(crate) fn rest<'t>(&self, whole: &'t str) -> &'t str {
+        match whole.split_at_checked(self.bytes) {
+            Some((told, rest)) if fnv(Self::default().hash, told) == self.hash => rest,
+            _ => "",
+        }
+    }
+}
+
+impl Default for ToldText {
+    fn default() -> Self {
+        Self { bytes: 0, hash: 0xcbf2_9ce4_8422_2325 }
+    }
+}
+
+/// FNV-1a, which does not depend on where a text is split.
+fn fnv(hash: u64, text: &str) -> u64 {
+    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn past_the_bound_the_oldest_entry_goes() {
+        let mut map = Bounded::of(3);
+        for (at, key) in ["a", "b", "c"].into_iter().enumerate() {
+            assert!(map.insert(key.to_owned(), at, 0).is_empty());
+        }
+        assert!(map.insert("a".to_owned(), 9, 0).is_empty(), "it is replaced, and the newest now");
+        assert_eq!(map.insert("d".to_owned(), 3, 0), [("b".to_owned(), 1)]);
+        assert_eq!((map.get("a"), map.get("b"), map.entries.len()), (Some(&9), None, 3));
+        assert_eq!(map.take(), [("c".to_owned(), 2), ("a".to_owned(), 9), ("d".to_owned(), 3)]);
+        assert!(map.is_empty() && map.bytes == 0);
+    }
+
+    #[test]
+    fn long_ids_and_large_values_count() {
+        let mut ids = Ids::default();
+        for number in 0..100 {
+            assert!(ids.add(format!("{number}{}", "x".repeat(1 << 20))));
+        }
+        assert!(ids.entries.len() <= 8 && ids.bytes <= MAX_BYTES, "{}", ids.entries.len());
+        let mut map = Bounded::default();
+        map.insert("large".to_owned(), (), 10 * MAX_BYTES);
+        assert_eq!(map.entries.len(), 1, "one entry always fits");
+        assert_eq!(map.insert("next".to_owned(), (), 1).len(), 1);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_told_text_knows_the_rest_however_it_was_told(told: Vec<String>, rest: String) {
+            let mut text = ToldText::default();
+            for piece in &told {
+                text.push(piece);
+            }
+            let whole = told.concat() + &rest;
+            proptest::prop_assert_eq!(text.rest(&whole), rest);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Decides how a run ended: well, with a failure, or by an abort.
+
+use super::Cause;
+use crate::protocol::ExitReport;
+use teamster_types::event::{ErrorCode, Failure};
+
+/// A success that the agent reported stands, whatever came after it. Otherwise the driver's cause is nearer to the
+/// truth than the agent's last words, which an interrupt of ours provoked. (What the agent said of itself before, the
+/// driver sees: then there is no cause.)
+pub(super) fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option<Cause>) -> (Option<Failure>, bool) {
+    let abort = || Failure { retryable: Some(false), ..Failure::new(ErrorCode::Aborted, "the run was aborted") };
+    match (cause, failure) {
+        (_, None) if !interrupted => (None, false),
+        (Some(Cause::Aborted), _) => (Some(abort()), true),
+        (Some(Cause::Failed(failure)), _) => (Some(failure), false),
+        (None, _) if interrupted => (Some(abort()), true),
+        (None, failure) => (failure, false),
+    }
+}
+
+/// An end without a final result is never a silent success.
+pub(super) fn no_result(exit: Option<ExitReport<'_>>) -> Failure {
+    let exit = exit.unwrap_or_default();
+    let tail = last_line(exit.stderr);
+    let (code, message) = match (exit.signal, exit.code) {
+        (Some(signal), _) => (ErrorCode::CliSignaled, format!("{signal} ended the CLI before it gave a result{tail}")),
+        (None, Some(0) | None) => (ErrorCode::Protocol, format!("the CLI ended without a result{tail}")),
+        (None, Some(code)) => {
+            (ErrorCode::CliExit, format!("the CLI exited with code {code} before it gave a result{tail}"))
+        }
+    };
+    Failure::new(code, message)
+}
+
+fn last_line(stderr: &str) -> String {
+    match stderr.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+        Some(line) => format!(": {}", line.chars().take(500).collect::<String>()),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,119 @@
+//! Drives a protocol as the driver does, without a process.
+
+use teamster_agents::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use teamster_agents::transcript::{Cause, End, Transcript};
+use teamster_types::event::{ErrorCode, Event, Failure};
+use teamster_types::request::RunRequest;
+
+use crate::capture::{Capture, Exit};
+use crate::subject::{CLAUDE, Subject};
+
+/// What came of an input.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Event(Event),
+    Wrote(Vec<u8>),
+    CloseStdin,
+    Interrupt,
+    Stop,
+}
+
+pub(crate) struct Driver {
+    protocol: Box<dyn Protocol>,
+    transcript: Transcript,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Driver {
+    pub(crate) fn start(request: &RunRequest) -> Self {
+        Self::start_of(CLAUDE, request)
+    }
+
+    pub(crate) fn start_of(subject: &Subject, request: &RunRequest) -> Self {
+        let protocol = subject.agent.plan(request).unwrap().protocol;
+        let mut driver = Self { protocol, transcript: Transcript::new(), steps: Vec::new() };
+        driver.tell(Input::Started);
+        driver
+    }
+
+    pub(crate) fn tell(&mut self, input: Input<'_>) {
+        let mut actions = Vec::new();
+        self.protocol.handle(input, &mut actions);
+        for action in actions {
+            match action {
+                Action::Emit(event) => self.tell_all(|transcript, out| transcript.push(event, out)),
+                Action::Outcome(outcome) => self.transcript.set_outcome(*outcome),
+                Action::Write(bytes) => self.steps.push(Step::Wrote(bytes)),
+                Action::CloseStdin => self.steps.push(Step::CloseStdin),
+                Action::Interrupt => self.steps.push(Step::Interrupt),
+                Action::Stop => self.steps.push(Step::Stop),
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn end(mut self, end: &End<'_>) -> Vec<Step> {
+        if let Some(exit) = end.exit {
+            self.tell(Input::Exited(exit));
+        }
+        self.tell_all(|transcript, out| transcript.end(end, out));
+        self.steps
+    }
+
+    fn tell_all(&mut self, tell: impl FnOnce(&mut Transcript, &mut Vec<Event>)) {
+        let mut events = Vec::new();
+        tell(&mut self.transcript, &mut events);
+        self.steps.extend(events.into_iter().map(Step::Event));
+    }
+}
+
+/// A recorded run once more.
+pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
+    let mut driver = Driver::start_of(subject, &(subject.request)(capture));
+    // What is written first is the request, which the capture's own argv and stdin do not depend on.
+    driver.steps.clear();
+    for line in capture.stderr.lines() {
+        driver.tell(Input::Diagnostic(line.as_bytes()));
+    }
+    for line in capture.lines() {
+        driver.tell(Input::Line(line));
+    }
+    let exit = |code, signal| Some(ExitReport { code, signal, stderr: &capture.stderr });
+    driver.end(&match &capture.exit {
+        Exit::Code(code) => End { exit: exit(Some(*code), None), ..End::default() },
+        Exit::Signal(name) => End { exit: exit(None, Some(name)), ..End::default() },
+        Exit::NotStarted(error) => {
+            let code = if error.starts_with("No such file") { ErrorCode::CliNotFound } else { ErrorCode::SpawnFailed };
+            End { cause: Some(Cause::Failed(Failure::new(code, error.as_str()))), ..End::default() }
+        }
+    })
+}
+
+/// The agent's final word on a recorded run.
+pub(crate) fn last_word(subject: &Subject, capture: &Capture) -> Option<Outcome> {
+    let mut protocol = subject.agent.plan(&(subject.request)(capture)).unwrap().protocol;
+    let mut actions = Vec::new();
+    protocol.handle(Input::Started, &mut actions);
+    for line in capture.lines() {
+        protocol.handle(Input::Line(line), &mut actions);
+    }
+    let (code, signal) = match &capture.exit {
+        Exit::Code(code) => (Some(*code), None),
+        Exit::Signal(name) => (None, Some(*name)),
+        Exit::NotStarted(_) => return None,
+    };
+    protocol.handle(Input::Exited(ExitReport { code, signal, stderr: &capture.stderr }), &mut actions);
+    actions.into_iter().rev().find_map(|action| match action {
+        Action::Outcome(outcome) => Some(*outcome),
+        _ => None,
+    })
+}
+
+/// The events among the steps.
+pub(crate) fn events(steps: &[Step]) -> Vec<Event> {
+    let event = |step: &Step| match step {
+        Step::Event(event) => Some(event.clone()),
+        _ => None,
+    };
+    steps.iter().filter_map(event).collect()
+}

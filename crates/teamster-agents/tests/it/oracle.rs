@@ -1,0 +1,135 @@
+//! Recorded runs against what their lines say in themselves, worked out another way than the protocol does.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use teamster_types::event::{Event, RunResult, Usage};
+
+use crate::capture::Capture;
+use crate::drive::{events, replay};
+use crate::replay::for_each_capture_of;
+use crate::subject::CLAUDE;
+
+/// The documents of a capture: its lines, or the elements of its one array.
+fn documents(capture: &Capture) -> Vec<Value> {
+    let read = capture.lines().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    read.flat_map(|value| match value {
+        Value::Array(values) => values,
+        value => vec![value],
+    })
+    .collect()
+}
+
+fn of_type<'a>(documents: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    documents.iter().filter(|document| document["type"] == kind).collect()
+}
+
+/// The content blocks of lines of a type, each with its line.
+fn blocks<'a>(documents: &'a [Value], kind: &str) -> Vec<(&'a Value, &'a Value)> {
+    let lines = of_type(documents, kind).into_iter();
+    lines
+        .flat_map(|line| line["message"]["content"].as_array().into_iter().flatten().map(move |block| (line, block)))
+        .collect()
+}
+
+fn result(events: &[Event]) -> &RunResult {
+    match events.last() {
+        Some(Event::Done(done)) => &done.result,
+        other => panic!("{other:?} is no done"),
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
+}
+
+#[test]
+fn the_text_is_that_of_the_whole_messages_once() {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
+        let documents = documents(capture);
+        let whole: String = blocks(&documents, "assistant")
+            .into_iter()
+            .filter(|(line, block)| {
+                let by_cli = line["message"]["model"] == "<synthetic>";
+                let failure = by_cli && line["error"].is_string();
+                line["parent_tool_use_id"].is_null() && !failure && !(by_cli && block["text"] == "(no content)")
+            })
+            .filter_map(|(_, block)| block["text"].as_str())
+            .collect();
+        let events = events(&replay(subject, capture));
+        let result = result(&events);
+        match of_type(&documents, "result").last() {
+            // What was streamed of a message that never became whole stays where the run failed.
+            _ if result.is_error && result.text.starts_with(&whole) => Ok(()),
+            Some(line) if whole.is_empty() => same(&result.text.as_str(), &line["result"].as_str().unwrap_or_default()),
+            _ => same(&result.text.as_str(), &whole.as_str()),
+        }
+    });
+}
+
+#[test]
+fn the_last_words_are_those_of_the_result() {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
+        let documents = documents(capture);
+        let events = events(&replay(subject, capture));
+        let result = result(&events);
+        match of_type(&documents, "result").last() {
+            // `result` is the last text block alone.
+            Some(line) if !result.is_error => {
+                // A slash command's may lack in the result, or end in more line ends there.
+                let last = line["result"].as_str().unwrap_or_default().trim_end();
+                let ends = result.final_text.trim_end().ends_with(last);
+                if ends { Ok(()) } else { Err(format!("{:?} does not end with {last:?}", result.final_text)) }
+            }
+            _ => Ok(()),
+        }
+    });
+}
+
+#[test]
+fn usage_is_the_sum_over_the_models_of_the_last_result() {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
+        let documents = documents(capture);
+        let Some(line) = of_type(&documents, "result").last().copied() else { return Ok(()) };
+        let sum = |field: &str| {
+            let models = line["modelUsage"].as_object().into_iter().flatten();
+            models.map(|(_, usage)| usage[field].as_u64().unwrap()).sum::<u64>()
+        };
+        let mut expected = Usage::default();
+        expected.input_tokens = sum("inputTokens");
+        expected.cache_read_tokens = Some(sum("cacheReadInputTokens"));
+        expected.cache_write_tokens = Some(sum("cacheCreationInputTokens"));
+        expected.output_tokens = sum("outputTokens");
+        let events = events(&replay(subject, capture));
+        same(&result(&events).usage, &Some(expected))?;
+        same(&result(&events).total_cost_usd, &line["total_cost_usd"].as_f64())
+    });
+}
+
+#[test]
+fn every_call_is_told_with_the_result_that_the_lines_have() {
+    for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
+        let documents = documents(capture);
+        let ids = |kind: &str, block_kind: &str, id: &str| {
+            let blocks = blocks(&documents, kind).into_iter().map(|(_, block)| block);
+            let of_kind = blocks.filter(|block| block["type"] == block_kind);
+            of_kind.map(|block| block[id].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let mut used = ids("assistant", "tool_use", "id");
+        used.extend(ids("assistant", "server_tool_use", "id"));
+        let answered = ids("user", "tool_result", "tool_use_id");
+        let events = events(&replay(subject, capture));
+        let told = events.iter().filter_map(|event| match event {
+            Event::ToolUse(tool) => Some(tool.tool_id.as_str().to_owned()),
+            _ => None,
+        });
+        same(&told.collect::<BTreeSet<_>>(), &used.into_iter().collect())?;
+        let results = events.iter().filter_map(|event| match event {
+            Event::ToolResult(result) => Some(result),
+            _ => None,
+        });
+        // The lines' own results in their order; then what the end of the run closed.
+        let results: Vec<_> = results.map(|result| result.tool_id.as_str().to_owned()).collect();
+        same(&results.get(..answered.len()).unwrap_or(&results).to_vec(), &answered)
+    });
+}

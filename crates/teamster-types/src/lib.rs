@@ -1,0 +1,27 @@
+//! Teamster's vocabulary: the events of a stream, the requests of a caller, and their ids.
+//!
+//! A program that reads Teamster's output needs this crate alone. It knows no agent, and it does no I/O (lints ban it).
+//!
+//! ```
+//! use teamster_types::event::Event;
+//!
+//! let line = r#"{"type":"text","messageId":"m1","text":"Hello"}"#;
+//! let event: Event = serde_json::from_str(line)?;
+//! assert!(matches!(event, Event::Text(delta) if delta.text.as_str() == "Hello"));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! - [`event`]: the events of a run or session, and its result.
+//! - [`request`]: what a caller requests, and its validation.
+//! - [`text`], [`json`]: text and JSON that an agent wrote, kept exactly.
+//! - [`recording`]: the lines of a recorded run.
+//!
+//! Invariant: every type of the stream can be written as JSON and read back without loss.
+
+mod names;
+
+pub mod event;
+pub mod json;
+pub mod recording;
+pub mod request;
+pub mod text;
