@@ -377,7 +377,7 @@ impl Transcript {
         result.exit_code = exit.code;
         result.signal = exit.signal.map(str::to_owned);
         result.stderr = Some(exit.stderr).filter(|text| !text.is_empty()).map(Into::into);
-        result.left_processes = end.left.clone();
+        result.left_processes.clone_from(&end.left);
         result
     }
 }
