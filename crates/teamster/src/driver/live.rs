@@ -316,7 +316,7 @@ impl Reins<'_> {
             Action::SteerTurnStarted => self.then = Then::Begins,
             Action::AgentTurnStarted if self.is_answered() => self.rest = Some(vec![Action::AgentTurnStarted]),
             Action::PromptNotAccepted if self.desk.is_some() => {
-                (self.then, self.rest) = (Then::Again, Some(Vec::new()))
+                (self.then, self.rest) = (Then::Again, Some(Vec::new()));
             }
             Action::RestartProcess => self.reopen = true,
             Action::Interrupt => self.tree.signal(Signal::Interrupt),
