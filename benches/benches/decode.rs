@@ -7,9 +7,9 @@
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
+use teamster::agent::protocol::{Action, Input};
+use teamster::agent::transcript::Transcript;
 use teamster::agent::{Agent, claude::Claude};
-use teamster::protocol::{Action, Input};
-use teamster::transcript::Transcript;
 use teamster::{Event, RunRequest};
 use teamster_process::LineFramer;
 

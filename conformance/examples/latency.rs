@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use teamster::request::Mode;
+use teamster::request::AgentInterface;
 use teamster::{Event, Session};
 use teamster_conformance::{AGENTS, Agent, BOUND};
 use tokio::time::{Instant, timeout};
@@ -47,9 +47,9 @@ async fn main() -> Result<()> {
 async fn measure(agent: &Agent, turns: usize) -> Result<()> {
     let lab = agent.lab(agent.reply().text("Hello.")).await?;
     let mut sessions = Vec::new();
-    for mode in [Mode::Auto, Mode::Spawn, Mode::Exec] {
+    for mode in [AgentInterface::Auto, AgentInterface::Spawn, AgentInterface::Exec] {
         let mut frame = agent.request(&lab, "");
-        frame.mode = mode;
+        frame.interface = mode;
         let talk = lab.open(frame, |opening| opening)?;
         // The first turn of a warm process finds it starting.
         first_text(talk.session()).await?;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use teamster::request::Conversation;
-use teamster::{Journals, Opening, Registry, RunRequest, Runtime};
+use teamster::{RestoreLog, RunRequest, Runtime, SessionOptions};
 use teamster_testkit::provider::{Message, ModelRequest, Provider, Scenario};
 use tempfile::TempDir;
 
@@ -227,10 +227,14 @@ impl TestEnv {
     }
 
     /// Opens a session with this frame.
-    pub fn open(&self, frame: RunRequest, how: impl FnOnce(Opening) -> Opening) -> Result<TestSession<'_>> {
+    pub fn open(
+        &self,
+        frame: RunRequest,
+        how: impl FnOnce(SessionOptions) -> SessionOptions,
+    ) -> Result<TestSession<'_>> {
         let mut frame = frame;
         let trace = self.mark(&mut frame);
-        let session = self.runtime.open(self.agent, how(Opening::new(frame)))?;
+        let session = self.runtime.open(self.agent, how(SessionOptions::new(frame)))?;
         Ok(TestSession::new(self, session, trace))
     }
 
@@ -274,8 +278,8 @@ fn bin(name: &str) -> Result<PathBuf> {
 }
 
 fn runtime(folder: &Path, environment: &[(OsString, OsString)]) -> Runtime {
-    let journals = Journals::in_directory(folder.join("journals"));
-    Runtime::with_environment(Registry::default(), environment.to_owned()).restoring_by(journals)
+    let journals = RestoreLog::in_directory(folder.join("journals"));
+    Runtime::builder().environment(environment.to_owned()).restore_log(journals).build()
 }
 
 /// Prices are in dollars a million tokens.

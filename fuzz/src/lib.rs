@@ -14,7 +14,7 @@ use teamster_process::{Frame, LineFramer};
 use teamster_agents::agent::Agent;
 use teamster_types::event::{Event, RequestId};
 use teamster_agents::protocol::{Action, Command, ExitReport, Input};
-use teamster_types::request::{Answer, BackgroundTasks, Conversation, Mode, OutputMode, PermissionMode, RunRequest};
+use teamster_types::request::{Answer, Conversation, AgentInterface, OutputMode, PermissionMode, RunRequest};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 
@@ -44,7 +44,7 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
     let mut request = RunRequest::new("fuzz");
     // The form whose lines are in the corpus.
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     request.output = if choice & 1 == 1 { OutputMode::Batch } else { OutputMode::Stream };
     let Ok(plan) = agent.plan(&request) else { return };
     let mut protocol = plan.protocol;
@@ -90,11 +90,11 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
 /// Feeds the bytes to the agent's session, turn by turn. The first byte chooses how often the caller says something amid the
 /// lines, and what.
 pub fn session(agent: &dyn Agent, bytes: &[u8]) {
-    session_with(BackgroundTasks::Off, agent, bytes);
+    session_with(false, agent, bytes);
 }
 
 /// The same, where the agent may begin turns by itself or not.
-pub fn session_with(background: BackgroundTasks, agent: &dyn Agent, bytes: &[u8]) {
+pub fn session_with(background: bool, agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
     let mut frame = RunRequest::default();
     (frame.cwd, frame.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use teamster::event::WarningCode;
 use teamster::request::{Answer, PermissionMode};
-use teamster::{AnswerError, Opening};
+use teamster::{AnswerError, SessionOptions};
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario};
 
@@ -110,7 +110,7 @@ async fn an_interrupt_releases_a_request_that_waits() -> Result<()> {
 async fn the_permission_mode_answers_where_it_can() -> Result<()> {
     with_each(async |speaker| {
         let lab = asks(speaker).await?;
-        let talk = lab.open(speaker.frame_in(&lab, PermissionMode::Full), |opening: Opening| opening)?;
+        let talk = lab.open(speaker.frame_in(&lab, PermissionMode::Full), |opening: SessionOptions| opening)?;
         let recording = talk.say("Make it.").await?;
         assert!(lab.project().join("made").exists(), "{speaker:?}: {:?}", recording.events);
         talk.close().await?;

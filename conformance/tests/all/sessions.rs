@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, UsageScope, WarningCode};
 use teamster::request::{Answer, PermissionMode};
-use teamster::{AnswerError, Opening, RunRequest};
+use teamster::{AnswerError, RunRequest, SessionOptions};
 use teamster_conformance::{AGENTS, Agent, BOUND, TestEnv, request_of};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
@@ -42,7 +42,7 @@ fn frame(agent: &Agent, lab: &TestEnv) -> RunRequest {
     agent.request(lab, "")
 }
 
-async fn converses(agent: &Agent, how: fn(Opening) -> Opening, turns: usize) -> Result<()> {
+async fn converses(agent: &Agent, how: fn(SessionOptions) -> SessionOptions, turns: usize) -> Result<()> {
     let lab = agent.lab(counts(agent)).await?;
     let talk = lab.open(frame(agent, &lab), how)?;
     let mut said = Vec::new();
@@ -78,7 +78,7 @@ async fn each_prompt_of_a_long_conversation_reaches_the_model_once_and_in_order(
 #[tokio::test]
 async fn a_caller_cannot_tell_spawned_turns_from_warm_ones() -> Result<()> {
     for agent in warm() {
-        converses(agent, Opening::spawned, SPAWNED).await?;
+        converses(agent, SessionOptions::process_per_turn, SPAWNED).await?;
     }
     Ok(())
 }
@@ -255,14 +255,15 @@ async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
 #[tokio::test]
 async fn a_handler_answers_and_one_that_panics_has_denied() -> Result<()> {
     let lab = asks().await?;
-    let talk = lab.open(lab.request(""), |opening| opening.answered_by(|_| async { Answer::Allow { input: None } }))?;
+    let talk =
+        lab.open(lab.request(""), |opening| opening.with_handler(|_| async { Answer::Allow { input: None } }))?;
     talk.say("Make it.").await?;
     assert!(lab.project().join("made").exists());
     talk.close().await?;
 
     let lab = asks().await?;
     let panics = |_: Event| async { if true { panic!("the handler's bug") } else { Answer::AllowAlways } };
-    let talk = lab.open(lab.request(""), |opening| opening.answered_by(panics))?;
+    let talk = lab.open(lab.request(""), |opening| opening.with_handler(panics))?;
     let recording = talk.say("Make it.").await?;
     assert!(!lab.project().join("made").exists());
     assert_eq!(recording.result.text, "Done.");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use teamster::request::{Mode, PermissionMode, ProjectTrust};
+use teamster::request::{AgentInterface, PermissionMode, ProjectTrust};
 use teamster_conformance::{AGENTS, Agent, TestEnv};
 use teamster_testkit::provider::{Reply, Scenario};
 
@@ -49,14 +49,14 @@ fn bait(lab: &TestEnv) -> Result<()> {
 #[tokio::test]
 async fn no_program_configured_by_an_untrusted_project_runs_at_once_or_later() -> Result<()> {
     for agent in AGENTS.iter().filter(|agent| agent.name != "opencode") {
-        for mode in [Mode::Auto, Mode::Exec] {
+        for mode in [AgentInterface::Auto, AgentInterface::Exec] {
             // What is loaded beside the first call of the model has time until the second one.
             let (tool, input) = agent.shell("sleep 1");
             let scenario = Scenario::new().reply(agent.reply().tool(tool, input)).reply(agent.reply().text("Done."));
             let lab = agent.lab(scenario).await?;
             bait(&lab)?;
             let mut request = agent.request(&lab, "Go.");
-            request.mode = mode;
+            request.interface = mode;
             request.permissions.mode = PermissionMode::Full;
             request.project_trust = ProjectTrust::Untrusted;
             let recording = lab.run(request).await?;
@@ -92,9 +92,9 @@ async fn no_run_changes_the_users_configuration_or_trusts_a_directory_permanentl
         let lab = agent.lab(Reply::from_fn(move |_| reply.clone())).await?;
         let path = configure(agent, &lab)?;
         let before = fs::read_to_string(&path)?;
-        for mode in [Mode::Auto, Mode::Exec] {
+        for mode in [AgentInterface::Auto, AgentInterface::Exec] {
             let mut request = agent.request(&lab, "Go.");
-            request.mode = mode;
+            request.interface = mode;
             request.permissions.mode = PermissionMode::Full;
             let recording = lab.run(request).await?;
             assert_eq!(recording.result.text, "Aye.", "{} {mode:?}", agent.name);

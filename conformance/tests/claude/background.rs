@@ -33,7 +33,8 @@ fn model(request: &ModelRequest) -> Reply {
 }
 
 async fn own(talk: &TestSession<'_>) -> Result<Run> {
-    let run = tokio::time::timeout(BOUND, talk.session().own_turn()).await.context("no turn of the agent's own")?;
+    let run =
+        tokio::time::timeout(BOUND, talk.session().next_agent_turn()).await.context("no turn of the agent's own")?;
     run.context("there are none")
 }
 
@@ -58,7 +59,7 @@ async fn what_ends_in_the_background_is_a_turn_of_the_agents_own_and_a_prompt_me
     let mut frame = lab.request("");
     frame.permissions.mode = PermissionMode::Full;
     frame.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
-    let talk = lab.open(frame, teamster::Opening::with_background_tasks)?;
+    let talk = lab.open(frame, teamster::SessionOptions::with_background_tasks)?;
     assert_eq!(talk.say("Begin first").await?.result.text, "Started.");
     File::create(lab.project().join("first"))?;
     let mut mine = own(&talk).await?;

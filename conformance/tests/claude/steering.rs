@@ -27,7 +27,7 @@ async fn a_steering_message_reaches_the_model_after_the_running_tool() -> Result
     File::create(lab.project().join("go"))?;
     let (sent, recording) = tokio::join!(tokio::time::timeout(BOUND, sent), live.finish());
     let recording = recording?;
-    assert!(matches!(sent??, Sent::Joined));
+    assert!(matches!(sent??, Sent::Steered));
     assert_eq!(recording.result.text, "Both heard.");
     let heard = recording.requests.last().context("no request")?;
     // As a message of the system's, which says that the user said it.
@@ -55,7 +55,7 @@ async fn a_steering_message_that_comes_too_late_is_the_next_turn() -> Result<()>
     let (sent, first) = tokio::join!(tokio::time::timeout(BOUND, talk.session().send_now("Two.")), end);
     assert_eq!(first?.result.text, "Only the first.");
     let Sent::Turn(second) = sent?? else { bail!("it was heard in a turn that was over") };
-    assert_eq!(second.result().await.text, "The second.");
+    assert_eq!(second.result().await.unwrap().text, "The second.");
     let third = third.finish().await?;
     assert_eq!(third.result.text, "The third.");
     let heard = third.requests.last().context("no request")?;

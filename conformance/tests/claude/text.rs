@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason};
-use teamster::request::{Mode, OutputMode};
+use teamster::request::{AgentInterface, OutputMode};
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Stop, Usage};
 
@@ -16,7 +16,7 @@ async fn the_one_shot_form_gives_the_same_answer() -> Result<()> {
     let words = ["chunk 1. ", "chunk 2. ", "chunk 3."];
     let lab = TestEnv::claude(Reply::new().text_deltas(words)).await?;
     let mut request = lab.request("Count.");
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     let recording = lab.run(request).await?;
     assert!(recording.texts().len() > 1, "{:?}", recording.texts());
     assert_eq!(recording.result.text, words.concat());

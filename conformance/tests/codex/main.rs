@@ -16,7 +16,7 @@ mod text;
 mod tools;
 
 use serde_json::{Value, json};
-use teamster::request::{Mode, PermissionMode};
+use teamster::request::{AgentInterface, PermissionMode};
 use teamster::{RunRequest, RunResult};
 use teamster_testkit::provider::{Reply, Scenario, Usage};
 
@@ -57,7 +57,7 @@ fn mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
 
 /// In the one-shot form.
 fn exec(mut request: RunRequest) -> RunRequest {
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     request
 }
 

@@ -217,7 +217,7 @@ async fn a_message_sent_within_a_turn_reaches_the_model_in_that_turn() -> Result
     let mut live = talk.send("Wait.")?;
     live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
     let sent = talk.session().send_now("Hurry.").await?;
-    assert!(matches!(sent, Sent::Joined), "{sent:?}");
+    assert!(matches!(sent, Sent::Steered), "{sent:?}");
     fs::write(lab.project().join("go"), "")?;
     let recording = live.finish().await?;
     assert!(recording.requests[1].prompts().contains(&"Hurry."), "{:?}", recording.requests[1].prompts());

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason, UsageScope};
-use teamster::request::{Mode, OutputMode};
+use teamster::request::{AgentInterface, OutputMode};
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Stop, Usage};
 
@@ -13,13 +13,13 @@ use crate::{numbers, usage_of};
 async fn messages_mode_emits_an_answer_once_and_whole() -> Result<()> {
     let lab = TestEnv::codex(Reply::new().text_by(3, "A text of many small deltas.")).await?;
     for (output, mode, is_whole) in [
-        (OutputMode::Stream, Mode::Auto, false),
-        (OutputMode::Messages, Mode::Auto, true),
-        (OutputMode::Batch, Mode::Auto, true),
-        (OutputMode::Stream, Mode::Exec, true),
+        (OutputMode::Stream, AgentInterface::Auto, false),
+        (OutputMode::Messages, AgentInterface::Auto, true),
+        (OutputMode::Batch, AgentInterface::Auto, true),
+        (OutputMode::Stream, AgentInterface::Exec, true),
     ] {
         let mut request = lab.request("TestSession.");
-        (request.output, request.mode) = (output, mode);
+        (request.output, request.interface) = (output, mode);
         let recording = lab.run(request).await?;
         let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
         assert_eq!(texts.concat(), "A text of many small deltas.");

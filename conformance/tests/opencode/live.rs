@@ -192,7 +192,7 @@ async fn a_message_sent_in_mid_text_joins_the_turn_and_an_interrupt_ends_the_tur
     let mut live = talk.send("Prompt 1.")?;
     live.until("some text", is_text).await?;
     let sent = talk.session().send_now("Prompt 2.").await?;
-    assert!(matches!(sent, Sent::Joined), "{sent:?}");
+    assert!(matches!(sent, Sent::Steered), "{sent:?}");
     lab.provider().gate("said").open();
     let recording = live.finish().await?;
     assert_eq!(recording.result.text, "It begins and waits.Heard both.");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, SessionId, WarningCode};
-use teamster::request::{Conversation, Mode};
+use teamster::request::{AgentInterface, Conversation};
 use teamster_conformance::{Recording, TestEnv};
 
 use crate::reply;
@@ -39,7 +39,7 @@ async fn in_one_shot_a_session_of_another_directory_ends_by_the_watchdog_with_th
     let lab = TestEnv::opencode(reply().text("Here I am.")).await?;
     let id = session(&lab.run(lab.request("First.")).await?)?;
     let mut request = with(lab.request("Second."), Conversation::Resume(id));
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     request.cwd = Some(lab.directory("elsewhere")?);
     request.limits.startup = Duration::from_secs(20);
     let recording = lab.run(request).await?;

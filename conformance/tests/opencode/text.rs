@@ -3,7 +3,7 @@
 use anyhow::Result;
 use teamster::Event;
 use teamster::event::{ErrorCode, StopReason, WarningCode};
-use teamster::request::{Mode, OutputMode};
+use teamster::request::{AgentInterface, OutputMode};
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Scenario, Stop, Usage};
 
@@ -39,7 +39,7 @@ async fn messages_are_emitted_when_they_are_complete() -> Result<()> {
 async fn the_one_shot_form_emits_each_part_when_it_is_complete() -> Result<()> {
     let lab = TestEnv::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
     let mut request = lab.request("Say hello.");
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     let recording = lab.run(request).await?;
     let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
     assert_eq!(texts, ["Hello there, how are you?"]);

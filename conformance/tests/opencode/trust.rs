@@ -6,14 +6,14 @@ use anyhow::Result;
 use serde_json::json;
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, WarningCode};
-use teamster::request::{Mode, ProjectTrust};
+use teamster::request::{AgentInterface, ProjectTrust};
 use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::Reply;
 
 use crate::{bash_then_text, full, reply};
 
 /// Both forms of the agent.
-const FORMS: [Mode; 2] = [Mode::Auto, Mode::Exec];
+const FORMS: [AgentInterface; 2] = [AgentInterface::Auto, AgentInterface::Exec];
 
 /// A project that tries what a project can without the agent's own configuration, which is refused.
 fn fill(lab: &TestEnv) -> Result<()> {
@@ -63,7 +63,7 @@ async fn nothing_of_an_untrusted_project_is_used() -> Result<()> {
         let lab = TestEnv::opencode(bash_then_text("sleep 2")).await?;
         fill(&lab)?;
         let mut request = full(untrusted(lab.request("Hello.")));
-        request.mode = form;
+        request.interface = form;
         let recording = lab.run(request).await?;
         assert_eq!(recording.result.final_text, "Done.");
         for request in &recording.requests {
@@ -83,7 +83,7 @@ async fn configuration_that_an_untrusted_project_has_for_the_agent_keeps_it_from
         let lab = TestEnv::opencode(reply().text("Never.")).await?;
         plugin(&lab)?;
         let mut request = untrusted(lab.request("Hello."));
-        request.mode = form;
+        request.interface = form;
         refused(&lab.run(request.clone()).await?, ".opencode")?;
         fs::remove_dir_all(lab.project().join(".opencode"))?;
         fs::write(lab.project().join("opencode.json"), json!({"plugins": ["./evil.js"]}).to_string())?;
@@ -136,7 +136,7 @@ async fn a_variable_of_the_users_that_is_no_configuration_is_config() -> Result<
 async fn the_one_shot_form_refuses_a_schema_before_anything_starts() -> Result<()> {
     let lab = TestEnv::opencode(reply().text("Never.")).await?;
     let mut request = lab.request("Hello.");
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     request.schema = Some(json!({"type": "object"}));
     let refused = lab.start(request).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(refused.contains("--schema"), "{refused}");

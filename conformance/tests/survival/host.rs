@@ -82,7 +82,7 @@ const ROUNDS: usize = 2;
 
 /// A runtime for sessions that take turns.
 fn limited() -> Runtime {
-    Runtime::new().max_live_processes(NonZeroUsize::MIN).idle_process_timeout(IDLE)
+    Runtime::builder().max_live_processes(NonZeroUsize::MIN).idle_process_timeout(IDLE).build()
 }
 
 /// Sessions take turns, although one process may live at a time and an idle one is closed: each goes on with its own

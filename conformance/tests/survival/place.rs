@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use teamster::request::Mode;
+use teamster::request::AgentInterface;
 use teamster_testkit::fake::{Child, Script};
 use teamster_testkit::provider::Scenario;
 use tempfile::TempDir;
@@ -92,7 +92,9 @@ impl Place {
     /// The same; on Codex in its one-shot form. By its app-server it needs no private file, and waits for answers to what it says.
     pub(crate) fn answers_in_one_shot(&self) -> Fault {
         match self.column {
-            Column::Real(agent) if agent.name == "codex" => self.answers().asking(|request| request.mode = Mode::Exec),
+            Column::Real(agent) if agent.name == "codex" => {
+                self.answers().asking(|request| request.interface = AgentInterface::Exec)
+            }
             _ => self.answers(),
         }
     }

@@ -370,6 +370,7 @@ impl Transcript {
         result.stop_reason = outcome.stop_reason;
         result.aborted = aborted;
         result.is_error = failure.is_some();
+        result.error = failure.cloned().map(Box::new);
         result.error_code = failure.map(|failure| failure.code.clone());
         result.permission_denials = denials;
         result.structured_output = outcome.structured_output;

@@ -12,7 +12,7 @@ use teamster_agents::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini
 use teamster_agents::protocol::{Action, CallId, Command, Input, Outcome, Protocol, ServerInput};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_types::event::{Delta, Done, Event, PermissionDenial, Warning, WarningCode};
-use teamster_types::request::{Mode, PermissionMode, Prompt, RunRequest};
+use teamster_types::request::{AgentInterface, PermissionMode, Prompt, RunRequest};
 
 const MIB: usize = 1 << 20;
 
@@ -184,9 +184,9 @@ struct Fed {
 }
 
 impl Fed {
-    fn new(agent: &dyn Agent, mode: Mode) -> Self {
+    fn new(agent: &dyn Agent, mode: AgentInterface) -> Self {
         let mut request = RunRequest::new("hi");
-        request.mode = mode;
+        request.interface = mode;
         request.permissions.mode = PermissionMode::Ask;
         let protocol = agent.plan(&request).unwrap().protocol;
         let mut fed = Self { protocol, actions: Vec::new() };
@@ -237,7 +237,7 @@ impl Fed {
 const NUMBER: &str = "1234567890";
 
 /// Feeds a protocol with lines, and measures what that takes.
-fn feed(agent: &dyn Agent, mode: Mode, first: &[serde_json::Value], line: impl Fn(usize) -> String) {
+fn feed(agent: &dyn Agent, mode: AgentInterface, first: &[serde_json::Value], line: impl Fn(usize) -> String) {
     let mut fed = Fed::new(agent, mode);
     for line in first {
         fed.line(line);
@@ -251,7 +251,7 @@ const PADDING: usize = 3000;
 #[test]
 fn a_claude_that_calls_tools_without_an_end_takes_little_memory() {
     let padding = "x".repeat(PADDING);
-    feed(&Claude, Mode::Auto, &[], |number| {
+    feed(&Claude, AgentInterface::Auto, &[], |number| {
         json!({"type": "assistant", "uuid": format!("u{number}"), "session_id": "s", "message": {
             "id": format!("m{number}"), "role": "assistant", "content": [
                 {"type": "tool_use", "id": format!("t{number}"), "name": "Bash", "input": {"command": padding}}
@@ -264,7 +264,7 @@ fn a_claude_that_calls_tools_without_an_end_takes_little_memory() {
 #[test]
 fn a_codex_that_calls_tools_without_an_end_takes_little_memory() {
     let padding = "x".repeat(PADDING);
-    feed(&Codex, Mode::Exec, &[json!({"type": "thread.started", "thread_id": "t"})], |number| {
+    feed(&Codex, AgentInterface::Exec, &[json!({"type": "thread.started", "thread_id": "t"})], |number| {
         json!({"type": "item.started", "item": {
             "id": format!("item_{number}"), "type": "command_execution", "command": padding,
             "aggregated_output": "", "status": "in_progress"
@@ -277,7 +277,7 @@ fn a_codex_that_calls_tools_without_an_end_takes_little_memory() {
 fn a_gemini_that_calls_tools_without_an_end_takes_little_memory() {
     let padding = "x".repeat(PADDING);
     let first = json!({"type": "init", "timestamp": "2026-01-01T00:00:00Z", "session_id": "s", "model": "m"});
-    feed(&Gemini, Mode::Exec, &[first], |number| {
+    feed(&Gemini, AgentInterface::Exec, &[first], |number| {
         json!({"type": "tool_use", "timestamp": "2026-01-01T00:00:00Z", "tool_name": "shell",
             "tool_id": format!("t{number}"), "parameters": {"command": padding}})
         .to_string()
@@ -287,7 +287,7 @@ fn a_gemini_that_calls_tools_without_an_end_takes_little_memory() {
 #[test]
 fn servers_that_fail_without_an_end_take_little_memory() {
     let name = format!("s{NUMBER}{}", "x".repeat(10 * PADDING));
-    Fed::new(&Claude, Mode::Auto).feed_lines(
+    Fed::new(&Claude, AgentInterface::Auto).feed_lines(
         1400,
         &json!({"type": "system", "subtype": "init", "session_id": "s", "tools": [], "model": "m",
             "mcp_servers": [{"name": name, "status": "failed"}]}),
@@ -296,7 +296,7 @@ fn servers_that_fail_without_an_end_take_little_memory() {
 
 #[test]
 fn calls_that_claude_streams_within_one_message_take_little_memory() {
-    let mut fed = Fed::new(&Claude, Mode::Auto);
+    let mut fed = Fed::new(&Claude, AgentInterface::Auto);
     let of = |event: serde_json::Value| json!({"type": "stream_event", "session_id": "s", "event": event});
     fed.line(&of(json!({"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}})));
     let before = peak();
@@ -311,7 +311,7 @@ fn calls_that_claude_streams_within_one_message_take_little_memory() {
 
 /// An app-server whose turn runs.
 fn app_server() -> Fed {
-    let mut fed = Fed::new(&Codex, Mode::Auto);
+    let mut fed = Fed::new(&Codex, AgentInterface::Auto);
     fed.line(&json!({"id": 1, "result": {"userAgent": "x"}}));
     fed.line(&json!({"id": 2, "result": {"thread": {"id": "t"}, "model": "m", "cwd": "/"}}));
     fed.line(&json!({"id": 3, "result": {"turn": {"id": "u", "status": "inProgress"}}}));

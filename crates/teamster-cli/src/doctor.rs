@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teamster::agent::{Feature, Support};
-use teamster::{Inspection, Journals, Registry, Runtime, VersionStatus};
+use teamster::{Inspection, Registry, RestoreLog, Runtime, VersionStatus};
 
 use crate::args::values;
 use crate::plan::{SystemInputs, UsageError};
@@ -59,7 +59,7 @@ pub(crate) fn main(args: &DoctorArgs) -> u8 {
         (true, _) => sweep(&Runtime::new(), args),
         (_, true) => restore(&Runtime::new(), args),
         _ => match registry(args) {
-            Ok(registry) => inspect(&Runtime::with_registry(registry), args),
+            Ok(registry) => inspect(&Runtime::builder().registry(registry).build(), args),
             Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
         },
     }
@@ -72,7 +72,7 @@ fn registry(args: &DoctorArgs) -> Result<Registry, UsageError> {
 }
 
 fn restore(runtime: &Runtime, args: &DoctorArgs) -> u8 {
-    let recovery = runtime.journals().map(Journals::recover).unwrap_or_default();
+    let recovery = runtime.restore_log().map(RestoreLog::recover).unwrap_or_default();
     let mut stdout = anstream::stdout();
     let written = if args.json {
         write_document(&mut stdout, &json!({ "restore": restore_report::recovery_document(&recovery) }))
@@ -99,7 +99,7 @@ fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
         Err(error) => return report_failure(&error),
     };
     let survey = runtime.ledger().survey();
-    let files = runtime.journals().map(Journals::survey).unwrap_or_default();
+    let files = runtime.restore_log().map(RestoreLog::survey).unwrap_or_default();
     let mut stdout = anstream::stdout();
     let written = if args.json {
         let agents: Vec<Value> = found.iter().map(|found| document(found, runtime.registry())).collect();

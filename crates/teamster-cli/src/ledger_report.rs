@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use teamster::ledger::{KnownRun, LedgerError, Removed, Skipped, Survey, Sweep};
+use teamster::supervision::ledger::{KnownRun, LedgerError, Removed, Skipped, Survey, Sweep};
 
 use crate::doctor::path_text;
 use crate::printable::{Printable, chain, printable};

@@ -37,7 +37,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use args::Command;
-use teamster::startup::{self, StandardStream};
+use teamster::supervision::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
     startup::prepare_command();

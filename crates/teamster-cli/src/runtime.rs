@@ -4,7 +4,7 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
-use teamster::limits::{self, Limit};
+use teamster::supervision::limits::{self, Limit};
 use tokio::time::Instant;
 
 use crate::exit;

@@ -31,11 +31,12 @@ impl Signals {
     /// # Errors
     /// Returns an error if the system rejects a handler.
     pub(crate) fn catch() -> io::Result<Self> {
-        let catch = |one: teamster::Signal, kind| if one.is_ignored() { Ok(None) } else { signal(kind).map(Some) };
+        let catch =
+            |one: teamster::supervision::Signal, kind| if one.is_ignored() { Ok(None) } else { signal(kind).map(Some) };
         Ok(Self {
-            interrupt: catch(teamster::Signal::Interrupt, SignalKind::interrupt())?,
-            terminate: catch(teamster::Signal::Terminate, SignalKind::terminate())?,
-            hangup: catch(teamster::Signal::Hangup, SignalKind::hangup())?,
+            interrupt: catch(teamster::supervision::Signal::Interrupt, SignalKind::interrupt())?,
+            terminate: catch(teamster::supervision::Signal::Terminate, SignalKind::terminate())?,
+            hangup: catch(teamster::supervision::Signal::Hangup, SignalKind::hangup())?,
         })
     }
 

@@ -2,19 +2,19 @@
 //!
 //! An agent that reads its servers from a file of the user's alone can be given more of them only there. This crate does
 //! it so that nothing is lost, whatever happens: the user's content is saved before the first change, and comes back,
-//! byte for byte, with the last who needed the entries; after a crash, with the next [`recover`](Journals::recover).
+//! byte for byte, with the last who needed the entries; after a crash, with the next [`recover`](RestoreLog::recover).
 //!
 //! ```
 //! use serde_json::json;
 //! use teamster_config::document::{Format, Place};
-//! use teamster_config::{How, Journals, Merge};
+//! use teamster_config::{How, RestoreLog, Merge};
 //!
 //! # let home = std::env::temp_dir().join(format!("teamster-config-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&home)?;
 //! let path = home.join("settings.json");
 //! std::fs::write(&path, "{\n  // mine\n  \"theme\": \"dark\"\n}\n")?;
 //!
-//! let journals = Journals::in_directory(home.join("journals"));
+//! let journals = RestoreLog::in_directory(home.join("journals"));
 //! let merged = journals.merge(&Merge {
 //!     path: path.clone(),
 //!     place: Place { format: Format::Jsonc, at: vec!["mcpServers".into()] },
@@ -34,7 +34,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`document`] | entries in TOML and in JSON with comments, as text alone |
-//! | [`Journals`] | merges and their end: files, locks, journals |
+//! | [`RestoreLog`] | merges and their end: files, locks, journals |
 //!
 //! # Invariants
 //!
@@ -65,7 +65,7 @@ mod state;
 mod target;
 
 pub use error::{ConfigError, TargetProblem};
-pub use merge::{How, Journals, Merge, Merged, Recovery, Restored, Survey, WhyLeft};
+pub use merge::{How, Merge, Merged, Recovery, RestoreLog, Restored, Survey, WhyLeft};
 
 /// The largest file that is edited.
 pub const MAX_BYTES: u64 = 16 << 20;

@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 32;
 
 /// Where it is noted what was changed, and for whom.
 #[derive(Clone)]
-pub struct Journals {
+pub struct RestoreLog {
     directory: PathBuf,
     step: fn(&'static str),
 }
@@ -55,7 +55,7 @@ impl fmt::Debug for Merge {
 /// A file with entries that somebody needs. Dropping it takes them out; [`restore`](Self::restore) tells how that went.
 #[derive(Debug)]
 pub struct Merged {
-    journals: Journals,
+    journals: RestoreLog,
     target: Target,
     holder: Option<Holder>,
     /// Whether the entries were put in.
@@ -135,8 +135,8 @@ pub struct Survey {
     pub problems: Vec<ConfigError>,
 }
 
-impl Journals {
-    /// Journals in this directory, which is made with the first merge. Nobody else may be able to enter it.
+impl RestoreLog {
+    /// RestoreLog in this directory, which is made with the first merge. Nobody else may be able to enter it.
     pub fn in_directory(path: impl Into<PathBuf>) -> Self {
         Self { directory: path.into(), step: |_| {} }
     }
@@ -275,9 +275,9 @@ impl Restored {
     }
 }
 
-impl fmt::Debug for Journals {
+impl fmt::Debug for RestoreLog {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Journals").field(&self.directory).finish()
+        formatter.debug_tuple("RestoreLog").field(&self.directory).finish()
     }
 }
 

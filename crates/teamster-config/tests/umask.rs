@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::umask;
 use teamster_config::document::{Format, Place};
-use teamster_config::{How, Journals, Merge};
+use teamster_config::{How, Merge, RestoreLog};
 
 fn modes(directory: &Path, found: &mut Vec<(bool, u32)>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -26,7 +26,7 @@ fn files_and_directories_get_their_modes_whatever_the_umask_is_and_are_gone_afte
     for mask in [0o777, 0o277, 0o477, 0o177, 0o077] {
         let home = tempfile::tempdir().unwrap();
         umask(Mode::from_raw_mode(mask));
-        let journals = Journals::in_directory(home.path().join("a/state/journals"));
+        let journals = RestoreLog::in_directory(home.path().join("a/state/journals"));
         let merge = Merge {
             path: home.path().join("project/.agent/settings.json"),
             place: Place { format: Format::Jsonc, at: vec!["servers".to_owned()] },

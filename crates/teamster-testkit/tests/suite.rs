@@ -4,9 +4,9 @@ use std::path::Path;
 
 use teamster::Registry;
 use teamster::agent::acp::Acp;
+use teamster::agent::launch::Launch;
+use teamster::agent::protocol::{Action, Command, Input, Protocol};
 use teamster::agent::{Agent, Plan};
-use teamster::launch::Launch;
-use teamster::protocol::{Action, Command, Input, Protocol};
 use teamster::request::{RequestError, RunRequest};
 use teamster_testkit::suite::Suite;
 

@@ -4,10 +4,10 @@
 
 use std::io::Write as _;
 
+use teamster::agent::launch::{Launch, Stdin};
+use teamster::agent::protocol::{Action, Input, Outcome, Protocol};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Failure, Init, Warning, WarningCode};
-use teamster::launch::{Launch, Stdin};
-use teamster::protocol::{Action, Input, Outcome, Protocol};
 use teamster::request::{RequestError, RunRequest};
 use teamster::{Registry, Runtime};
 
@@ -89,7 +89,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prompt = std::env::args().nth(1).unwrap_or_else(|| "Say hello".to_owned());
     let mut registry = Registry::default();
     registry.register(Parrot);
-    let mut run = Runtime::with_registry(registry).run("parrot", RunRequest::new(prompt))?;
+    let mut run = Runtime::builder().registry(registry).build().run("parrot", RunRequest::new(prompt))?;
     while let Some(event) = run.next().await {
         let mut stdout = std::io::stdout().lock();
         serde_json::to_writer(&mut stdout, &event)?;

@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut request = RunRequest::new(prompt);
     tools.offer(&mut request);
-    let result = Runtime::new().run(&agent, request)?.result().await;
+    let result = Runtime::new().run(&agent, request)?.result().await?;
     println!("{}", result.text.as_str());
     Ok(())
 }

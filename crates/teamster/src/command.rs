@@ -1,6 +1,6 @@
-//! Commands to a session as data: what `teamster session` reads, for hosts that have a protocol of their own.
+//! Commands to a session as data: what `teamster session` reads, for hosts that have their own protocol.
 
-use teamster_types::request::{Answer, NoAnswer, Prompt, SessionCommand};
+use teamster_types::request::{Answer, InvalidAnswer, Prompt, SessionCommand};
 
 use crate::run::Run;
 use crate::session::{AnswerError, SendError, Sent, Session};
@@ -26,7 +26,7 @@ pub enum CommandError {
     Send(#[from] SendError),
     /// The parts of the answer make none.
     #[error(transparent)]
-    NoAnswer(#[from] NoAnswer),
+    InvalidAnswer(#[from] InvalidAnswer),
     /// The answer was not taken.
     #[error(transparent)]
     Answer(#[from] AnswerError),
@@ -50,7 +50,8 @@ impl Session {
     /// wait for the end of the session: see [`close`](Self::close).
     ///
     /// ```no_run
-    /// # use teamster::{Applied, Session};
+    /// # use teamster::Session;
+    /// # use teamster::command::Applied;
     /// # async fn example(session: &Session) -> Result<(), Box<dyn std::error::Error>> {
     /// let command = serde_json::from_str(r#"{"type": "send", "text": "Hello", "id": "1"}"#)?;
     /// if let Applied::Turn(mut turn) = session.apply(command).await? {
@@ -71,7 +72,7 @@ impl Session {
                     return Ok(Applied::Turn(Box::new(self.send(prompt)?)));
                 }
                 return Ok(match self.send_now(prompt).await? {
-                    Sent::Joined => Applied::Joined,
+                    Sent::Steered => Applied::Joined,
                     Sent::Turn(run) => Applied::Turn(run),
                 });
             }

@@ -1,15 +1,14 @@
-//! Drives AI agent CLIs as supervised subprocesses and gives one stream of events with one meaning.
+//! Drives AI agent CLIs as supervised subprocesses and emits one event stream with the same meaning for every agent.
 //!
 //! ```no_run
-//! use teamster::event::Event;
-//! use teamster::{RunRequest, Runtime};
+//! use teamster::{Event, RunRequest, Runtime};
 //!
 //! # async fn example() -> Result<(), teamster::RunError> {
 //! let runtime = Runtime::new();
 //! let mut run = runtime.run("claude", RunRequest::new("Say hello"))?;
 //! while let Some(event) = run.next().await {
 //!     match event {
-//!         // The model's text as it is; `escaped()` is for a terminal, where it could move the cursor.
+//!         // The model's exact text. `escaped()` is for a terminal, where the text could move the cursor.
 //!         Event::Text(delta) => print!("{}", delta.text.as_str()),
 //!         Event::Done(done) => println!("\nsession {:?}", done.result.session_id),
 //!         _ => {}
@@ -19,23 +18,39 @@
 //! # }
 //! ```
 //!
-//! - [`Runtime`] starts runs; [`Registry`] knows the agents by name.
-//! - [`Session`] is a conversation of many turns, each a [`Run`]; [`Opening`] says how it is opened.
-//! - [`Run`] is the stream of one run; [`Control`] interrupts or aborts it from elsewhere.
-//! - [`Ledger`] knows the live runs on disk; what a crash left is swept with the first run of a [`Runtime`].
+//! # Guide
+//!
+//! - A [`Runtime`] starts runs and sessions. One runtime for a program is enough. [`Runtime::builder`] sets limits.
+//! - A [`RunRequest`] contains the prompt and its options. An invalid request is an error, and nothing starts.
+//! - A [`Run`] is the stream of [`Event`]s of one prompt. [`Run::result`] reads it to its end. [`Control`] interrupts or
+//!   aborts it from elsewhere.
+//! - A [`Session`] is a conversation of many turns, each a [`Run`]. [`SessionOptions`] sets its options.
+//! - [`event::AnswerView`] holds the answer so far, for bots that edit their message.
+//! - [`Backend`](backend::Backend) is the smallest interface: one prompt, one reply, configured by the environment.
 //! - `tools` (with the feature `tools`) serves tools written in Rust to any agent.
-//! - [`Journals`] note what runs change in configuration files of the user's, where they are asked to.
-//! - [`event`] and [`request`] are the vocabulary, [`agent`] the trait for agents of your own.
+//! - [`agent`] is for authors of agents; [`Registry`] makes their agents available by name.
 //!
-//! What is promised of every run, whatever the CLI does:
-//! - exactly one `done`, last;
-//! - no process of the run outlives it, and dropping a [`Run`] ends its process tree;
-//! - what the CLI wrote before its end is not lost, and a process that keeps its pipe open delays the end by at most
-//!   the drain period;
-//! - memory is bounded, however slow the consumer;
-//! - silence is bounded, phase by phase ([`request::Limits`]).
+//! # What every run guarantees
 //!
-//! Invariant: this crate knows no agent's output; it introduces agents (`teamster-agents`) to processes
+//! - The stream ends with exactly one `done`.
+//! - No process of the run outlives it. Dropping a [`Run`] kills its process tree.
+//! - Output that the CLI wrote before its exit is not lost. A process that keeps the CLI's pipes open delays the end by at
+//!   most the drain period.
+//! - Memory is bounded, however slow the consumer is.
+//! - Silence is bounded in each phase of a run ([`request::Limits`]).
+//!
+//! # What a host must know
+//!
+//! - **Tokio.** Runs need a Tokio runtime with I/O and time (`enable_all`). Otherwise a call returns
+//!   [`RunError::Tokio`]. Call [`Runtime::shutdown`] before the Tokio runtime ends, so that agents can exit by themselves.
+//! - **The supervisor process.** The first run starts the program of this process a second time, as a small supervisor that
+//!   kills the agents if this process dies. The library takes over at startup, before `main`, and `main` does not run there.
+//! - **Libraries loaded by other programs** (`cdylib`, plugins, language bindings) cannot be started this way. They name a
+//!   supervisor program with [`Supervisor::program`], for example the command `teamster`.
+//! - **`panic = "abort"`** is supported: the supervisor kills the agents. With unwinding, a panic in an agent's code is an
+//!   error of the run.
+//!
+//! Invariant: this crate interprets no agent's output. It connects agents (`teamster-agents`) and processes
 //! (`teamster-process`).
 
 mod adapters;
@@ -45,7 +60,7 @@ mod callers;
 #[cfg(not(feature = "tools"))]
 #[path = "no_callers.rs"]
 mod callers;
-mod command;
+pub mod command;
 mod driver;
 mod gate;
 mod inspect;
@@ -59,24 +74,36 @@ mod tokio_check;
 pub mod tools;
 mod turns;
 
-pub use adapters::{EventStream, Only, WholeMessages};
-pub use backend::{Backend, QueryResult};
-pub use command::{Applied, CommandError};
-pub use driver::pool::Spares;
+pub use backend::Backend;
+pub use driver::pool::WarmPoolConfig;
 pub use gate::{AgentStats, RuntimeStats};
 pub use inspect::{Inspection, VersionStatus};
 pub use registry::{Registry, UnknownAgent};
-pub use run::{Control, Run, Stamped};
-pub use runtime::{RunError, Runtime};
-pub use session::{AnswerError, Opening, SendError, Sent, Session};
+pub use run::{Control, ResultTaken, Run};
+pub use runtime::{RunError, Runtime, RuntimeBuilder};
+pub use session::{AnswerError, SendError, Sent, Session, SessionOptions};
 pub use stamp::StampedEvent;
-pub use teamster_agents::agent::{self, Agent};
-pub use teamster_agents::{launch, protocol, rules, transcript};
-pub use teamster_config::{self as config, Journals};
-pub use teamster_process::ledger::{self, Ledger};
-pub use teamster_process::{Limitation, Signal, Supervisor, SupervisorError};
-pub use teamster_process::{limits, startup};
+pub use teamster_config::{self as config, RestoreLog};
+pub use teamster_process::{Ledger, Supervisor};
 pub use teamster_types::event::{self, Event, RunResult};
 pub use teamster_types::request::{self, RunRequest};
 pub use teamster_types::{json, recording, text};
 pub use tokio_check::TokioError;
+
+/// For authors of agents: the trait [`Agent`](agent::Agent), what it returns, and the agents that come with Teamster.
+pub mod agent {
+    pub use teamster_agents::agent::*;
+    pub use teamster_agents::{launch, protocol, rules, transcript};
+}
+
+/// Adapters for the stream of a run.
+pub mod stream {
+    pub use crate::adapters::{EventStream, Only, WholeMessages};
+    pub use crate::run::Stamped;
+}
+
+/// Supervision of processes: what the system allows, the ledger of live runs, limits of this process.
+pub mod supervision {
+    pub use teamster_process::ledger;
+    pub use teamster_process::{Limitation, Signal, SupervisorError, limits, startup};
+}

@@ -1,4 +1,4 @@
-//! The stream of one run, and its reins.
+//! The stream of events of a run, and its control.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -15,38 +15,60 @@ use crate::driver::outbox::{Backlog, Estate};
 use crate::stamp::{RunIdentity, StampedEvent, Timed};
 use crate::turns::{Content, TurnOrder, Waiting};
 
-/// Events that wait between the driver and the consumer before the driver's own queue begins.
+/// The capacity of the channel between the driver and the consumer. Further events wait in the driver's queue.
 const CHANNEL_EVENTS: usize = 256;
 
-/// One run: a stream of events that ends in exactly one [`Event::Done`].
+/// A run, or a turn of a session: a stream of events that ends with exactly one [`Event::Done`].
 ///
-/// Dropping it ends the run's process tree: politely if the Tokio runtime goes on, at once if it does not.
+/// Dropping it kills the run's process tree: after a grace period while the Tokio runtime is alive, otherwise at once.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use teamster::{Event, RunRequest, Runtime};
+///
+/// let mut run = Runtime::new().run("codex", RunRequest::new("Say hello"))?;
+/// while let Some(event) = run.next().await {
+///     match event {
+///         Event::Text(delta) => print!("{}", delta.text.escaped()),
+///         Event::Error(failure) => eprintln!("{}: {}", failure.code, failure.message.escaped()),
+///         _ => {}
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Run {
     events: mpsc::Receiver<Timed>,
     control: Control,
     estate: Estate,
-    /// What the driver left when it ended.
+    /// The events that the driver had not delivered when it ended.
     rest: Option<Backlog>,
     done: bool,
     turn_id: Option<String>,
     identity: RunIdentity,
 }
 
-/// The events of a run with their [stamps](StampedEvent): see [`Run::stamped`].
+/// The stream of a run with a stamp on each event ([`Run::stamped`]).
 #[derive(Debug)]
 pub struct Stamped(Run);
 
-/// The reins of a run, to be held elsewhere than its stream.
+/// Interrupts or aborts a run. It can be cloned and used beside the run's stream.
 #[derive(Clone, Debug)]
 pub struct Control {
     interrupt: CancellationToken,
     abort: CancellationToken,
-    /// Where this is a turn of a session: what it needs to begin, while it waits.
+    /// The content of a waiting turn of a session.
     waiting: Option<Waiting>,
 }
 
-/// The driver's end of a run.
+/// The result of a run was requested after its stream had ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the result was already read: it is in the event `done`, the last of the stream")]
+#[non_exhaustive]
+pub struct ResultTaken;
+
+/// The driver's side of a run.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     pub(crate) events: mpsc::Sender<Timed>,
@@ -56,14 +78,14 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// Whether the caller has asked for the end.
+    /// Returns whether the caller interrupted or aborted the run.
     pub(crate) fn is_ended(&self) -> bool {
         self.aborted.is_cancelled() || self.interrupted.is_cancelled()
     }
 }
 
 impl Run {
-    /// Starts the driver in a task that the tracker owns.
+    /// Starts the driver in a task of the tracker.
     pub(crate) fn start<F>(drivers: &TaskTracker, identity: RunIdentity, drive: impl FnOnce(Outlet) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -73,14 +95,14 @@ impl Run {
         run
     }
 
-    /// A turn of a session, which is aborted when the session is.
+    /// Creates a turn of a session. It is aborted when the session is.
     pub(crate) fn of_session(aborted: &CancellationToken, identity: RunIdentity, id: Option<String>) -> (Self, Outlet) {
         let (mut run, outlet) = Self::with_abort(aborted.child_token(), identity);
         run.turn_id = id;
         (run, outlet)
     }
 
-    /// A turn of a session that waits until it can begin.
+    /// Creates a waiting turn of a session.
     pub(crate) fn waiting(
         aborted: &CancellationToken,
         identity: RunIdentity,
@@ -105,50 +127,52 @@ impl Run {
         (Self { events, control, estate, rest: None, done: false, turn_id: None, identity }, outlet)
     }
 
-    /// The next event; `None` after [`Event::Done`].
+    /// Returns the next event; `None` after [`Event::Done`].
     ///
-    /// Can be dropped and called again at any time.
+    /// Cancel safe: the call can be dropped and repeated at any time.
     pub async fn next(&mut self) -> Option<Event> {
         std::future::poll_fn(|context| self.poll(context)).await.map(|timed| timed.event)
     }
 
-    /// The next event with its run, its turn and its time; `None` after [`Event::Done`].
+    /// Returns the next event with its run, turn and time; `None` after [`Event::Done`].
     ///
-    /// Can be dropped and called again at any time.
+    /// Cancel safe: the call can be dropped and repeated at any time.
     pub async fn next_stamped(&mut self) -> Option<StampedEvent> {
         std::future::poll_fn(|context| self.poll_stamped(context)).await
     }
 
-    /// The stream with the stamp of each event.
+    /// Returns the stream with a stamp on each event.
     pub fn stamped(self) -> Stamped {
         Stamped(self)
     }
 
-    /// The run's id, a UUID; turns of a session have that of the session.
+    /// Returns the run's id, a UUID. Turns of a session have the session's id.
     pub fn run_id(&self) -> &str {
         &self.identity.run_id
     }
 
-    /// The turn's name: the [id of its prompt](teamster_types::request::Prompt::id), if it has one, or `own-1`, `own-2` and
-    /// so on where the agent began the turn by itself.
+    /// Returns the turn's id: the [id of its prompt](teamster_types::request::Prompt::id), if it has one, or `own-1`, `own-2`
+    /// and so on if the agent started the turn by itself.
     pub fn turn_id(&self) -> Option<&str> {
         self.turn_id.as_deref()
     }
 
-    /// The reins.
+    /// Returns a control for this run.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// Reads the stream to its end and gives the result.
-    pub async fn result(mut self) -> RunResult {
-        loop {
-            match self.next().await {
-                Some(Event::Done(done)) => return done.result,
-                Some(_) => {}
-                None => return RunResult::default(),
+    /// Reads the stream to its end and returns the result. A failed run has an [`error`](RunResult::error) in its result.
+    ///
+    /// # Errors
+    /// [`Event::Done`], which contains the result, was read from the stream before.
+    pub async fn result(mut self) -> Result<RunResult, ResultTaken> {
+        while let Some(event) = self.next().await {
+            if let Event::Done(done) = event {
+                return Ok(done.result);
             }
         }
+        Err(ResultTaken)
     }
 
     fn poll_stamped(&mut self, context: &mut Context<'_>) -> Poll<Option<StampedEvent>> {
@@ -165,7 +189,7 @@ impl Run {
             Some(rest) => rest.pop(),
         };
         let Some(event) = event else {
-            self.rest = Some(self.estate.take().unwrap_or_else(nothing_said));
+            self.rest = Some(self.estate.take().unwrap_or_else(events_without_driver));
             return self.poll(context);
         };
         self.done = matches!(event.event, Event::Done(_));
@@ -182,7 +206,7 @@ impl Stream for Run {
 }
 
 impl Stamped {
-    /// The run's control.
+    /// Returns a control for this run.
     pub fn control(&self) -> Control {
         self.0.control()
     }
@@ -203,19 +227,19 @@ impl Drop for Run {
 }
 
 impl Control {
-    /// Asks the agent to stop. What does not stop within the grace period is ended. A turn that waits ends at once.
+    /// Asks the agent to stop. If it does not stop within the grace period, it is killed. A waiting turn ends at once.
     pub fn interrupt(&self) {
         self.interrupt.cancel();
         self.cancel();
     }
 
-    /// Ends the run at once: SIGTERM to the process tree, SIGKILL after the grace period.
+    /// Terminates the run at once: SIGTERM to the process tree, SIGKILL after the grace period.
     pub fn abort(&self) {
         self.abort.cancel();
         self.cancel();
     }
 
-    /// Ends a turn that waits.
+    /// Cancels a waiting turn.
     fn cancel(&self) {
         if let Some(waiting) = &self.waiting {
             waiting.cancel();
@@ -227,8 +251,8 @@ impl Control {
     }
 }
 
-/// For a run whose driver never began, since its Tokio runtime was dropped first.
-fn nothing_said() -> Backlog {
+/// Returns the events of a run whose driver never started because its Tokio runtime was dropped.
+fn events_without_driver() -> Backlog {
     let mut events = Vec::new();
     Transcript::new().end(&End { cause: Some(Cause::Aborted), ..End::default() }, &mut events);
     let mut backlog = Backlog::default();

@@ -61,7 +61,7 @@ async fn a_paused_clock_is_refused_and_one_that_runs_again_is_not() {
     tokio::time::resume();
     let mut one = request();
     "hi".clone_into(&mut one.prompt);
-    let result: RunResult = Runtime::new().run("claude", one).unwrap().result().await;
+    let result: RunResult = Runtime::new().run("claude", one).unwrap().result().await.unwrap();
     assert_eq!(result.exit_code, Some(3));
 }
 

@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use teamster::event::{Delta, Done, Event, Retract, RunResult};
-use teamster::{EventStream, RunRequest, Runtime};
+use teamster::stream::EventStream;
+use teamster::{RunRequest, Runtime};
 
 /// A stream that is there at once.
 struct Ready(VecDeque<Event>);

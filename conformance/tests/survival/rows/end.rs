@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use teamster::request::Mode;
+use teamster::request::AgentInterface;
 use teamster_testkit::fake::{Script, Signal as FakeSignal};
 
 use crate::fault::{Cli, Fault, Moment, Step};
@@ -107,7 +107,11 @@ pub(super) fn stays(place: &Place) -> Fault {
         Column::Real(agent) => {
             let fault = place.answers().launched_by(STAYS).then([Step::Await(Moment::Lingering)]);
             // Its server is ended with all that belongs to it, and does not go by itself.
-            if agent.name == "opencode" { fault.asking(|request| request.mode = Mode::Exec) } else { fault }
+            if agent.name == "opencode" {
+                fault.asking(|request| request.interface = AgentInterface::Exec)
+            } else {
+                fault
+            }
         }
     }
 }

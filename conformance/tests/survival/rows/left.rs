@@ -1,6 +1,6 @@
 //! Processes that the CLI leaves behind.
 
-use teamster::request::Background;
+use teamster::request::OrphanPolicy;
 
 use crate::fault::{Fault, Moment, Step};
 use crate::place::Place;
@@ -72,7 +72,7 @@ fn kept(place: &Place) -> Fault {
         "setsid sh -c 'sleep 300.{token} & until read -r NAME < /proc/$!/comm && [ $NAME = sleep ]; do :; done; : > {up}; wait'"
     ));
     let fault = leaving(place, &format!("{daemon}; until [ -e {up} ]; do sleep 0.01; done"));
-    fault.asking(|request| request.background = Background::Keep)
+    fault.asking(|request| request.orphans = OrphanPolicy::Keep)
 }
 
 fn in_background(command: &str) -> String {

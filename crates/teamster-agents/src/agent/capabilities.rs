@@ -6,8 +6,8 @@
 use super::{FailureRow, OwnKeys};
 use teamster_types::event::{Warning, WarningCode};
 use teamster_types::request::{
-    BackgroundTasks, Conversation, McpDelivery, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode,
-    RequestError, RunRequest, UserMcpServers,
+    Conversation, McpDelivery, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
+    RunRequest, UserMcpServers,
 };
 
 /// Something that a request can ask for and an agent may not be able to do.
@@ -203,7 +203,7 @@ impl Feature {
             Self::Batch => request.output == OutputMode::Batch,
             Self::UntrustedProject => request.project_trust == ProjectTrust::Untrusted,
             Self::LiteralPrompt => request.prompt_mode == PromptMode::Literal,
-            Self::BackgroundTasks => request.background_tasks == BackgroundTasks::On,
+            Self::BackgroundTasks => request.background_tasks,
         }
     }
 }

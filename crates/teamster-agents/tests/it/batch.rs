@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use proptest::prelude::*;
 use teamster_agents::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 use teamster_agents::launch::Arg;
-use teamster_types::request::{Conversation, Mode, OutputMode, PermissionMode, RunRequest};
+use teamster_types::request::{AgentInterface, Conversation, OutputMode, PermissionMode, RunRequest};
 
 /// A session's id as each agent makes them.
 const IDS: [(&str, &str); 4] = [
@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn opencode_prints_lines((mut request, resumed) in asked()) {
         request.permissions.allow.clear();
-        request.mode = Mode::Exec;
+        request.interface = AgentInterface::Exec;
         let Some(arguments) = arguments(&OpenCode, request, resumed) else { return Ok(()) };
         prop_assert_eq!(arguments.first().map(String::as_str), Some("run"));
         prop_assert!(has(&arguments, "--format", "json"));

@@ -7,7 +7,9 @@ use teamster_agents::launch::{Arg, Launch, Stdin};
 use teamster_agents::protocol::{ExitReport, Input};
 use teamster_agents::transcript::End;
 use teamster_types::event::{ErrorCode, Event, RunResult, StopReason, WarningCode};
-use teamster_types::request::{Conversation, McpServer, Mode, PermissionMode, ProjectTrust, PromptMode, RunRequest};
+use teamster_types::request::{
+    AgentInterface, Conversation, McpServer, PermissionMode, ProjectTrust, PromptMode, RunRequest,
+};
 
 use crate::capture::Capture;
 use crate::drive::{Driver, Step, events};
@@ -20,7 +22,7 @@ pub(crate) fn request(capture: &Capture) -> RunRequest {
     if capture.has(&["app-server"]) {
         return app_request(capture, request);
     }
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     let words = capture.argv.iter().map(String::as_str);
     // Behind `--` stands a prompt, whatever it looks like.
     let words: Vec<&str> = words.take_while(|word| *word != "--").collect();
@@ -109,7 +111,7 @@ fn completed() -> Value {
 /// For the one-shot form; the other one has tests of its own (`app_server`).
 fn exec() -> RunRequest {
     let mut request = RunRequest::new("x");
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     request
 }
 
@@ -331,7 +333,7 @@ fn planned(request: &RunRequest) -> Option<Launch> {
 /// What Codex can do of any request.
 fn askable() -> impl Strategy<Value = RunRequest> {
     any_request().prop_map(|mut request| {
-        request.mode = Mode::Exec;
+        request.interface = AgentInterface::Exec;
         request.permissions.allow.clear();
         request.cwd = Some("/made/up \"directory\"".into());
         request.conversation = match request.conversation {

@@ -10,7 +10,7 @@ use teamster_agents::agent::{FailureRow, Matcher};
 use teamster_agents::protocol::{ExitReport, Input};
 use teamster_agents::transcript::End;
 use teamster_types::event::{ErrorCode, Event, RunResult};
-use teamster_types::request::{Mode, OutputMode};
+use teamster_types::request::{AgentInterface, OutputMode};
 
 use crate::capture::Capture;
 use crate::drive::{Driver, events, last_word};
@@ -173,7 +173,7 @@ fn failed(subject: &Subject, words: &str) -> Value {
 fn ended(subject: &Subject, lines: &[Value], code: i32, stderr: &str) -> RunResult {
     let mut request = precise("x");
     // In the form that the lines are of.
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     let mut driver = Driver::start_of(subject, &request);
     for line in opening(subject).iter().chain(lines) {
         driver.tell(Input::Line(line.to_string().as_bytes()));

@@ -9,7 +9,7 @@ use teamster_agents::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini
 use teamster_agents::launch::{Arg, Launch, ShadowEntry};
 use teamster_agents::protocol::Input;
 use teamster_types::event::{ErrorCode, Event, WarningCode};
-use teamster_types::request::{McpServer, Mode, RequestError, RunRequest, UserMcpServers};
+use teamster_types::request::{AgentInterface, McpServer, RequestError, RunRequest, UserMcpServers};
 
 use crate::drive::{Driver, Step, events};
 use crate::subject::{SUBJECTS, Subject};
@@ -241,7 +241,7 @@ proptest! {
     ) {
         let mut request = RunRequest::new("x");
         // The form in which Codex gets them by argv.
-        request.mode = Mode::Exec;
+        request.interface = AgentInterface::Exec;
         request.mcp_servers = names.iter().map(|name| (name.clone(), McpServer::stdio("x"))).collect();
         prop_assume!(request.validate().is_ok());
         for agent in AGENTS {
@@ -300,7 +300,7 @@ fn what_an_agent_cannot_honour_is_an_error() {
 fn told(subject: &Subject, required: bool, line: &str) -> Vec<Step> {
     let mut request = RunRequest::new("x");
     // Of Codex, the form that says it nowhere else.
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     let server = McpServer::stdio("x");
     request.mcp_servers.insert("my_calc.1".to_owned(), if required { server.required() } else { server });
     let mut driver = Driver::start_of(subject, &request);

@@ -11,7 +11,8 @@ use teamster_agents::protocol::{ExitReport, Input};
 use teamster_agents::transcript::End;
 use teamster_types::event::{ErrorCode, Event, RunResult, StopReason, WarningCode};
 use teamster_types::request::{
-    Attachment, Conversation, McpServer, McpTransport, Mode, PermissionMode, ProjectTrust, RequestError, RunRequest,
+    AgentInterface, Attachment, Conversation, McpServer, McpTransport, PermissionMode, ProjectTrust, RequestError,
+    RunRequest,
 };
 
 use crate::drive::{Driver, Step, events};
@@ -25,7 +26,7 @@ fn subject() -> &'static Subject {
 
 fn request(change: impl FnOnce(&mut RunRequest)) -> RunRequest {
     let mut request = RunRequest::new("x");
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     change(&mut request);
     request
 }
@@ -209,7 +210,7 @@ fn a_schema_is_refused_where_nothing_enforces_it_and_a_batch_is_not() {
     let capabilities = OpenCode.capabilities().unwrap();
     let mut with_schema = request(|r| r.schema = Some(json!({})));
     assert!(matches!(OpenCode.plan(&with_schema), Err(RequestError::Unsupported { .. })));
-    with_schema.mode = Mode::Auto;
+    with_schema.interface = AgentInterface::Auto;
     assert!(OpenCode.plan(&with_schema).is_ok());
     let batch = request(|r| r.output = teamster_types::request::OutputMode::Batch);
     assert_eq!(capabilities.check("opencode", &batch), Ok(Vec::new()));
@@ -308,7 +309,7 @@ proptest! {
 
     #[test]
     fn no_value_of_a_request_stands_in_the_servers_arguments(mut request in any_request()) {
-        request.mode = Mode::Auto;
+        request.interface = AgentInterface::Auto;
         let Some(launch) = launch(&request) else { return Ok(()) };
         let expected: Vec<_> = SERVER.iter().map(|&arg| Arg::Text(arg.to_owned())).collect();
         prop_assert_eq!(&launch.args, &expected);

@@ -10,7 +10,7 @@ use teamster_agents::protocol::{ExitReport, Input};
 use teamster_agents::transcript::{Cause, End};
 use teamster_testkit::check::{check, check_ndjson};
 use teamster_types::event::{ErrorCode, Failure};
-use teamster_types::request::{Conversation, Mode, OutputMode, RunRequest};
+use teamster_types::request::{AgentInterface, Conversation, OutputMode, RunRequest};
 
 use crate::drive::{Driver, events};
 use crate::subject::{SUBJECTS, Subject, precise};
@@ -75,11 +75,11 @@ fn request() -> impl Strategy<Value = RunRequest> {
     let session = "00000000-0000-4000-8000-000000000001";
     let conversations = vec![Conversation::New, Conversation::Continue, Conversation::Resume(session.into())];
     let outputs = vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch];
-    let modes = vec![Mode::Auto, Mode::Exec];
+    let modes = vec![AgentInterface::Auto, AgentInterface::Exec];
     (select(conversations), select(outputs), any::<bool>(), select(modes)).prop_map(
         |(conversation, output, schema, mode)| {
             let mut request = precise("x");
-            request.mode = mode;
+            request.interface = mode;
             request.conversation = conversation;
             request.output = output;
             request.schema = schema.then(|| json!({"type": "object"}));

@@ -9,7 +9,7 @@ use teamster_agents::agent::{Agent, claude::Claude};
 use teamster_agents::launch::{Arg, Launch, Stdin};
 use teamster_agents::protocol::{Action, Input};
 use teamster_types::request::{
-    Attachment, Conversation, Inherit, McpServer, Mode, OutputMode, PermissionMode, ProjectTrust, PromptMode,
+    AgentInterface, Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode,
     RetryPolicy, RunRequest,
 };
 
@@ -104,7 +104,7 @@ fn what_the_agent_cannot_do_is_refused_when_the_run_is_planned() {
             r.schema = Some(json!({"description": "x".repeat(200_000)}));
         }),
         request(|r| {
-            r.mode = Mode::Exec;
+            r.interface = AgentInterface::Exec;
             r.attachments = vec![Attachment::Data { name: "a.txt".into(), data: b"a".to_vec() }];
         }),
     ];

@@ -1,7 +1,7 @@
 //! The agents under test: each with its recorded runs, and the request that such a run stands for.
 
 use teamster_agents::agent::{Agent, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
-use teamster_types::request::{Conversation, McpServer, Mode, OutputMode, PermissionMode, RunRequest};
+use teamster_types::request::{AgentInterface, Conversation, McpServer, OutputMode, PermissionMode, RunRequest};
 
 use crate::capture::{self, Capture};
 
@@ -70,7 +70,7 @@ fn gemini(capture: &Capture) -> RunRequest {
 
 fn opencode(capture: &Capture) -> RunRequest {
     let mut request = RunRequest::new("recorded");
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     let session = capture.value(&["--session", "-s"]).filter(|id| !id.is_empty());
     request.conversation = match session {
         Some(id) if capture.has(&["--fork"]) => Conversation::Fork(id.into()),

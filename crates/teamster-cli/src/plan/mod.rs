@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+use teamster::agent::rules::ToolRules;
 use teamster::request::{
-    self, Attachment, Background, Conversation, Inherit, McpDelivery, McpServer, OutputMode, PermissionMode,
+    self, Attachment, Conversation, Inherit, McpDelivery, McpServer, OrphanPolicy, OutputMode, PermissionMode,
     Permissions, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
 };
-use teamster::rules::ToolRules;
 use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, SystemInputs};
@@ -118,10 +118,11 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     let directory = working_directory(inputs)?;
     let registry = config::registry(args.config.as_deref(), inputs)?;
     registry.get(&args.agent)?;
-    let mut runtime = Runtime::with_registry(registry);
+    let mut runtime = Runtime::builder().registry(registry);
     if args.require_process_control {
-        runtime = runtime.requiring_process_control();
+        runtime = runtime.require_process_control();
     }
+    let runtime = runtime.build();
     let mut request = RunRequest::default();
     request.model = args.model;
     request.labels = args.label.into_iter().collect();
@@ -134,10 +135,10 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
         Prompt::Agent => PromptMode::Agent,
         Prompt::Literal => PromptMode::Literal,
     };
-    request.mode = match args.mode {
-        Mode::Auto => request::Mode::Auto,
-        Mode::Exec => request::Mode::Exec,
-        Mode::Spawn => request::Mode::Spawn,
+    request.interface = match args.mode {
+        Mode::Auto => request::AgentInterface::Auto,
+        Mode::Exec => request::AgentInterface::Exec,
+        Mode::Spawn => request::AgentInterface::Spawn,
     };
     request.mcp_delivery = match args.mcp_delivery {
         Delivery::Auto => McpDelivery::Auto,
@@ -164,7 +165,7 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
         (None, false) => Inherit::All,
     };
     request.output = if args.whole_messages { OutputMode::Messages } else { OutputMode::Stream };
-    request.background = if args.keep_background { Background::Keep } else { Background::End };
+    request.orphans = if args.keep_background { OrphanPolicy::Keep } else { OrphanPolicy::Kill };
     let limits = &mut request.limits;
     for (limit, value) in [
         (&mut limits.silence, args.timeout),

@@ -17,9 +17,10 @@ use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
+use teamster::command::{Applied, CommandError};
 use teamster::event::RequestId;
-use teamster::request::{BackgroundTasks, Decision, Limits, SessionCommand};
-use teamster::{Applied, CommandError, Event, SendError, Session, StampedEvent};
+use teamster::request::{Decision, Limits, SessionCommand};
+use teamster::{Event, SendError, Session, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -40,7 +41,7 @@ const WAITING_LINES: usize = 64;
 
 /// Runs the command and returns its exit code.
 pub(crate) fn main(args: SessionArgs) -> u8 {
-    let background_tasks = if args.background_tasks { BackgroundTasks::On } else { BackgroundTasks::Off };
+    let background_tasks = args.background_tasks;
     match plan::plan_session(args.conversation, Limits::default().answer, &mut SystemInputs) {
         Ok(mut plan) => {
             plan.request.background_tasks = background_tasks;
@@ -57,7 +58,7 @@ async fn run_session(plan: SessionPlan) -> io::Result<u8> {
     let (lines, written) = output::start()?;
     let (commands, reader) = (input::start()?, output::watch_reader()?);
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
-    let has_agent_turns = plan.request.background_tasks == BackgroundTasks::On;
+    let has_agent_turns = plan.request.background_tasks;
     let session = match runtime.open(&plan.agent, plan.request) {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&Printable::error(&error), None)),

@@ -8,8 +8,9 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
+use teamster::command::{Applied, CommandError};
 use teamster::event::ErrorCode;
-use teamster::{Applied, CommandError, Event, Run, Session, StampedEvent};
+use teamster::{Event, Run, Session, StampedEvent};
 
 use super::command::Origin;
 
@@ -249,7 +250,7 @@ pub(super) async fn next_event(
             biased;
             event = turns.next() => event,
             (origin, outcome) = steering.next() => SessionEvent::Steered(origin, outcome),
-            run = session.own_turn(), if has_agent_turns => SessionEvent::AgentTurn(run),
+            run = session.next_agent_turn(), if has_agent_turns => SessionEvent::AgentTurn(run),
         }
     })
     .await

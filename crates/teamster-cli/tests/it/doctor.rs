@@ -207,7 +207,7 @@ fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
         by: "a run".to_owned(),
         within: None,
     };
-    let journals = teamster::Journals::in_directory(home.path().join("teamster/restore"));
+    let journals = teamster::RestoreLog::in_directory(home.path().join("teamster/restore"));
     let merged = journals.merge(&merge).unwrap();
     // As if its process had died: the lock goes with the copy of the holder's file.
     let station = fs::read_dir(journals.directory()).unwrap().map(|entry| entry.unwrap().path());

@@ -170,7 +170,7 @@ async fn what_is_said_within_a_turn_is_heard_in_it() {
         let talk = async {
             let mut turn = session.send("go").unwrap();
             while !matches!(turn.next().await.unwrap(), Event::Text(_)) {}
-            assert!(matches!(session.send_now("more").await.unwrap(), Sent::Joined), "{agent}");
+            assert!(matches!(session.send_now("more").await.unwrap(), Sent::Steered), "{agent}");
             turn.control().interrupt();
             while let Some(event) = turn.next().await {
                 assert!(!matches!(&event, Event::Done(done) if !done.result.aborted), "{agent}: {event:?}");

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Signal, getpid, kill_process};
-use teamster_config::Journals;
+use teamster_config::RestoreLog;
 
 use crate::place::{Kind, request};
 
@@ -20,7 +20,7 @@ pub(crate) fn main(arguments: &[String]) {
     let [home, kind, name, die_after] = arguments else { panic!("{arguments:?}") };
     STEPS_LEFT.store(die_after.parse().unwrap(), Ordering::Relaxed);
     let home = Path::new(home);
-    let journals = Journals::in_directory(home.join("journals")).stepping(|_| {
+    let journals = RestoreLog::in_directory(home.join("journals")).stepping(|_| {
         if STEPS_LEFT.load(Ordering::Relaxed) > 0 && STEPS_LEFT.fetch_sub(1, Ordering::Relaxed) == 1 {
             kill_process(getpid(), Signal::KILL).unwrap();
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use teamster_config::document::{Format, Place};
-use teamster_config::{Journals, Merge};
+use teamster_config::{Merge, RestoreLog};
 
 const TOML: &str =
     "# note\r\nmodel = \"mine\"\r\n\n[servers.user]\ncommand = \"u\" # theirs\n\n[servers.shared]\ncommand = 'own'\n";
@@ -102,7 +102,7 @@ impl Home {
     }
 
     pub(crate) fn recover(&self) {
-        let recovery = Journals::in_directory(self.path().join("journals")).recover();
+        let recovery = RestoreLog::in_directory(self.path().join("journals")).recover();
         assert!(recovery.problems.is_empty(), "{recovery:?}");
         for restored in recovery.restored {
             assert!(restored.changed.is_empty(), "{restored:?}");

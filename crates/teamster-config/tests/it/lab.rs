@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use teamster_config::document::{Format, Place};
-use teamster_config::{ConfigError, Journals, Merge, Merged};
+use teamster_config::{ConfigError, Merge, Merged, RestoreLog};
 
 pub(crate) struct Lab {
     home: tempfile::TempDir,
@@ -37,8 +37,8 @@ impl Lab {
         self.home.path()
     }
 
-    pub(crate) fn journals(&self) -> Journals {
-        Journals::in_directory(self.home.path().join("state/journals"))
+    pub(crate) fn journals(&self) -> RestoreLog {
+        RestoreLog::in_directory(self.home.path().join("state/journals"))
     }
 
     pub(crate) fn request(&self, name: &str) -> Merge {

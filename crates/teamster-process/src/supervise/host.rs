@@ -65,7 +65,7 @@ pub enum SupervisorError {
     Privileged,
     /// The supervisor does not answer: it is stopped again and again, or its file cannot be loaded.
     #[error("{program:?} does not answer as the supervisor of processes")]
-    NoAnswer {
+    InvalidAnswer {
         /// The program.
         program: PathBuf,
     },
@@ -118,13 +118,13 @@ impl Supervisor {
         let program = self.executable()?;
         match tokio::time::timeout(KEEPER_LIMIT, self.connect(&program)).await {
             Ok(connected) => connected.map_err(|source| SupervisorError::Start { program, source }),
-            Err(_) => Err(SupervisorError::NoAnswer { program }),
+            Err(_) => Err(SupervisorError::InvalidAnswer { program }),
         }
     }
 
     /// Returns the error for a supervisor that was replaced and still does not answer.
     pub(crate) fn no_answer(&self) -> SupervisorError {
-        self.executable().map_or_else(|error| error, |program| SupervisorError::NoAnswer { program })
+        self.executable().map_or_else(|error| error, |program| SupervisorError::InvalidAnswer { program })
     }
 
     /// Continues the supervisor, if it is stopped.

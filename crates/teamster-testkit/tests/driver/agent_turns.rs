@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::num::NonZeroU64;
 
+use teamster::agent::launch::{Launch, Stdin};
+use teamster::agent::protocol::{Action, Command, Input, Protocol};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Usage, UsageScope, UsageSoFar, WarningCode};
-use teamster::launch::{Launch, Stdin};
-use teamster::protocol::{Action, Command, Input, Protocol};
 use teamster::request::{PermissionMode, RequestError};
-use teamster::{Opening, Registry, Run, RunRequest, Runtime, Session};
+use teamster::{Registry, Run, RunRequest, Runtime, Session, SessionOptions};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
 
 use crate::test_env::{
@@ -68,7 +68,7 @@ impl Protocol for SelfStartingAgent {
 fn test_env() -> TestEnv {
     let mut registry = Registry::default();
     registry.register(SelfStartingAgent);
-    TestEnv::with_runtime(Runtime::with_registry(registry))
+    TestEnv::with_runtime(Runtime::builder().registry(registry).build())
 }
 
 fn session_request(env: &TestEnv, script: &Script) -> RunRequest {
@@ -83,11 +83,13 @@ fn session_request(env: &TestEnv, script: &Script) -> RunRequest {
 }
 
 fn open(env: &TestEnv, script: &Script) -> Session {
-    env.runtime.open("self-starting", Opening::new(session_request(env, script)).with_background_tasks()).unwrap()
+    env.runtime
+        .open("self-starting", SessionOptions::new(session_request(env, script)).with_background_tasks())
+        .unwrap()
 }
 
 async fn next_agent_turn(session: &Session) -> Run {
-    bounded("a turn of the agent", session.own_turn()).await.unwrap()
+    bounded("a turn of the agent", session.next_agent_turn()).await.unwrap()
 }
 
 async fn send(session: &Session, text: &str) -> CheckedStream {
@@ -235,7 +237,7 @@ async fn a_turn_that_the_agent_starts_during_close_does_not_delay_it() {
 async fn without_the_option_there_are_no_turns_of_the_agent() {
     let env = test_env();
     let session = env.runtime.open("self-starting", session_request(&env, &Script::new().read_to_end())).unwrap();
-    assert!(bounded("word that there are none", session.own_turn()).await.is_none());
+    assert!(bounded("word that there are none", session.next_agent_turn()).await.is_none());
     close(session).await;
 }
 
@@ -259,7 +261,7 @@ async fn dropping_a_turn_of_the_agent_ends_its_process_and_the_session_continues
 async fn a_turn_of_the_agent_holds_a_permit_while_it_runs() {
     let mut registry = Registry::default();
     registry.register(SelfStartingAgent);
-    let runtime = Runtime::with_registry(registry).max_concurrent_turns(std::num::NonZeroUsize::MIN);
+    let runtime = Runtime::builder().registry(registry).max_concurrent_turns(std::num::NonZeroUsize::MIN).build();
     let env = TestEnv::with_runtime(runtime);
     let go = env.path("go");
     let script = Script::new().await_line("one").text("1\nend\nunasked\nmi\n").await_file(&go).text("ne\nend\n");
@@ -290,7 +292,7 @@ async fn a_turn_that_the_agent_starts_after_the_session_budget_is_used_up_is_sto
     let script = Script::new().await_line("one").text("used\n").await_line("interrupt").text("end\nunasked\nmine\n");
     let mut request = session_request(&env, &script.await_line("interrupt").exit(3));
     request.max_session_tokens = NonZeroU64::new(100);
-    let session = env.runtime.open("self-starting", Opening::new(request).with_background_tasks()).unwrap();
+    let session = env.runtime.open("self-starting", SessionOptions::new(request).with_background_tasks()).unwrap();
     send(&session, "one").await;
     rest_of(&mut next_agent_turn(&session).await).await.assert_failed(&ErrorCode::Budget);
     close(session).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 use teamster::event::{AnsweredBy, Event, PermissionAnswered, PermissionDecision, PermissionRequest, RequestId};
 use teamster::request::Answer;
-use teamster::{AnswerError, Opening, Run, RunRequest, Session};
+use teamster::{AnswerError, Run, RunRequest, Session, SessionOptions};
 use teamster_testkit::fake::Script;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -133,7 +133,7 @@ async fn an_option_that_is_not_listed_is_an_error_and_the_request_stays_open() {
 async fn handled(answer: fn() -> Answer, expected: &str) -> CheckedStream {
     let env = TestEnv::new();
     let request = session_request(&env, &turn(asks("r1").await_line(expected)).then(success_end()));
-    let opening = Opening::new(request).answered_by(move |_| async move { answer() });
+    let opening = SessionOptions::new(request).with_handler(move |_| async move { answer() });
     let session = env.runtime.open("claude", opening).unwrap();
     let stream = rest_of(&mut session.send("go").unwrap()).await;
     close(&env, session).await;

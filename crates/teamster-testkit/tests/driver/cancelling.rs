@@ -3,9 +3,10 @@
 
 use std::num::NonZeroUsize;
 
+use teamster::command::{Applied, CommandError};
 use teamster::event::Event;
 use teamster::request::SessionCommand;
-use teamster::{Applied, CommandError, Run, RunRequest, Runtime, SendError, Sent, Session};
+use teamster::{Run, RunRequest, Runtime, SendError, Sent, Session};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{INTERRUPT, LONG, TestEnv, bounded, is_text, read_until, rest_after, rest_of};
@@ -68,7 +69,7 @@ async fn a_cancelled_turn_frees_its_place_in_the_session_queue_at_once() {
 
 #[tokio::test]
 async fn a_turn_that_waits_for_a_permit_ends_at_once_when_it_is_cancelled() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let (session, one, events) = busy(&env, Script::new()).await;
     let other = open(&env, &turn("two", "2").read_to_end());
     let (mut two, mut three) = (other.send("two").unwrap(), other.send("three").unwrap());
@@ -144,7 +145,7 @@ async fn commands_as_data_do_what_the_methods_do() {
 
 #[tokio::test]
 async fn a_prompt_sent_now_while_a_turn_waits_for_its_permit_is_a_turn_that_can_be_cancelled() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let (session, one, events) = busy(&env, Script::new()).await;
     let other = open(&env, &turn("two", "2").read_to_end());
     let mut two = other.send("two").unwrap();

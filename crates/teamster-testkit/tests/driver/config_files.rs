@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use teamster::agent::claude::Claude;
+use teamster::agent::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{ErrorCode, WarningCode};
-use teamster::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
 use teamster::request::RequestError;
-use teamster::{Journals, Registry, Run, RunRequest, Runtime};
+use teamster::{Registry, RestoreLog, Run, RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{
@@ -52,8 +52,8 @@ impl ConfigHome {
         let mut registry = Registry::default();
         registry.register(HomeConfigAgent);
         let mut env = TestEnv::with_runtime(Runtime::new());
-        let journals = Journals::in_directory(env.path("journals"));
-        env.runtime = Runtime::with_registry(registry).restoring_by(journals);
+        let journals = RestoreLog::in_directory(env.path("journals"));
+        env.runtime = Runtime::builder().registry(registry).restore_log(journals).build();
         let home = Self { env };
         fs::create_dir(home.env.path("conf")).unwrap();
         fs::write(home.file(), USER_CONFIG).unwrap();

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 
+use teamster::agent::launch::{Launch, ProtocolStream, Stdin};
+use teamster::agent::protocol::{Action, Input, Protocol};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event};
-use teamster::launch::{Launch, ProtocolStream, Stdin};
-use teamster::protocol::{Action, Input, Protocol};
 use teamster::request::RequestError;
 use teamster::{Registry, RunError, RunRequest, Runtime};
 use teamster_testkit::fake::{Child, SCRIPT_ENV, Script, Signal};
@@ -73,7 +73,7 @@ impl Protocol for EchoProtocol {
 fn test_env(stream: ProtocolStream) -> TestEnv {
     let mut registry = Registry::default();
     registry.register(EchoAgent { stream });
-    TestEnv::with_runtime(Runtime::with_registry(registry))
+    TestEnv::with_runtime(Runtime::builder().registry(registry).build())
 }
 
 async fn run_echo(env: &TestEnv, script: &Script) -> CheckedStream {

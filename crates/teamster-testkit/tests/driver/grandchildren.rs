@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::json;
-use teamster::request::Background;
+use teamster::request::OrphanPolicy;
 use teamster_testkit::fake::{Child, Script, Signal};
 
 use crate::test_env::{
@@ -121,7 +121,7 @@ async fn kept_processes_stay_alive_and_are_named_in_the_result() {
     let env = TestEnv::new();
     let daemon = Child::new(left_behind(&env)).session().without_stdout();
     let mut request = env.request(&agent(&env).spawn(daemon).then(success_end("Hello")));
-    request.background = Background::Keep;
+    request.orphans = OrphanPolicy::Keep;
     let stream = env.finish(request).await;
     stream.assert_success("Hello");
     let daemon = env.pid("left-behind").await;
@@ -137,7 +137,7 @@ async fn an_aborted_run_keeps_no_process() {
     let env = TestEnv::new();
     let script = agent(&env).spawn(Child::new(left_behind(&env)).session()).claude_text("Hello").hang();
     let mut request = env.request(&script);
-    request.background = Background::Keep;
+    request.orphans = OrphanPolicy::Keep;
     let mut run = env.start(request);
     let events = read_until(&mut run, is_text).await;
     run.control().abort();

@@ -3,17 +3,17 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use teamster::{Runtime, Session, Spares};
+use teamster::{Runtime, Session, WarmPoolConfig};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{LONG, TestEnv, bounded, is_alive, rest_of, wait_until};
 
-fn test_env(config: Spares) -> TestEnv {
-    TestEnv::with_runtime(Runtime::new().with_spares(config))
+fn test_env(config: WarmPoolConfig) -> TestEnv {
+    TestEnv::with_runtime(Runtime::builder().warm_pool(config).build())
 }
 
-fn at_most(count: usize) -> Spares {
-    Spares::new(NonZeroUsize::new(count).unwrap())
+fn at_most(count: usize) -> WarmPoolConfig {
+    WarmPoolConfig::new(NonZeroUsize::new(count).unwrap())
 }
 
 /// An agent whose processes record their pids as `1`, `2`, `3`, `4` and answer each turn with that

@@ -9,7 +9,7 @@ use teamster::{Ledger, Runtime};
 use crate::test_env::{TestEnv, agent, success_end};
 
 fn test_env(ledger: &Path) -> TestEnv {
-    TestEnv::with_runtime(Runtime::new().known_in(Ledger::in_directory(ledger)))
+    TestEnv::with_runtime(Runtime::builder().ledger(Ledger::in_directory(ledger)).build())
 }
 
 /// Creates the directory of a run that crashed before it wrote anything.

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::json;
 use teamster::event::{ErrorCode, Event, RequestId, WarningCode};
-use teamster::request::{Answer, Background};
+use teamster::request::{Answer, OrphanPolicy};
 use teamster::{RunError, RunRequest, Runtime, Session};
 use teamster_testkit::fake::{Child, Script};
 
@@ -61,7 +61,7 @@ fn is_request(event: &Event) -> bool {
 
 #[tokio::test]
 async fn the_limit_of_live_processes_holds_and_each_session_continues() {
-    let env = TestEnv::with_runtime(Runtime::new().max_live_processes(number(2)));
+    let env = TestEnv::with_runtime(Runtime::builder().max_live_processes(number(2)).build());
     let names = ["1", "2", "3", "4", "5"];
     let sessions = names.map(|name| open(&env, &agent(&env, name)));
     for _ in 0..2 {
@@ -80,7 +80,7 @@ async fn the_limit_of_live_processes_holds_and_each_session_continues() {
 
 #[tokio::test]
 async fn the_least_recently_used_session_loses_its_process() {
-    let env = TestEnv::with_runtime(Runtime::new().max_live_processes(number(2)));
+    let env = TestEnv::with_runtime(Runtime::builder().max_live_processes(number(2)).build());
     let (one, two, three) =
         (open(&env, &agent(&env, "1")), open(&env, &agent(&env, "2")), open(&env, &agent(&env, "3")));
     answers(&one, "1").await;
@@ -93,7 +93,7 @@ async fn the_least_recently_used_session_loses_its_process() {
 
 #[tokio::test]
 async fn a_process_that_is_idle_too_long_is_closed_and_the_next_turn_resumes_the_conversation() {
-    let env = TestEnv::with_runtime(Runtime::new().idle_process_timeout(SHORT));
+    let env = TestEnv::with_runtime(Runtime::builder().idle_process_timeout(SHORT).build());
     let session = open(&env, &agent(&env, "1"));
     answers(&session, "1").await;
     let pid = env.pids()["1"];
@@ -107,7 +107,7 @@ async fn a_process_that_is_idle_too_long_is_closed_and_the_next_turn_resumes_the
 
 #[tokio::test]
 async fn a_turn_that_waits_for_an_answer_delays_no_other_turn() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let (asks, other) = (open(&env, &asking(&env, "asks")), open(&env, &agent(&env, "other")));
     let mut turn = asks.send("go").unwrap();
     let events = read_until(&mut turn, is_request).await;
@@ -119,7 +119,7 @@ async fn a_turn_that_waits_for_an_answer_delays_no_other_turn() {
 
 #[tokio::test]
 async fn an_answered_turn_waits_for_a_permit_but_not_behind_new_turns() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let asks = open(&env, &asking(&env, "asks"));
     let mut turn = asks.send("go").unwrap();
     let events = read_until(&mut turn, is_request).await;
@@ -139,7 +139,8 @@ async fn an_answered_turn_waits_for_a_permit_but_not_behind_new_turns() {
 
 #[tokio::test]
 async fn a_turn_that_waits_for_an_answer_and_one_that_waits_for_its_process_do_not_deadlock() {
-    let runtime = Runtime::new().max_concurrent_turns(NonZeroUsize::MIN).max_live_processes(NonZeroUsize::MIN);
+    let runtime =
+        Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).max_live_processes(NonZeroUsize::MIN).build();
     let env = TestEnv::with_runtime(runtime);
     let (asks, other) = (open(&env, &asking(&env, "asks")), open(&env, &agent(&env, "other")));
     let mut turn = asks.send("go").unwrap();
@@ -153,7 +154,7 @@ async fn a_turn_that_waits_for_an_answer_and_one_that_waits_for_its_process_do_n
 
 #[tokio::test]
 async fn a_turn_whose_request_times_out_continues_with_a_permit() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let mut request = env.request(&asking(&env, "asks"));
     request.prompt.clear();
     request.limits.answer = SHORT;
@@ -166,7 +167,7 @@ async fn a_turn_whose_request_times_out_continues_with_a_permit() {
 
 #[tokio::test]
 async fn one_user_with_many_runs_does_not_delay_another_user() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let run = |key: &str| {
         let mut request =
             env.request(&Script::new().claude_init().claude_result(key).write_pid(&env.pid_file(), key).read_to_end());
@@ -186,7 +187,8 @@ async fn one_user_with_many_runs_does_not_delay_another_user() {
 
 #[tokio::test]
 async fn a_run_and_a_turn_beyond_the_queue_limit_are_rejected() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN).max_queued_turns(1));
+    let env =
+        TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).max_queued_turns(1).build());
     let busy = || any_agent(&env).hang();
     let mut running = env.start(env.request(&busy()));
     read_until(&mut running, is_init).await;
@@ -202,7 +204,7 @@ async fn a_run_and_a_turn_beyond_the_queue_limit_are_rejected() {
 
 #[tokio::test]
 async fn a_waiting_run_reports_its_position_and_each_change() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let run = |name: &str| {
         env.start(env.request(&any_agent(&env).await_file(&env.path(name)).claude_result(name).read_to_end()))
     };
@@ -223,7 +225,7 @@ async fn a_waiting_run_reports_its_position_and_each_change() {
 
 #[tokio::test]
 async fn statistics_report_live_running_and_waiting_by_agent() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let idle = open(&env, &agent(&env, "1"));
     answers(&idle, "1").await;
     let mut running = env.start(env.request(&any_agent(&env).hang()));
@@ -242,7 +244,7 @@ async fn statistics_report_live_running_and_waiting_by_agent() {
 
 #[tokio::test]
 async fn a_setting_changed_while_a_turn_waits_for_a_permit_applies_to_that_turn() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let go = env.path("go");
     let mut busy = env.start(env.request(&any_agent(&env).await_file(&go).claude_result("busy").read_to_end()));
     let first_events = read_until(&mut busy, is_init).await;
@@ -260,7 +262,7 @@ async fn a_setting_changed_while_a_turn_waits_for_a_permit_applies_to_that_turn(
 
 #[tokio::test]
 async fn a_setting_changed_while_a_turn_waits_for_a_permit_applies_even_if_that_turn_is_cancelled() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let turn = |answer: &str| Script::new().await_line("go").claude_init().claude_text(answer).claude_result(answer);
     // If the prompt came first, it would be skipped here, and the agent would wait forever.
     let session = open(&env, &turn("1").await_line("another-model").then(turn("2")).read_to_end());
@@ -284,14 +286,14 @@ async fn a_setting_changed_while_a_turn_waits_for_a_permit_applies_even_if_that_
 
 #[tokio::test]
 async fn processes_that_outlive_a_process_closed_between_turns_are_in_the_next_result() {
-    let env = TestEnv::with_runtime(Runtime::new().idle_process_timeout(SHORT));
+    let env = TestEnv::with_runtime(Runtime::builder().idle_process_timeout(SHORT).build());
     let child = Child::new(Script::new().write_pid(&env.pid_file(), "child").ready().hang()).session().without_stdout();
     let turn =
         |before: Script| Script::new().await_line("go").then(before).claude_init().claude_result("1").read_to_end();
     let scripts = [turn(Script::new().spawn(child)), turn(Script::new())];
     let mut request = env.request(&Script::new().play_next(&env.path("starts"), scripts));
     request.prompt.clear();
-    request.background = Background::Keep;
+    request.orphans = OrphanPolicy::Keep;
     let session = env.runtime.open("claude", request).unwrap();
     answers(&session, "1").await;
     let child = env.pids()["child"];

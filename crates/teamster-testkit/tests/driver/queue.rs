@@ -13,7 +13,7 @@ use crate::test_env::{
 };
 
 fn test_env(runs: usize) -> TestEnv {
-    TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::new(runs).unwrap()))
+    TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::new(runs).unwrap()).build())
 }
 
 /// An agent that records its start, waits for a file, and records its end.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event, MessageId, WarningCode};
-use teamster::request::{Background, Conversation, Mode, RetryPolicy};
+use teamster::request::{AgentInterface, Conversation, OrphanPolicy, RetryPolicy};
 use teamster_testkit::fake::{Child, Script};
 
 use crate::test_env::{
@@ -81,7 +81,7 @@ async fn a_process_that_a_retried_attempt_left_running_is_named_in_the_result() 
     let failed = agent(&env).spawn(daemon("first")).then(overload());
     let well = agent(&env).spawn(daemon("second")).then(success_end("Hello"));
     let mut request = request(&env, 1, [failed, well]);
-    request.background = Background::Keep;
+    request.orphans = OrphanPolicy::Keep;
     let stream = env.finish(request).await;
     stream.assert_success("Hello");
     let daemons = [env.pid("first").await, env.pid("second").await];
@@ -244,7 +244,7 @@ async fn a_session_that_is_in_use_is_retried() {
         .line(json!({"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}));
     let mut request = request(&env, 3, [busy, free]);
     request.conversation = Conversation::Resume(THREAD.into());
-    request.mode = Mode::Exec;
+    request.interface = AgentInterface::Exec;
     let stream = rest_of(&mut env.runtime.run("codex", request).unwrap()).await;
     stream.assert_success("Hello");
     assert_eq!(stream.warnings(&WarningCode::Retrying).len(), 1);

@@ -65,7 +65,7 @@ fn a_tokio_runtime_that_is_dropped_between_attempts_leaves_a_complete_stream() {
 
 #[tokio::test]
 async fn a_run_between_attempts_releases_its_permit() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let (mut run, events) = waiting(&env, [overloaded(&env), good(&env, "Hello")]).await;
     env.play(&good(&env, "Meanwhile")).await.assert_success("Meanwhile");
     run.control().abort();
@@ -74,7 +74,7 @@ async fn a_run_between_attempts_releases_its_permit() {
 
 #[tokio::test]
 async fn a_retry_waits_for_a_permit_but_not_beyond_the_deadline() {
-    let env = TestEnv::with_runtime(Runtime::new().max_concurrent_turns(NonZeroUsize::MIN));
+    let env = TestEnv::with_runtime(Runtime::builder().max_concurrent_turns(NonZeroUsize::MIN).build());
     let mut first = request(&env, 3, [overloaded(&env), good(&env, "Hello")]);
     first.limits.deadline = SHORT * 20;
     let mut first = env.start(first);

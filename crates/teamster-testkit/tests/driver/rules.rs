@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use teamster::event::Event;
 use teamster::request::{Answer, PermissionMode};
-use teamster::{Opening, RunError, RunRequest};
+use teamster::{RunError, RunRequest, SessionOptions};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{CheckedStream, LONG, TestEnv, bounded, rest_of};
@@ -39,7 +39,7 @@ async fn play_turn(asking: Script, change: impl FnOnce(&mut RunRequest)) -> (Che
     change(&mut request);
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    let opening = Opening::new(request).answered_by(move |_| {
+    let opening = SessionOptions::new(request).with_handler(move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
         async { Answer::Deny { message: Some("No.".to_owned()) } }
     });

@@ -10,7 +10,7 @@ use serde_json::json;
 use teamster::backend::{Backend, BackendConfig};
 use teamster::event::{ErrorCode, WarningCode};
 use teamster::request::{Inherit, McpServer};
-use teamster::{Registry, RunRequest, Runtime};
+use teamster::{RunRequest, Runtime};
 use teamster_testkit::fake::Script;
 
 use crate::test_env::{TestEnv, agent, bounded, is_text, read_until, rest_after, success_end};
@@ -26,7 +26,7 @@ const SECRETS: [&str; 4] = [INHERITED, SET, MCP, HEADER];
 fn test_env(variables: &[(&str, &str)]) -> TestEnv {
     let own = [("PATH", "/usr/bin:/bin"), ("HOME", "/nowhere"), ("HOST_TOKEN", INHERITED)];
     let variables = own.iter().chain(variables).map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    TestEnv::with_runtime(Runtime::with_environment(Registry::default(), variables))
+    TestEnv::with_runtime(Runtime::builder().environment(variables).build())
 }
 
 /// A request with a secret in every field that may contain one.
@@ -151,7 +151,7 @@ async fn no_log_contains_a_secret_or_a_prompt() {
     request.prompt = "the-prompt-itself".into();
     request.system_prompt = Some("the-system-prompt".into());
     // A user of the library may log these as well.
-    let runtime = Arc::new(Runtime::with_environment(Registry::default(), []));
+    let runtime = Arc::new(Runtime::builder().environment([]).build());
     let backend = Backend::create("claude", BackendConfig::new(request.clone()).with_runtime(runtime)).unwrap();
     tracing::info!(?request, runtime = ?env.runtime, ?backend, "about to start");
     let mut run = env.start(request);

@@ -5,10 +5,10 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::json;
+use teamster::agent::launch::{Launch, LocalServer};
+use teamster::agent::protocol::{Action, CallId, Input, Method, Outcome, Protocol, ServerCall, ServerInput};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Failure};
-use teamster::launch::{Launch, LocalServer};
-use teamster::protocol::{Action, CallId, Input, Method, Outcome, Protocol, ServerCall, ServerInput};
 use teamster::request::{Limits, RequestError};
 use teamster::{Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
@@ -131,7 +131,7 @@ async fn start_with(env: &TestEnv, then: Script, limit: impl FnOnce(&mut Limits)
 fn test_env() -> TestEnv {
     let mut registry = Registry::default();
     registry.register(ServerAgent);
-    TestEnv::with_runtime(Runtime::with_registry(registry))
+    TestEnv::with_runtime(Runtime::builder().registry(registry).build())
 }
 
 #[tokio::test]

@@ -220,7 +220,7 @@ async fn a_request_between_turns_is_denied() {
 
 #[tokio::test]
 async fn sessions_and_runs_share_the_permits_of_a_runtime() {
-    let runtime = teamster::Runtime::new().max_concurrent_turns(std::num::NonZeroUsize::MIN);
+    let runtime = teamster::Runtime::builder().max_concurrent_turns(std::num::NonZeroUsize::MIN).build();
     let env = TestEnv::with_runtime(runtime);
     let session = open(&env, &agent(&env).then(turn("one", "1")).then(turn("two", "2")).read_to_end());
     rest_of(&mut session.send("one").unwrap()).await.assert_success("1");

@@ -6,9 +6,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use teamster::agent::launch::{Launch, ShadowEntry, ShadowHome, Stdin};
+use teamster::agent::protocol::{Action, Input, Protocol};
 use teamster::agent::{Agent, Plan};
-use teamster::launch::{Launch, ShadowEntry, ShadowHome, Stdin};
-use teamster::protocol::{Action, Input, Protocol};
 use teamster::request::RequestError;
 use teamster::{Ledger, Registry, Run, RunRequest, Runtime};
 use teamster_testkit::fake::{SCRIPT_ENV, Script};
@@ -75,7 +75,8 @@ fn test_env(ledger: &Path, home: &Path) -> TestEnv {
     let mut registry = Registry::default();
     registry.register(SettingsAgent);
     let environment = std::env::vars_os().chain([("SETTLED_HOME".into(), home.into())]);
-    let runtime = Runtime::with_environment(registry, environment).known_in(Ledger::in_directory(ledger));
+    let runtime =
+        Runtime::builder().registry(registry).environment(environment).ledger(Ledger::in_directory(ledger)).build();
     TestEnv::with_runtime(runtime)
 }
 

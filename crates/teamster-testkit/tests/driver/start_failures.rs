@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use teamster::RunRequest;
 use teamster::event::{ErrorCode, Event};
-use teamster::request::{Conversation, Mode};
+use teamster::request::{AgentInterface, Conversation};
 
 use crate::test_env::{CheckedStream, SHORT, TestEnv, agent, fake_agent, rest_of};
 
@@ -116,7 +116,7 @@ async fn a_run_whose_supervisor_does_not_answer_ends_at_its_deadline() {
     fs::write(&silent, "#!/bin/sh\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.1; done\n").unwrap();
     fs::set_permissions(&silent, fs::Permissions::from_mode(0o755)).unwrap();
     let supervisor = teamster::Supervisor::program(silent);
-    let env = TestEnv::with_runtime(teamster::Runtime::new().supervised_by(supervisor));
+    let env = TestEnv::with_runtime(teamster::Runtime::builder().supervisor(supervisor).build());
     let mut request = env.request(&agent(&env));
     request.limits.deadline = SHORT;
     let started = std::time::Instant::now();
@@ -127,9 +127,11 @@ async fn a_run_whose_supervisor_does_not_answer_ends_at_its_deadline() {
 #[tokio::test]
 async fn an_opencode_session_id_of_another_format_is_not_found_and_nothing_is_started() {
     let env = TestEnv::new();
-    for (id, mode) in [("not-a-session", Mode::Auto), ("01a20083-df7d-7820-a593-86d96269de15", Mode::Exec)] {
+    for (id, mode) in
+        [("not-a-session", AgentInterface::Auto), ("01a20083-df7d-7820-a593-86d96269de15", AgentInterface::Exec)]
+    {
         let mut request = env.request(&agent(&env).exit(0));
-        (request.conversation, request.mode) = (Conversation::Resume(id.into()), mode);
+        (request.conversation, request.interface) = (Conversation::Resume(id.into()), mode);
         request.model = Some("x/y".to_owned());
         let mut run = env.runtime.run("opencode", request).unwrap();
         let stream = rest_of(&mut run).await;

@@ -32,7 +32,7 @@ async fn a_prompt_sent_now_steers_the_running_turn() {
     let rest = Script::new().await_line("more").claude_echo().claude_text("2").claude_result("2");
     let (session, mut turn, events) = running_turn(&env, rest.then(turn("three", "3")).read_to_end()).await;
     let waiting = session.send("three").unwrap();
-    assert!(matches!(send_now(&session, "more").await, Sent::Joined));
+    assert!(matches!(send_now(&session, "more").await, Sent::Steered));
     rest_after(events, &mut turn).await.assert_success("12");
     let mut waiting = waiting;
     rest_of(&mut waiting).await.assert_success("3");
@@ -63,7 +63,7 @@ async fn prompts_sent_now_too_late_together_are_one_turn() {
     let (one, other) =
         tokio::join!(bounded("one", session.send_now("more")), bounded("the other", session.send_now("and more")));
     let Sent::Turn(mut second) = one.unwrap() else { panic!("no turn") };
-    assert!(matches!(other.unwrap(), Sent::Joined));
+    assert!(matches!(other.unwrap(), Sent::Steered));
     rest_after(events, &mut first).await.assert_success("1");
     rest_of(&mut second).await.assert_success("2");
     close(&env, session).await;

@@ -4,6 +4,7 @@
 //! value is omitted; it is never null and never invented. The transcript enforces the rules of the stream: one `done`, which is
 //! last, and one result for each tool call.
 
+mod answer;
 mod codes;
 mod permission;
 mod read;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use answer::AnswerView;
 pub use codes::{
     AnsweredBy, ErrorCode, PermissionDecision, PermissionOptionKind, PlanStatus, RateLimitStatus, StopReason, ToolKind,
     UsageScope, WarningCode,

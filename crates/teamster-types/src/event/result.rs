@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ErrorCode, SessionId, StopReason, ToolId, UsageScope};
+use super::{ErrorCode, Failure, SessionId, StopReason, ToolId, UsageScope};
 use crate::json::RawJson;
 use crate::text::UntrustedText;
 
@@ -144,7 +144,10 @@ pub struct RunResult {
     pub aborted: bool,
     /// Whether the run failed. In that case an `error` event precedes `done`.
     pub is_error: bool,
-    /// The reason of the failure.
+    /// The error of a failed run, as the `error` event emitted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Box<Failure>>,
+    /// The code of `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<ErrorCode>,
     /// Tool calls that the permissions denied.

@@ -113,7 +113,7 @@ pub enum Decision {
 /// Why the fields of an answer are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NoAnswer {
+pub enum InvalidAnswer {
     /// There is no decision, option or choice.
     #[error("an answer needs a decision (allow, allow_always or deny), an optionId, or choices for a question")]
     Empty,
@@ -139,12 +139,12 @@ impl Answer {
         choices: Option<BTreeMap<String, Vec<String>>>,
         message: Option<String>,
         input: Option<Value>,
-    ) -> Result<Self, NoAnswer> {
+    ) -> Result<Self, InvalidAnswer> {
         if message.is_some() && decision != Some(Decision::Deny) {
-            return Err(NoAnswer::Message);
+            return Err(InvalidAnswer::Message);
         }
         if input.is_some() && decision != Some(Decision::Allow) {
-            return Err(NoAnswer::Input);
+            return Err(InvalidAnswer::Input);
         }
         match (decision, option_id, choices) {
             (Some(Decision::Allow), None, None) => Ok(Self::Allow { input }),
@@ -152,8 +152,8 @@ impl Answer {
             (Some(Decision::Deny), None, None) => Ok(Self::Deny { message }),
             (None, Some(option_id), None) => Ok(Self::Option { option_id }),
             (None, None, Some(chosen)) => Ok(Self::Choose(chosen)),
-            (None, None, None) => Err(NoAnswer::Empty),
-            _ => Err(NoAnswer::Both),
+            (None, None, None) => Err(InvalidAnswer::Empty),
+            _ => Err(InvalidAnswer::Both),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::validate::no_nul;
-use super::{Attachment, BackgroundTasks, Conversation, Mode, OutputMode, RequestError, RunRequest};
+use super::{AgentInterface, Attachment, Conversation, OutputMode, RequestError, RunRequest};
 
 /// The prompt of a turn.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl RunRequest {
         if self.retries.max > 0 {
             return refuse("retries", "the session may hold the prompt already; send it again instead");
         }
-        if self.background_tasks == BackgroundTasks::On && self.mode != Mode::Auto {
+        if self.background_tasks && self.interface != AgentInterface::Auto {
             return Err(RequestError::Contradiction {
                 first: "background tasks",
                 second: "turns that are runs of their own",
@@ -110,7 +110,7 @@ impl RunRequest {
             });
         }
         let mut frame = self.clone();
-        frame.background_tasks = BackgroundTasks::Off;
+        frame.background_tasks = false;
         "x".clone_into(&mut frame.prompt);
         frame.validate()
     }
@@ -119,7 +119,7 @@ impl RunRequest {
     #[must_use]
     pub fn turn(&self, prompt: Prompt, conversation: Conversation) -> Self {
         let Prompt { text, attachments, id: _ } = prompt;
-        Self { prompt: text, attachments, conversation, background_tasks: BackgroundTasks::Off, ..self.clone() }
+        Self { prompt: text, attachments, conversation, background_tasks: false, ..self.clone() }
     }
 }
 

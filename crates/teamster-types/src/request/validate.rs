@@ -1,6 +1,6 @@
 //! Validation of requests, before anything is started. It does not depend on the machine.
 
-use super::{BackgroundTasks, Conversation, OutputMode, RunRequest};
+use super::{Conversation, OutputMode, RunRequest};
 
 /// Why a request was rejected. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -157,7 +157,7 @@ impl RunRequest {
                 why: "they go to the agent as a stream",
             });
         }
-        if self.background_tasks == BackgroundTasks::On {
+        if self.background_tasks {
             return Err(RequestError::Contradiction {
                 first: "background tasks",
                 second: "a run",

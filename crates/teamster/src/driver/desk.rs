@@ -309,7 +309,7 @@ impl Desk {
         let Some(steering) = self.steering.remove(at) else { return };
         if heard {
             // Who asked may have gone.
-            _ = steering.now.told.send(Sent::Joined);
+            _ = steering.now.told.send(Sent::Steered);
         } else {
             let now = steering.unheard();
             self.push_first(now);
@@ -330,7 +330,7 @@ impl Desk {
         // In this order: who knows of the rest can know which turn it has joined.
         drop(first.into_turn());
         for steering in self.steering.drain(..) {
-            _ = steering.now.told.send(Sent::Joined);
+            _ = steering.now.told.send(Sent::Steered);
         }
         begun
     }

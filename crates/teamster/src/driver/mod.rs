@@ -41,10 +41,10 @@ use std::sync::Arc;
 use teamster_agents::agent::Plan;
 use teamster_agents::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use teamster_agents::transcript::{Cause, End, Transcript};
-use teamster_config::Journals;
+use teamster_config::RestoreLog;
 use teamster_process::{Exit, Ledger, Supervisor};
 use teamster_types::event::{ErrorCode, Event, Failure, LeftProcess, Queued, Warning};
-use teamster_types::request::{Background, Limits};
+use teamster_types::request::{Limits, OrphanPolicy};
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -75,12 +75,12 @@ pub(crate) struct Host {
     pub(crate) supervisor: Arc<Supervisor>,
     pub(crate) ledger: Arc<Ledger>,
     /// Where it is noted what is changed in configuration files, if there is a place for it.
-    pub(crate) journals: Option<Journals>,
+    pub(crate) journals: Option<RestoreLog>,
     /// By which a server that the CLI starts knows us.
     pub(crate) password: Password,
     /// The agent's name.
     pub(crate) agent: String,
-    pub(crate) background: Background,
+    pub(crate) orphans: OrphanPolicy,
     /// Absolute, and a directory a moment ago.
     pub(crate) cwd: PathBuf,
     pub(crate) recording: Option<Recording>,

@@ -23,10 +23,10 @@ use crate::gate::Gate;
 /// How often it is looked how much memory a spare takes.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Bounds of the processes that are started before anybody asks for them ([`Runtime::with_spares`](crate::Runtime::with_spares)).
+/// Bounds of the processes that are started before anybody asks for them ([`RuntimeBuilder::warm_pool`](crate::RuntimeBuilder::warm_pool)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Spares {
+pub struct WarmPoolConfig {
     /// How many may wait at once, of all configurations together.
     pub count: NonZeroUsize,
     /// How long one may wait: an agent notes the date and the state of its directory when it starts.
@@ -35,7 +35,7 @@ pub struct Spares {
     pub memory: Option<u64>,
 }
 
-impl Spares {
+impl WarmPoolConfig {
     /// So many, for 10 minutes each, without a bound of memory.
     pub fn new(count: NonZeroUsize) -> Self {
         Self { count, age: Duration::from_mins(10), memory: None }
@@ -44,7 +44,7 @@ impl Spares {
 
 /// The spares of a runtime. When it is dropped, they end.
 pub(crate) struct Pool {
-    bounds: Spares,
+    bounds: WarmPoolConfig,
     waiting: Mutex<Waiting>,
 }
 
@@ -96,7 +96,7 @@ impl Order {
 }
 
 impl Pool {
-    pub(crate) fn new(bounds: Spares) -> Arc<Self> {
+    pub(crate) fn new(bounds: WarmPoolConfig) -> Arc<Self> {
         Arc::new(Self { bounds, waiting: Mutex::default() })
     }
 

@@ -15,7 +15,7 @@ use teamster_process::{
     find_program,
 };
 use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
-use teamster_types::request::{Background, Limits};
+use teamster_types::request::{Limits, OrphanPolicy};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ pub(super) struct Live {
     pub(super) link: Link,
     /// To be removed when the process is gone.
     pub(super) belongings: Belongings,
-    pub(super) background: Background,
+    pub(super) orphans: OrphanPolicy,
     pub(super) fence: Option<Fence>,
     /// What went wrong, and did not keep the run from being started.
     pub(super) warning: Option<Warning>,
@@ -99,7 +99,7 @@ pub(super) async fn start(
     if let Some(failure) = launch.refused {
         return Err(failure);
     }
-    let (supervisor, background) = (Arc::clone(&host.supervisor), host.background);
+    let (supervisor, orphans) = (Arc::clone(&host.supervisor), host.orphans);
     let password = host.password.clone();
     let prepared = async {
         let place = PLACES.acquire().await;
@@ -145,7 +145,7 @@ pub(super) async fn start(
         diagnostics: TailReader::new(diagnostics, limits.stderr_bytes),
         link: Link { stdin, server, recorder },
         belongings,
-        background,
+        orphans,
         fence,
         warning,
     })

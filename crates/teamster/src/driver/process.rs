@@ -5,7 +5,7 @@ use teamster_agents::transcript::Cause;
 use teamster_process::spawn::PIPE_BYTES;
 use teamster_process::{Exit, Frame, OutputReader, ProcessTree, Survivor, TailReader};
 use teamster_types::event::{Failure, LeftProcess, Warning, WarningCode};
-use teamster_types::request::{Background, Limits};
+use teamster_types::request::{Limits, OrphanPolicy};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
@@ -41,7 +41,7 @@ pub(super) struct Process {
     // When all of this is dropped, the tree goes before the belongings.
     pub(super) tree: ProcessTree,
     belongings: Belongings,
-    background: Background,
+    orphans: OrphanPolicy,
     fence: Option<Fence>,
     pub(super) link: Link,
     pub(super) streams: Streams,
@@ -100,9 +100,9 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
 
 impl Process {
     pub(super) fn new(live: Live) -> Self {
-        let Live { belongings, tree, output, diagnostics, link, background, fence, .. } = live;
+        let Live { belongings, tree, output, diagnostics, link, orphans, fence, .. } = live;
         let streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
-        Self { tree, belongings, background, fence, link, streams }
+        Self { tree, belongings, orphans, fence, link, streams }
     }
 
     /// Whether it may have another turn: the directory may hold now what it must not.
@@ -116,11 +116,11 @@ impl Process {
 
     /// Ends whoever is left of the tree, and removes what belonged to it.
     pub(super) async fn end(self, seen: Seen, story: &mut Story, limits: &Limits) -> Ended {
-        let Self { tree, belongings, background, streams, link, .. } = self;
+        let Self { tree, belongings, orphans, streams, link, .. } = self;
         let Seen { cause, forced, .. } = seen;
         let dismissed = forced.is_some_and(|forced| forced.dismissed);
         let grace = forced.map_or(limits.grace, |forced| limits.grace.saturating_sub(forced.since.elapsed()));
-        let keep = background == Background::Keep && cause.is_none() && forced.is_none();
+        let keep = orphans == OrphanPolicy::Keep && cause.is_none() && forced.is_none();
         let end = delivering(&mut story.outbox, async {
             let survivors = if keep { Vec::new() } else { tree.terminate(grace).await };
             let exit = tree.exited().await;
@@ -224,8 +224,8 @@ impl Process {
             };
             _ = timeout(limits.grace, exit).await;
         }
-        let Self { tree, belongings, background, link, .. } = self;
-        let left = if background == Background::Keep {
+        let Self { tree, belongings, orphans, link, .. } = self;
+        let left = if orphans == OrphanPolicy::Keep {
             tree.detach().await
         } else {
             let survivors = tree.terminate(limits.grace).await;

@@ -13,7 +13,7 @@ use teamster_agents::agent::{Agent, Feature, Plan, Support};
 use teamster_agents::protocol::{Action, Command, Input, Protocol};
 use teamster_agents::transcript::Cause;
 use teamster_types::event::{ErrorCode, Failure, LeftProcess, SessionId, SteerId, Warning, WarningCode};
-use teamster_types::request::{BackgroundTasks, Conversation, Prompt};
+use teamster_types::request::{Conversation, Prompt};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Duration, Instant, sleep};
@@ -104,7 +104,7 @@ pub(crate) async fn drive(mut job: SessionJob) {
                 }
                 job.desk.place = ticket;
                 let span = turn_span("own");
-                job.own_turn(&mut warm, &mut lost).instrument(span).await;
+                job.next_agent_turn(&mut warm, &mut lost).instrument(span).await;
                 job.desk.place = Ticket::default();
             }
             Next::Gone => {
@@ -148,7 +148,7 @@ impl SessionJob {
         // A conversation must not be lost with its process.
         let is_resumable = (self.told.borrow().is_some() || !self.has_spoken)
             && protocol.is_resumable()
-            && self.desk.frame.background_tasks == BackgroundTasks::Off
+            && !self.desk.frame.background_tasks
             && self.agent.capabilities().is_some_and(|can| matches!(can.support(Feature::Resume), Support::Yes(_)));
         let mut idle = self.permit.as_ref().filter(|_| is_resumable).map(ProcessPermit::idle);
         let until = self.idle_timeout.filter(|_| is_resumable);
@@ -365,12 +365,12 @@ impl SessionJob {
     /// The turns that the agent has begun by itself, as far as that is known.
     async fn own_turns(&mut self, warm: &mut Option<Warm>, lost: &mut bool) {
         while warm.as_ref().is_some_and(|warm| warm.kept.unasked.is_some()) {
-            self.own_turn(warm, lost).await;
+            self.next_agent_turn(warm, lost).await;
         }
     }
 
     /// A turn that the agent has begun by itself.
-    async fn own_turn(&mut self, warm: &mut Option<Warm>, lost: &mut bool) {
+    async fn next_agent_turn(&mut self, warm: &mut Option<Warm>, lost: &mut bool) {
         self.own_count += 1;
         let id = format!("own-{}", self.own_count);
         let (run, outlet) = Run::of_session(&self.aborted, self.identity.clone(), Some(id.clone()));

@@ -180,7 +180,7 @@ mod tests {
             journals: None,
             password: super::super::server::Password::new().unwrap(),
             agent: "agent".to_owned(),
-            background: teamster_types::request::Background::End,
+            orphans: teamster_types::request::OrphanPolicy::Kill,
             cwd: home.to_owned(),
             recording: None,
             callers: crate::callers::Callers::default(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use teamster_config::Journals;
+use teamster_config::RestoreLog;
 use teamster_process::Ledger;
 use tokio_util::task::TaskTracker;
 
@@ -13,7 +13,7 @@ use super::threads::track;
 ///
 /// # Errors
 /// When the system has no thread for it.
-pub(crate) fn begin(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Option<&Journals>) -> io::Result<()> {
+pub(crate) fn begin(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Option<&RestoreLog>) -> io::Result<()> {
     if let Some(journals) = journals.cloned() {
         track(tracker, move || recover(&journals))?;
     }
@@ -30,7 +30,7 @@ pub(crate) fn begin(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Optio
 }
 
 /// Takes out of configuration files what runs of hosts that were killed had put in.
-fn recover(journals: &Journals) {
+fn recover(journals: &RestoreLog) {
     let recovery = journals.recover();
     for restored in recovery.restored {
         tracing::info!(path = %restored.path.display(), how = ?restored.how, "a configuration file was restored");

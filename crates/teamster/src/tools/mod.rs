@@ -12,7 +12,7 @@
 //! let tools = ToolServer::new("calc").with(add).serve().await?;
 //! let mut request = RunRequest::new("What is 19 + 23? Use the tool.");
 //! tools.offer(&mut request);
-//! let result = Runtime::new().run("claude", request)?.result().await;
+//! let result = Runtime::new().run("claude", request)?.result().await?;
 //! # Ok(())
 //! # }
 //! ```

@@ -7,8 +7,8 @@ use super::mcp;
 use crate::agent::mcp::Names;
 use crate::launch::{Launch, Stdin};
 use teamster_types::request::{
-    BackgroundTasks, Conversation, Mode, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
-    RunRequest, UserMcpServers,
+    AgentInterface, Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest,
+    UserMcpServers,
 };
 
 /// What 2.1.197 allows in every mode, though it changes the project: a branch and a folder for it.
@@ -47,7 +47,7 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
 
 /// Whether the CLI gets one prompt, as plain text, and is not spoken to after that.
 pub(super) fn is_one_shot(request: &RunRequest) -> bool {
-    request.output == OutputMode::Batch || request.mode == Mode::Exec
+    request.output == OutputMode::Batch || request.interface == AgentInterface::Exec
 }
 
 /// A run.
@@ -210,7 +210,7 @@ fn trust(launch: &mut Launch, request: &RunRequest) {
 
 fn environment(launch: &mut Launch, request: &RunRequest) {
     const SWITCHED_OFF: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
-    if request.background_tasks == BackgroundTasks::On {
+    if request.background_tasks {
         // The user's own would win.
         launch.env.insert(SWITCHED_OFF.to_owned(), None);
         // Tells when it will begin no turn before it is told something.

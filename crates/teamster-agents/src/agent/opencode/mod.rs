@@ -23,7 +23,7 @@ mod wire;
 use super::mcp::Health;
 use super::{Agent, Capabilities, Plan};
 use permissions::Asking;
-use teamster_types::request::{Background, Mode, RequestError, RunRequest};
+use teamster_types::request::{AgentInterface, OrphanPolicy, RequestError, RunRequest};
 
 /// The name, for requests that are refused.
 const NAME: &str = "opencode";
@@ -71,5 +71,5 @@ impl Agent for OpenCode {
 /// Whether the server is the form for it. The caller's own arguments are those of `opencode run`; and where what a run
 /// leaves in the background is to be kept, the CLI has to go by itself.
 fn is_served(request: &RunRequest) -> bool {
-    request.mode != Mode::Exec && request.cli_args.is_empty() && request.background != Background::Keep
+    request.interface != AgentInterface::Exec && request.cli_args.is_empty() && request.orphans != OrphanPolicy::Keep
 }

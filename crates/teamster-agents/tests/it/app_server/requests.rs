@@ -7,7 +7,8 @@ use teamster_agents::launch::{Arg, Launch, Stdin};
 use teamster_agents::protocol::Protocol;
 use teamster_types::event::{ErrorCode, WarningCode};
 use teamster_types::request::{
-    Attachment, Conversation, McpServer, Mode, OutputMode, PermissionMode, ProjectTrust, PromptMode, RunRequest,
+    AgentInterface, Attachment, Conversation, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode,
+    RunRequest,
 };
 
 use super::THREAD;
@@ -68,8 +69,8 @@ fn the_app_server_takes_what_has_a_meaning_there_and_exec_the_rest() {
     };
     let table = [
         (RunRequest::new("x"), "app-server"),
-        (change(|r| r.mode = Mode::Spawn), "app-server"),
-        (change(|r| r.mode = Mode::Exec), "exec"),
+        (change(|r| r.interface = AgentInterface::Spawn), "app-server"),
+        (change(|r| r.interface = AgentInterface::Exec), "exec"),
         (change(|r| r.output = OutputMode::Messages), "app-server"),
         (change(|r| r.output = OutputMode::Batch), "exec"),
         (change(|r| r.conversation = Conversation::Continue), "exec"),

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use teamster_agents::protocol::Input;
 use teamster_types::event::{AnsweredBy, Event, PermissionDecision, WarningCode};
-use teamster_types::request::{BackgroundTasks, Mode, RequestError, RunRequest};
+use teamster_types::request::{AgentInterface, RequestError, RunRequest};
 
 use super::{Talk, Whose, init, own_result, result, says};
 use crate::capture;
 
 fn talk() -> Talk {
-    Talk::new(BackgroundTasks::On)
+    Talk::new(true)
 }
 
 /// The CLI's answer to the last claim.
@@ -181,7 +181,7 @@ fn what_was_denied_between_turns_is_reported_when_the_next_turn_begins() {
 #[test]
 fn nothing_can_be_said_within_a_turn_where_nobody_could_tell_which_one_hears_it() {
     assert!(!talk().protocol.supports_steering());
-    assert!(Talk::new(BackgroundTasks::Off).protocol.supports_steering());
+    assert!(Talk::new(false).protocol.supports_steering());
 }
 
 #[test]
@@ -223,13 +223,13 @@ fn a_recorded_session_has_each_turn_for_itself() {
 #[test]
 fn a_run_and_turns_that_are_runs_leave_nothing_in_the_background() {
     let mut request = RunRequest::new("x");
-    request.background_tasks = BackgroundTasks::On;
+    request.background_tasks = true;
     assert!(matches!(request.validate(), Err(RequestError::Contradiction { first: "background tasks", .. })));
     request.prompt.clear();
     assert_eq!(request.validate_session(), Ok(()));
     assert_eq!(request.turn("x".into(), request.conversation.clone()).validate(), Ok(()));
-    for mode in [Mode::Spawn, Mode::Exec] {
-        request.mode = mode;
+    for mode in [AgentInterface::Spawn, AgentInterface::Exec] {
+        request.interface = mode;
         let refused = request.validate_session();
         assert!(matches!(refused, Err(RequestError::Contradiction { first: "background tasks", .. })), "{mode:?}");
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 use teamster_agents::protocol::{Command, Input};
-use teamster_types::request::{Answer, BackgroundTasks, PermissionMode};
+use teamster_types::request::{Answer, PermissionMode};
 
 use super::{Talk, init, own_result, result};
 use crate::properties::{disordered, plausible_line, vocabulary};
@@ -88,7 +88,7 @@ fn take(talk: &mut Talk, step: &Step) {
 proptest! {
     #[test]
     fn every_turn_of_a_session_keeps_the_rules(
-        background in select(vec![BackgroundTasks::Off, BackgroundTasks::On]),
+        background in select(vec![false, true]),
         steps in steps(),
     ) {
         let mut talk = Talk::new(background);
@@ -98,7 +98,7 @@ proptest! {
         talk.exit();
         let prompts = talk.written.iter().filter(|line| line["type"] == "user" && line["message"]["content"] != "More.").count();
         prop_assert!(prompts >= talk.prompts.saturating_sub(steps.len()) && prompts <= steps.len());
-        if background == BackgroundTasks::Off {
+        if !background {
             prop_assert!(talk.ended.iter().all(|(whose, _)| *whose != super::Whose::Own));
         }
     }

@@ -10,7 +10,7 @@ use teamster_agents::protocol::{Action, Command, ExitReport, Input, Protocol};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 use teamster_types::event::{Event, RequestId, SteerId};
-use teamster_types::request::{Answer, BackgroundTasks, RunRequest};
+use teamster_types::request::{Answer, RunRequest};
 
 /// Whose a turn is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ struct Talk {
 }
 
 impl Talk {
-    fn new(background: BackgroundTasks) -> Self {
+    fn new(background: bool) -> Self {
         let mut frame = RunRequest::default();
         frame.background_tasks = background;
         Self::with(&frame)

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_agents::agent::{Agent as _, claude::Claude};
 use teamster_agents::protocol::{Action, Input};
 use teamster_types::event::{AnsweredBy, Event, PermissionOptionKind, PermissionRequest, ToolKind};
-use teamster_types::request::{Answer, BackgroundTasks, McpServer, PermissionMode, RunRequest};
+use teamster_types::request::{Answer, McpServer, PermissionMode, RunRequest};
 
 use super::Talk;
 
@@ -36,7 +36,7 @@ fn suggestions() -> Value {
 
 #[test]
 fn always_adds_the_narrow_rule_for_the_session_and_changes_nothing_else() {
-    let mut talk = Talk::new(BackgroundTasks::Off);
+    let mut talk = Talk::new(false);
     talk.send();
     talk.line(&asks("Bash", &json!({"command": "touch /x"}), &suggestions()));
     talk.answer(&Answer::AllowAlways);
@@ -65,7 +65,7 @@ fn a_suggestion_that_is_wider_than_the_request_is_not_offered_and_not_taken() {
         rule("Bash", "ls", "deny"),
         json!(["x", null, 7]),
     ] {
-        let mut talk = Talk::new(BackgroundTasks::Off);
+        let mut talk = Talk::new(false);
         talk.send();
         talk.line(&asks("Bash", &json!({"command": "ls"}), &suggestions));
         let kinds: Vec<_> = requested(&talk).options.into_iter().map(|option| option.kind).collect();

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use teamster::RunRequest;
+use teamster::agent::Agent as _;
 use teamster::agent::claude::Claude;
-use teamster::protocol::{Action, Input, Protocol};
-use teamster::transcript::{End, Transcript};
-use teamster::{Agent as _, RunRequest};
+use teamster::agent::protocol::{Action, Input, Protocol};
+use teamster::agent::transcript::{End, Transcript};
 
 use super::*;
 

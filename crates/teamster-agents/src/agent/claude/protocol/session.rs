@@ -7,7 +7,7 @@ use super::background::Background;
 use super::{Actions, Phase, Stream, warning};
 use crate::protocol::{Action, Command, Outcome};
 use teamster_types::event::{AnsweredBy, ErrorCode, Failure, PermissionDecision, SteerId, WarningCode};
-use teamster_types::request::{BackgroundTasks, Prompt, PromptMode, RunRequest};
+use teamster_types::request::{Prompt, PromptMode, RunRequest};
 
 /// What a session has beside a run.
 pub(super) struct Session {
@@ -23,7 +23,7 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(request: &RunRequest) -> Self {
-        let background = (request.background_tasks == BackgroundTasks::On).then(Background::default);
+        let background = (request.background_tasks).then(Background::default);
         let (dialog, steering) = (Dialog::default(), Vec::new());
         let has_turn_budget = request.max_budget_usd.is_some();
         Self { prompt_mode: request.prompt_mode, dialog, steering, background, has_turn_budget }

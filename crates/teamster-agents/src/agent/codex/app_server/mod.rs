@@ -22,13 +22,13 @@ use crate::agent::mcp::Health;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use teamster_types::request::{
-    Attachment, Conversation, Mode, OutputMode, RequestError, RunRequest, with_instructions,
+    AgentInterface, Attachment, Conversation, OutputMode, RequestError, RunRequest, with_instructions,
 };
 
 /// Whether the app-server serves this request. The rest is for `exec`: what has no meaning but there.
 pub(super) fn serves(request: &RunRequest) -> bool {
     let absolute = request.cwd.as_deref().is_some_and(std::path::Path::is_absolute);
-    request.mode != Mode::Exec
+    request.interface != AgentInterface::Exec
         && request.output != OutputMode::Batch
         && are_its_own(&request.cli_args)
         // The directory's threads are asked for by its whole name.

@@ -1,0 +1,48 @@
+//! What a request names on disk: its directories and attachments.
+
+use std::path::{Path, PathBuf};
+
+use teamster_types::request::{Attachment, RequestError};
+
+use super::RunError;
+
+/// The maximum size of an attachment, in bytes: the most that a vendor accepts in one request.
+const MAX_ATTACHMENT_BYTES: u64 = 32 << 20;
+
+/// Returns the absolute working directory of a request.
+pub(crate) fn working_directory(asked: Option<&Path>) -> Result<PathBuf, RunError> {
+    let own = || std::env::current_dir().map_err(RunError::NoWorkingDirectory);
+    let cwd = match asked {
+        Some(path) if path.is_absolute() => path.to_owned(),
+        Some(path) => own()?.join(path),
+        None => own()?,
+    };
+    directory("cwd", &cwd)?;
+    Ok(cwd)
+}
+
+/// Checks that a path is a directory.
+pub(super) fn directory(field: &'static str, path: &Path) -> Result<(), RequestError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    Err(RequestError::NotADirectory { field, path: path.display().to_string() })
+}
+
+/// Replaces the path of an attachment with the content of the file.
+pub(crate) fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result<(), RequestError> {
+    let Attachment::Path(path) = attachment else { return Ok(()) };
+    let wrong = |problem: String| RequestError::Attachment { name: path.display().to_string(), problem };
+    let whole = cwd.join(&*path);
+    let size = std::fs::metadata(&whole).map_err(|error| wrong(error.to_string()))?;
+    if !size.is_file() {
+        return Err(wrong("it is not a regular file".to_owned()));
+    }
+    if size.len() > MAX_ATTACHMENT_BYTES {
+        return Err(wrong(format!("it has {} bytes; the maximum is {MAX_ATTACHMENT_BYTES}", size.len())));
+    }
+    let data = std::fs::read(&whole).map_err(|error| wrong(error.to_string()))?;
+    let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    *attachment = Attachment::Data { name, data };
+    Ok(())
+}
