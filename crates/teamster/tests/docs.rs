@@ -71,17 +71,18 @@ fn failures() -> String {
         writeln!(text, "\n## {}\n", format!("{name} {}", capabilities.tested_version).trim_end()).unwrap();
         text.push_str("| condition | code | retryable | observed in |\n|---|---|---|---|\n");
         for row in capabilities.failures {
-            let signs: Vec<String> = row.signs.iter().map(sign).collect();
-            let seen: Vec<String> = row.seen.iter().map(|run| format!("`{run}`")).collect();
+            let conditions: Vec<String> = row.matchers.iter().map(condition).collect();
+            let captures: Vec<String> = row.captures.iter().map(|run| format!("`{run}`")).collect();
             let retryable = if row.retryable { "yes" } else { "no" };
-            writeln!(text, "| {} | `{}` | {retryable} | {} |", signs.join(" and "), row.code, seen.join(", ")).unwrap();
+            writeln!(text, "| {} | `{}` | {retryable} | {} |", conditions.join(" and "), row.code, captures.join(", "))
+                .unwrap();
         }
     }
     text
 }
 
-fn sign(sign: &Matcher) -> String {
-    match sign {
+fn condition(matcher: &Matcher) -> String {
+    match matcher {
         Matcher::Field(name, "…") => format!("`{name}` is present"),
         Matcher::Field(name, value) => format!("`{name}` is {}", quoted(value)),
         Matcher::Status(from, to) if from == to => format!("status {from}"),

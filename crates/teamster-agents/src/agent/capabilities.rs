@@ -1,36 +1,37 @@
-//! What an agent can do, as data: checked before a run, shown by the command, and the source of `docs/agents.md`.
+//! What an agent can do, as data. Requests are checked against it; the command and `docs/agents.md` show it.
 //!
-//! An option that an agent does not support is an error where the run would not be what was asked for, and a warning where
-//! it still makes sense. Which of the two stands in the agent's table, not in its code.
+//! An option that an agent does not support is an error if the run would differ from the request in substance. It is a
+//! warning if the run is still useful. The agent's table decides which, not its code.
 
-use super::{FailureRow, OwnKeys};
+use super::failure::FailureRow;
+use super::keys::{self, OwnKeys};
 use teamster_types::event::{Warning, WarningCode};
 use teamster_types::request::{
     Conversation, McpDelivery, McpTransport, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError,
     RunRequest, UserMcpServers,
 };
 
-/// Something that a request can ask for and an agent may not be able to do.
+/// A feature of requests that an agent may not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Feature {
     /// A model by name.
     Model,
-    /// How hard the model thinks.
+    /// The model's reasoning effort.
     Effort,
-    /// Another system prompt.
+    /// A system prompt that replaces the agent's own.
     SystemPrompt,
-    /// More system prompt.
+    /// Text that is appended to the system prompt.
     AppendSystemPrompt,
-    /// Files with the prompt.
+    /// Files that are attached to the prompt.
     Attachments,
-    /// An answer that follows a JSON schema.
+    /// An answer that matches a JSON schema.
     Schema,
-    /// Going on with a session.
+    /// Resuming a session.
     Resume,
-    /// A new session with the history of another.
+    /// A new session with the history of another one.
     Fork,
-    /// Going on with the newest session.
+    /// Resuming the newest session.
     Continue,
     /// Permission mode `read-only`.
     ReadOnly,
@@ -44,48 +45,48 @@ pub enum Feature {
     AllowTools,
     /// Tools that are denied by name.
     DenyTools,
-    /// A limit of turns.
+    /// A maximum number of turns.
     MaxTurns,
-    /// A limit of cost, of a run or a session's turn.
+    /// A maximum cost of a run, or of each turn of a session.
     MaxBudget,
-    /// A limit of cost of a whole session.
+    /// A maximum cost of a whole session.
     MaxSessionBudget,
-    /// A limit of tokens, of a run or a session's turn.
+    /// A maximum number of tokens of a run, or of each turn of a session.
     MaxTokens,
-    /// A limit of tokens of a whole session.
+    /// A maximum number of tokens of a whole session.
     MaxSessionTokens,
-    /// More directories.
+    /// Further directories that the agent may use.
     AddDirs,
     /// MCP servers of the run.
     McpServers,
-    /// MCP servers of the older HTTP + SSE transport.
+    /// MCP servers with the older HTTP + SSE transport.
     McpSse,
-    /// MCP servers without which the run fails.
+    /// MCP servers that must start, or the run fails.
     McpRequired,
-    /// MCP servers of which the model gets some tools only.
+    /// MCP servers of which the model receives only the listed tools.
     McpEnabledTools,
-    /// MCP servers of which the model does not get some tools.
+    /// MCP servers of which the model does not receive the listed tools.
     McpDisabledTools,
-    /// How long MCP servers and their tools may take.
+    /// Timeouts of MCP servers and their tools.
     McpTimeouts,
-    /// No MCP servers but those of the run.
+    /// No MCP servers except those of the run.
     McpStrict,
-    /// MCP servers of the run, by the user's own configuration file.
+    /// MCP servers of the run that are merged into the user's configuration file and removed after the run.
     McpMergeRestore,
-    /// Answers message by message.
+    /// Whole messages instead of deltas.
     Messages,
-    /// One document at the end.
+    /// One document at the end of the run.
     Batch,
-    /// A working directory whose agent configuration is not used.
+    /// A working directory whose configuration of the agent is ignored.
     UntrustedProject,
     /// A prompt that the agent does not interpret.
     LiteralPrompt,
-    /// Work in the background of a session, after which the agent begins turns by itself.
+    /// Background tasks of a session, after which the agent starts turns by itself.
     BackgroundTasks,
 }
 
 impl Feature {
-    /// All of them, in the order of the documentation.
+    /// All features, in the order of the documentation.
     pub const ALL: &'static [Self] = &[
         Self::Model,
         Self::Effort,
@@ -123,7 +124,7 @@ impl Feature {
         Self::BackgroundTasks,
     ];
 
-    /// The option's name, as the command has it.
+    /// Returns the name of the command's option.
     pub fn name(self) -> &'static str {
         match self {
             Self::Model => "--model",
@@ -163,8 +164,8 @@ impl Feature {
         }
     }
 
-    /// Whether the request asks for it.
-    pub fn is_asked_by(self, request: &RunRequest) -> bool {
+    /// Whether the request uses the feature.
+    pub fn is_used_by(self, request: &RunRequest) -> bool {
         let mode = request.permissions.mode;
         let servers = || request.mcp_servers.values();
         match self {
@@ -208,57 +209,67 @@ impl Feature {
     }
 }
 
-/// Whether an agent can do something, and how.
+/// Whether an agent supports a feature, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// Yes, by this means.
+    /// Supported, by this means.
     Yes(&'static str),
-    /// No, for this reason; the run goes on without it and says so in a warning.
+    /// Not supported, for this reason. The option is ignored with a warning.
     Ignored(&'static str),
-    /// No, for this reason; the request is refused.
+    /// Not supported, for this reason. The request is rejected.
     Refused(&'static str),
 }
 
-/// What an agent can do, and what is known of its CLI.
+/// What an agent can do, and how its CLI is installed and configured.
 #[derive(Debug)]
 pub struct Capabilities {
-    /// The CLI's program.
+    /// The name of the CLI's program.
     pub program: &'static str,
-    /// The version that the conformance tests run.
+    /// The version that the conformance tests use.
     pub tested_version: &'static str,
-    /// The npm package that installs it.
+    /// The npm package that installs the CLI.
     pub package: &'static str,
-    /// Variables that hold credentials: any one of them will do.
+    /// Variables that hold credentials; one of them is sufficient.
     pub credential_variables: &'static [&'static str],
-    /// Variables that carry the agent's own credentials, and when they do: all others can be withheld from it.
+    /// Variables that carry the agent's own credentials. A request can withhold all other keys.
     pub own_keys: &'static [OwnKeys],
-    /// Variables that say where its home and its configuration are: inherited in any case.
+    /// Variables that name the CLI's home and configuration. They are always inherited.
     pub home_variables: &'static [&'static str],
     /// Files under the user's home that hold credentials after a login.
     pub credential_files: &'static [&'static str],
-    /// Each feature, in the order of [`Feature::ALL`]; what is not listed is refused.
+    /// The features, in the order of [`Feature::ALL`]. A feature that is not listed is refused.
     pub features: &'static [(Feature, Support)],
-    /// Each type of event that it can give beside `error` and `done`, with how it comes.
+    /// The types of events that the agent can emit besides `error` and `done`, each with its conditions.
     pub events: &'static [(&'static str, &'static str)],
-    /// What its failures mean.
+    /// The failure table.
     pub failures: &'static [FailureRow],
 }
 
 impl Capabilities {
-    /// Whether and how the agent can do it.
+    /// Returns whether and how the agent supports a feature.
     pub fn support(&self, feature: Feature) -> Support {
         let found = self.features.iter().find(|(other, _)| *other == feature);
         found.map_or(Support::Refused("the agent does not have it"), |(_, support)| *support)
     }
 
-    /// Checks a request: a warning for each option that will be ignored.
+    /// Whether a variable is listed as a key of this agent.
+    pub fn knows_key(&self, name: &str) -> bool {
+        self.own_keys.iter().any(|keys| keys.lists(name))
+    }
+
+    /// Whether a variable is the agent's own key in this request. `value_of` returns the value of a variable of the run.
+    pub fn owns_key(&self, name: &str, request: &RunRequest, value_of: impl Fn(&str) -> Option<String>) -> bool {
+        self.own_keys.iter().any(|keys| keys.contain(name, request, &value_of))
+    }
+
+    /// Checks a request, and returns a warning for each option that will be ignored.
     ///
     /// # Errors
-    /// For the first option that cannot be honoured and without which the run would not be what was asked for.
+    /// If the agent does not support an option that cannot be ignored. The error names the first one.
     pub fn check(&self, agent: &str, request: &RunRequest) -> Result<Vec<Warning>, RequestError> {
-        self.check_keys(agent, request)?;
+        keys::check(self.own_keys, agent, request)?;
         let mut warnings = Vec::new();
-        for feature in Feature::ALL.iter().filter(|feature| feature.is_asked_by(request)) {
+        for feature in Feature::ALL.iter().filter(|feature| feature.is_used_by(request)) {
             match self.support(*feature) {
                 Support::Yes(_) => {}
                 Support::Ignored(why) => {

@@ -1,12 +1,13 @@
-//! Whose a key is: which variables carry credentials, and which of them are an agent's own.
+//! Credentials in the environment: which variables carry keys, and which of these keys are an agent's own.
 //!
-//! Facts of the tested versions. A request may have all keys withheld from an agent that are not its own.
+//! The lists are those of the tested versions. A request can withhold all keys that are not the agent's own.
 
-use super::Capabilities;
 use teamster_types::request::{Inherit, RequestError, RunRequest, env_name_matches};
 
-/// Variables that carry credentials: of model vendors, clouds, code hosts and package registries. Withheld on request from
-/// every agent whose own they are not; agents' own ones belong to it too.
+/// Variables that carry credentials of model vendors, clouds, code hosts and package registries.
+///
+/// If a request withholds keys, these variables are withheld, and so are the own keys of other agents. The agent's own keys
+/// are not.
 pub const WITHHELD_KEYS: &[&str] = &[
     "*_API_KEY",
     "*_API_TOKEN",
@@ -50,57 +51,54 @@ pub const WITHHELD_KEYS: &[&str] = &[
     "VAULT_TOKEN",
 ];
 
-/// Keys of an agent, and when they are its own.
+/// Variables that carry an agent's own credentials, and the runs in which they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnKeys {
     /// In every run.
     Always(&'static [&'static str]),
-    /// Where this variable is switched on: neither empty, `0` nor `false`.
+    /// In runs where this variable is enabled: neither empty, `0` nor `false`.
     Switched(&'static str, &'static [&'static str]),
-    /// The agent takes any vendor's keys: its own are those of the model's provider, whose variables begin with the first
-    /// word of its name, in capitals. For a provider that is called otherwise in them, its first word and those names.
+    /// The agent uses the keys of any vendor. Its own keys are those of the model's provider: the variables that start with
+    /// the first word of the provider's name, in capitals. The list has further variables of a provider: the first word of
+    /// its name, and a pattern.
     OfProvider(&'static [(&'static str, &'static str)]),
 }
 
-impl Capabilities {
-    /// Whether a variable is a key that this agent knows of.
-    pub fn knows_key(&self, name: &str) -> bool {
-        self.own_keys.iter().any(|keys| match keys {
-            OwnKeys::Always(names) | OwnKeys::Switched(_, names) => is_any(names, name),
-            OwnKeys::OfProvider(_) => false,
-        })
+impl OwnKeys {
+    /// Whether a variable is listed here.
+    pub(super) fn lists(&self, name: &str) -> bool {
+        match self {
+            Self::Always(names) | Self::Switched(_, names) => is_any(names, name),
+            Self::OfProvider(_) => false,
+        }
     }
 
-    /// Whether a variable is the agent's own key in this request. `switch` gives the value of a variable of the run.
-    pub fn owns_key(&self, name: &str, request: &RunRequest, switch: impl Fn(&str) -> Option<String>) -> bool {
-        self.own_keys.iter().any(|keys| match keys {
-            OwnKeys::Always(names) => is_any(names, name),
-            OwnKeys::Switched(by, names) => is_any(names, name) && switch(by).is_some_and(|value| is_on(&value)),
-            OwnKeys::OfProvider(others) => provider(request).is_some_and(|provider| is_of(&provider, others, name)),
-        })
+    /// Whether a variable is the agent's own key in this request. `value_of` returns the value of a variable of the run.
+    pub(super) fn contain(&self, name: &str, request: &RunRequest, value_of: impl Fn(&str) -> Option<String>) -> bool {
+        match self {
+            Self::Always(names) => is_any(names, name),
+            Self::Switched(switch, names) => is_any(names, name) && value_of(switch).is_some_and(|value| is_on(&value)),
+            Self::OfProvider(others) => provider(request).is_some_and(|provider| is_of(&provider, others, name)),
+        }
     }
+}
 
-    /// Refuses to withhold keys where nobody knows which ones the agent needs.
-    pub(super) fn check_keys(&self, agent: &str, request: &RunRequest) -> Result<(), RequestError> {
-        let Inherit::WithholdKeys { keep } = &request.inherit else { return Ok(()) };
-        if self.own_keys.is_empty() && keep.is_empty() {
-            return Err(RequestError::Unsupported {
-                agent: agent.to_owned(),
-                option: "--withhold-keys",
-                why: "nobody knows which keys it needs: name those that stay with --keep-key".to_owned(),
-            });
-        }
-        let any_provider = self.own_keys.iter().any(|keys| matches!(keys, OwnKeys::OfProvider(_)));
-        if any_provider && keep.is_empty() && provider(request).is_none() {
-            return Err(RequestError::Unsupported {
-                agent: agent.to_owned(),
-                option: "--withhold-keys",
-                why: "it takes any provider's key: name the model as PROVIDER/MODEL, or the keys that stay with --keep-key"
-                    .to_owned(),
-            });
-        }
-        Ok(())
+/// Checks that the agent's own keys are known if the request withholds all others.
+pub(super) fn check(own_keys: &[OwnKeys], agent: &str, request: &RunRequest) -> Result<(), RequestError> {
+    let Inherit::WithholdKeys { keep } = &request.inherit else { return Ok(()) };
+    let unsupported = |why: &str| {
+        Err(RequestError::Unsupported { agent: agent.to_owned(), option: "--withhold-keys", why: why.to_owned() })
+    };
+    if own_keys.is_empty() && keep.is_empty() {
+        return unsupported("the keys that it needs are unknown: name the keys to keep with --keep-key");
     }
+    let any_provider = own_keys.iter().any(|keys| matches!(keys, OwnKeys::OfProvider(_)));
+    if any_provider && keep.is_empty() && provider(request).is_none() {
+        return unsupported(
+            "it uses the key of any provider: give the model as PROVIDER/MODEL, or name the keys to keep with --keep-key",
+        );
+    }
+    Ok(())
 }
 
 fn is_any(patterns: &[&str], name: &str) -> bool {
@@ -111,7 +109,7 @@ fn is_on(value: &str) -> bool {
     !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "false")
 }
 
-/// The first word of the model's provider: `google` for `google-vertex/gemini`.
+/// Returns the first word of the name of the model's provider: `google` for `google-vertex/gemini`.
 fn provider(request: &RunRequest) -> Option<String> {
     let (provider, _) = request.model.as_deref()?.split_once('/')?;
     let word = provider.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
@@ -119,8 +117,8 @@ fn provider(request: &RunRequest) -> Option<String> {
 }
 
 fn is_of(provider: &str, others: &[(&str, &str)], name: &str) -> bool {
-    let of_its_name = name.strip_prefix(&provider.to_ascii_uppercase()).is_some_and(|rest| rest.starts_with('_'));
-    of_its_name || others.iter().any(|(other, pattern)| *other == provider && env_name_matches(pattern, name))
+    let has_its_name = name.strip_prefix(&provider.to_ascii_uppercase()).is_some_and(|rest| rest.starts_with('_'));
+    has_its_name || others.iter().any(|(other, pattern)| *other == provider && env_name_matches(pattern, name))
 }
 
 #[cfg(test)]
@@ -137,19 +135,19 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_takes_any_providers_key_must_be_told_whose_it_keeps() {
-        let refused = "opencode does not support --withhold-keys: it takes any provider's key: name the model as \
-                       PROVIDER/MODEL, or the keys that stay with --keep-key";
+    fn keys_cannot_be_withheld_from_an_agent_of_any_provider_unless_the_provider_is_known() {
+        let refused = "opencode does not support --withhold-keys: it uses the key of any provider: give the model \
+                       as PROVIDER/MODEL, or name the keys to keep with --keep-key";
         assert_eq!(check(&OpenCode, None, &[]), Err(refused.to_owned()));
         assert_eq!(check(&OpenCode, Some("model"), &[]), Err(refused.to_owned()));
         assert_eq!(check(&OpenCode, Some("/model"), &[]), Err(refused.to_owned()));
-        assert_eq!(check(&OpenCode, Some("lab/model"), &[]), Ok(()));
-        assert_eq!(check(&OpenCode, None, &["LAB_API_KEY"]), Ok(()));
+        assert_eq!(check(&OpenCode, Some("acme/model"), &[]), Ok(()));
+        assert_eq!(check(&OpenCode, None, &["ACME_API_KEY"]), Ok(()));
         assert_eq!(check(&Claude, None, &[]), Ok(()));
     }
 
     #[test]
-    fn a_providers_keys_begin_with_the_first_word_of_its_name_or_are_listed() {
+    fn a_providers_keys_start_with_the_first_word_of_its_name_or_are_listed() {
         let owns = |model: &str, name: &str| {
             let mut request = RunRequest::new("x");
             request.model = Some(model.to_owned());

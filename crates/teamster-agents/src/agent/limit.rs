@@ -1,11 +1,11 @@
-//! The vendor's limits as an event, where an agent tells of them only with its failure.
+//! Rate limits of the vendor as events, for agents that report them only with a failure.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use teamster_types::event::{Event, RateLimit, RateLimitStatus};
 
-/// Requests are refused until then.
+/// Returns the event of a limit that rejects requests until this time.
 pub(super) fn rejected_until(at: OffsetDateTime) -> Event {
     Event::RateLimit(Box::new(RateLimit {
         status: RateLimitStatus::Rejected,
@@ -14,7 +14,7 @@ pub(super) fn rejected_until(at: OffsetDateTime) -> Event {
     }))
 }
 
-/// A time as it stands in events.
+/// Formats a time as events do.
 pub(super) fn time(at: OffsetDateTime) -> Option<String> {
     at.format(&Rfc3339).ok()
 }

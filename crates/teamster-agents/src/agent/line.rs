@@ -1,4 +1,4 @@
-//! From the bytes of a line to JSON text, losing as little as possible.
+//! Reads lines of JSON. Invalid characters cost as little of the line as possible.
 
 use std::borrow::Cow;
 
@@ -8,17 +8,16 @@ use serde_json::value::RawValue;
 
 /// Reads a line as JSON.
 ///
-/// Bytes that are not UTF-8 become U+FFFD, and so do lone surrogate escapes: a CLI written in JavaScript that cuts a
-/// string between two UTF-16 units writes them, and a strict parser would refuse the whole line for it. They are
-/// replaced before anything is read: parts of the line that are parsed later must not stumble over them either, and what
-/// is read must not be read twice.
+/// Bytes that are not UTF-8 become U+FFFD, and so do lone surrogate escapes. A CLI written in JavaScript writes such escapes
+/// if it cuts a string between two UTF-16 units; a strict parser would reject the whole line. They are replaced before the
+/// line is parsed, since parts of it are parsed later.
 pub(crate) fn with_json<R>(line: &[u8], read: impl FnOnce(&str) -> serde_json::Result<R>) -> Result<R, String> {
     let text = String::from_utf8_lossy(line);
     read(&replace_lone_surrogates(&text)).map_err(|error| error.to_string())
 }
 
-/// Reads a line that is one JSON document, or an array of them. A document that cannot be read does not keep the others
-/// from being read; the first error is given.
+/// Reads a line that is a JSON document or an array of documents. If one cannot be read, the others are still read. Returns
+/// the first error.
 pub(crate) fn each_json(line: &[u8], mut read: impl FnMut(&str) -> serde_json::Result<()>) -> Result<(), String> {
     with_json(line, |text| {
         if !text.trim_start().starts_with('[') {
@@ -33,18 +32,18 @@ pub(crate) fn each_json(line: &[u8], mut read: impl FnMut(&str) -> serde_json::R
     })
 }
 
-/// The value, or the default where it has another form than the one we know.
+/// Deserializes a value; an unexpected form gives the default.
 pub(crate) fn if_readable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned + Default,
 {
-    // Not by way of a `Value`, which has a limit of depth and loses digits.
+    // A `Value` would limit the depth and lose digits.
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
-/// The start of a line for a warning: long enough to recognise, short enough to read.
+/// Returns the start of a line, for a warning.
 pub(crate) fn excerpt(line: &[u8]) -> String {
     let head = line.get(..400).unwrap_or(line);
     let text: String = String::from_utf8_lossy(head).chars().take(120).collect();
@@ -78,13 +77,13 @@ fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The UTF-16 unit of a `\uXXXX` escape that begins here.
+/// Returns the UTF-16 unit of the `\uXXXX` escape that starts here.
 fn escape_unit(text: &str, at: usize) -> Option<u32> {
     let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// A string that borrows from the line where it holds no escapes, inside `Option` too (which a bare `Cow` does not).
+/// A string that borrows from the line if it contains no escapes. Unlike a bare `Cow`, it also does so inside an `Option`.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(transparent)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
@@ -122,12 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_an_error() {
+    fn a_line_that_is_not_json_is_an_error() {
         assert!(read(b"Warning: \\ud800").is_err());
     }
 
     #[test]
-    fn each_document_of_an_array_is_read_once_whatever_the_others_are() {
+    fn each_document_of_an_array_is_read_once_even_if_another_is_invalid() {
         let mut texts = Vec::new();
         let line = br#" ["a", 1, "b\ud83d", "c"]"#;
         let error = each_json(line, |text| serde_json::from_str(text).map(|text: String| texts.push(text)));
@@ -137,13 +136,13 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(line: Vec<u8>) {
+        fn any_bytes_are_read_or_rejected(line: Vec<u8>) {
             let _ = with_json(&line, |text| serde_json::from_str::<serde_json::Value>(text));
             let _ = excerpt(&line);
         }
 
         #[test]
-        fn any_string_that_json_can_write_is_read_back(text: String) {
+        fn any_string_is_read_back_from_its_json(text: String) {
             let line = serde_json::to_vec(&text).unwrap();
             proptest::prop_assert_eq!(read(&line).unwrap(), text);
         }

@@ -1,11 +1,20 @@
-//! The agents: for each a folder with its launch, its protocol and the facts they rest on.
+//! The agents: one folder for each, with its launch, its protocol and its capabilities.
 //!
-//! A new agent is one folder here that implements [`Agent`]; nothing else changes.
+//! To add an agent, add a folder whose type implements [`Agent`], and register it in the crate `teamster`.
+//!
+//! Shared by several agents:
+//! - `capabilities`, `keys`: what an agent supports, and which credentials it uses.
+//! - `failure`: failure tables, and the function that reads them.
+//! - `mcp`: names and failures of MCP servers.
+//! - `rpc`, `line`: JSON-RPC, and the reading of JSON lines.
+//! - `content`, `permission`, `limit`: parts of events.
 
 pub mod acp;
 mod capabilities;
 pub mod claude;
 pub mod codex;
+#[expect(dead_code, reason = "used from the next commit on")]
+mod content;
 mod failure;
 pub mod gemini;
 mod keys;
@@ -28,46 +37,48 @@ use teamster_types::request::{RequestError, RunRequest};
 
 /// An agent CLI that Teamster can drive.
 pub trait Agent: Send + Sync {
-    /// Its name in Teamster, in lower case.
+    /// Returns the agent's name in Teamster, in lower case.
     fn name(&self) -> &str;
 
-    /// Its program, where a request names none: a name that is looked up in PATH, or a path.
+    /// Returns the program to start if a request names none: a path, or a name that is searched in PATH.
     fn program(&self) -> Option<&Path> {
         self.capabilities().map(|capabilities| Path::new(capabilities.program))
     }
 
-    /// What the agent can do: requests are checked against it before [`plan`](Self::plan) is asked, and what is ignored
-    /// is told in a warning. `None` where the agent checks requests itself.
+    /// Returns what the agent can do; `None` if the agent checks requests itself.
+    ///
+    /// A request is checked against it before [`plan`](Self::plan) is called. An option that the agent ignores is reported
+    /// as a warning.
     fn capabilities(&self) -> Option<&'static Capabilities> {
         None
     }
 
-    /// Plans a run: how to start the CLI, and the state machine that understands it.
+    /// Plans a run: how to start the CLI, and the state machine that interprets its output.
     ///
     /// The request has been validated, and its attachments have been read.
     ///
     /// # Errors
-    /// When the agent cannot do what the request needs.
+    /// If the agent cannot do what the request needs.
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError>;
 
-    /// Plans a session: a process that lives through many turns. `None` where the agent has no such form: then each turn
-    /// is a run of its own, which goes on with the conversation.
+    /// Plans a session, whose process serves many turns. Returns `None` if the agent has no such interface. Then each turn is
+    /// a run that resumes the conversation.
     ///
-    /// The request has been validated as a session's frame: it has no prompt.
+    /// The request has been validated as the options of a session: it has no prompt.
     ///
     /// # Errors
-    /// When the agent cannot do what the request needs.
+    /// If the agent cannot do what the request needs.
     fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
         _ = request;
         Ok(None)
     }
 }
 
-/// A run that could be started.
+/// A run that is ready to start.
 pub struct Plan {
     /// How to start the CLI.
     pub launch: Launch,
-    /// What understands it.
+    /// The state machine that interprets its output.
     pub protocol: Box<dyn Protocol>,
 }
 

@@ -1,4 +1,4 @@
-//! Permission requests of agents that list no options of their own: the options that we list for them.
+//! The options of permission requests, for agents that list none themselves.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ const ALLOW: &str = "allow";
 const ALLOW_ALWAYS: &str = "allow_always";
 const DENY: &str = "deny";
 
-/// The options of a request.
+/// Returns the options of a permission request. `always` adds the option for the rest of the session.
 pub(super) fn options(always: bool) -> Vec<PermissionOption> {
     let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let mut options = vec![option(ALLOW, "Allow", PermissionOptionKind::AllowOnce)];
@@ -23,7 +23,7 @@ pub(super) fn options(always: bool) -> Vec<PermissionOption> {
     options
 }
 
-/// An answer with the meaning of the option in the option's place. What is no option of ours is a denial.
+/// Replaces the choice of an option by its meaning. An unknown option is a denial.
 pub(super) fn without_option(answer: &Answer) -> Cow<'_, Answer> {
     let Answer::Option { option_id } = answer else { return Cow::Borrowed(answer) };
     Cow::Owned(match option_id.as_str() {
@@ -33,8 +33,13 @@ pub(super) fn without_option(answer: &Answer) -> Cow<'_, Answer> {
     })
 }
 
-/// Emits the answer to a permission request that is not put to anybody; nothing for a question.
-pub(super) fn unasked(request: Event, decision: PermissionDecision, by: AnsweredBy, why: &str) -> Option<Action> {
+/// Returns the event of a permission request that was answered without the caller; `None` for a question.
+pub(super) fn automatic_answer(
+    request: Event,
+    decision: PermissionDecision,
+    by: AnsweredBy,
+    why: &str,
+) -> Option<Action> {
     let Event::PermissionRequest(request) = request else { return None };
     let answered = PermissionAnswered::unasked(request, decision, by);
     let answered = if why.is_empty() { answered } else { answered.because(why) };

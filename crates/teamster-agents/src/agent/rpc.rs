@@ -1,7 +1,6 @@
-//! JSON-RPC over lines, as Codex's app-server and ACP agents speak it: what a line is, what we write, and which of our
-//! calls wait for their answers.
+//! JSON-RPC over lines, as Codex's app-server and ACP agents use it: reads and writes messages, and tracks pending calls.
 //!
-//! Invariant: an answer is taken once, for a call that waits. Ids of the two sides are spaces of their own.
+//! Invariant: a call takes one response. The ids of the two sides are independent.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +10,17 @@ use serde_json::{Value, json};
 
 use super::line::{Text, if_readable};
 
-/// "Method not found": what is answered to a request that we do not serve.
+/// "Method not found": the error code for a request that we do not support.
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
-/// What the other side says.
+/// A message of the other side.
 #[derive(Debug)]
 pub(crate) enum Message<'a> {
-    /// It wants an answer.
+    /// A request, which needs a response.
     Request { id: Value, method: Text<'a>, params: &'a RawValue },
-    /// It tells something.
+    /// A notification.
     Notification { method: Text<'a>, params: &'a RawValue },
-    /// It answers a call of ours.
+    /// The response to a call of ours.
     Answer { id: Value, outcome: Result<&'a RawValue, RpcError> },
 }
 
@@ -48,7 +47,7 @@ struct Line<'a> {
     error: Option<RpcError>,
 }
 
-/// Reads a message. Parameters and results are left as they are: what they mean is the reader's matter.
+/// Reads a message. Parameters and results stay raw.
 pub(crate) fn read(text: &str) -> serde_json::Result<Message<'_>> {
     let line: Line<'_> = serde_json::from_str(text)?;
     let params = line.params.unwrap_or(RawValue::NULL);
@@ -63,36 +62,36 @@ pub(crate) fn read(text: &str) -> serde_json::Result<Message<'_>> {
     }
 }
 
-/// How messages are headed: JSON-RPC 2.0 says its version in each, Codex leaves that out.
+/// The version field of messages. JSON-RPC 2.0 requires it; Codex omits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     /// `"jsonrpc": "2.0"`.
     Version2,
-    /// Nothing.
+    /// No version.
     Bare,
 }
 
-/// Our side of a connection: writes messages, and knows which calls wait for answers, and what for.
+/// Our side of a connection: writes messages, and tracks the pending calls, each with its purpose.
 #[derive(Debug)]
 pub(crate) struct Caller<Purpose> {
     header: Header,
     last: u64,
-    waiting: BTreeMap<u64, Purpose>,
+    pending: BTreeMap<u64, Purpose>,
 }
 
 impl<Purpose> Caller<Purpose> {
     pub(crate) fn new(header: Header) -> Self {
-        Self { header, last: 0, waiting: BTreeMap::new() }
+        Self { header, last: 0, pending: BTreeMap::new() }
     }
 
-    /// A call, which waits from now on.
+    /// Returns the line of a call. The call is then pending.
     pub(crate) fn call(&mut self, purpose: Purpose, method: &str, params: &Value) -> Vec<u8> {
         self.last += 1;
-        self.waiting.insert(self.last, purpose);
+        self.pending.insert(self.last, purpose);
         self.line(json!({ "id": self.last, "method": method, "params": params }))
     }
 
-    /// Something told.
+    /// Returns the line of a notification.
     pub(crate) fn notify(&self, method: &str, params: Option<&Value>) -> Vec<u8> {
         self.line(match params {
             Some(params) => json!({ "method": method, "params": params }),
@@ -100,19 +99,19 @@ impl<Purpose> Caller<Purpose> {
         })
     }
 
-    /// The answer to a request of the other side.
+    /// Returns the line of a successful response.
     pub(crate) fn answer(&self, id: &Value, result: &Value) -> Vec<u8> {
         self.line(json!({ "id": id, "result": result }))
     }
 
-    /// Refuses a request of the other side.
+    /// Returns the line of an error response.
     pub(crate) fn refuse(&self, id: &Value, code: i64, message: &str) -> Vec<u8> {
         self.line(json!({ "id": id, "error": { "code": code, "message": message } }))
     }
 
-    /// What a call was made for that is answered with this id; `None` if none waits.
+    /// Takes the pending call with this id and returns its purpose; `None` if there is none.
     pub(crate) fn answered(&mut self, id: &Value) -> Option<Purpose> {
-        self.waiting.remove(&id.as_u64()?)
+        self.pending.remove(&id.as_u64()?)
     }
 
     fn line(&self, mut message: Value) -> Vec<u8> {
@@ -129,13 +128,13 @@ impl<Purpose> Caller<Purpose> {
 mod tests {
     use super::*;
 
-    fn said(bytes: &[u8]) -> Value {
+    fn parsed(bytes: &[u8]) -> Value {
         assert_eq!(bytes.last(), Some(&b'\n'));
         serde_json::from_slice(bytes).unwrap()
     }
 
     #[test]
-    fn a_message_is_known_by_its_fields() {
+    fn the_fields_of_a_message_show_its_kind() {
         let method = |text| match read(text) {
             Ok(Message::Request { id, method, params }) => format!("request {id} {} {}", &*method, params.get()),
             Ok(Message::Notification { method, params }) => format!("notification {} {}", &*method, params.get()),
@@ -146,7 +145,7 @@ mod tests {
             Err(error) => error.to_string(),
         };
         assert_eq!(method(r#"{"id":0,"method":"ask","params":{"a":1}}"#), r#"request 0 ask {"a":1}"#);
-        assert_eq!(method(r#"{"method":"tell"}"#), "notification tell null");
+        assert_eq!(method(r#"{"method":"note"}"#), "notification note null");
         assert_eq!(method(r#"{"jsonrpc":"2.0","id":"x","result":{}}"#), r#"result "x" {}"#);
         assert_eq!(method(r#"{"id":7,"result":null}"#), "result 7 null");
         assert_eq!(method(r#"{"id":7,"error":{"code":-1,"message":"no"}}"#), "error 7 -1 no");
@@ -155,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_taken_once_and_for_a_call_that_waits() {
+    fn a_call_takes_one_response() {
         let mut caller = Caller::new(Header::Bare);
-        let call = said(&caller.call("first", "start", &json!({})));
+        let call = parsed(&caller.call("first", "start", &json!({})));
         assert_eq!(call, json!({ "id": 1, "method": "start", "params": {} }));
         assert_eq!(caller.answered(&json!("1")), None);
         assert_eq!(caller.answered(&json!(2)), None);
@@ -166,17 +165,17 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_said_where_it_must_be() {
+    fn the_version_is_written_if_it_is_required() {
         let caller = Caller::<()>::new(Header::Version2);
-        assert_eq!(said(&caller.notify("tell", None)), json!({ "jsonrpc": "2.0", "method": "tell" }));
-        let refusal = said(&caller.refuse(&json!("a"), METHOD_NOT_FOUND, "no"));
+        assert_eq!(parsed(&caller.notify("note", None)), json!({ "jsonrpc": "2.0", "method": "note" }));
+        let refusal = parsed(&caller.refuse(&json!("a"), METHOD_NOT_FOUND, "no"));
         assert_eq!(refusal, json!({ "jsonrpc": "2.0", "id": "a", "error": { "code": -32601, "message": "no" } }));
-        assert_eq!(said(&caller.answer(&json!(0), &json!({})))["id"], 0);
+        assert_eq!(parsed(&caller.answer(&json!(0), &json!({})))["id"], 0);
     }
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text: String) {
+        fn any_text_is_read_or_rejected(text: String) {
             let _ = read(&text);
         }
     }

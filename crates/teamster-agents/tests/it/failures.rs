@@ -40,17 +40,17 @@ fn every_row_is_shown_by_the_recorded_runs_that_it_names() {
         let told = told(subject);
         for (place, row) in table(subject).iter().enumerate() {
             let name = subject.agent.name();
-            if row.seen.is_empty() {
-                wrong.push(format!("{name}: {:?} names no run", row.signs));
+            if row.captures.is_empty() {
+                wrong.push(format!("{name}: {:?} names no run", row.matchers));
             }
-            for run in row.seen {
+            for run in row.captures {
                 match told.get(*run) {
                     Some(Some(other)) if *other == place => {}
                     Some(Some(other)) => {
                         let other = &table(subject)[*other];
-                        wrong.push(format!("{name} {run}: {:?} comes before {:?}", other.signs, row.signs));
+                        wrong.push(format!("{name} {run}: {:?} comes before {:?}", other.matchers, row.matchers));
                     }
-                    Some(None) => wrong.push(format!("{name} {run}: not told by {:?}", row.signs)),
+                    Some(None) => wrong.push(format!("{name} {run}: not told by {:?}", row.matchers)),
                     None => wrong.push(format!("{name}: there is no run {run}")),
                 }
             }
@@ -71,7 +71,7 @@ fn better_sources_come_first_in_every_table() {
 #[test]
 fn every_text_is_compared_from_its_beginning() {
     for subject in SUBJECTS {
-        for sign in table(subject).iter().flat_map(|row| row.signs) {
+        for sign in table(subject).iter().flat_map(|row| row.matchers) {
             if let Matcher::Message(pattern) | Matcher::Stderr(pattern) = sign {
                 assert!(!pattern.starts_with('…'), "{}: {pattern}", subject.agent.name());
             }
@@ -81,7 +81,7 @@ fn every_text_is_compared_from_its_beginning() {
 
 /// Every text of every table, as it could stand in an answer.
 static TEXTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let signs = SUBJECTS.iter().flat_map(table).flat_map(|row| row.signs);
+    let signs = SUBJECTS.iter().flat_map(table).flat_map(|row| row.matchers);
     let texts = signs.filter_map(|sign| match sign {
         Matcher::Message(text) | Matcher::Stderr(text) => Some(*text),
         _ => None,
@@ -190,7 +190,7 @@ static FAILED: LazyLock<Vec<(usize, Capture)>> = LazyLock::new(|| {
     let named = |subject: &Subject, capture: &Capture| {
         // A batch has no lines for the model's words: they stand in its one document.
         (subject.request)(capture).output != OutputMode::Batch
-            && table(subject).iter().any(|row| row.seen.contains(&capture.name.as_str()))
+            && table(subject).iter().any(|row| row.captures.contains(&capture.name.as_str()))
     };
     let of = |(place, subject): (usize, &'static Subject)| {
         let captures = subject.captures().into_iter().filter(|capture| named(subject, capture));

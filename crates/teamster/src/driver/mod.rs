@@ -246,7 +246,7 @@ impl Story {
     /// Takes what the agent says of how the run ended.
     fn conclude(&mut self, outcome: Outcome) {
         if let Some(row) = outcome.classified_by {
-            tracing::debug!(signs = ?row.signs, code = %row.code, "what a failure means is told by these signs");
+            tracing::debug!(matchers = ?row.matchers, code = %row.code, "a row of the failure table matched");
         }
         self.transcript.set_outcome(outcome);
     }

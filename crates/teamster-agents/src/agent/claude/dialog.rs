@@ -102,7 +102,7 @@ pub(super) fn unasked(
     if request.subtype != "can_use_tool" {
         return None;
     }
-    permission::unasked(event(id, request, names), decision, by, why)
+    permission::automatic_answer(event(id, request, names), decision, by, why)
 }
 
 /// What is written back to the CLI. `updatedInput` must be there, or the CLI takes the answer for a denial.

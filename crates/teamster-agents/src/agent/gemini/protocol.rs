@@ -258,7 +258,7 @@ impl Headless {
             (Verdict::Success, None) => None,
         };
         match &complaint {
-            Some(complaint) => complaint.classify(None).decide(&mut outcome),
+            Some(complaint) => complaint.classify(None).apply_to(&mut outcome),
             None => outcome.failure = (!self.text_told).then(|| failure::of_silence(called)),
         }
         outcome.stop_reason = match &outcome.failure {
@@ -330,7 +330,7 @@ impl Headless {
 
     fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
         // By itself it does not say which one it was (mcp_server_fails_to_start).
-        if exit.stderr.contains("MCP issues detected") && !self.servers.has_told() {
+        if exit.stderr.contains("MCP issues detected") && !self.servers.has_reported() {
             let text = "an MCP server did not start or has no tools; its tools were missing";
             actions.push(Action::Emit(Warning::new(WarningCode::McpServerFailed, text).into()));
         }
@@ -338,7 +338,7 @@ impl Headless {
         match &mut self.phase {
             Phase::Refused | Phase::Answered(None) => {}
             Phase::Answered(Some(failed)) => {
-                failed.complaint.classify(exit.code).decide(&mut failed.outcome);
+                failed.complaint.classify(exit.code).apply_to(&mut failed.outcome);
                 if failed.outcome.failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::RateLimit) {
                     let until = failed.at.and_then(|at| failed.complaint.resets_at(at));
                     actions.extend(until.map(|until| Action::Emit(rejected_until(until))));

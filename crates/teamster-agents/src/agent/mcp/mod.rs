@@ -1,4 +1,4 @@
-//! What the agents share about MCP servers: names that a CLI can take, and what is told of a server that failed.
+//! MCP servers, for all agents: names that a CLI accepts, and warnings about servers that failed.
 
 mod names;
 mod status;
@@ -6,8 +6,10 @@ mod status;
 pub(super) use names::{Names, Style};
 pub(super) use status::Health;
 
-/// Tells apart what differs, as part of a variable's name. Whoever shares a configuration file resolves the same names, each
-/// in an environment of its own: so secrets must not go into it.
+/// Returns a hash of these texts, as part of a variable's name.
+///
+/// Runs that share a configuration file use the same variable names, each in its own environment. Therefore the texts must not
+/// contain secrets.
 pub(super) fn fingerprint(texts: &[&str]) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -1,8 +1,10 @@
-//! Names of servers, as a CLI and its model can take them, and back.
+//! Translates the names of MCP servers and their tools between the caller and the CLI.
 //!
-//! A CLI makes one name out of a server's and a tool's, in an alphabet of its own, and some drop a server without a word whose
-//! name they cannot take. So each server goes under a name that survives this, and out of which the tool's name can be told;
-//! callers see the names they gave. Invariant: of any set of servers, each has a name of its own, or the set is refused.
+//! A CLI combines the names of a server and a tool into one name, with a limited set of characters. Some CLIs silently drop a
+//! server whose name contains others. Therefore each server has a *wire name*: a name that the CLI does not change, and that
+//! can be split from the tool's name again. Callers see the *given names*, which they chose.
+//!
+//! Invariant: all servers of a set have different wire names, or the set is rejected.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +14,19 @@ use teamster_types::request::{McpServer, RequestError};
 /// How a CLI names servers and their tools.
 #[derive(Debug)]
 pub(in crate::agent) struct Style {
-    /// The agent, for what it is told.
+    /// The agent, for error messages.
     pub(in crate::agent) agent: &'static str,
-    /// What stands before the server's name in a tool's.
+    /// The prefix of a tool's name, before the server's name.
     pub(in crate::agent) prefix: &'static str,
-    /// What stands between the two. A server's name never holds it, nor ends with a piece of it.
+    /// The separator of server and tool. A wire name neither contains it nor ends with a part of it.
     pub(in crate::agent) separator: &'static str,
-    /// What stands behind the server's name in a rule for all of its tools.
+    /// The suffix, after the server's name, of a rule for all of its tools.
     pub(in crate::agent) all: &'static str,
-    /// What stands for any character that cannot stand for itself.
+    /// The replacement of any character that is not allowed.
     pub(in crate::agent) filler: char,
-    /// Characters of a server's name: models take tools of about 64.
+    /// The maximum characters of a wire name. Models accept about 64 for the whole name of a tool.
     pub(in crate::agent) longest: usize,
-    /// Names that the CLI keeps for itself.
+    /// Names that the CLI reserves.
     pub(in crate::agent) reserved: &'static [&'static str],
 }
 
@@ -50,38 +52,38 @@ impl Style {
         wire
     }
 
-    /// A tool's name as the CLI writes it.
+    /// Returns the name of a tool as the CLI writes it.
     fn tool(tool: &str) -> String {
         tool.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' }).collect()
     }
 }
 
-/// The digits of a character's number.
+/// Returns the hexadecimal digits of a character's code point.
 fn hex(c: char) -> impl Iterator<Item = char> {
     let number = u32::from(c);
     let digits = (number.max(1).ilog2() / 4 + 1).min(8);
     (0..digits).rev().filter_map(move |place| char::from_digit(number >> (4 * place) & 0xf, 16))
 }
 
-/// How many of the user's own servers are known.
+/// The maximum number of the user's own servers that are remembered.
 const MAX_OTHERS: usize = 1000;
 
-/// The servers of a run, by both their names.
+/// The servers of a run, with given and wire names.
 #[derive(Debug)]
 pub(in crate::agent) struct Names {
     style: &'static Style,
-    /// Given and wire names, in the order of the former.
+    /// Given and wire names, in the order of the given names.
     pairs: Vec<(String, String)>,
-    /// The user's own servers, as far as the CLI has told.
+    /// The user's own servers that the CLI reported.
     others: Ids,
 }
 
-/// What a rule for tools names.
+/// The server and tool that a rule names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::agent) struct Named<'a> {
-    /// The server's given name.
+    /// The given name of the server.
     pub(in crate::agent) server: &'a str,
-    /// The tool; all of them if left out.
+    /// The tool; `None` for all tools.
     pub(in crate::agent) tool: Option<&'a str>,
 }
 
@@ -96,7 +98,8 @@ impl Names {
             let wire = style.wire(name);
             if let Some(other) = taken.insert(wire.clone(), name) {
                 let agent = style.agent;
-                let message = format!("{agent} would call both {other:?} and {name:?} {wire:?}: rename one of them");
+                let message =
+                    format!("{agent} uses the name {wire:?} for both {other:?} and {name:?}: rename one of them");
                 return Err(RequestError::McpConfig { message });
             }
             pairs.push((name.clone(), wire));
@@ -104,24 +107,24 @@ impl Names {
         Ok(Self { style, pairs, others: Ids::of(MAX_OTHERS) })
     }
 
-    /// How the CLI calls a server of the run.
+    /// Returns the wire name of a server of the run.
     pub(in crate::agent) fn wire<'a>(&'a self, name: &'a str) -> &'a str {
         self.pairs.iter().find(|(given, _)| given == name).map_or(name, |(_, wire)| wire)
     }
 
-    /// How the caller calls a server. Those that are not of the run keep their names.
+    /// Returns the given name of a server. A server that is not of the run keeps its name.
     pub(in crate::agent) fn given<'a>(&'a self, wire: &'a str) -> &'a str {
         self.pairs.iter().find(|(_, known)| known == wire).map_or(wire, |(given, _)| given)
     }
 
-    /// Learns of a server that the CLI has, beside those of the run.
+    /// Adds a server that the CLI reported. Servers of the run are ignored.
     pub(in crate::agent) fn learn(&mut self, wire: &str) {
         if !self.pairs.iter().any(|(_, known)| known == wire) {
             self.others.add(wire.to_owned());
         }
     }
 
-    /// The server's given name, and the tool's, of a tool of a server that is known. The longest name wins.
+    /// Splits the name of a tool into the given name of a known server and the tool. The longest matching name wins.
     pub(in crate::agent) fn split<'t>(&self, tool: &'t str) -> Option<(String, &'t str)> {
         let rest = tool.strip_prefix(self.style.prefix)?;
         let of = |wire: &str| rest.strip_prefix(wire)?.strip_prefix(self.style.separator);
@@ -131,7 +134,7 @@ impl Names {
         longest.map(|(_, name, tool)| (name.clone(), tool))
     }
 
-    /// The same of any server's tool: where the server is not known, its name ends at the first separator.
+    /// Splits the name of a tool of any server. The name of an unknown server ends at the first separator.
     pub(in crate::agent) fn guess<'t>(&self, tool: &'t str) -> Option<(String, &'t str)> {
         self.split(tool).or_else(|| {
             let (server, tool) = tool.strip_prefix(self.style.prefix)?.split_once(self.style.separator)?;
@@ -139,7 +142,7 @@ impl Names {
         })
     }
 
-    /// A tool as a rule names it on every agent, if it is of a server of the run; else as the CLI calls it.
+    /// Returns the name of a tool in rules: `mcp__SERVER__TOOL` for a known server, otherwise the name that the CLI uses.
     pub(in crate::agent) fn rule(&self, tool: &str) -> String {
         match self.split(tool) {
             Some((server, tool)) => format!("mcp__{server}__{tool}"),
@@ -147,26 +150,26 @@ impl Names {
         }
     }
 
-    /// The CLI's rule for all tools of a server of the run.
+    /// Returns the CLI's rule for all tools of a server of the run.
     pub(in crate::agent) fn all_tools(&self, server: &str) -> String {
         let Style { prefix, all, .. } = self.style;
         format!("{prefix}{}{all}", self.wire(server))
     }
 
-    /// How the CLI calls a tool of a server of the run.
+    /// Returns the CLI's name of a tool of a server of the run.
     pub(in crate::agent) fn tool(&self, server: &str, tool: &str) -> String {
         let Style { prefix, separator, .. } = self.style;
         format!("{prefix}{}{separator}{}", self.wire(server), Style::tool(tool))
     }
 
-    /// A rule in the CLI's words, in which servers of the run go by the names that it knows; `None` for other rules.
+    /// Translates a rule for a server of the run to the CLI's syntax; `None` for other rules.
     pub(in crate::agent) fn translated(&self, rule: &str) -> Option<String> {
         let Named { server, tool } = self.named(rule)?;
         Some(tool.map_or_else(|| self.all_tools(server), |tool| self.tool(server, tool)))
     }
 
-    /// What a rule names, if that is a server of the run: `mcp__SERVER`, `mcp__SERVER__*` or `mcp__SERVER__TOOL` on every
-    /// agent, and a tool as the agent itself calls it, the server by the caller's name or by the CLI's.
+    /// Returns what a rule names, if that is a server of the run. Every agent accepts `mcp__SERVER`, `mcp__SERVER__*` and
+    /// `mcp__SERVER__TOOL`, and the agent's own name of a tool. The server may have its given name or its wire name.
     pub(in crate::agent) fn named<'a>(&'a self, rule: &'a str) -> Option<Named<'a>> {
         let Style { prefix, separator, .. } = *self.style;
         let everywhere = rule.strip_prefix("mcp__").map(|rest| (rest, "__"));
@@ -175,9 +178,9 @@ impl Names {
         for (rest, separator) in everywhere.into_iter().chain(here) {
             for (server, wire) in &self.pairs {
                 for name in [server, wire] {
-                    let Some(behind) = rest.strip_prefix(name.as_str()) else { continue };
-                    let tool = match behind.strip_prefix(separator) {
-                        _ if behind.is_empty() && separator == "__" => None,
+                    let Some(after) = rest.strip_prefix(name.as_str()) else { continue };
+                    let tool = match after.strip_prefix(separator) {
+                        _ if after.is_empty() && separator == "__" => None,
                         Some("*") => None,
                         Some(tool) if !tool.is_empty() => Some(tool),
                         _ => continue,
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_a_cli_can_take_stays_and_any_other_is_made_one() {
+    fn a_name_that_the_cli_accepts_is_unchanged_and_any_other_is_replaced() {
         for (name, underscores, dashes) in [
             ("calc", "calc", "calc"),
             ("my-calc", "my-calc", "my-calc"),
@@ -224,14 +227,15 @@ mod tests {
     }
 
     #[test]
-    fn two_servers_with_one_name_are_refused_by_both_their_names() {
+    fn two_servers_with_the_same_wire_name_are_rejected_and_the_error_names_both() {
         let error = names(&UNDERSCORES, &["my.calc", "my_calc"]).unwrap_err();
-        let text = r#"MCP configuration: one would call both "my.calc" and "my_calc" "my_calc": rename one of them"#;
+        let text =
+            r#"MCP configuration: one uses the name "my_calc" for both "my.calc" and "my_calc": rename one of them"#;
         assert_eq!(error.to_string(), text);
     }
 
     #[test]
-    fn a_tools_name_tells_its_server() {
+    fn the_name_of_a_tool_is_split_into_server_and_tool() {
         let mut names = names(&UNDERSCORES, &["a", "my.dots"]).unwrap();
         assert_eq!(names.split("mcp__my_dots__add"), Some(("my.dots".into(), "add")));
         assert_eq!(names.split("mcp__a___add"), Some(("a".into(), "_add")));
@@ -243,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_names_a_server_by_either_name_in_the_words_of_all_or_of_one() {
+    fn a_rule_may_use_either_name_of_a_server_and_either_syntax() {
         let names = names(&DASHES, &["my_calc", "a"]).unwrap();
         let calc = |tool| Some(Named { server: "my_calc", tool });
         for (rule, named) in [

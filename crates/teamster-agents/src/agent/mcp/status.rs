@@ -1,4 +1,4 @@
-//! Servers that the model cannot use: a warning each, once, and the end of the run where the server is required.
+//! Failed MCP servers: one warning for each, and the end of the run if the server is required.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +8,15 @@ use crate::protocol::{Action, Outcome};
 use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_types::request::{McpServer, RequestError};
 
-/// Characters of a reason that are told: some CLIs print whole types.
+/// The maximum characters of a reason. Some CLIs print a whole data structure.
 const LONGEST_REASON: usize = 300;
 
-/// The servers of a run, and what has been told of them.
+/// The servers of a run, and the failures that have been reported.
 #[derive(Debug)]
 pub(in crate::agent) struct Health {
     pub(in crate::agent) names: Names,
     required: BTreeSet<String>,
-    told: Ids,
+    reported: Ids,
 }
 
 impl Health {
@@ -25,11 +25,11 @@ impl Health {
         servers: &BTreeMap<String, McpServer>,
     ) -> Result<Self, RequestError> {
         let required = servers.iter().filter(|(_, server)| server.required).map(|(name, _)| name.clone()).collect();
-        Ok(Self { names: Names::new(style, servers)?, required, told: Ids::default() })
+        Ok(Self { names: Names::new(style, servers)?, required, reported: Ids::default() })
     }
 
-    /// Tells of a server, named as the CLI names it, that the model cannot use. `status` is a word of the CLI's. Gives the
-    /// failure of the run, if it cannot do without it.
+    /// Reports a server that the model cannot use. `wire` is the CLI's name of the server, `status` the CLI's status. Returns
+    /// the failure of the run if the server is required.
     pub(in crate::agent) fn failed(
         &mut self,
         wire: &str,
@@ -38,7 +38,7 @@ impl Health {
         actions: &mut Vec<Action>,
     ) -> Option<Failure> {
         let server = self.names.given(wire).to_owned();
-        if !self.told.add(server.clone()) {
+        if !self.reported.add(server.clone()) {
             return None;
         }
         let reason: String = match reason.char_indices().nth(LONGEST_REASON) {
@@ -52,15 +52,15 @@ impl Health {
         self.required.contains(&server).then(|| Failure::new(ErrorCode::Config, format!("required {message}")))
     }
 
-    /// Whether anything was told of any server.
-    pub(in crate::agent) fn has_told(&self) -> bool {
-        !self.told.is_empty()
+    /// Whether the failure of any server was reported.
+    pub(in crate::agent) fn has_reported(&self) -> bool {
+        !self.reported.is_empty()
     }
 
-    /// Ends a run that cannot do without a server.
+    /// Ends a run that requires a failed server.
     pub(in crate::agent) fn end(failure: Failure, actions: &mut Vec<Action>) {
         actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
-        // The answer would be one without the tools that the caller cannot do without.
+        // The answer would lack the tools that the caller requires.
         actions.push(Action::Stop);
     }
 }

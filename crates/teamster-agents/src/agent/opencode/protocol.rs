@@ -238,7 +238,7 @@ impl Stream {
         let mut outcome = self.tally.outcome(self.stop_reason());
         if !answered {
             match self.judgement(exit, actions) {
-                Some(judgement) => judgement.decide(&mut outcome),
+                Some(judgement) => judgement.apply_to(&mut outcome),
                 None => outcome.failure = Some(self.unexplained(exit)),
             }
         }

@@ -140,7 +140,7 @@ pub(super) fn refuse(permission: Permission, called: Option<&Called>, calls: &mu
     let why = "This run cannot ask for permission.";
     let reply = calls.answer("permission", &permission.id, &deny(why));
     let request = event(permission, called, None);
-    [permission::unasked(request, PermissionDecision::Deny, AnsweredBy::Unattended, why), reply]
+    [permission::automatic_answer(request, PermissionDecision::Deny, AnsweredBy::Unattended, why), reply]
 }
 
 /// More is asked than can wait.
@@ -148,7 +148,7 @@ pub(super) fn refuse_excess(permission: Permission, calls: &mut Calls) -> [Optio
     let why = "Too many requests wait.";
     let reply = calls.answer("permission", &permission.id, &deny(why));
     let request = event(permission, None, None);
-    [permission::unasked(request, PermissionDecision::Deny, AnsweredBy::Limit, why), reply]
+    [permission::automatic_answer(request, PermissionDecision::Deny, AnsweredBy::Limit, why), reply]
 }
 
 /// In a run nobody can choose.

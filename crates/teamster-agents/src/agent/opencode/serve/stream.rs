@@ -286,7 +286,7 @@ impl Stream {
     pub(super) fn fail(&mut self, judgement: Classification, actions: &mut Actions) {
         if let Some(turn) = &self.turn {
             let mut outcome = turn.tally.outcome(None);
-            judgement.clone().decide(&mut outcome);
+            judgement.clone().apply_to(&mut outcome);
             self.end(outcome, actions);
             if !self.is_run() {
                 actions.push(Action::RestartProcess);
@@ -345,7 +345,7 @@ impl Stream {
             (outcome.interrupted, outcome.stop_reason) = (true, Some(StopReason::Cancelled));
         } else {
             match failure::of_exit(exit) {
-                Some(judgement) => judgement.decide(&mut outcome),
+                Some(judgement) => judgement.apply_to(&mut outcome),
                 None => outcome.failure = Some(reason::unexplained(exit.code, exit.signal, None, false)),
             }
         }

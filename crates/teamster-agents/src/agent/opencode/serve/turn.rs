@@ -145,7 +145,7 @@ impl Turn {
                 let until = at.and_then(|at| failure::resets_at(&error.data, at));
                 actions.extend(until.map(|until| Action::Emit(rejected_until(until))));
             }
-            judgement.decide(&mut outcome);
+            judgement.apply_to(&mut outcome);
         } else {
             outcome.failure = Some(reason::unanswered(finish, !self.tally.denials.is_empty()));
         }

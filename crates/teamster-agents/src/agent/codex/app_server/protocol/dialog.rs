@@ -25,7 +25,7 @@ impl AppServer {
             let response = asked.response(&Answer::Deny { message: None });
             let request = asked.event(RequestId::from(id.to_string()), &self.servers.names);
             let (decision, by) = (PermissionDecision::Deny, AnsweredBy::Unattended);
-            actions.extend(permission::unasked(request, decision, by, "Nobody can be asked now."));
+            actions.extend(permission::automatic_answer(request, decision, by, "Nobody can be asked now."));
             actions.push(Action::Write(self.caller.answer(&id, &response)));
             return actions.push(Action::Alive);
         };
