@@ -10,9 +10,9 @@ use teamster_agents::agent::Capabilities;
 use teamster_process::{Frame, Output, OutputReader, PrivateDir, ProcessTree, Spawn, Stdin, find_program};
 use tokio::time::timeout;
 
-use crate::driver::environment::without_keys;
 use crate::registry::UnknownAgent;
 use crate::runtime::Runtime;
+use crate::setup::environment::without_keys;
 use crate::tokio_check;
 
 /// The slowest of the CLIs takes 8 s for its version on a cold disk.

@@ -53,22 +53,22 @@
 //! Invariant: this crate interprets no agent's output. It connects agents (`teamster-agents`) and processes
 //! (`teamster-process`).
 
-mod adapters;
+mod agent_server;
 pub mod backend;
-#[cfg(feature = "tools")]
-mod callers;
-#[cfg(not(feature = "tools"))]
-#[path = "no_callers.rs"]
 mod callers;
 pub mod command;
 mod driver;
-mod gate;
+mod errors;
+mod events;
 mod inspect;
+mod permits;
+pub mod recording;
 mod registry;
 mod run;
 mod runtime;
 mod session;
-mod stamp;
+mod setup;
+mod threads;
 mod tokio_check;
 #[cfg(feature = "tools")]
 pub mod tools;
@@ -76,18 +76,18 @@ mod turns;
 
 pub use backend::Backend;
 pub use driver::pool::WarmPoolConfig;
-pub use gate::{AgentStats, RuntimeStats};
+pub use events::stamped::StampedEvent;
 pub use inspect::{Inspection, VersionStatus};
+pub use permits::{AgentStats, RuntimeStats};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{Control, ResultTaken, Run};
 pub use runtime::{RunError, Runtime, RuntimeBuilder};
 pub use session::{AnswerError, SendError, Sent, Session, SessionOptions};
-pub use stamp::StampedEvent;
 pub use teamster_config::{self as config, RestoreLog};
 pub use teamster_process::{Ledger, Supervisor};
 pub use teamster_types::event::{self, Event, RunResult};
 pub use teamster_types::request::{self, RunRequest};
-pub use teamster_types::{json, recording, text};
+pub use teamster_types::{json, text};
 pub use tokio_check::TokioError;
 
 /// For authors of agents: the trait [`Agent`](agent::Agent), what it returns, and the agents that come with Teamster.
@@ -98,7 +98,7 @@ pub mod agent {
 
 /// Adapters for the stream of a run.
 pub mod stream {
-    pub use crate::adapters::{EventStream, Only, WholeMessages};
+    pub use crate::events::views::{EventStream, Only, WholeMessages};
     pub use crate::run::Stamped;
 }
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::driver::outbox::{Backlog, Estate};
-use crate::stamp::{RunIdentity, StampedEvent, Timed};
+use crate::events::stamped::{RunIdentity, StampedEvent, Timed};
 use crate::turns::{Content, TurnOrder, Waiting};
 
 /// The capacity of the channel between the driver and the consumer. Further events wait in the driver's queue.

@@ -13,9 +13,9 @@ use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::desk::{Now, Order};
+use crate::events::stamped::RunIdentity;
 use crate::run::Run;
 use crate::runtime::read_attachment;
-use crate::stamp::RunIdentity;
 use crate::turns::{TurnOrder, Turns};
 
 /// The maximum number of waiting turns of a session.

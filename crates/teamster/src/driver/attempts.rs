@@ -20,7 +20,7 @@ use super::budget::used_up;
 use super::process::{self, Ended};
 use super::retry::{self, Case, Next};
 use super::{Host, Story, prepare, start};
-use crate::gate::{Gate, Ticket};
+use crate::permits::{Permits, Ticket};
 use crate::run::Outlet;
 use crate::runtime::RunError;
 
@@ -29,7 +29,7 @@ pub(crate) struct Again {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) request: RunRequest,
     /// Lets runs in.
-    pub(crate) gate: Gate,
+    pub(crate) permits: Permits,
 }
 
 /// The attempts of one run.
@@ -149,7 +149,7 @@ impl Attempts<'_> {
         *ticket = Ticket::default();
         sleep(delay).await;
         let key = self.again.request.queue_key.as_deref();
-        *ticket = self.again.gate.queue_always(key, self.again.agent.name(), true);
+        *ticket = self.again.permits.enqueue_always(key, self.again.agent.name(), true);
         match self.deadline {
             Some(deadline) => _ = timeout_at(deadline, ticket.granted()).await,
             None => ticket.granted().await,

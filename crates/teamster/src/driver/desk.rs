@@ -21,11 +21,11 @@ use uuid::Uuid;
 pub(super) use self::answers::Given;
 use self::answers::{Open, deadline};
 pub(super) use self::kept::Kept;
-use super::files::Disk;
-use super::outbox::weight;
-use crate::gate::Ticket;
+use crate::events::size;
+use crate::permits::Ticket;
 use crate::run::Run;
 use crate::session::{AnswerError, Handler, Sent};
+use crate::setup::path_resolver::DiskPathResolver;
 use crate::turns::{Content, Running, TurnOrder, Turns};
 
 /// A turn that begins.
@@ -290,7 +290,7 @@ impl Desk {
     /// A request has its answer. If it was the last one, the agent gets it when the turn has its place again.
     fn answered(&mut self, given: Given) -> Option<Asked> {
         if self.open.is_empty() && self.place.is_away() {
-            self.place.queue_again();
+            self.place.requeue();
             self.held.push_back(given);
             return None;
         }
@@ -345,7 +345,7 @@ impl Desk {
     /// What the rules of the request answer, so that nobody is asked.
     pub(super) fn by_rule(&self, event: &Event) -> Option<Given> {
         if let Some(request) = request_of(event)
-            && self.is_full(weight(event))
+            && self.is_full(size::in_memory(event))
         {
             let message = format!("More than {MAX_OPEN} requests wait for an answer, or they are too large.");
             let answer = Answer::Deny { message: Some(message) };
@@ -355,7 +355,7 @@ impl Desk {
         let mode = self.frame.permissions.mode;
         let (tool, server, input) = (&request.tool_name, request.server.as_deref(), &request.input);
         // What must be asked is asked.
-        let answer = self.rules.verdict_on(mode, tool, server, input, &Disk)?.answer()?;
+        let answer = self.rules.verdict_on(mode, tool, server, input, &DiskPathResolver)?.answer()?;
         Some(Given::of(request.request_id.clone(), answer, AnsweredBy::Rule).unasked(event))
     }
 
@@ -388,7 +388,7 @@ impl Desk {
         let was_held = self.held.len() < held;
         // It works on already.
         if (self.open.remove(request).is_some() || was_held) && self.open.is_empty() && self.held.is_empty() {
-            self.place.take_again();
+            self.place.reacquire_now();
         }
     }
 

@@ -16,11 +16,12 @@ use tokio::time::{Instant, sleep_until};
 
 use self::alarm::has_exited;
 use super::desk::{Asked, Desk, Given};
+use super::link::Link;
 use super::log::Wait;
 use super::process::{Forced, Process, Seen, Streams, Then, is_more};
-use super::server::{Heard, Link, heard};
 use super::watchdog::Watchdog;
 use super::{Story, bug};
+use crate::agent_server::{ServerEvent, next_event};
 use crate::run::Outlet;
 
 /// Who is being ended, and how far that is.
@@ -173,9 +174,9 @@ impl Reins<'_> {
                 }
                 // A CLI that does not read its input is no error by itself: its result or its exit tells.
                 _ = self.link.stdin.flush(), if !self.link.stdin.is_idle() => {}
-                heard = heard(&mut self.link.server), if listening => {
+                heard = next_event(&mut self.link.server), if listening => {
                     // A reply comes after what the CLI said of it in its diagnostics.
-                    if matches!(heard, Heard::Reply { .. })
+                    if matches!(heard, ServerEvent::Reply { .. })
                         && streams.diagnostics_open
                         && let Ok(Some(1..)) = streams.diagnostics.fill_now()
                     {

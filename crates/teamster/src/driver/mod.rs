@@ -10,26 +10,16 @@
 
 pub(crate) mod attempts;
 pub(crate) mod budget;
-mod config_files;
 pub(crate) mod desk;
-pub(crate) mod environment;
-mod fence;
-mod files;
+mod link;
 mod live;
 mod log;
 pub(crate) mod outbox;
-mod overlay;
 pub(crate) mod pool;
 mod prepare;
 mod process;
-pub(crate) mod record;
-pub(crate) mod redact;
 mod retry;
-pub(crate) mod server;
 pub(crate) mod session;
-mod shadow_home;
-pub(crate) mod sweep;
-pub(crate) mod threads;
 pub(crate) mod warm;
 mod watchdog;
 
@@ -39,26 +29,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use teamster_agents::agent::Plan;
+use teamster_agents::launch::Launch;
 use teamster_agents::protocol::{Action, ExitReport, Input, Outcome, Protocol};
 use teamster_agents::transcript::{Cause, End, Transcript};
 use teamster_config::RestoreLog;
 use teamster_process::{Exit, Ledger, Supervisor};
 use teamster_types::event::{ErrorCode, Event, Failure, LeftProcess, Queued, Warning};
-use teamster_types::request::{Limits, OrphanPolicy};
+use teamster_types::request::{Limits, OrphanPolicy, RunRequest};
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_server::Password;
 use crate::callers::Callers;
-use crate::gate::Ticket;
+use crate::permits::Ticket;
+use crate::recording::redact::Redactor;
+use crate::recording::{Recorder, Recording};
 use crate::run::Outlet;
+use crate::setup::environment::Environment;
+use crate::setup::path_resolver::DiskPathResolver;
 use attempts::Again;
 use budget::Budget;
-use environment::Environment;
 use outbox::{Bounds, Outbox};
 use process::Ended;
-use record::{Recorder, Recording};
-use redact::Redactor;
-use server::Password;
 
 /// How often the position in the queue is looked at.
 const POSITION_INTERVAL: Duration = Duration::from_secs(1);
@@ -89,6 +81,11 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Returns the redactor of the secrets that a CLI with this launch gets.
+    pub(crate) fn redactor(&self, launch: &Launch, request: &RunRequest) -> Redactor {
+        Redactor::new(&self.environment, &self.password, launch, request)
+    }
+
     /// What writes down what goes in and out of a process that gets these secrets.
     fn recorder(&self, redactor: &Arc<Redactor>) -> Recorder {
         Recorder::new(self.recording.as_ref(), redactor)
@@ -200,7 +197,7 @@ struct Story {
 
 /// Gives the protocol our resolver for the paths in rules.
 fn with_files(mut protocol: Box<dyn Protocol>) -> Box<dyn Protocol> {
-    protocol.set_path_resolver(Box::new(files::Disk));
+    protocol.set_path_resolver(Box::new(DiskPathResolver));
     protocol
 }
 

@@ -3,8 +3,6 @@
 //! Invariants: events leave in the order they came, whichever way they took; and what waits when the driver ends is left
 //! to the run, so that the driver never waits for a consumer.
 
-mod weight;
-
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +11,8 @@ use teamster_types::event::{Event, Warning, WarningCode};
 use teamster_types::request::Limits;
 use tokio::sync::mpsc;
 
-use crate::stamp::Timed;
+use crate::events::size;
+use crate::events::stamped::Timed;
 
 /// How much may wait.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,9 +28,6 @@ impl Bounds {
         Self { memory: limits.backlog_bytes, disk: limits.backlog_disk_bytes }
     }
 }
-
-/// What an event costs beside its texts.
-const EVENT_BYTES: usize = 160;
 
 /// An event that weighs more than this is delivered only when the consumer has taken all before it: what the channel to the
 /// consumer holds is bounded in bytes too.
@@ -136,7 +132,7 @@ impl Backlog {
 
     pub(crate) fn pop(&mut self) -> Option<Timed> {
         if let Some(event) = self.front.pop_front() {
-            self.front_bytes = self.front_bytes.saturating_sub(weight(&event.event));
+            self.front_bytes = self.front_bytes.saturating_sub(size::in_memory(&event.event));
             return Some(event);
         }
         if self.spilled() > 0
@@ -155,7 +151,7 @@ impl Backlog {
         {
             self.push_to_memory(event);
         }
-        self.front.front().or(self.overflow.front()).is_some_and(|event| weight(&event.event) > LARGE)
+        self.front.front().or(self.overflow.front()).is_some_and(|event| size::in_memory(&event.event) > LARGE)
     }
 
     fn is_empty(&self) -> bool {
@@ -171,7 +167,7 @@ impl Backlog {
     }
 
     fn push_to_memory(&mut self, event: Timed) {
-        self.front_bytes += weight(&event.event);
+        self.front_bytes += size::in_memory(&event.event);
         self.front.push_back(event);
     }
 
@@ -218,11 +214,6 @@ impl Backlog {
     }
 }
 
-/// How much memory an event takes, as far as it grows with what the agent says.
-pub(super) fn weight(event: &Event) -> usize {
-    EVENT_BYTES + weight::of(event)
-}
-
 #[cfg(test)]
 mod tests {
     use teamster_types::event::{Delta, Done, ErrorCode, Failure, RunResult};
@@ -246,7 +237,7 @@ mod tests {
     }
 
     fn small() -> Backlog {
-        Backlog { bounds: Bounds { memory: 10 * EVENT_BYTES, disk: 2000 }, ..Backlog::default() }
+        Backlog { bounds: Bounds { memory: 10 * size::EVENT_BYTES, disk: 2000 }, ..Backlog::default() }
     }
 
     fn is_spilled(event: &Event) -> bool {
@@ -319,16 +310,17 @@ mod tests {
                 "options": [{"optionId": "o", "name": long, "kind": "allow_once"}]})),
         ];
         for event in rows {
-            assert!(weight(&event) >= 10_000, "{}: {event:?}", weight(&event));
+            assert!(size::in_memory(&event) >= 10_000, "{}: {event:?}", size::in_memory(&event));
         }
         // Each of the thousand lists is an allocation of its own.
         assert!(
-            weight(&event(serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})))
-                > 64_000
+            size::in_memory(&event(
+                serde_json::json!({"type": "tool_result", "toolId": "t", "output": "", "content": nested})
+            )) > 64_000
         );
         let mut result = RunResult::default();
         result.text = long.into();
-        assert!(weight(&Event::Done(Box::new(Done { result }))) >= 10_000);
+        assert!(size::in_memory(&Event::Done(Box::new(Done { result }))) >= 10_000);
     }
 
     #[tokio::test]

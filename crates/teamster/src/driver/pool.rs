@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Host;
 use super::warm::Warm;
-use crate::gate::Gate;
+use crate::permits::Permits;
 
 /// How often it is looked how much memory a spare takes.
 const LOOK: Duration = Duration::from_secs(5);
@@ -77,7 +77,7 @@ pub(crate) struct Order {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) host: Host,
     pub(crate) frame: RunRequest,
-    pub(crate) gate: Gate,
+    pub(crate) permits: Permits,
 }
 
 impl Order {
@@ -175,8 +175,8 @@ async fn keep(
     mut claimed: oneshot::Receiver<oneshot::Sender<Warm>>,
     until: Option<Instant>,
 ) {
-    let Order { agent, host, frame, gate } = order;
-    let Some(permit) = gate.try_process(agent.name()) else {
+    let Order { agent, host, frame, permits } = order;
+    let Some(permit) = permits.try_acquire_process(agent.name()) else {
         if let Some(pool) = pool.upgrade() {
             pool.forget(&configuration);
         }
@@ -189,7 +189,7 @@ async fn keep(
                 tokio::select! {
                     biased;
                     claim = &mut claimed => break claim.ok(),
-                    () = idle.wanted() => break None,
+                    () = idle.reclaim_requested() => break None,
                     () = warm.idle() => break None,
                     () = past(until) => break None,
                     () = sleep(LOOK) => {

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,11 +18,15 @@ use teamster_types::request::{Limits, OrphanPolicy};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::fence::Fence;
-use super::record::Recorder;
-use super::server::{Link, Server};
-use super::threads::blocking;
-use super::{Host, config_files, environment, shadow_home};
+use super::Host;
+use super::link::Link;
+use crate::agent_server::Server;
+use crate::errors::with_causes;
+use crate::recording::Recorder;
+use crate::setup::environment::Environment;
+use crate::setup::project_guard::ProjectGuard;
+use crate::setup::{config_files, environment, shadow_home};
+use crate::threads::blocking;
 
 /// How many runs may make their files at once: each takes a thread meanwhile, and more are not faster. (What has begun
 /// waits for nobody: a run that lives goes on and ends although these hang.)
@@ -39,7 +42,7 @@ pub(super) struct Live {
     /// To be removed when the process is gone.
     pub(super) belongings: Belongings,
     pub(super) orphans: OrphanPolicy,
-    pub(super) fence: Option<Fence>,
+    pub(super) project_guard: Option<ProjectGuard>,
     /// What went wrong, and did not keep the run from being started.
     pub(super) warning: Option<Warning>,
 }
@@ -58,7 +61,7 @@ pub(super) struct Belongings {
 struct Prepared {
     spawn: Spawn,
     belongings: Belongings,
-    fence: Option<Fence>,
+    project_guard: Option<ProjectGuard>,
     warning: Option<Warning>,
 }
 
@@ -114,7 +117,7 @@ pub(super) async fn start(
     let Some((launch, prepared)) = stop.run_until_cancelled(prepared).await else {
         return Err(not_spawned(&SpawnError::Stopped));
     };
-    let Prepared { spawn, mut belongings, fence, warning } = prepared?;
+    let Prepared { spawn, mut belongings, project_guard, warning } = prepared?;
     let spawned = ProcessTree::spawn_until(&supervisor, &spawn, belongings.run.as_ref(), stop.cancelled()).await;
     let (tree, pipes) = match spawned {
         Ok(spawned) => spawned,
@@ -146,7 +149,7 @@ pub(super) async fn start(
         link: Link { stdin, server, recorder },
         belongings,
         orphans,
-        fence,
+        project_guard,
         warning,
     })
 }
@@ -154,19 +157,20 @@ pub(super) async fn start(
 fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
     let (run, warning) = match host.ledger.register(&host.agent) {
         Ok(run) => (Some(run), None),
-        Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, chain(&error)))),
+        Err(error) => (None, Some(Warning::new(WarningCode::LedgerUnavailable, with_causes(&error)))),
     };
     let mut belongings = Belongings { merged: Vec::new(), files: None, run };
     let files = private_files(launch, &host, &mut belongings)?;
     let paths: BTreeMap<&str, &PathBuf> = files.iter().map(|(name, path)| (&**name, path)).collect();
     let resolve = |arg: &Arg| resolve(arg, &paths);
     let inherited = std::mem::take(&mut host.environment);
-    let mut environment = environment::of_process(inherited, launch, &host.cwd, resolve)?;
+    let mut environment = environment::for_process(inherited, launch, &host.cwd, resolve)?;
     if let Some(server) = &launch.server {
         environment.insert(server.password_variable.into(), host.password.expose().into());
     }
-    let fence = launch.forbidden_files.map(|forbidden_files| Fence::new(forbidden_files, &host.cwd, &environment));
-    fence.as_ref().map_or(Ok(()), Fence::look)?;
+    let project_guard =
+        launch.forbidden_files.map(|forbidden_files| ProjectGuard::new(forbidden_files, &host.cwd, &environment));
+    project_guard.as_ref().map_or(Ok(()), ProjectGuard::check)?;
     let path = environment.get(&OsString::from("PATH"));
     let program = find_program(launch.program.as_os_str(), path.map(OsString::as_os_str), &host.cwd)
         .map_err(|error| not_found(&launch.program, &error))?;
@@ -181,10 +185,16 @@ fn prepare(launch: &Launch, mut host: Host) -> Result<Prepared, Failure> {
     };
     // Last: what fails before it changes nothing of the user's.
     for file in &launch.config_files {
-        belongings.merged.push(config_files::merge(file, &host, &environment)?);
+        belongings.merged.push(config_files::merge(
+            file,
+            host.journals.as_ref(),
+            &host.agent,
+            &host.cwd,
+            &environment,
+        )?);
     }
     let spawn = Spawn { program, args, env: environment, cwd: host.cwd, stdin, output };
-    Ok(Prepared { spawn, belongings, fence, warning })
+    Ok(Prepared { spawn, belongings, project_guard, warning })
 }
 
 type Files = Vec<(Cow<'static, str>, PathBuf)>;
@@ -193,7 +203,7 @@ fn private_files(launch: &Launch, host: &Host, belongings: &mut Belongings) -> R
     if launch.files.is_empty() && launch.shadow_home.is_none() {
         return Ok(Vec::new());
     }
-    let wrong = |error: &teamster_process::PrivateError| Failure::new(ErrorCode::SpawnFailed, chain(error));
+    let wrong = |error: &teamster_process::PrivateError| Failure::new(ErrorCode::SpawnFailed, with_causes(error));
     let directory = match &belongings.run {
         Some(run) => run.private_dir(),
         None => PrivateDir::create(None, "run"),
@@ -202,22 +212,23 @@ fn private_files(launch: &Launch, host: &Host, belongings: &mut Belongings) -> R
     let write = |file: &PrivateFile| Ok((file.name.clone(), directory.write(&file.name, &file.content)?));
     let mut paths: Vec<_> = launch.files.iter().map(write).collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
     if let Some(home) = &launch.shadow_home {
-        paths.push((home.name.into(), shadow_home::make(home, directory.path(), &seen_by(launch, host))?));
+        paths
+            .push((home.name.into(), shadow_home::make(home, directory.path(), &visible_to(launch, host), &host.cwd)?));
     }
     Ok(paths)
 }
 
-/// A host with the variables that the CLI will see, as far as they are known by now.
-fn seen_by(launch: &Launch, host: &Host) -> Host {
-    let mut host = host.clone();
+/// Returns the environment that the CLI will have, without the values that are paths of private files.
+fn visible_to(launch: &Launch, host: &Host) -> Environment {
+    let mut environment = host.environment.clone();
     for (name, value) in &launch.env {
         match value {
-            Some(Arg::Text(value)) => drop(host.environment.insert(name.into(), value.into())),
+            Some(Arg::Text(value)) => drop(environment.insert(name.into(), value.into())),
             Some(Arg::PathOf { .. }) => {}
-            None => drop(host.environment.remove(std::ffi::OsStr::new(name))),
+            None => drop(environment.remove(std::ffi::OsStr::new(name))),
         }
     }
-    host
+    environment
 }
 
 fn resolve(arg: &Arg, paths: &BTreeMap<&str, &PathBuf>) -> Result<OsString, Failure> {
@@ -240,7 +251,7 @@ fn not_found(program: &Path, error: &FindError) -> Failure {
         FindError::NotInPath { .. } | FindError::Missing { .. } | FindError::Dangling { .. } => ErrorCode::CliNotFound,
         _ => ErrorCode::SpawnFailed,
     };
-    Failure::new(code, format!("cannot run {}: {}", program.display(), chain(error)))
+    Failure::new(code, format!("cannot run {}: {}", program.display(), with_causes(error)))
 }
 
 fn not_spawned(error: &SpawnError) -> Failure {
@@ -248,17 +259,5 @@ fn not_spawned(error: &SpawnError) -> Failure {
         SpawnError::NotFound { .. } => ErrorCode::CliNotFound,
         _ => ErrorCode::SpawnFailed,
     };
-    Failure::new(code, chain(error))
-}
-
-/// An error with its causes, in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
+    Failure::new(code, with_causes(error))
 }

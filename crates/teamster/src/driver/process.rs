@@ -11,13 +11,14 @@ use tokio::time::{Instant, timeout};
 
 use super::Story;
 use super::desk::Kept;
-use super::fence::Fence;
+use super::link::Link;
 use super::live::{MOST_UNREAD, Opening, attend};
 use super::outbox::Outbox;
 use super::prepare::{Belongings, Live};
-use super::server::{Heard, Link, heard};
-use super::threads::blocking;
+use crate::agent_server::{ServerEvent, next_event};
 use crate::run::Outlet;
+use crate::setup::project_guard::ProjectGuard;
+use crate::threads::blocking;
 
 /// How many reads in a row [`Process::idle`] makes before it lets others go on.
 const READS: u32 = 8;
@@ -42,7 +43,7 @@ pub(super) struct Process {
     pub(super) tree: ProcessTree,
     belongings: Belongings,
     orphans: OrphanPolicy,
-    fence: Option<Fence>,
+    project_guard: Option<ProjectGuard>,
     pub(super) link: Link,
     pub(super) streams: Streams,
 }
@@ -100,17 +101,17 @@ pub(super) async fn run(live: Live, story: &mut Story, limits: &Limits, outlet: 
 
 impl Process {
     pub(super) fn new(live: Live) -> Self {
-        let Live { belongings, tree, output, diagnostics, link, orphans, fence, .. } = live;
+        let Live { belongings, tree, output, diagnostics, link, orphans, project_guard, .. } = live;
         let streams = Streams { output, output_open: true, diagnostics, diagnostics_open: true };
-        Self { tree, belongings, orphans, fence, link, streams }
+        Self { tree, belongings, orphans, project_guard, link, streams }
     }
 
     /// Whether it may have another turn: the directory may hold now what it must not.
     pub(super) fn may_go_on(&self) -> impl Future<Output = Result<(), Failure>> + use<> {
-        let fence = self.fence.clone();
+        let project_guard = self.project_guard.clone();
         async {
-            let Some(fence) = fence else { return Ok(()) };
-            blocking(move || fence.look()).await
+            let Some(project_guard) = project_guard else { return Ok(()) };
+            blocking(move || project_guard.check()).await
         }
     }
 
@@ -193,8 +194,8 @@ impl Process {
                     }
                 }
                 _ = link.stdin.flush(), if !link.stdin.is_idle() => {}
-                heard = heard(&mut link.server) => match &heard {
-                    Heard::Broken { .. } => return,
+                heard = next_event(&mut link.server) => match &heard {
+                    ServerEvent::Unreachable { .. } => return,
                     heard => kept.hear(protocol, heard, link),
                 },
             }

@@ -29,13 +29,12 @@ use super::live::{Opening, attend};
 use super::outbox::{Bounds, Outbox};
 use super::pool::{Order, Pool};
 use super::process::{Ended, Then};
-use super::redact::Redactor;
 use super::warm::Warm;
 use super::{Host, Story, start, wait_in_queue};
-use crate::gate::{Gate, Idle, ProcessPermit, QueueFull, Ticket};
+use crate::events::stamped::RunIdentity;
+use crate::permits::{Permits, ProcessPermit, QueueFull, Reclaimable, Ticket};
 use crate::run::{Outlet, Run};
 use crate::runtime::plan;
-use crate::stamp::RunIdentity;
 use crate::turns::{Content, Running, Turns};
 
 /// Turns that the agent has begun by itself, and nobody has taken.
@@ -45,7 +44,7 @@ pub(crate) const OWN_TURNS: usize = 16;
 pub(crate) struct SessionJob {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) host: Host,
-    pub(crate) gate: Gate,
+    pub(crate) permits: Permits,
     pub(crate) desk: Desk,
     pub(crate) budget: Budget,
     /// Each turn is a run of its own, though the agent may have a form that lives.
@@ -96,7 +95,8 @@ pub(crate) async fn drive(mut job: SessionJob) {
             }
             Next::Unasked => {
                 // It runs already, so that it cannot be refused.
-                let mut ticket = job.gate.queue_always(job.desk.frame.queue_key.as_deref(), job.agent.name(), false);
+                let mut ticket =
+                    job.permits.enqueue_always(job.desk.frame.queue_key.as_deref(), job.agent.name(), false);
                 tokio::select! {
                     biased;
                     () = aborted.cancelled() => break,
@@ -193,7 +193,7 @@ impl SessionJob {
         let mut frame = self.desk.frame.clone();
         frame.conversation = self.conversation();
         frame.max_session_budget_usd = self.budget.left_usd();
-        Order { agent: Arc::clone(&self.agent), host: self.host.clone(), frame, gate: self.gate.clone() }
+        Order { agent: Arc::clone(&self.agent), host: self.host.clone(), frame, permits: self.permits.clone() }
     }
 
     /// Starts a process that waits for a turn; `None` where the agent has none that waits.
@@ -218,7 +218,7 @@ impl SessionJob {
         if let Some(spare) = self.claim().await {
             return Some(spare);
         }
-        self.permit = Some(self.gate.try_process(self.agent.name())?);
+        self.permit = Some(self.permits.try_acquire_process(self.agent.name())?);
         let aborted = self.aborted.clone();
         let warm = self.open(&aborted).await.ok().flatten();
         if warm.is_none() {
@@ -241,7 +241,7 @@ impl SessionJob {
             *warm = self.claim().await;
         }
         let key = self.desk.frame.queue_key.as_deref();
-        let mut ticket = match self.gate.queue(key, self.agent.name(), self.permit.is_none()) {
+        let mut ticket = match self.permits.enqueue(key, self.agent.name(), self.permit.is_none()) {
             Ok(ticket) => ticket,
             Err(QueueFull { limit }) => {
                 let text = format!("{limit} turns wait for a place already, as many as may wait");
@@ -487,7 +487,7 @@ impl SessionJob {
             Ok(plan) => plan,
             Err(error) => return Ended::by(Cause::Failed(not_planned(&error))),
         };
-        story.redactor = Arc::new(Redactor::new(&self.host, &launch, &request));
+        story.redactor = Arc::new(self.host.redactor(&launch, &request));
         story.listen_to(protocol);
         let mut run = pin!(attempt(launch, self.host.clone(), &request.limits, story, outlet));
         loop {
@@ -500,9 +500,9 @@ impl SessionJob {
 }
 
 /// Returns when another session needs the process.
-async fn wanted(idle: Option<&Idle<'_>>) {
+async fn wanted(idle: Option<&Reclaimable<'_>>) {
     match idle {
-        Some(idle) => idle.wanted().await,
+        Some(idle) => idle.reclaim_requested().await,
         None => std::future::pending().await,
     }
 }

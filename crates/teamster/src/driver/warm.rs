@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::attempts::not_planned;
 use super::desk::Kept;
 use super::process::Process;
-use super::redact::Redactor;
 use super::{Host, prepare};
-use crate::gate::ProcessPermit;
+use crate::permits::ProcessPermit;
+use crate::recording::redact::Redactor;
 use crate::runtime::guarded;
 
 /// A process that waits for its next turn, and who understands it.
@@ -39,7 +39,7 @@ impl Warm {
     ) -> Result<Option<Self>, Failure> {
         let planned = guarded(agent, || agent.plan_session(frame)).map_err(|error| not_planned(&error))?;
         let Some(Plan { launch, mut protocol }) = planned else { return Ok(None) };
-        let redactor = Arc::new(Redactor::new(&host, &launch, frame));
+        let redactor = Arc::new(host.redactor(&launch, frame));
         let recorder = host.recorder(&redactor);
         let live = prepare::start(launch, host, recorder, &frame.limits, stop).await?;
         let (mut process, mut kept) = (Process::new(live), Kept::default());

@@ -12,9 +12,9 @@ use teamster_process::{Ledger, Supervisor};
 use tokio_util::task::TaskTracker;
 
 use super::Runtime;
-use crate::driver::environment::Environment;
+use crate::setup::environment::Environment;
 use crate::driver::pool::{Pool, WarmPoolConfig};
-use crate::gate::Gate;
+use crate::permits::Permits;
 use crate::registry::Registry;
 
 /// Builds a [`Runtime`].
@@ -36,7 +36,7 @@ pub struct RuntimeBuilder {
     registry: Registry,
     environment: Option<Environment>,
     supervisor: Option<Supervisor>,
-    gate: Gate,
+    permits: Permits,
     idle_timeout: Option<Duration>,
     ledger: Option<Ledger>,
     restore_log: Option<RestoreLog>,
@@ -82,7 +82,7 @@ impl RuntimeBuilder {
     /// or not its events were read. A turn that waits for a person (a permission request, a question) releases its permit
     /// until the answer, and then has priority over new turns.
     pub fn max_concurrent_turns(self, turns: NonZeroUsize) -> Self {
-        self.gate.limit_turns(turns);
+        self.permits.limit_turns(turns);
         self
     }
 
@@ -92,7 +92,7 @@ impl RuntimeBuilder {
     ///
     /// A process is kept if its conversation cannot be resumed, or if its session has background tasks.
     pub fn max_live_processes(self, processes: NonZeroUsize) -> Self {
-        self.gate.limit_processes(processes);
+        self.permits.limit_processes(processes);
         self
     }
 
@@ -100,7 +100,7 @@ impl RuntimeBuilder {
     /// A further turn of a session ends with the error [`QUEUE_FULL`](teamster_types::event::ErrorCode::QueueFull). With 0, none
     /// can wait.
     pub fn max_queued_turns(self, turns: usize) -> Self {
-        self.gate.limit_queue(turns);
+        self.permits.limit_queue(turns);
         self
     }
 
@@ -146,7 +146,7 @@ impl RuntimeBuilder {
             environment: self.environment.unwrap_or_else(|| std::env::vars_os().collect()),
             supervisor: self.supervisor.map(Arc::new).unwrap_or_default(),
             drivers: TaskTracker::new(),
-            gate: self.gate,
+            permits: self.permits,
             idle_timeout: self.idle_timeout,
             ledger: Arc::new(self.ledger.unwrap_or_else(Ledger::of_user)),
             journals: self.restore_log.or_else(restore_log_of_user),

@@ -30,18 +30,19 @@ use crate::callers::Callers;
 use crate::driver::attempts::Again;
 use crate::driver::budget::Budget;
 use crate::driver::desk::Desk;
-use crate::driver::environment::{Environment, inherited};
+use crate::setup::environment::{Environment, inherited};
 use crate::driver::pool::Pool;
-use crate::driver::record::Recording;
-use crate::driver::redact::Redactor;
-use crate::driver::server::Password;
+use crate::recording::Recording;
+use crate::agent_server::Password;
 use crate::driver::session::{OWN_TURNS, SessionJob};
-use crate::driver::{self, Host, Job, sweep, threads};
-use crate::gate::{Gate, QueueFull, RuntimeStats};
+use crate::driver::{self, Host, Job};
+use crate::setup::crash_recovery;
+use crate::threads;
+use crate::permits::{Permits, QueueFull, RuntimeStats};
 use crate::registry::Registry;
 use crate::run::Run;
 use crate::session::{ORDERS, Session, SessionOptions, TURNS};
-use crate::stamp::RunIdentity;
+use crate::events::stamped::RunIdentity;
 use crate::tokio_check;
 use crate::turns::Turns;
 
@@ -63,7 +64,7 @@ pub struct Runtime {
     environment: Environment,
     supervisor: Arc<Supervisor>,
     drivers: TaskTracker,
-    gate: Gate,
+    permits: Permits,
     idle_timeout: Option<Duration>,
     ledger: Arc<Ledger>,
     journals: Option<RestoreLog>,
@@ -85,7 +86,7 @@ impl Runtime {
 
     /// Returns the numbers of live processes, running turns and waiting turns, by agent.
     pub fn stats(&self) -> RuntimeStats {
-        self.gate.stats()
+        self.permits.stats()
     }
 
     /// Returns the agents.
@@ -129,8 +130,8 @@ impl Runtime {
             read_attachment(attachment, &host.cwd)?;
         }
         let plan = plan(&*agent, &request)?;
-        let redactor = Arc::new(Redactor::new(&host, &plan.launch, &request));
-        let ticket = self.gate.queue(request.queue_key.as_deref(), agent.name(), true);
+        let redactor = Arc::new(host.redactor(&plan.launch, &request));
+        let ticket = self.permits.enqueue(request.queue_key.as_deref(), agent.name(), true);
         let span = tracing::info_span!(
             "run",
             run_id = &*identity.run_id,
@@ -143,7 +144,7 @@ impl Runtime {
         host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
         let (limits, budget) = (request.limits.clone(), Budget::of(&request));
-        let again = (request.retries.max > 0).then(|| Again { agent, request, gate: self.gate.clone() });
+        let again = (request.retries.max > 0).then(|| Again { agent, request, permits: self.permits.clone() });
         let job = Job { plan, again, warnings, host, redactor, limits, budget };
         Ok(Run::start(&self.drivers, identity, |outlet| driver::drive(ticket, job, outlet).instrument(span)))
     }
@@ -185,14 +186,14 @@ impl Runtime {
             labels = ?identity.labels,
         );
         let desk = Desk::new(ordered, handler, rules, frame, turns.clone());
-        let (gate, aborted) = (self.gate.clone(), abort.clone());
+        let (permits, aborted) = (self.permits.clone(), abort.clone());
         let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
         let (own_count, listed, ended) = (0, turns.clone(), CancellationToken::new());
         let (idle_timeout, permit, has_spoken, outlived) = (self.idle_timeout, None, false, Vec::new());
         let job = SessionJob {
             agent,
             host,
-            gate,
+            permits,
             desk,
             budget,
             spawns,
@@ -267,7 +268,7 @@ impl Runtime {
     /// Starts the recording, if the request names one.
     fn recording(&self, agent: &dyn Agent, request: &RunRequest) -> Result<Option<Recording>, RunError> {
         let Some(path) = &request.record else { return Ok(None) };
-        let began = Recording::begin(path, agent.name(), request, &self.drivers);
+        let began = Recording::create(path, agent.name(), request, &self.drivers);
         began.map(Some).map_err(|source| RunError::Record { path: path.clone(), source })
     }
 
@@ -276,7 +277,7 @@ impl Runtime {
         if self.swept.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let Err(error) = sweep::begin(&self.drivers, &self.ledger, self.journals.as_ref()) {
+        if let Err(error) = crash_recovery::start(&self.drivers, &self.ledger, self.journals.as_ref()) {
             tracing::warn!("remaining processes of crashed hosts were not removed yet: {}", threads::explain(&error));
             // The next run tries again.
             self.swept.store(false, Ordering::Relaxed);
@@ -307,7 +308,7 @@ impl std::fmt::Debug for Runtime {
             .debug_struct("Runtime")
             .field("registry", &self.registry)
             .field("environment", &self.environment.len())
-            .field("gate", &self.gate)
+            .field("permits", &self.permits)
             .finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use teamster_types::event::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::callers::{Caller, Known};
+use crate::callers::{Caller, Conversation};
 
 /// The call that a tool answers: whose it is, how to report progress, and whether it is still wanted.
 ///
@@ -20,7 +20,7 @@ pub struct CallContext {
     tool: String,
     request_id: NumberOrString,
     caller: Arc<Caller>,
-    known: Option<Known>,
+    known: Option<Conversation>,
     meta: Arc<Map<String, Value>>,
     progress: Option<(ProgressToken, Peer<RoleServer>)>,
     stop: CancellationToken,

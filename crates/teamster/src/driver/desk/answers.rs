@@ -13,7 +13,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::Instant;
 
-use crate::driver::outbox::weight;
+use crate::events::size;
 
 /// A request that waits.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ pub(super) struct Open {
 impl Open {
     pub(super) fn new(event: &Event, limit: Duration) -> Self {
         let until = (!limit.is_zero()).then(|| Instant::now() + limit);
-        Self { until, bytes: weight(event), permission: permission(event) }
+        Self { until, bytes: size::in_memory(event), permission: permission(event) }
     }
 
     /// How many bytes the request has, roughly.

@@ -8,8 +8,9 @@ use teamster_types::request::Answer;
 
 use super::answers::Given;
 use super::request_of;
-use crate::driver::outbox::weight;
-use crate::driver::server::{Heard, Link};
+use crate::agent_server::ServerEvent;
+use crate::driver::link::Link;
+use crate::events::size;
 
 /// Events between turns that are kept for the next one; more would be an agent that speaks when it was not asked.
 const MOST_KEPT: usize = 1000;
@@ -71,7 +72,7 @@ impl Kept {
     }
 
     fn push(&mut self, event: Event) {
-        let bytes = self.bytes.saturating_add(weight(&event));
+        let bytes = self.bytes.saturating_add(size::in_memory(&event));
         if self.events.len() < MOST_KEPT && bytes <= MOST_KEPT_BYTES {
             self.bytes = bytes;
             self.events.push(event);
@@ -87,8 +88,8 @@ impl Kept {
     }
 
     /// Tells the protocol what its server said between turns.
-    pub(in crate::driver) fn hear(&mut self, protocol: &mut dyn Protocol, heard: &Heard, link: &mut Link) {
-        link.recorder.heard(heard);
+    pub(in crate::driver) fn hear(&mut self, protocol: &mut dyn Protocol, heard: &ServerEvent, link: &mut Link) {
+        link.recorder.server_event(heard);
         if let Some(input) = heard.input() {
             self.tell(protocol, input, link);
         }

@@ -12,9 +12,9 @@ use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 use tokio::time::Instant;
 
 use super::{Ending, Reins};
+use crate::agent_server::next_event_now;
 use crate::driver::log::Wait;
 use crate::driver::process::Streams;
-use crate::driver::server::heard_now;
 use crate::driver::too_late;
 use crate::driver::watchdog::Bark;
 
@@ -97,7 +97,7 @@ impl Reins<'_> {
     /// Reads the events and replies that the agent's server has sent until now.
     pub(super) async fn read_events(&mut self) {
         for _ in 0..MOST_EVENTS {
-            let Some(heard) = heard_now(&mut self.link.server).await else { return };
+            let Some(heard) = next_event_now(&mut self.link.server).await else { return };
             self.hear(&heard);
             if self.is_answered() {
                 return;

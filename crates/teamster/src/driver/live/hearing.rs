@@ -7,8 +7,9 @@ use teamster_types::event::{Warning, WarningCode};
 use tokio::time::{Instant, sleep_until};
 
 use super::Reins;
+use crate::agent_server::{ServerEvent, remaining_event};
+use crate::driver::link::Link;
 use crate::driver::process::{Streams, is_more};
-use crate::driver::server::{Heard, Link, rest};
 use crate::run::Outlet;
 
 impl Reins<'_> {
@@ -57,7 +58,7 @@ impl Reins<'_> {
         let Self { link: Link { server: Some(_), .. }, .. } = self else { return };
         loop {
             let heard = tokio::select! {
-                heard = rest(&mut self.link.server) => heard,
+                heard = remaining_event(&mut self.link.server) => heard,
                 () = self.story.outbox.deliver(), if !self.story.outbox.is_empty() => continue,
                 () = sleep_until(until) => break,
                 () = outlet.aborted.cancelled() => return,
@@ -69,10 +70,10 @@ impl Reins<'_> {
         self.read_events().await;
     }
 
-    pub(super) fn hear(&mut self, heard: &Heard) {
-        self.link.recorder.heard(heard);
+    pub(super) fn hear(&mut self, heard: &ServerEvent) {
+        self.link.recorder.server_event(heard);
         match heard {
-            Heard::TooLong { head, length } => self.skipped("an event", head, *length),
+            ServerEvent::TooLong { head, length } => self.skipped("an event", head, *length),
             heard => heard.input().into_iter().for_each(|input| self.tell(input)),
         }
     }

@@ -13,9 +13,9 @@ const COMPONENTS: usize = 2048;
 
 /// The file system of this machine, as this process sees it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Disk;
+pub(crate) struct DiskPathResolver;
 
-impl PathResolver for Disk {
+impl PathResolver for DiskPathResolver {
     /// Resolves component by component: the target of a dangling link is where a file would be created, so that
     /// `canonicalize` of the nearest ancestor would not do.
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
@@ -95,12 +95,12 @@ mod tests {
             ("src/none/../a", "src/a"),
             ("src/none/none", "src/none/none"),
         ] {
-            assert_eq!(Disk.resolve(&at(path)), Some(at(real)), "{path}");
+            assert_eq!(DiskPathResolver.resolve(&at(path)), Some(at(real)), "{path}");
         }
-        assert_eq!(Disk.resolve(&at("src/round")), None);
+        assert_eq!(DiskPathResolver.resolve(&at("src/round")), None);
         symlink("/proc/self/cwd", at("src/own")).unwrap();
-        assert_eq!(Disk.resolve(&at("src/own/a")), None, "it is another directory for each process");
-        assert_eq!(Disk.resolve(Path::new("src")), None);
-        assert_eq!(Disk.resolve(Path::new("/../..")), Some("/".into()));
+        assert_eq!(DiskPathResolver.resolve(&at("src/own/a")), None, "it is another directory for each process");
+        assert_eq!(DiskPathResolver.resolve(Path::new("src")), None);
+        assert_eq!(DiskPathResolver.resolve(Path::new("/../..")), Some("/".into()));
     }
 }

@@ -15,9 +15,9 @@ use teamster_agents::protocol::{Method, ServerCall};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use super::events::Events;
-use super::{Heard, Password};
-use crate::driver::prepare::chain;
+use super::sse::Events;
+use super::{Password, ServerEvent};
+use crate::errors::with_causes;
 
 /// Where a server is, if that is on this machine: the way there leads nowhere else.
 pub(super) fn local(address: &str) -> Option<SocketAddr> {
@@ -46,7 +46,7 @@ impl Route {
             let body = Limited::new(response.into_body(), max_bytes).collect().await;
             let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
                 Some(_) => format!("its answer is longer than {max_bytes} bytes"),
-                None => format!("its answer broke off: {}", chain(&*error)),
+                None => format!("its answer broke off: {}", with_causes(&*error)),
             })?;
             Ok((status, body.to_bytes()))
         })
@@ -54,7 +54,7 @@ impl Route {
     }
 
     /// Reads a stream of events to its end, and gives the reason for it.
-    pub(super) async fn listen(&self, path: &str, max_bytes: usize, say: &mpsc::Sender<Heard>) -> String {
+    pub(super) async fn listen(&self, path: &str, max_bytes: usize, say: &mpsc::Sender<ServerEvent>) -> String {
         let request = match self.request(Method::Get, path, None) {
             Ok(request) => request,
             Err(why) => return why,
@@ -66,7 +66,7 @@ impl Route {
                 }
                 let (mut body, mut events) = (response.into_body(), Events::new(max_bytes));
                 while let Some(frame) = body.frame().await {
-                    let frame = frame.map_err(|error| format!("its events broke off: {}", chain(&error)))?;
+                    let frame = frame.map_err(|error| format!("its events broke off: {}", with_causes(&error)))?;
                     let Ok(mut data) = frame.into_data() else { continue };
                     while data.has_remaining() {
                         let taken = events.take(&data);
@@ -106,7 +106,7 @@ impl Route {
         request: Request<Full<Bytes>>,
         read: impl AsyncFnOnce(Response<Incoming>) -> Result<T, String>,
     ) -> Result<T, String> {
-        let broken = |error: &dyn std::error::Error| format!("it cannot be reached: {}", chain(error));
+        let broken = |error: &dyn std::error::Error| format!("it cannot be reached: {}", with_causes(error));
         let stream = TcpStream::connect(self.address).await.map_err(|error| broken(&error))?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))?;
         let exchange = async {

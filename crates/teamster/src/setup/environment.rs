@@ -10,7 +10,7 @@ use teamster_process::{ENV_MARKER_PREFIX, LEDGER_VARIABLE};
 use teamster_types::event::{ErrorCode, Failure};
 use teamster_types::request::{BASE_VARIABLES, Inherit, RunRequest, env_name_matches};
 
-use super::overlay::overlay;
+use super::json_merge::merge;
 use crate::registry::Registry;
 
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
@@ -65,7 +65,7 @@ fn value(host: &Environment, request: &RunRequest, name: &str) -> Option<String>
 }
 
 /// Adds what the launch sets to what is inherited.
-pub(super) fn of_process(
+pub(crate) fn for_process(
     inherited: Environment,
     launch: &Launch,
     cwd: &Path,
@@ -87,7 +87,7 @@ pub(super) fn of_process(
         let theirs = environment.get(OsStr::new(name)).filter(|text| !text.is_empty());
         let theirs =
             theirs.map_or(Some("{}"), |text| text.to_str()).ok_or_else(|| wrong("it is not UTF-8".to_owned()))?;
-        let value = overlay(theirs, ours).map_err(wrong)?;
+        let value = merge(theirs, ours).map_err(wrong)?;
         environment.insert(name.into(), value.into());
     }
     Ok(environment)

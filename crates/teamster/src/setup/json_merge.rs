@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
 /// Lays our fields over theirs. Objects on both sides are joined, everything else of ours replaces theirs.
-pub(super) fn overlay(theirs: &str, ours: &str) -> Result<String, String> {
+pub(crate) fn merge(theirs: &str, ours: &str) -> Result<String, String> {
     let fields: Fields<'_> = serde_json::from_str(theirs).map_err(|error| error.to_string())?;
     let over: Fields<'_> = serde_json::from_str(ours).map_err(|error| error.to_string())?;
     Ok(join(fields, over))
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     fn check(theirs: &str, ours: &str) -> String {
-        overlay(theirs, ours).unwrap()
+        merge(theirs, ours).unwrap()
     }
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_refused() {
         for wrong in ["[]", "{", "text", "{'a': 1}"] {
-            assert!(overlay(wrong, "{}").is_err(), "{wrong}");
+            assert!(merge(wrong, "{}").is_err(), "{wrong}");
         }
     }
 }

@@ -6,7 +6,7 @@
 //! waits; every task ends with its [`Server`]. The password stands in no text.
 
 mod call;
-mod events;
+mod sse;
 #[cfg(test)]
 mod tests;
 
@@ -18,14 +18,12 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use teamster_agents::protocol::{Action, CallId, Input, ServerCall, ServerInput};
-use teamster_process::StdinWriter;
+use teamster_agents::protocol::{CallId, Input, ServerCall, ServerInput};
 use teamster_types::request::Limits;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep_until};
 
-use super::record::Recorder;
 use call::Route;
 
 /// Calls that may be under way.
@@ -37,42 +35,9 @@ const YIELDS: usize = 8;
 /// What is heard and not taken yet.
 const MOST_HEARD: usize = 16;
 
-/// What we say to an agent.
-#[derive(Debug)]
-pub(crate) struct Link {
-    pub(super) stdin: StdinWriter,
-    /// Where the protocol is spoken over a server of the CLI.
-    pub(super) server: Option<Server>,
-    /// Writes down what is said by either side.
-    pub(super) recorder: Recorder,
-}
-
-impl Link {
-    /// Does what a protocol wants to be said to its agent; other actions are not for this.
-    pub(super) fn pass_on(&mut self, action: Action) {
-        match (action, &mut self.server) {
-            (Action::Write(bytes), _) => {
-                self.recorder.input(&bytes);
-                self.stdin.push(Bytes::from(bytes));
-            }
-            (Action::CloseStdin, _) => {
-                self.recorder.input_end();
-                self.stdin.close_when_written();
-            }
-            (Action::Connect { address }, Some(server)) => server.connect(&address),
-            (Action::Call(call), Some(server)) => {
-                self.recorder.call(&call);
-                server.call(call);
-            }
-            (Action::Subscribe { path }, Some(server)) => server.listen(&path),
-            _ => {}
-        }
-    }
-}
-
 /// What was heard of a server.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(crate) enum ServerEvent {
     Reply {
         call: CallId,
         status: u16,
@@ -85,26 +50,26 @@ pub(super) enum Heard {
         length: u64,
     },
     /// There will be no reply; without a call: no events any more.
-    Broken {
+    Unreachable {
         call: Option<CallId>,
         why: String,
     },
 }
 
-impl Heard {
+impl ServerEvent {
     /// For the protocol; `None` if it is not for it.
-    pub(super) fn input(&self) -> Option<Input<'_>> {
+    pub(crate) fn input(&self) -> Option<Input<'_>> {
         Some(Input::Server(match self {
             Self::Reply { call, status, body } => ServerInput::Reply { call: *call, status: *status, body },
             Self::Event(data) => ServerInput::Event(data),
-            Self::Broken { call, why } => ServerInput::Unreachable { call: *call, why },
+            Self::Unreachable { call, why } => ServerInput::Unreachable { call: *call, why },
             Self::TooLong { .. } => return None,
         }))
     }
 }
 
 /// Our side of a CLI's server.
-pub(super) struct Server {
+pub(crate) struct Server {
     user: &'static str,
     password: Password,
     /// Of a reply's body, and of an event.
@@ -113,13 +78,13 @@ pub(super) struct Server {
     patience: Duration,
     address: Option<SocketAddr>,
     tasks: JoinSet<()>,
-    say: mpsc::Sender<Heard>,
-    heard: mpsc::Receiver<Heard>,
-    broken: VecDeque<(Instant, Heard)>,
+    say: mpsc::Sender<ServerEvent>,
+    heard: mpsc::Receiver<ServerEvent>,
+    broken: VecDeque<(Instant, ServerEvent)>,
 }
 
 impl Server {
-    pub(super) fn new(user: &'static str, password: &Password, limits: &Limits) -> Self {
+    pub(crate) fn new(user: &'static str, password: &Password, limits: &Limits) -> Self {
         let (say, heard) = mpsc::channel(MOST_HEARD);
         Self {
             user,
@@ -135,14 +100,14 @@ impl Server {
     }
 
     /// The CLI has said where its server is.
-    fn connect(&mut self, address: &str) {
+    pub(crate) fn connect(&mut self, address: &str) {
         match call::local(address) {
             Some(local) => self.address = Some(local),
             None => self.refuse(None, &format!("{address:?} is no address on this machine")),
         }
     }
 
-    fn call(&mut self, call: ServerCall) {
+    pub(crate) fn call(&mut self, call: ServerCall) {
         while self.tasks.try_join_next().is_some() {}
         if self.tasks.len() >= MOST_CALLS {
             return self.refuse(Some(call.id), &format!("{MOST_CALLS} calls are under way already"));
@@ -153,22 +118,22 @@ impl Server {
         let (say, max_bytes, id) = (self.say.clone(), self.max_bytes, call.id);
         self.tasks.spawn(async move {
             let heard = match route.call(call, max_bytes).await {
-                Ok((status, body)) => Heard::Reply { call: id, status, body },
-                Err(why) => Heard::Broken { call: Some(id), why },
+                Ok((status, body)) => ServerEvent::Reply { call: id, status, body },
+                Err(why) => ServerEvent::Unreachable { call: Some(id), why },
             };
             // Nobody listens any more only when this task is to end.
             _ = say.send(heard).await;
         });
     }
 
-    fn listen(&mut self, path: &str) {
+    pub(crate) fn subscribe(&mut self, path: &str) {
         let Some(route) = self.route() else {
             return self.refuse(None, "the CLI has not said where its server is");
         };
         let (say, max_bytes, path) = (self.say.clone(), self.max_bytes, path.to_owned());
         self.tasks.spawn(async move {
             let why = route.listen(&path, max_bytes, &say).await;
-            _ = say.send(Heard::Broken { call: None, why }).await;
+            _ = say.send(ServerEvent::Unreachable { call: None, why }).await;
         });
     }
 
@@ -178,17 +143,17 @@ impl Server {
 
     /// Says so without waiting: it is our own doing.
     fn refuse(&mut self, call: Option<CallId>, why: &str) {
-        self.broken.push_back((Instant::now(), Heard::Broken { call, why: why.to_owned() }));
+        self.broken.push_back((Instant::now(), ServerEvent::Unreachable { call, why: why.to_owned() }));
     }
 
     /// What is heard next. Can be dropped and called again at any time.
-    async fn next(&mut self) -> Heard {
+    async fn next(&mut self) -> ServerEvent {
         loop {
             let due = self.broken.iter().map(|(due, _)| *due).min();
             tokio::select! {
                 biased;
                 Some(heard) = self.heard.recv() => match heard {
-                    Heard::Broken { .. } => self.broken.push_back((Instant::now() + self.patience, heard)),
+                    ServerEvent::Unreachable { .. } => self.broken.push_back((Instant::now() + self.patience, heard)),
                     heard => return heard,
                 },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
@@ -202,7 +167,7 @@ impl Server {
     }
 
     /// What was said before the process's end and is on its way still; `None` when there is no more.
-    async fn rest(&mut self) -> Option<Heard> {
+    async fn rest(&mut self) -> Option<ServerEvent> {
         loop {
             let heard = tokio::select! {
                 biased;
@@ -214,7 +179,7 @@ impl Server {
             };
             match heard {
                 // Of course it is.
-                Some(Heard::Broken { .. }) => {}
+                Some(ServerEvent::Unreachable { .. }) => {}
                 heard => return heard,
             }
         }
@@ -232,7 +197,7 @@ impl fmt::Debug for Server {
 }
 
 /// What is heard next, where there is a server; else nothing ever is. Can be dropped and called again at any time.
-pub(super) async fn heard(server: &mut Option<Server>) -> Heard {
+pub(crate) async fn next_event(server: &mut Option<Server>) -> ServerEvent {
     match server {
         Some(server) => server.next().await,
         None => std::future::pending().await,
@@ -240,7 +205,7 @@ pub(super) async fn heard(server: &mut Option<Server>) -> Heard {
 }
 
 /// What has been heard until now, where there is a server. The tasks that read from it get their turn first.
-pub(super) async fn heard_now(server: &mut Option<Server>) -> Option<Heard> {
+pub(crate) async fn next_event_now(server: &mut Option<Server>) -> Option<ServerEvent> {
     let server = server.as_mut()?;
     for _ in 0..YIELDS {
         let heard = tokio::select! {
@@ -257,7 +222,7 @@ pub(super) async fn heard_now(server: &mut Option<Server>) -> Option<Heard> {
 }
 
 /// What is left to be heard after the process's end.
-pub(super) async fn rest(server: &mut Option<Server>) -> Option<Heard> {
+pub(crate) async fn remaining_event(server: &mut Option<Server>) -> Option<ServerEvent> {
     match server {
         Some(server) => server.rest().await,
         None => None,

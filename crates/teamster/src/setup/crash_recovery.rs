@@ -7,13 +7,13 @@ use teamster_config::RestoreLog;
 use teamster_process::Ledger;
 use tokio_util::task::TaskTracker;
 
-use super::threads::track;
+use crate::threads::track;
 
 /// Begins to sweep, on threads of its own: no run waits for it.
 ///
 /// # Errors
 /// When the system has no thread for it.
-pub(crate) fn begin(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Option<&RestoreLog>) -> io::Result<()> {
+pub(crate) fn start(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Option<&RestoreLog>) -> io::Result<()> {
     if let Some(journals) = journals.cloned() {
         track(tracker, move || recover(&journals))?;
     }

@@ -20,13 +20,13 @@ fn get(id: u64, path: &str) -> ServerCall {
     ServerCall { id: CallId(id), method: Method::Get, path: path.to_owned(), body: None }
 }
 
-async fn next(server: &mut Server) -> Heard {
+async fn next(server: &mut Server) -> ServerEvent {
     timeout(Duration::from_secs(30), server.next()).await.expect("nothing is heard")
 }
 
 async fn broken(server: &mut Server) -> (Option<CallId>, String) {
     match next(server).await {
-        Heard::Broken { call, why } => (call, why),
+        ServerEvent::Unreachable { call, why } => (call, why),
         other => panic!("{other:?}"),
     }
 }
@@ -94,7 +94,7 @@ async fn a_reply_comes_with_its_status_and_the_password_goes_in_a_header_alone()
     server.connect(&address);
     let body = Some(b"{}".to_vec());
     server.call(ServerCall { id: CallId(7), method: Method::Post, path: "/a?b=c".to_owned(), body });
-    let Heard::Reply { call, status, body } = next(&mut server).await else { panic!("no reply") };
+    let ServerEvent::Reply { call, status, body } = next(&mut server).await else { panic!("no reply") };
     assert_eq!((call, status, &*body), (CallId(7), 401, b"no".as_slice()));
     let head = heads.await.unwrap().remove(0).to_lowercase();
     assert!(head.starts_with("post /a?b=c http/1.1") && head.contains("authorization: basic "), "{head}");
@@ -132,13 +132,13 @@ async fn events_come_in_order_and_their_end_is_told() {
     let (address, _task) = says(vec![stream]).await;
     let mut server = server(10);
     server.connect(&address);
-    server.listen("/event");
+    server.subscribe("/event");
     let mut told = Vec::new();
     let why = loop {
         match next(&mut server).await {
-            Heard::Event(data) => told.push(String::from_utf8(data.to_vec()).unwrap()),
-            Heard::TooLong { length, .. } => told.push(format!("{length}")),
-            Heard::Broken { call: None, why } => break why,
+            ServerEvent::Event(data) => told.push(String::from_utf8(data.to_vec()).unwrap()),
+            ServerEvent::TooLong { length, .. } => told.push(format!("{length}")),
+            ServerEvent::Unreachable { call: None, why } => break why,
             other => panic!("{other:?}"),
         }
     };
@@ -151,7 +151,7 @@ async fn a_stream_that_is_denied_is_broken() {
     let (address, _task) = says(vec!["HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n"]).await;
     let mut server = server(10);
     server.connect(&address);
-    server.listen("/event");
+    server.subscribe("/event");
     assert_eq!(broken(&mut server).await, (None, "it answered with status 401".to_owned()));
 }
 
@@ -160,7 +160,7 @@ async fn a_server_that_nobody_listens_to_has_to_wait() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut server = server(1 << 20);
     server.connect(&format!("http://{}", listener.local_addr().unwrap()));
-    server.listen("/event");
+    server.subscribe("/event");
     let (mut stream, _) = listener.accept().await.unwrap();
     head(&mut stream).await;
     stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await.unwrap();
@@ -172,7 +172,7 @@ async fn a_server_that_nobody_listens_to_has_to_wait() {
         assert!(written < 1000, "it never waits");
     }
     for _ in 0..written {
-        assert!(matches!(next(&mut server).await, Heard::Event(_)));
+        assert!(matches!(next(&mut server).await, ServerEvent::Event(_)));
     }
 }
 
@@ -193,8 +193,8 @@ async fn what_was_sent_before_the_end_is_heard_after_it_and_then_no_more() {
     let (address, task) = says(vec![stream]).await;
     let mut server = server(10);
     server.connect(&address);
-    server.listen("/event");
+    server.subscribe("/event");
     task.await.unwrap();
-    assert!(matches!(server.rest().await, Some(Heard::Event(data)) if &*data == b"last"));
+    assert!(matches!(server.rest().await, Some(ServerEvent::Event(data)) if &*data == b"last"));
     assert!(server.rest().await.is_none());
 }

@@ -10,22 +10,22 @@ use super::environment::Environment;
 
 /// What must not be in the directory of a process, nor above it.
 #[derive(Clone, Debug)]
-pub(super) struct Fence {
+pub(crate) struct ProjectGuard {
     forbidden_files: ForbiddenFiles,
     cwd: PathBuf,
     /// The user's own, which is no stranger's.
     home: Option<PathBuf>,
 }
 
-impl Fence {
+impl ProjectGuard {
     /// `environment` is that of the process.
-    pub(super) fn new(forbidden_files: ForbiddenFiles, cwd: &Path, environment: &Environment) -> Self {
+    pub(crate) fn new(forbidden_files: ForbiddenFiles, cwd: &Path, environment: &Environment) -> Self {
         let home = environment.get(OsStr::new("HOME")).map(PathBuf::from);
         Self { forbidden_files, cwd: cwd.to_owned(), home }
     }
 
     /// Whether it is so. Waits for the disk.
-    pub(super) fn look(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         // An agent may go up from the directory as it was named, or as the system names it.
         let real = self.cwd.canonicalize().ok();
         let homes = [self.home.clone(), self.home.as_ref().and_then(|home| home.canonicalize().ok())];
@@ -60,56 +60,56 @@ mod tests {
 
     use super::*;
 
-    const UNFENCED: ForbiddenFiles = ForbiddenFiles { names: &[".x", "x.json"], why: "it is used" };
+    const FORBIDDEN: ForbiddenFiles = ForbiddenFiles { names: &[".x", "x.json"], why: "it is used" };
 
-    fn fence(cwd: &Path, home: &Path) -> Fence {
+    fn guard(cwd: &Path, home: &Path) -> ProjectGuard {
         let environment = Environment::from([("HOME".into(), home.into())]);
-        Fence::new(UNFENCED, cwd, &environment)
+        ProjectGuard::new(FORBIDDEN, cwd, &environment)
     }
 
     #[test]
     fn what_stands_in_the_directory_or_above_it_is_found_and_named() {
-        let root = PrivateDir::create(None, "fence").unwrap();
+        let root = PrivateDir::create(None, "guard").unwrap();
         let inner = root.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();
-        let fence = fence(&inner, Path::new("/home/dev"));
-        assert_eq!(fence.look(), Ok(()));
+        let guard = guard(&inner, Path::new("/home/dev"));
+        assert_eq!(guard.check(), Ok(()));
         for place in ["a/b/.x", "a/x.json", ".x"] {
             let path = root.path().join(place);
             symlink("nowhere", &path).unwrap();
-            let failure = fence.look().unwrap_err();
+            let failure = guard.check().unwrap_err();
             assert_eq!(failure.code, ErrorCode::Config);
             assert!(failure.message.starts_with(&*path.to_string_lossy()), "{failure:?}");
             fs::remove_file(path).unwrap();
         }
-        assert_eq!(fence.look(), Ok(()));
+        assert_eq!(guard.check(), Ok(()));
     }
 
     #[test]
     fn it_is_found_by_either_name_of_the_directory() {
-        let root = PrivateDir::create(None, "fence").unwrap();
+        let root = PrivateDir::create(None, "guard").unwrap();
         for directory in ["stranger/inner", "links"] {
             fs::create_dir_all(root.path().join(directory)).unwrap();
         }
         let link = root.path().join("links/here");
         symlink(root.path().join("stranger/inner"), &link).unwrap();
-        let fence = fence(&link, Path::new("/home/dev"));
-        assert_eq!(fence.look(), Ok(()));
+        let guard = guard(&link, Path::new("/home/dev"));
+        assert_eq!(guard.check(), Ok(()));
         for place in ["stranger/.x", "links/.x"] {
             fs::create_dir(root.path().join(place)).unwrap();
-            assert!(fence.look().is_err(), "{place}");
+            assert!(guard.check().is_err(), "{place}");
             fs::remove_dir(root.path().join(place)).unwrap();
         }
     }
 
     #[test]
     fn the_users_home_is_no_strangers() {
-        let home = PrivateDir::create(None, "fence").unwrap();
+        let home = PrivateDir::create(None, "guard").unwrap();
         let project = home.path().join("project");
         for directory in [".x", "project"] {
             fs::create_dir(home.path().join(directory)).unwrap();
         }
-        assert_eq!(fence(&project, home.path()).look(), Ok(()));
-        assert!(fence(&project, &project).look().is_err());
+        assert_eq!(guard(&project, home.path()).check(), Ok(()));
+        assert!(guard(&project, &project).check().is_err());
     }
 }

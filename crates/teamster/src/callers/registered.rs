@@ -23,12 +23,12 @@ pub(crate) struct Caller {
     /// The tool server's own token, which names it here.
     server: String,
     pub(crate) label: Option<String>,
-    conversations: Mutex<Vec<Arc<Mutex<Known>>>>,
+    conversations: Mutex<Vec<Arc<Mutex<Conversation>>>>,
 }
 
 /// What is known of a conversation.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct Conversation {
     pub(crate) agent: String,
     /// The id of the run, or of the session.
     pub(crate) run_id: Arc<str>,
@@ -55,14 +55,14 @@ impl Caller {
     }
 
     /// What is known of the caller's conversation. Nothing, if several use the same offer at once.
-    pub(crate) fn known(&self) -> Option<Known> {
+    pub(crate) fn known(&self) -> Option<Conversation> {
         match self.conversations().as_slice() {
             [only] => Some(lock(only).clone()),
             _ => None,
         }
     }
 
-    fn conversations(&self) -> MutexGuard<'_, Vec<Arc<Mutex<Known>>>> {
+    fn conversations(&self) -> MutexGuard<'_, Vec<Arc<Mutex<Conversation>>>> {
         lock(&self.conversations)
     }
 }
@@ -74,7 +74,7 @@ pub(crate) struct Callers(Option<Arc<Bound>>);
 #[derive(Debug)]
 struct Bound {
     callers: Vec<Arc<Caller>>,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<Conversation>>,
 }
 
 impl Callers {
@@ -86,8 +86,12 @@ impl Callers {
         if found.is_empty() {
             return Self::default();
         }
-        let known =
-            Arc::new(Mutex::new(Known { agent: agent.to_owned(), run_id: Arc::clone(run_id), session: None, turn: 0 }));
+        let known = Arc::new(Mutex::new(Conversation {
+            agent: agent.to_owned(),
+            run_id: Arc::clone(run_id),
+            session: None,
+            turn: 0,
+        }));
         for caller in &found {
             caller.conversations().push(Arc::clone(&known));
         }

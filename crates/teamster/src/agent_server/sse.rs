@@ -4,7 +4,7 @@
 use bytes::{BufMut as _, Bytes};
 use teamster_process::{Frame, LineFramer};
 
-use super::Heard;
+use super::ServerEvent;
 
 /// How much is taken at once.
 const MOST_BYTES: usize = 16 * 1024;
@@ -35,17 +35,17 @@ impl Events {
     }
 
     /// The next whole event, or `None` if more bytes are needed.
-    pub(super) fn next(&mut self) -> Option<Heard> {
+    pub(super) fn next(&mut self) -> Option<ServerEvent> {
         loop {
             match self.lines.next()? {
                 Frame::Line([]) => {
                     let data = std::mem::take(&mut self.data);
                     let has_data = std::mem::take(&mut self.has_data);
                     if let Some((head, length)) = self.too_long.take() {
-                        return Some(Heard::TooLong { head, length });
+                        return Some(ServerEvent::TooLong { head, length });
                     }
                     if has_data {
-                        return Some(Heard::Event(data.into()));
+                        return Some(ServerEvent::Event(data.into()));
                     }
                 }
                 Frame::Line(line) | Frame::Unterminated(line) => {
@@ -99,8 +99,8 @@ mod tests {
                 chunk = &chunk[taken..];
                 while let Some(heard) = events.next() {
                     told.push(match heard {
-                        Heard::Event(data) => String::from_utf8(data.to_vec()).unwrap(),
-                        Heard::TooLong { length, .. } => format!("too long: {length}"),
+                        ServerEvent::Event(data) => String::from_utf8(data.to_vec()).unwrap(),
+                        ServerEvent::TooLong { length, .. } => format!("too long: {length}"),
                         other => panic!("{other:?}"),
                     });
                 }
@@ -147,7 +147,7 @@ mod tests {
             for chunk in stream.chunks(cut) {
                 events.take(chunk);
                 while let Some(heard) = events.next() {
-                    if let Heard::Event(data) = heard {
+                    if let ServerEvent::Event(data) = heard {
                         prop_assert!(data.len() <= 8);
                     }
                 }

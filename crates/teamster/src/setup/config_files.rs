@@ -5,22 +5,27 @@ use std::path::{Path, PathBuf};
 
 use teamster_agents::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
 use teamster_config::document::{Format, Place};
-use teamster_config::{How, Merge, Merged, Restored};
+use teamster_config::{How, RestoreLog, Merge, Merged, Restored};
 use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 
-use super::Host;
 use super::environment::Environment;
-use super::prepare::chain;
+use crate::errors::with_causes;
 
 /// Puts the entries in. `environment` is that of the process.
-pub(super) fn merge(file: &ConfigFile, host: &Host, environment: &Environment) -> Result<Merged, Failure> {
+pub(crate) fn merge(
+    file: &ConfigFile,
+    journals: Option<&RestoreLog>,
+    agent: &str,
+    cwd: &Path,
+    environment: &Environment,
+) -> Result<Merged, Failure> {
     let wrong = |why: String| Failure::new(ErrorCode::Config, why);
-    let Some(journals) = &host.journals else {
+    let Some(journals) = journals else {
         let why = "cannot note what is changed in configuration files: neither XDG_STATE_HOME nor HOME is set";
         return Err(wrong(why.to_owned()));
     };
     let merge = Merge {
-        path: path(file, &host.cwd, environment).map_err(wrong)?,
+        path: path(file, cwd, environment).map_err(wrong)?,
         place: Place {
             format: match file.format {
                 ConfigFormat::Toml => Format::Toml,
@@ -30,21 +35,23 @@ pub(super) fn merge(file: &ConfigFile, host: &Host, environment: &Environment) -
         },
         entries: file.entries.clone(),
         template: file.template.to_owned(),
-        by: format!("a run of {}", host.agent),
-        within: matches!(file.directory, ConfigDirectory::Project(_)).then(|| host.cwd.clone()),
+        by: format!("a run of {agent}"),
+        within: matches!(file.directory, ConfigDirectory::Project(_)).then(|| cwd.to_owned()),
     };
-    journals.merge(&merge).map_err(|error| wrong(chain(&error)))
+    journals.merge(&merge).map_err(|error| wrong(with_causes(&error)))
 }
 
 /// Takes them out, and says what there is to be said about that.
-pub(super) fn restore(merged: Merged) -> Option<Warning> {
+pub(crate) fn restore(merged: Merged) -> Option<Warning> {
     let path = merged.path().to_owned();
     let warning = |text: String| {
         let text = format!("{} is not what it was before the run: {text}", path.display());
         Warning::new(WarningCode::ConfigNotRestored, text).with("path", path.display().to_string())
     };
     match merged.restore() {
-        Err(error) => Some(warning(format!("{}; `teamster doctor --restore` takes the entries out", chain(&error)))),
+        Err(error) => {
+            Some(warning(format!("{}; `teamster doctor --restore` takes the entries out", with_causes(&error))))
+        }
         Ok(Restored { how: How::Left { why, original }, .. }) => Some(match original {
             Some(original) => warning(format!("{why}; what stood in it is in {}", original.display()))
                 .with("original", original.display().to_string()),

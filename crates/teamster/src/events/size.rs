@@ -7,8 +7,16 @@ use teamster_types::text::UntrustedText;
 /// What a member of an object, an item of a list or an allocation costs beside its content.
 const NODE_BYTES: usize = 32;
 
+/// The size of an event without its heap data.
+pub(crate) const EVENT_BYTES: usize = 160;
+
+/// Returns about how much memory an event takes.
+pub(crate) fn in_memory(event: &Event) -> usize {
+    EVENT_BYTES + heap_bytes(event)
+}
+
 /// The bytes that an event holds on the heap, roughly, and never much less than it does.
-pub(super) fn of(event: &Event) -> usize {
+fn heap_bytes(event: &Event) -> usize {
     match event {
         Event::Text(delta) | Event::Thinking(delta) => {
             delta.text.len() + delta.message_id.as_str().len() + parent(delta.parent_tool_id.as_ref())

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use teamster_types::event::Event;
 use teamster_types::recording::{Entry, Payload, RecordedItem};
 
-use super::super::redact::{Redactor, SHORTEST};
+use super::redact::{Redactor, SHORTEST};
 use super::scan::{Piece, Scan, mix};
 
 /// A beginning that is shorter than this keeps no entry waiting.

@@ -6,7 +6,10 @@
 
 mod edit;
 mod file;
+pub(crate) mod redact;
 mod scan;
+
+pub use teamster_types::recording::*;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -20,17 +23,16 @@ use std::time::Duration;
 use teamster_agents::protocol::ServerCall;
 use teamster_process::{Exit, Frame};
 use teamster_types::event::{Event, Warning, WarningCode};
-use teamster_types::recording::{Entry, Payload, RecordedItem, VERSION};
 use teamster_types::request::RunRequest;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use self::edit::Editor;
-use super::outbox::weight;
-use super::redact::Redactor;
-use super::server::Heard;
-use super::threads::{explain, track};
+use self::redact::Redactor;
+use crate::agent_server::ServerEvent;
+use crate::events::size;
+use crate::threads::{explain, track};
 
 /// Entries that wait for the disk.
 const WAITING: usize = 8192;
@@ -73,7 +75,7 @@ pub(crate) struct Recorder(Option<(Recording, Arc<Redactor>)>);
 
 impl Recording {
     /// Creates a file at this path, and begins a recording in it. It is whole when the tracker's tasks have ended.
-    pub(crate) fn begin(path: &Path, agent: &str, request: &RunRequest, writers: &TaskTracker) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, agent: &str, request: &RunRequest, writers: &TaskTracker) -> io::Result<Self> {
         let file = file::create(path, request.record_overwrite)?;
         Self::write_to(file, path, agent, request.record_raw, writers)
     }
@@ -121,7 +123,7 @@ impl Recording {
 
     fn send(&self, item: RecordedItem, redactor: Option<&Arc<Redactor>>) -> bool {
         let at_ms = self.began.elapsed().as_secs_f64() * 1000.0;
-        let bytes = size(&item);
+        let bytes = entry_size(&item);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
         let entry = Box::new(Entry { at_ms, item });
         // One entry always fits.
@@ -178,13 +180,13 @@ impl Recorder {
     }
 
     /// What the CLI's server said.
-    pub(super) fn heard(&self, heard: &Heard) {
-        self.note(|| match heard {
-            Heard::Reply { call, status, body } => {
+    pub(crate) fn server_event(&self, event: &ServerEvent) {
+        self.note(|| match event {
+            ServerEvent::Reply { call, status, body } => {
                 RecordedItem::Reply { call: Some(call.0), status: *status, body: Payload::new(body) }
             }
-            Heard::Event(data) => RecordedItem::ServerEvent(Payload::new(data)),
-            Heard::TooLong { .. } | Heard::Broken { .. } => RecordedItem::Lost { lines: 1 },
+            ServerEvent::Event(data) => RecordedItem::ServerEvent(Payload::new(data)),
+            ServerEvent::TooLong { .. } | ServerEvent::Unreachable { .. } => RecordedItem::Lost { lines: 1 },
         });
     }
 
@@ -207,7 +209,7 @@ impl std::fmt::Debug for Recorder {
 }
 
 /// About how much memory an entry takes.
-fn size(item: &RecordedItem) -> usize {
+fn entry_size(item: &RecordedItem) -> usize {
     let said = |said: &Payload| match said {
         Payload::Text(text) | Payload::Base64(text) => text.len(),
     };
@@ -218,7 +220,7 @@ fn size(item: &RecordedItem) -> usize {
         | RecordedItem::ServerEvent(text) => said(text),
         RecordedItem::Call { body, path, .. } => path.len() + body.as_ref().map_or(0, said),
         RecordedItem::Reply { body, .. } => said(body),
-        RecordedItem::Event { event } => weight(event),
+        RecordedItem::Event { event } => size::in_memory(event),
         _ => 0,
     };
     content + size_of::<Entry>()

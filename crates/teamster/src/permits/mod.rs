@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 pub use state::{AgentStats, RuntimeStats};
 use state::{State, Waiter};
 
-/// Admits turns and processes. Clones are the same gate.
+/// Admits turns and processes. Clones are the same permits.
 #[derive(Clone, Default)]
-pub(crate) struct Gate(Arc<Mutex<State>>);
+pub(crate) struct Permits(Arc<Mutex<State>>);
 
 /// As many turns wait already as may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,11 +34,11 @@ pub(crate) struct QueueFull {
 /// A turn's place: in the queue, then among the turns that run. Dropping it gives the place to the next.
 #[derive(Default)]
 pub(crate) struct Ticket {
-    gate: Gate,
+    permits: Permits,
     agent: Arc<str>,
     wait: Option<(u64, oneshot::Receiver<()>)>,
     /// Whether it waits for a process too.
-    wants_process: bool,
+    needs_process: bool,
     /// Whether it holds a place among the turns.
     holds: bool,
     /// Whether it has given its place back while the turn waits for a person.
@@ -48,19 +48,19 @@ pub(crate) struct Ticket {
 
 /// Leave to have one agent process. Dropping it, when the process is gone, gives it to the next.
 pub(crate) struct ProcessPermit {
-    gate: Gate,
+    permits: Permits,
     agent: Arc<str>,
     id: u64,
 }
 
 /// A process that waits for its next turn, and may be closed if another session needs one. Dropping it ends that.
-pub(crate) struct Idle<'a> {
+pub(crate) struct Reclaimable<'a> {
     permit: &'a ProcessPermit,
     wanted: CancellationToken,
     accepted: bool,
 }
 
-impl Gate {
+impl Permits {
     /// At most this many turns run at once.
     pub(crate) fn limit_turns(&self, most: NonZeroUsize) {
         self.state().max_turns = Some(most.get());
@@ -77,8 +77,8 @@ impl Gate {
     }
 
     /// Takes the next place in the queue, in the line of this key.
-    pub(crate) fn queue(&self, key: Option<&str>, agent: &str, wants_process: bool) -> Result<Ticket, QueueFull> {
-        let ticket = self.queue_always(key, agent, wants_process);
+    pub(crate) fn enqueue(&self, key: Option<&str>, agent: &str, needs_process: bool) -> Result<Ticket, QueueFull> {
+        let ticket = self.enqueue_always(key, agent, needs_process);
         let full = {
             let state = self.state();
             let waits = ticket.wait.as_ref().is_some_and(|(id, _)| state.is_waiting(*id));
@@ -88,19 +88,19 @@ impl Gate {
     }
 
     /// The same for a turn that was let in before, or has begun already: it is never refused.
-    pub(crate) fn queue_always(&self, key: Option<&str>, agent: &str, wants_process: bool) -> Ticket {
+    pub(crate) fn enqueue_always(&self, key: Option<&str>, agent: &str, needs_process: bool) -> Ticket {
         let agent: Arc<str> = agent.into();
         let mut state = self.state();
         let (granted, grants) = oneshot::channel();
         let id = state.new_id();
-        state.push(key.unwrap_or_default(), Waiter { id, wants_process, agent: Arc::clone(&agent), granted });
+        state.push(key.unwrap_or_default(), Waiter { id, needs_process, agent: Arc::clone(&agent), granted });
         state.advance();
-        let (gate, wait) = (self.clone(), Some((id, grants)));
-        Ticket { gate, agent, wait, wants_process, holds: false, released: false, process: None }
+        let (permits, wait) = (self.clone(), Some((id, grants)));
+        Ticket { permits, agent, wait, needs_process, holds: false, released: false, process: None }
     }
 
     /// Leave for a process that nobody waits for, if there is room beside those that somebody waits for.
-    pub(crate) fn try_process(&self, agent: &str) -> Option<ProcessPermit> {
+    pub(crate) fn try_acquire_process(&self, agent: &str) -> Option<ProcessPermit> {
         let mut state = self.state();
         if !state.has_spare_process() {
             return None;
@@ -108,7 +108,7 @@ impl Gate {
         let agent: Arc<str> = agent.into();
         state.add_process(&agent);
         let id = state.new_id();
-        Some(ProcessPermit { gate: self.clone(), agent, id })
+        Some(ProcessPermit { permits: self.clone(), agent, id })
     }
 
     pub(crate) fn stats(&self) -> RuntimeStats {
@@ -142,7 +142,7 @@ impl Ticket {
     /// The place in the queue, from 1; `None` if it waits no more.
     pub(crate) fn position(&self) -> Option<u64> {
         let (id, _) = self.wait.as_ref()?;
-        self.gate.state().position(*id)
+        self.permits.state().position(*id)
     }
 
     /// Takes the leave for a process that came with the place.
@@ -155,7 +155,7 @@ impl Ticket {
         if self.released || (!self.holds && self.wait.is_none()) {
             return;
         }
-        let mut state = self.gate.state();
+        let mut state = self.permits.state();
         // It may have been on its way back.
         let is_waiting = self.wait.take().is_some_and(|(id, _)| state.remove(id));
         if !is_waiting {
@@ -168,24 +168,24 @@ impl Ticket {
     }
 
     /// Waits for the place again, before new turns.
-    pub(crate) fn queue_again(&mut self) {
+    pub(crate) fn requeue(&mut self) {
         if !std::mem::take(&mut self.released) {
             return;
         }
-        let mut state = self.gate.state();
+        let mut state = self.permits.state();
         let (granted, grants) = oneshot::channel();
         let id = state.new_id();
         state.answered(&self.agent);
-        state.push_returning(Waiter { id, wants_process: false, agent: Arc::clone(&self.agent), granted });
+        state.push_returning(Waiter { id, needs_process: false, agent: Arc::clone(&self.agent), granted });
         state.advance();
         drop(state);
-        (self.wait, self.wants_process) = (Some((id, grants)), false);
+        (self.wait, self.needs_process) = (Some((id, grants)), false);
     }
 
     /// Takes the place again at once, since the agent works on already: for that long there may be one more than allowed.
-    pub(crate) fn take_again(&mut self) {
+    pub(crate) fn reacquire_now(&mut self) {
         if std::mem::take(&mut self.released) {
-            let mut state = self.gate.state();
+            let mut state = self.permits.state();
             state.answered(&self.agent);
             state.enter(&self.agent);
             drop(state);
@@ -196,10 +196,10 @@ impl Ticket {
     fn take_grant(&mut self) {
         if self.wait.take().is_some() {
             self.holds = true;
-            if std::mem::take(&mut self.wants_process) {
-                let id = self.gate.state().new_id();
-                let (gate, agent) = (self.gate.clone(), Arc::clone(&self.agent));
-                self.process = Some(ProcessPermit { gate, agent, id });
+            if std::mem::take(&mut self.needs_process) {
+                let id = self.permits.state().new_id();
+                let (permits, agent) = (self.permits.clone(), Arc::clone(&self.agent));
+                self.process = Some(ProcessPermit { permits, agent, id });
             }
         }
     }
@@ -208,7 +208,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if let Some((id, _)) = &self.wait {
-            let was_granted = !self.gate.state().remove(*id);
+            let was_granted = !self.permits.state().remove(*id);
             if was_granted {
                 self.take_grant();
             } else {
@@ -217,7 +217,7 @@ impl Drop for Ticket {
             }
         }
         self.process = None;
-        let mut state = self.gate.state();
+        let mut state = self.permits.state();
         if self.holds {
             state.leave(&self.agent);
             state.advance();
@@ -229,26 +229,26 @@ impl Drop for Ticket {
 
 impl ProcessPermit {
     /// Notes that the process waits for its next turn: it may be wanted by others, those first that have waited longest.
-    pub(crate) fn idle(&self) -> Idle<'_> {
+    pub(crate) fn idle(&self) -> Reclaimable<'_> {
         let wanted = CancellationToken::new();
-        let mut state = self.gate.state();
+        let mut state = self.permits.state();
         state.add_idle(self.id, &self.agent, wanted.clone());
         state.advance();
-        Idle { permit: self, wanted, accepted: false }
+        Reclaimable { permit: self, wanted, accepted: false }
     }
 }
 
 impl Drop for ProcessPermit {
     fn drop(&mut self) {
-        let mut state = self.gate.state();
+        let mut state = self.permits.state();
         state.remove_process(self.id, &self.agent);
         state.advance();
     }
 }
 
-impl Idle<'_> {
+impl Reclaimable<'_> {
     /// Returns when another session needs a process, and this one is to be closed for it.
-    pub(crate) async fn wanted(&self) {
+    pub(crate) async fn reclaim_requested(&self) {
         self.wanted.cancelled().await;
     }
 
@@ -258,17 +258,17 @@ impl Idle<'_> {
     }
 }
 
-impl Drop for Idle<'_> {
+impl Drop for Reclaimable<'_> {
     fn drop(&mut self) {
-        let mut state = self.permit.gate.state();
+        let mut state = self.permit.permits.state();
         state.remove_idle(self.permit.id, &self.permit.agent, self.accepted);
         state.advance();
     }
 }
 
-impl fmt::Debug for Gate {
+impl fmt::Debug for Permits {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Gate").field(&self.stats()).finish()
+        formatter.debug_tuple("Permits").field(&self.stats()).finish()
     }
 }
 

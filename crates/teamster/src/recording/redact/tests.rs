@@ -61,7 +61,7 @@ fn every_value_of_an_mcp_server_is_a_secret() {
         "b": {"type": "http", "url": "https://me:passwords@host", "headers": {"X-Who": "Bearer somebody"}},
         "c": {"url": "https://host", "bearerToken": "t0ken-of-c"}}"#;
     request.mcp_servers = McpServer::from_json(document, |_| None).unwrap();
-    let redactor = Redactor::of(&Environment::new(), &Launch::new("x"), &request);
+    let redactor = Redactor::of(&BTreeMap::new(), &Launch::new("x"), &request);
     let text = redactor.text("somewhere passwords somebody t0ken-of-c");
     assert_eq!(text, "[redacted WHERE] [redacted b] [redacted X-Who] [redacted Authorization]");
 }
@@ -70,7 +70,7 @@ fn every_value_of_an_mcp_server_is_a_secret() {
 fn what_the_launch_sets_is_known() {
     let mut launch = Launch::new("x");
     launch.env("A_TOKEN", "0123456789");
-    let redactor = Redactor::of(&Environment::new(), &launch, &RunRequest::new("x"));
+    let redactor = Redactor::of(&BTreeMap::new(), &launch, &RunRequest::new("x"));
     assert_eq!(redactor.text("0123456789"), "[redacted A_TOKEN]");
 }
 

@@ -9,11 +9,12 @@ mod forms;
 mod names;
 #[cfg(test)]
 mod tests;
-mod wrapped;
+mod unwrapped;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -26,12 +27,11 @@ use teamster_types::request::{McpTransport, RunRequest};
 use teamster_types::text::UntrustedText;
 
 use self::names::is_secret;
-use self::wrapped::{Unwrapped, merge};
-use super::Host;
-use super::environment::Environment;
+use self::unwrapped::{Unwrapped, merge};
+use crate::agent_server::Password;
 
 /// Shorter values are words like any other: `true`, `default`, `8080`.
-pub(super) const SHORTEST: usize = 8;
+pub(crate) const SHORTEST: usize = 8;
 
 /// How excerpts end that were cut.
 const ELLIPSES: [&str; 2] = ["…", "..."];
@@ -59,16 +59,21 @@ struct Form {
 
 impl Redactor {
     /// Learns the secrets that a CLI gets.
-    pub(crate) fn new(host: &Host, launch: &Launch, request: &RunRequest) -> Self {
-        let mut learned = Self::of(&host.environment, launch, request);
+    pub(crate) fn new(
+        inherited: &BTreeMap<OsString, OsString>,
+        password: &Password,
+        launch: &Launch,
+        request: &RunRequest,
+    ) -> Self {
+        let mut learned = Self::of(inherited, launch, request);
         if let Some(server) = &launch.server {
-            learned.learn(server.password_variable, host.password.expose());
-            learned.learn(server.password_variable, &host.password.basic(server.user));
+            learned.learn(server.password_variable, password.expose());
+            learned.learn(server.password_variable, &password.basic(server.user));
         }
         learned
     }
 
-    pub(super) fn of(inherited: &Environment, launch: &Launch, request: &RunRequest) -> Self {
+    pub(crate) fn of(inherited: &BTreeMap<OsString, OsString>, launch: &Launch, request: &RunRequest) -> Self {
         let mut learned = Self::default();
         for (name, value) in inherited {
             learned.variable(&name.to_string_lossy(), &value.to_string_lossy());

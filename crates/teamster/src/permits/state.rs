@@ -1,4 +1,4 @@
-//! What a gate knows, and who is next.
+//! What a permits knows, and who is next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl AgentStats {
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) id: u64,
-    pub(super) wants_process: bool,
+    pub(super) needs_process: bool,
     pub(super) agent: Arc<str>,
     pub(super) granted: oneshot::Sender<()>,
 }
@@ -198,7 +198,7 @@ impl State {
     }
 
     fn wanting_processes(&self) -> usize {
-        self.all_waiting().filter(|waiter| waiter.wants_process).count()
+        self.all_waiting().filter(|waiter| waiter.needs_process).count()
     }
 
     fn has_place(&self) -> bool {
@@ -216,7 +216,7 @@ impl State {
         {
             self.counted_out(&waiter);
             self.enter(&waiter.agent);
-            if waiter.wants_process {
+            if waiter.needs_process {
                 self.add_process(&waiter.agent);
             }
             // A ticket that is dropped meanwhile finds that it was let in, and gives all of it back.
@@ -231,7 +231,7 @@ impl State {
             return Some(waiter);
         }
         let has_process = self.has_process();
-        let can = |waiter: &Waiter| has_process || !waiter.wants_process;
+        let can = |waiter: &Waiter| has_process || !waiter.needs_process;
         let find =
             |(line, (_, waiters)): (usize, &(Box<str>, VecDeque<Waiter>))| Some((line, waiters.iter().position(can)?));
         let (line, at) = self.lines.iter().enumerate().find_map(find)?;

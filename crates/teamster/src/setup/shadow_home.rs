@@ -13,14 +13,19 @@ use serde_json::Value;
 use teamster_agents::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
 use teamster_types::event::{ErrorCode, Failure};
 
-use super::Host;
-use super::overlay::overlay;
+use super::environment::Environment;
+use super::json_merge::merge;
 
 /// Makes it in a private directory, and gives the path of the home.
-pub(super) fn make(shadow_home: &ShadowHome, private: &Path, host: &Host) -> Result<PathBuf, Failure> {
-    let variable = |name: &&str| host.environment.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty());
+pub(crate) fn make(
+    shadow_home: &ShadowHome,
+    private: &Path,
+    environment: &Environment,
+    cwd: &Path,
+) -> Result<PathBuf, Failure> {
+    let variable = |name: &&str| environment.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty());
     let home = shadow_home.homes.iter().find_map(variable);
-    let theirs = home.map(|home| host.cwd.join(home).join(shadow_home.folder));
+    let theirs = home.map(|home| cwd.join(home).join(shadow_home.folder));
     for folder in shadow_home.kept {
         if let Some(theirs) = &theirs {
             let folder = theirs.join(folder);
@@ -30,12 +35,17 @@ pub(super) fn make(shadow_home: &ShadowHome, private: &Path, host: &Host) -> Res
     let ours = private.join(shadow_home.name);
     new_directory(&ours)?;
     let entries: Vec<_> = shadow_home.entries.iter().map(|(path, entry)| (Path::new(path), entry)).collect();
-    fill(theirs.as_deref(), &ours.join(shadow_home.folder), &entries, host)?;
+    fill(theirs.as_deref(), &ours.join(shadow_home.folder), &entries, environment)?;
     Ok(ours)
 }
 
 /// Links what is in a folder of theirs into ours, but for the entries. A folder that holds an entry is made anew.
-fn fill(theirs: Option<&Path>, ours: &Path, entries: &[(&Path, &ShadowEntry)], host: &Host) -> Result<(), Failure> {
+fn fill(
+    theirs: Option<&Path>,
+    ours: &Path,
+    entries: &[(&Path, &ShadowEntry)],
+    environment: &Environment,
+) -> Result<(), Failure> {
     new_directory(ours)?;
     for name in theirs.map(names).unwrap_or_default() {
         if let Some(theirs) = theirs
@@ -50,11 +60,11 @@ fn fill(theirs: Option<&Path>, ours: &Path, entries: &[(&Path, &ShadowEntry)], h
         let Some(head) = path.iter().next().map(Path::new) else { continue };
         let their_path = theirs.map(|theirs| theirs.join(head));
         if head == *path {
-            write(their_path.as_deref(), &ours.join(head), entry, host)?;
+            write(their_path.as_deref(), &ours.join(head), entry, environment)?;
         } else if !filled.contains(&head) {
             filled.push(head);
             let below = entries.iter().filter_map(|(path, entry)| Some((path.strip_prefix(head).ok()?, *entry)));
-            fill(their_path.as_deref(), &ours.join(head), &below.collect::<Vec<_>>(), host)?;
+            fill(their_path.as_deref(), &ours.join(head), &below.collect::<Vec<_>>(), environment)?;
         }
     }
     Ok(())
@@ -65,7 +75,7 @@ fn names(folder: &Path) -> Vec<std::ffi::OsString> {
     entries.map(|entry| entry.file_name()).collect()
 }
 
-fn write(theirs: Option<&Path>, ours: &Path, entry: &ShadowEntry, host: &Host) -> Result<(), Failure> {
+fn write(theirs: Option<&Path>, ours: &Path, entry: &ShadowEntry, environment: &Environment) -> Result<(), Failure> {
     let content = match entry {
         ShadowEntry::Text(text) => text.clone().into_bytes(),
         ShadowEntry::Copy => match read(theirs)? {
@@ -77,7 +87,7 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &ShadowEntry, host: &Host) -
             bytes.extend(text.as_bytes());
             bytes
         }
-        ShadowEntry::Merge(values) => merged(theirs, values, host)?.into_bytes(),
+        ShadowEntry::Merge(values) => merged(theirs, values, environment)?.into_bytes(),
     };
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(ours);
@@ -89,9 +99,9 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &ShadowEntry, host: &Host) -
     written.map_err(|error| wrong("write", ours, &error))
 }
 
-fn merged(theirs: Option<&Path>, values: &JsonMerge, host: &Host) -> Result<String, Failure> {
+fn merged(theirs: Option<&Path>, values: &JsonMerge, environment: &Environment) -> Result<String, Failure> {
     let is_set = |defaults: &&ConditionalDefaults| {
-        let value = host.environment.get(std::ffi::OsStr::new(defaults.variable)).filter(|value| !value.is_empty());
+        let value = environment.get(std::ffi::OsStr::new(defaults.variable)).filter(|value| !value.is_empty());
         value.is_some_and(|value| defaults.value.is_none_or(|wanted| value == wanted))
     };
     let defaults = values.defaults.iter().find(is_set);
@@ -106,9 +116,9 @@ fn merged(theirs: Option<&Path>, values: &JsonMerge, host: &Host) -> Result<Stri
         // As people write it: with comments and commas at the end.
         let value: Value = jsonc_parser::parse_to_serde_value(text, &ParseOptions::default())
             .map_err(|error| unusable(error.to_string()))?;
-        document = overlay(&document, &without(value, values).to_string()).map_err(unusable)?;
+        document = merge(&document, &without(value, values).to_string()).map_err(unusable)?;
     }
-    overlay(&document, &values.overrides.to_string()).map_err(unusable)
+    merge(&document, &values.overrides.to_string()).map_err(unusable)
 }
 
 /// The document without the entries that ours replace as a whole.
@@ -172,21 +182,9 @@ mod tests {
     }
 
     fn made(home: &Path, shadow_home: &ShadowHome) -> Result<(PrivateDir, PathBuf), Failure> {
-        let environment = [("HOME".into(), home.into()), ("URL".into(), "x".into())].into();
-        let host = Host {
-            environment,
-            supervisor: std::sync::Arc::default(),
-            ledger: teamster_process::Ledger::in_directory(home.join("ledger")).into(),
-            journals: None,
-            password: super::super::server::Password::new().unwrap(),
-            agent: "agent".to_owned(),
-            orphans: teamster_types::request::OrphanPolicy::Kill,
-            cwd: home.to_owned(),
-            recording: None,
-            callers: crate::callers::Callers::default(),
-        };
+        let environment = Environment::from([("HOME".into(), home.into()), ("URL".into(), "x".into())]);
         let private = PrivateDir::create(Some(home), "run").unwrap();
-        let made = make(shadow_home, private.path(), &host)?;
+        let made = make(shadow_home, private.path(), &environment, home)?;
         Ok((private, made.join(".agent")))
     }
 

@@ -5,20 +5,20 @@ use super::*;
 
 const MANY: usize = 500;
 
-fn gate(turns: usize) -> Gate {
-    let gate = Gate::default();
-    gate.limit_turns(NonZeroUsize::new(turns).unwrap());
-    gate
+fn permits(turns: usize) -> Permits {
+    let permits = Permits::default();
+    permits.limit_turns(NonZeroUsize::new(turns).unwrap());
+    permits
 }
 
-fn gate_of_processes(processes: usize) -> Gate {
-    let gate = Gate::default();
-    gate.limit_processes(NonZeroUsize::new(processes).unwrap());
-    gate
+fn gate_of_processes(processes: usize) -> Permits {
+    let permits = Permits::default();
+    permits.limit_processes(NonZeroUsize::new(processes).unwrap());
+    permits
 }
 
-fn queue(gate: &Gate, key: &str) -> Ticket {
-    gate.queue(Some(key), "agent", false).unwrap()
+fn queue(permits: &Permits, key: &str) -> Ticket {
+    permits.enqueue(Some(key), "agent", false).unwrap()
 }
 
 fn is_granted(ticket: &mut Ticket) -> bool {
@@ -32,8 +32,8 @@ fn granted(tickets: &mut [Ticket]) -> Vec<bool> {
 
 #[test]
 fn turns_are_granted_in_the_order_of_the_queue_whoever_asks_first() {
-    let gate = gate(1);
-    let mut tickets: Vec<_> = (0..MANY).map(|_| queue(&gate, "")).collect();
+    let permits = permits(1);
+    let mut tickets: Vec<_> = (0..MANY).map(|_| queue(&permits, "")).collect();
     while !tickets.is_empty() {
         tickets.reverse();
         let mut found = granted(&mut tickets);
@@ -42,13 +42,13 @@ fn turns_are_granted_in_the_order_of_the_queue_whoever_asks_first() {
         assert!(found[0] && !found[1..].contains(&true), "{found:?}");
         tickets.remove(0);
     }
-    assert_eq!(gate.stats(), RuntimeStats::default());
+    assert_eq!(permits.stats(), RuntimeStats::default());
 }
 
 #[test]
 fn as_many_turns_run_at_once_as_were_allowed() {
-    let gate = gate(3);
-    let mut tickets: Vec<_> = (0..5).map(|_| queue(&gate, "")).collect();
+    let permits = permits(3);
+    let mut tickets: Vec<_> = (0..5).map(|_| queue(&permits, "")).collect();
     assert_eq!(granted(&mut tickets), [true, true, true, false, false]);
     tickets.remove(1);
     assert_eq!(granted(&mut tickets), [true, true, true, false]);
@@ -56,9 +56,9 @@ fn as_many_turns_run_at_once_as_were_allowed() {
 
 #[test]
 fn a_ticket_that_is_dropped_delays_no_other_whether_it_was_granted_or_not() {
-    let gate = gate(1);
-    let first = queue(&gate, "");
-    let (second, third, mut fourth) = (queue(&gate, ""), queue(&gate, ""), queue(&gate, ""));
+    let permits = permits(1);
+    let first = queue(&permits, "");
+    let (second, third, mut fourth) = (queue(&permits, ""), queue(&permits, ""), queue(&permits, ""));
     drop(second);
     // The third is granted now, and nobody has looked.
     drop(first);
@@ -68,9 +68,9 @@ fn a_ticket_that_is_dropped_delays_no_other_whether_it_was_granted_or_not() {
 
 #[tokio::test]
 async fn waiting_can_be_given_up_and_begun_again_without_losing_the_place() {
-    let gate = gate(1);
-    let first = queue(&gate, "");
-    let (mut second, mut third) = (queue(&gate, ""), queue(&gate, ""));
+    let permits = permits(1);
+    let first = queue(&permits, "");
+    let (mut second, mut third) = (queue(&permits, ""), queue(&permits, ""));
     for _ in 0..3 {
         assert!(tokio::time::timeout(Duration::ZERO, second.granted()).await.is_err());
     }
@@ -81,17 +81,17 @@ async fn waiting_can_be_given_up_and_begun_again_without_losing_the_place() {
 
 #[test]
 fn without_a_limit_no_turn_waits() {
-    let gate = Gate::default();
-    let mut tickets: Vec<_> = (0..MANY).map(|_| queue(&gate, "")).collect();
+    let permits = Permits::default();
+    let mut tickets: Vec<_> = (0..MANY).map(|_| queue(&permits, "")).collect();
     assert!(tickets.iter_mut().all(is_granted));
 }
 
 #[test]
 fn keys_take_turns_and_positions_say_in_which_order() {
-    let gate = gate(1);
-    let running = queue(&gate, "a");
+    let permits = permits(1);
+    let running = queue(&permits, "a");
     let keys = ["a", "a", "a", "b", "c", "b"];
-    let mut waiting: Vec<_> = keys.iter().map(|key| queue(&gate, key)).collect();
+    let mut waiting: Vec<_> = keys.iter().map(|key| queue(&permits, key)).collect();
     let positions: Vec<_> = waiting.iter().map(|ticket| ticket.position().unwrap()).collect();
     assert_eq!(positions, [1, 4, 6, 2, 3, 5]);
     drop(running);
@@ -108,25 +108,25 @@ fn keys_take_turns_and_positions_say_in_which_order() {
 
 #[test]
 fn more_turns_than_may_wait_are_refused_and_those_that_need_not_wait_are_not() {
-    let gate = gate(1);
-    gate.limit_queue(1);
-    let _running = queue(&gate, "a");
-    let waiting = queue(&gate, "a");
-    assert_eq!(gate.queue(Some("b"), "agent", false).unwrap_err(), QueueFull { limit: 1 });
+    let permits = permits(1);
+    permits.limit_queue(1);
+    let _running = queue(&permits, "a");
+    let waiting = queue(&permits, "a");
+    assert_eq!(permits.enqueue(Some("b"), "agent", false).unwrap_err(), QueueFull { limit: 1 });
     drop(waiting);
-    assert!(gate.queue(Some("b"), "agent", false).is_ok());
+    assert!(permits.enqueue(Some("b"), "agent", false).is_ok());
 }
 
 #[test]
 fn a_turn_that_comes_back_from_a_person_is_before_new_ones() {
-    let gate = gate(1);
-    let mut first = queue(&gate, "");
+    let permits = permits(1);
+    let mut first = queue(&permits, "");
     assert!(is_granted(&mut first));
-    let (mut second, mut third) = (queue(&gate, ""), queue(&gate, ""));
+    let (mut second, mut third) = (queue(&permits, ""), queue(&permits, ""));
     first.release();
-    assert_eq!(gate.stats().total.awaiting_answers, 1);
+    assert_eq!(permits.stats().total.awaiting_answers, 1);
     assert!(is_granted(&mut second) && !is_granted(&mut third));
-    first.queue_again();
+    first.requeue();
     assert_eq!((first.position(), third.position()), (Some(1), Some(2)));
     drop(second);
     assert!(is_granted(&mut first) && !is_granted(&mut third));
@@ -134,20 +134,20 @@ fn a_turn_that_comes_back_from_a_person_is_before_new_ones() {
     drop(first);
     assert!(is_granted(&mut third));
     drop(third);
-    assert_eq!(gate.stats(), RuntimeStats::default());
+    assert_eq!(permits.stats(), RuntimeStats::default());
 }
 
 #[test]
 fn a_turn_that_needs_a_process_holds_no_place_while_it_waits_for_one() {
-    let gate = gate_of_processes(1);
-    gate.limit_turns(NonZeroUsize::MIN);
-    let mut first = gate.queue(None, "agent", true).unwrap();
+    let permits = gate_of_processes(1);
+    permits.limit_turns(NonZeroUsize::MIN);
+    let mut first = permits.enqueue(None, "agent", true).unwrap();
     assert!(is_granted(&mut first));
     let process = first.take_process().unwrap();
     first.release();
-    let mut second = gate.queue(None, "agent", true).unwrap();
+    let mut second = permits.enqueue(None, "agent", true).unwrap();
     assert!(!is_granted(&mut second), "there is no process");
-    first.queue_again();
+    first.requeue();
     assert!(is_granted(&mut first), "the place is free");
     drop((first, process));
     assert!(is_granted(&mut second));
@@ -155,11 +155,11 @@ fn a_turn_that_needs_a_process_holds_no_place_while_it_waits_for_one() {
 
 #[test]
 fn the_process_that_has_been_idle_longest_is_closed_for_a_turn_that_needs_one() {
-    let gate = gate_of_processes(2);
-    let (old, new) = (gate.try_process("agent").unwrap(), gate.try_process("agent").unwrap());
-    assert!(gate.try_process("agent").is_none());
+    let permits = gate_of_processes(2);
+    let (old, new) = (permits.try_acquire_process("agent").unwrap(), permits.try_acquire_process("agent").unwrap());
+    assert!(permits.try_acquire_process("agent").is_none());
     let (idle_new, idle_old) = (new.idle(), old.idle());
-    let mut turn = gate.queue(None, "agent", true).unwrap();
+    let mut turn = permits.enqueue(None, "agent", true).unwrap();
     assert!(!is_granted(&mut turn));
     assert!(idle_new.wanted.is_cancelled() && !idle_old.wanted.is_cancelled(), "that one has been idle longer");
     idle_new.accept();
@@ -170,10 +170,10 @@ fn the_process_that_has_been_idle_longest_is_closed_for_a_turn_that_needs_one() 
 
 #[test]
 fn where_a_wanted_process_is_used_again_another_one_is_closed() {
-    let gate = gate_of_processes(2);
-    let (one, two) = (gate.try_process("agent").unwrap(), gate.try_process("agent").unwrap());
+    let permits = gate_of_processes(2);
+    let (one, two) = (permits.try_acquire_process("agent").unwrap(), permits.try_acquire_process("agent").unwrap());
     let (idle, other) = (one.idle(), two.idle());
-    let _turn = gate.queue(None, "agent", true).unwrap();
+    let _turn = permits.enqueue(None, "agent", true).unwrap();
     assert!(idle.wanted.is_cancelled());
     drop(idle);
     assert!(other.wanted.is_cancelled());
@@ -183,13 +183,13 @@ proptest::proptest! {
     /// Whatever comes, no limit is exceeded, and when all is given back, nothing is counted.
     #[test]
     fn limits_hold_whatever_is_queued_granted_released_and_dropped(steps in proptest::collection::vec((0u8..6, 0usize..8), 0..200)) {
-        let gate = gate_of_processes(2);
-        gate.limit_turns(NonZeroUsize::new(3).unwrap());
+        let permits = gate_of_processes(2);
+        permits.limit_turns(NonZeroUsize::new(3).unwrap());
         let mut tickets: Vec<(Ticket, Option<ProcessPermit>)> = Vec::new();
         for (step, at) in steps {
             let length = tickets.len().max(1);
             match (step, tickets.get_mut(at % length)) {
-                (0, _) => tickets.push((gate.queue(Some(&at.to_string()), "agent", at % 2 == 0).unwrap(), None)),
+                (0, _) => tickets.push((permits.enqueue(Some(&at.to_string()), "agent", at % 2 == 0).unwrap(), None)),
                 (1, Some((ticket, process))) => {
                     let takes = is_granted(ticket) && process.is_none();
                     *process = if takes { ticket.take_process() } else { process.take() };
@@ -200,16 +200,16 @@ proptest::proptest! {
                         ticket.release();
                     }
                 }
-                (3, Some((ticket, _))) => ticket.queue_again(),
+                (3, Some((ticket, _))) => ticket.requeue(),
                 (4, Some(_)) => drop(tickets.swap_remove(at % length)),
                 _ => {}
             }
-            let stats = gate.stats().total;
+            let stats = permits.stats().total;
             proptest::prop_assert!(stats.running_turns <= 3 && stats.live_processes <= 2, "{:?}", stats);
             let can_run = stats.running_turns < 3 && stats.live_processes < 2;
             proptest::prop_assert!(!can_run || stats.waiting_turns == 0, "{:?}", stats);
         }
         drop(tickets);
-        proptest::prop_assert_eq!(gate.stats(), RuntimeStats::default());
+        proptest::prop_assert_eq!(permits.stats(), RuntimeStats::default());
     }
 }

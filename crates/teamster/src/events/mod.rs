@@ -1,0 +1,5 @@
+//! Events outside the driver: their time and run, their size in memory, and views of a stream of them.
+
+pub(crate) mod size;
+pub(crate) mod stamped;
+pub(crate) mod views;
