@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use teamster::request::AgentInterface;
 use teamster::{Event, Session};
-use teamster_conformance::{AGENTS, Agent, BOUND};
+use teamster_conformance::{AGENTS, Agent, TIMEOUT};
 use tokio::time::{Instant, timeout};
 
 /// Turns that are measured if no number is given.
@@ -45,25 +45,25 @@ async fn main() -> Result<()> {
 }
 
 async fn measure(agent: &Agent, turns: usize) -> Result<()> {
-    let lab = agent.lab(agent.reply().text("Hello.")).await?;
+    let env = agent.test_env(agent.reply().text("Hello.")).await?;
     let mut sessions = Vec::new();
     for mode in [AgentInterface::Auto, AgentInterface::Spawn, AgentInterface::Exec] {
-        let mut frame = agent.request(&lab, "");
-        frame.interface = mode;
-        let talk = lab.open(frame, |opening| opening)?;
+        let mut template = agent.request(&env, "");
+        template.interface = mode;
+        let session = env.open(template)?;
         // The first turn of a warm process finds it starting.
-        first_text(talk.session()).await?;
-        sessions.push((talk, Vec::with_capacity(turns)));
+        first_text(session.handle()).await?;
+        sessions.push((session, Vec::with_capacity(turns)));
     }
     for _ in 0..turns {
-        for (talk, times) in &mut sessions {
-            times.push(first_text(talk.session()).await?);
+        for (session, times) in &mut sessions {
+            times.push(first_text(session.handle()).await?);
         }
     }
     let mut medians = Vec::new();
     let mut cells = Vec::new();
-    for (talk, mut times) in sessions {
-        talk.close().await?;
+    for (session, mut times) in sessions {
+        session.close().await?;
         times.sort_unstable();
         let median = times.get(times.len() / 2).context("no turn was measured")?;
         let slowest = times.last().context("no turn was measured")?;
@@ -80,7 +80,7 @@ async fn first_text(session: &Session) -> Result<Duration> {
     let began = Instant::now();
     let mut run = session.send("Hi.")?;
     let mut first = None;
-    while let Some(event) = timeout(BOUND, run.next()).await? {
+    while let Some(event) = timeout(TIMEOUT, run.next()).await? {
         match event {
             Event::Text(_) => _ = first.get_or_insert_with(|| began.elapsed()),
             Event::Error(failure) => anyhow::bail!("{failure:?}"),

@@ -1,99 +1,77 @@
-//! The four agents, and what a scenario calls by another name on each.
+//! The four agents, and the agent's names for the parts of a scenario.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use teamster::RunRequest;
-use teamster_testkit::provider::{Reply, Scenario, Usage};
+use teamster::RunResult;
+use teamster_testkit::provider::{Reply, Usage};
 
-use crate::{Recording, TestEnv};
-
-/// An agent, and its shell tool.
+/// An agent, and the names of its tools.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// Its name in the registry.
+    /// The name in the registry.
     pub name: &'static str,
-    /// The name on its box.
+    /// The name of the product.
     pub title: &'static str,
+    /// The name of the shell tool, and its argument for the command.
     shell: (&'static str, &'static str),
-    /// What the model's name of an MCP tool begins with, what stands between server and tool, and what stands for a
-    /// character that a server's name cannot have.
+    /// The name of an MCP tool as the model sees it: the prefix, the separator of server and tool, and the substitute for
+    /// a character that is not permitted in a server's name.
     mcp: (&'static str, &'static str, &'static str),
-    /// Whether its vendor's API tells what goes into a cache.
-    tells_cache_writes: bool,
+    /// Whether the vendor's API reports cache writes.
+    reports_cache_writes: bool,
 }
 
-/// All of them.
+/// All four agents.
 pub const AGENTS: &[Agent] = &[
     Agent {
         name: "claude",
         title: "Claude Code",
         shell: ("Bash", "command"),
         mcp: ("mcp__", "__", "_"),
-        tells_cache_writes: true,
+        reports_cache_writes: true,
     },
     Agent {
         name: "codex",
         title: "Codex",
         shell: ("exec_command", "cmd"),
         mcp: ("mcp__", "/", "_"),
-        tells_cache_writes: true,
+        reports_cache_writes: true,
     },
     Agent {
         name: "gemini",
         title: "Gemini CLI",
         shell: ("run_shell_command", "command"),
         mcp: ("mcp_", "_", "-"),
-        tells_cache_writes: false,
+        reports_cache_writes: false,
     },
     Agent {
         name: "opencode",
         title: "OpenCode",
         shell: ("bash", "command"),
         mcp: ("", "_", "-"),
-        tells_cache_writes: false,
+        reports_cache_writes: false,
     },
 ];
 
 impl Agent {
-    /// A laboratory for it.
+    /// Returns the agent with this name.
     ///
-    /// # Errors
-    /// When the CLI is not installed.
-    pub async fn lab(&self, scenario: impl Into<Scenario>) -> Result<TestEnv> {
-        match self.name {
-            "claude" => TestEnv::claude(scenario).await,
-            "codex" => TestEnv::codex(scenario).await,
-            "gemini" => TestEnv::gemini(scenario).await,
-            _ => TestEnv::opencode(scenario).await,
-        }
+    /// # Panics
+    /// If there is none: the name is a part of a test's name.
+    pub fn named(name: &str) -> &'static Self {
+        AGENTS.iter().find(|agent| agent.name == name).unwrap()
     }
 
-    /// A request that it takes from root, and that fails at the first failure of the model.
-    pub fn request(&self, lab: &TestEnv, prompt: &str) -> RunRequest {
-        let mut request = lab.request(prompt);
-        match self.name {
-            // As root it does everything only where it believes itself in a sandbox.
-            "claude" => {
-                request.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
-                request.env.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned());
-            }
-            // `auto` would ask another model first.
-            "gemini" => request.model = Some("gemini-2.5-flash".to_owned()),
-            _ => {}
-        }
-        request
-    }
-
-    /// An answer whose usage the vendor's API can tell.
+    /// Returns an empty reply with a usage that the vendor's API can report.
     pub fn reply(&self) -> Reply {
-        let cache_write = if self.tells_cache_writes { 100 } else { 0 };
+        let cache_write = if self.reports_cache_writes { 100 } else { 0 };
         Reply::new().usage(Usage { input: 25, cache_read: 50, cache_write, output: 40 })
     }
 
-    /// A call of the agent's shell tool.
+    /// Returns a call of the agent's shell tool.
     pub fn shell(&self, command: &str) -> (&'static str, Value) {
         let (tool, argument) = self.shell;
         let input = match self.name {
@@ -103,18 +81,18 @@ impl Agent {
         (tool, input)
     }
 
-    /// How its model calls a tool of an MCP server, whose name consists of letters, digits, dots and underscores.
+    /// Returns the name by which the model calls a tool of an MCP server. The server's name consists of letters, digits,
+    /// dots and underscores.
     pub fn mcp_tool(&self, server: &str, tool: &str) -> String {
-        let (prefix, separator, filler) = self.mcp;
-        format!("{prefix}{}{separator}{tool}", server.replace(['.', '_'], filler))
+        let (prefix, separator, substitute) = self.mcp;
+        format!("{prefix}{}{separator}{tool}", server.replace(['.', '_'], substitute))
     }
 
-    /// Gives its user an MCP server of this name, that is a program without arguments.
+    /// Adds an MCP server to the user's configuration, and returns its file. The server is a program without arguments.
     ///
     /// # Errors
-    /// When the user's file cannot be written.
-    pub fn add_user_server(&self, lab: &TestEnv, server: &str, program: &str) -> Result<PathBuf> {
-        let home = lab.home();
+    /// If the user's file cannot be written.
+    pub fn add_user_server(&self, home: &Path, server: &str, program: &str) -> Result<std::path::PathBuf> {
         let servers = json!({"mcpServers": {server: {"command": program}}}).to_string();
         let (file, text) = match self.name {
             "claude" => (".claude.json", servers),
@@ -129,23 +107,22 @@ impl Agent {
             }
         };
         let path = home.join(file);
-        fs::create_dir_all(path.parent().context("a file of the home")?)?;
+        fs::create_dir_all(path.parent().context("a file in the home")?)?;
         fs::write(&path, text)?;
         Ok(path)
     }
 
-    /// Usage means what the provider told, on every agent.
+    /// Checks that a result has the usage that the provider reported.
     ///
     /// # Errors
-    /// When it does not.
-    pub fn check_usage(&self, lab: &TestEnv, recording: &Recording) -> Result<()> {
-        let usage = recording.result.usage.as_ref().context("no usage")?;
-        let told = lab.provider().usage_total();
+    /// If a number differs.
+    pub fn check_usage(&self, expected: Usage, result: &RunResult) -> Result<()> {
+        let usage = result.usage.as_ref().context("no usage")?;
         let ours = [usage.input_tokens, usage.cache_read_tokens.unwrap_or(0), usage.output_tokens];
-        ensure!(ours == [told.input, told.cache_read, told.output], "{}: {usage:?} instead of {told:?}", self.name);
-        ensure!(usage.cache_read_tokens.is_some(), "{}: nothing said of the cache", self.name);
+        ensure!(ours == [expected.input, expected.cache_read, expected.output], "{usage:?} instead of {expected:?}");
+        ensure!(usage.cache_read_tokens.is_some(), "no number of tokens read from the cache");
         let written = usage.cache_write_tokens.unwrap_or(0);
-        ensure!(written == told.cache_write, "{}: wrote {written} to the cache, not {}", self.name, told.cache_write);
+        ensure!(written == expected.cache_write, "{written} tokens written to the cache, not {}", expected.cache_write);
         Ok(())
     }
 }

@@ -1,44 +1,60 @@
-//! A laboratory for real agent CLIs: each runs in a HOME of its own, in a clean environment, against a model provider that
-//! plays a scenario.
+//! Test environments for real agent CLIs: each CLI runs in a HOME of its own, in a clean environment, against a model
+//! provider that plays a scenario.
 //!
-//! - [`Agent`]: one of the four, and what a scenario calls by another name on it.
-//! - [`TestEnv`]: the home, the project, the provider, and a runtime to drive the agent with.
-//! - [`Live`]: a run under way; [`Recording`]: what it said and what the model was asked.
-//! - [`TestSession`]: a session under way, whose turns are checked like runs.
-//! - [`Trace`]: the processes of a run, found by a variable in their environment, wherever they have moved to.
+//! - [`Agent`]: one of the four agents, and the agent's names for the parts of a scenario.
+//! - [`TestEnv`]: the home, the project, the provider, and a runtime that drives the agent.
+//! - [`TestRun`]: a running run. [`Recording`]: the events of a finished run, and the requests to the model.
+//! - [`TestSession`]: an open session. Its turns are checked like runs.
+//! - [`RunProcesses`]: the processes of a run, found by a variable in their environment.
 //!
-//! Every run that ends is checked here: its stream keeps the rules, in memory and as NDJSON, and no process outlives it.
-//! What it said is printed, which test runners show when the test fails.
+//! Each run that ends is checked here: its stream follows the rules, in memory and as NDJSON, and no process outlives
+//! it. The events are printed; test runners show them if the test fails.
 
 mod agents;
-mod live;
+mod output;
 mod recording;
+mod run_processes;
 mod test_env;
-mod test_session;
-mod trace;
 
 pub use agents::{AGENTS, Agent};
-pub use live::Live;
 pub use recording::Recording;
+pub use run_processes::{Process, RunProcesses};
 pub use test_env::TestEnv;
-pub use test_session::{TestSession, request_of};
-pub use trace::{Process, Trace};
+pub use test_env::run::{TestRun, request_id};
+pub use test_env::session::TestSession;
 
 use std::time::Duration;
 
-/// How long a test waits for what should happen at once, on a machine that is busy with other things.
-pub const BOUND: Duration = Duration::from_secs(30);
+/// The time limit of a wait for something that should happen at once, on a busy machine.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Characters of a line that are printed.
-const PRINTED: usize = 2000;
-
-/// How long a run may take.
+/// The deadline of each run.
 pub const DEADLINE: Duration = Duration::from_secs(90);
 
-/// Prints a line that may be long.
-#[expect(clippy::print_stderr, reason = "test runners keep it and show it when the test fails")]
-fn print(line: &str) {
-    let short: String = line.chars().take(PRINTED).collect();
-    let more = if short.len() < line.len() { "…" } else { "" };
-    eprintln!("{short}{more}");
+/// Makes a test of each function for each agent: `FUNCTION::AGENT`. A function takes `&Agent`.
+///
+/// ```ignore
+/// agent_tests! {
+///     an_answer_is_the_same_stream: all,
+///     a_tool_can_be_allowed_with_other_arguments: [claude],
+/// }
+/// ```
+#[macro_export]
+macro_rules! agent_tests {
+    (@test $test:ident all) => {
+        $crate::agent_tests!(@test $test [claude, codex, gemini, opencode]);
+    };
+    (@test $test:ident [$($agent:ident),+]) => {
+        mod $test {
+            $(
+                #[tokio::test]
+                async fn $agent() -> anyhow::Result<()> {
+                    super::$test($crate::Agent::named(stringify!($agent))).await
+                }
+            )+
+        }
+    };
+    ($($test:ident: $agents:tt),+ $(,)?) => {
+        $($crate::agent_tests!(@test $test $agents);)+
+    };
 }

@@ -1,4 +1,4 @@
-//! What a run said, and what the model was asked meanwhile.
+//! The events of a finished run, and the requests to the model.
 
 use std::sync::Arc;
 
@@ -8,42 +8,43 @@ use teamster::event::{Delta, Event, Failure, Init, ToolResult, ToolUse, Warning,
 use teamster_testkit::check;
 use teamster_testkit::provider::ModelRequest;
 
-/// A run that has ended, its stream checked.
+/// A finished run whose stream was checked.
 #[derive(Debug)]
 pub struct Recording {
-    /// Everything it said.
+    /// All events.
     pub events: Vec<Event>,
-    /// What it came to.
+    /// The result in the last event.
     pub result: RunResult,
-    /// What the model was asked since the run began.
+    /// The requests to the model since the run started.
     pub requests: Vec<Arc<ModelRequest>>,
 }
 
 impl Recording {
+    /// Checks the stream, in memory and as NDJSON.
     pub(crate) fn check(events: Vec<Event>, requests: Vec<Arc<ModelRequest>>) -> Result<Self> {
         let lines = events.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         if let Err(violations) = check::check(&events) {
-            bail!("the stream breaks its rules: {violations:#?}");
+            bail!("the stream violates its rules: {violations:#?}");
         }
         match check::check_ndjson(&lines.join("\n")) {
-            Ok(read) => ensure!(read == events, "the events read back from NDJSON are others"),
-            Err(violations) => bail!("the stream breaks its rules as NDJSON: {violations:#?}"),
+            Ok(read) => ensure!(read == events, "the events differ when they are read back from NDJSON"),
+            Err(violations) => bail!("the stream violates its rules as NDJSON: {violations:#?}"),
         }
-        let Some(Event::Done(done)) = events.last() else { bail!("no done at the end") };
+        let Some(Event::Done(done)) = events.last() else { bail!("the last event is not `done`") };
         let result = done.result.clone();
         Ok(Self { events, result, requests })
     }
 
-    /// What the agent said of itself.
+    /// Returns the `init` event.
     pub fn init(&self) -> Result<&Init> {
         let init = self.events.iter().find_map(|event| match event {
             Event::Init(init) => Some(&**init),
             _ => None,
         });
-        init.context("there is no init")
+        init.context("no `init` event")
     }
 
-    /// The deltas of text, those of subagents too.
+    /// Returns the text deltas, including those of subagents.
     pub fn texts(&self) -> Vec<&Delta> {
         let texts = self.events.iter().filter_map(|event| match event {
             Event::Text(delta) => Some(delta),
@@ -52,7 +53,7 @@ impl Recording {
         texts.collect()
     }
 
-    /// The reasoning, concatenated.
+    /// Returns the reasoning, concatenated.
     pub fn thinking(&self) -> String {
         let deltas = self.events.iter().filter_map(|event| match event {
             Event::Thinking(delta) => Some(delta.text.as_str()),
@@ -61,7 +62,7 @@ impl Recording {
         deltas.collect()
     }
 
-    /// The tool calls, each with its result, in the order of the calls.
+    /// Returns the tool calls, each with its result, in the order of the calls.
     pub fn tools(&self) -> Vec<(&ToolUse, &ToolResult)> {
         let result = |tool: &ToolUse| {
             self.events.iter().find_map(|event| match event {
@@ -76,15 +77,15 @@ impl Recording {
         calls.collect()
     }
 
-    /// The only tool call, with its result.
+    /// Returns the only tool call, with its result.
     pub fn only_tool(&self) -> Result<(&ToolUse, &ToolResult)> {
         match self.tools()[..] {
             [only] => Ok(only),
-            ref tools => bail!("there are {} tool calls instead of one", tools.len()),
+            ref tools => bail!("{} tool calls instead of one", tools.len()),
         }
     }
 
-    /// The warnings with this code.
+    /// Returns the warnings with this code.
     pub fn warnings(&self, code: &WarningCode) -> Vec<&Warning> {
         let warnings = self.events.iter().filter_map(|event| match event {
             Event::Warning(warning) if warning.code == *code => Some(&**warning),
@@ -93,7 +94,7 @@ impl Recording {
         warnings.collect()
     }
 
-    /// Why the run failed.
+    /// Returns the `error` event.
     pub fn failure(&self) -> Result<&Failure> {
         let failure = self.events.iter().find_map(|event| match event {
             Event::Error(failure) => Some(&**failure),
@@ -102,7 +103,7 @@ impl Recording {
         failure.context("the run did not fail")
     }
 
-    /// The newest prompt of the request with this number, counted from zero: the user's texts without the agent's own.
+    /// Returns the newest prompt of the request at this index: the user's texts without those of the agent.
     pub fn prompts(&self, request: usize) -> Result<Vec<&str>> {
         Ok(self.requests.get(request).with_context(|| format!("there is no request {request}"))?.prompts())
     }

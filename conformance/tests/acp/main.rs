@@ -1,6 +1,32 @@
-//! Sessions by ACP: Gemini CLI as its own agent, and others as agents of which nothing is known, among them one that
-//! none of the four is (claude-agent-acp). Each name is a promise.
+//! Sessions of ACP agents, each promise a test per agent: `PROMISE::AGENT`.
+//!
+//! Gemini CLI runs as its own agent. OpenCode and claude-agent-acp run as generic ACP agents, of which Teamster knows
+//! nothing.
 
+/// Makes a test of each function for each ACP agent.
+macro_rules! acp_tests {
+    ($($test:ident),+ $(,)?) => {
+        $(
+            mod $test {
+                #[tokio::test]
+                async fn gemini() -> anyhow::Result<()> {
+                    super::$test(crate::agent::AcpAgent::Gemini).await
+                }
+
+                #[tokio::test]
+                async fn opencode() -> anyhow::Result<()> {
+                    super::$test(crate::agent::AcpAgent::OpenCode).await
+                }
+
+                #[tokio::test]
+                async fn claude_agent() -> anyhow::Result<()> {
+                    super::$test(crate::agent::AcpAgent::ClaudeAgent).await
+                }
+            }
+        )+
+    };
+}
+
+mod agent;
 mod permissions;
 mod sessions;
-mod speaker;

@@ -1,147 +1,133 @@
-//! Runs that the caller ends.
+//! Runs that the caller interrupts, aborts or drops.
 
 use std::fs;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use teamster::event::{ErrorCode, StopReason};
 use teamster::request::PermissionMode;
 use teamster::{Event, RunRequest};
-use teamster_conformance::{AGENTS, Agent, BOUND, Live, Recording, TestEnv};
+use teamster_conformance::{Agent, Recording, TIMEOUT, TestEnv, TestRun, agent_tests};
 use teamster_testkit::provider::Scenario;
 
-/// A command that nobody else runs, and that goes on for ever.
+/// A command that does not end by itself, and that no other test runs.
 const ENDLESS: &str = "sleep 31415";
+
+agent_tests! {
+    an_interrupt_in_mid_stream_ends_the_run_and_it_can_be_resumed_on_every_agent: all,
+    an_interrupt_in_mid_tool_ends_the_tool_and_the_run_can_be_resumed_on_every_agent: all,
+    an_abort_in_mid_tool_leaves_nothing_and_the_run_can_be_resumed_on_every_agent: all,
+    an_abort_in_mid_stream_leaves_nothing_and_the_run_can_be_resumed_on_every_agent: all,
+    dropping_a_run_in_mid_tool_leaves_nothing_on_every_agent: all,
+    an_interrupt_before_any_output_ends_the_run: all,
+}
 
 fn streaming(agent: &Agent) -> Scenario {
     Scenario::new()
-        .reply(agent.reply().text("It begins and never ends.").gate_after(2, "never"))
+        .reply(agent.reply().text("It starts and never ends.").gate_after(2, "never"))
         .branch("after", agent.reply().text("Here I am."))
 }
 
 fn running_a_tool(agent: &Agent) -> Scenario {
-    let (tool, input) = agent.shell(&format!("echo begun > begun; {ENDLESS}"));
+    let (tool, input) = agent.shell(&format!("echo started > started; {ENDLESS}"));
     Scenario::new().reply(agent.reply().tool(tool, input)).branch("after", agent.reply().text("Here I am."))
 }
 
-fn begin(agent: &Agent, lab: &TestEnv) -> RunRequest {
-    let mut request = agent.request(lab, "Begin.");
+fn full_permissions(agent: &Agent, env: &TestEnv) -> RunRequest {
+    let mut request = agent.request(env, "Start.");
     request.permissions.mode = PermissionMode::Full;
     request
 }
 
-/// A run of which the first words are there, and more never come.
-async fn speaking<'lab>(agent: &Agent, lab: &'lab TestEnv) -> Result<Live<'lab>> {
-    let mut live = lab.start(begin(agent, lab))?;
-    live.until("a delta", |event| matches!(event, Event::Text(_))).await?;
-    lab.provider().gate("never").wait_reached(BOUND).await?;
-    Ok(live)
+/// Starts a run, and waits until the model has streamed a part of an answer that never ends.
+async fn start_streaming(agent: &Agent, env: &TestEnv) -> Result<TestRun> {
+    let mut run = env.start(full_permissions(agent, env))?;
+    run.until("a delta", |event| matches!(event, Event::Text(_))).await?;
+    env.provider().gate("never").wait_reached(TIMEOUT).await?;
+    Ok(run)
 }
 
-/// A run whose command runs.
-async fn working<'lab>(agent: &Agent, lab: &'lab TestEnv) -> Result<Live<'lab>> {
-    let mut live = lab.start(begin(agent, lab))?;
-    live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
-    live.trace().wait_for_command(ENDLESS, BOUND).await?;
-    Ok(live)
+/// Starts a run, and waits until its command runs.
+async fn start_tool(agent: &Agent, env: &TestEnv) -> Result<TestRun> {
+    let mut run = env.start(full_permissions(agent, env))?;
+    run.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
+    run.processes().wait_for_command(ENDLESS, TIMEOUT).await?;
+    Ok(run)
 }
 
-fn assert_aborted(agent: &Agent, recording: &Recording) {
-    assert!(recording.result.aborted, "{}", agent.name);
-    assert_eq!(recording.result.error_code, Some(ErrorCode::Aborted), "{}", agent.name);
+fn assert_aborted(recording: &Recording) {
+    assert!(recording.result.aborted);
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Aborted));
 }
 
-/// It ended by itself, as it was asked to.
-fn assert_interrupted(agent: &Agent, recording: &Recording) {
-    assert_aborted(agent, recording);
-    assert_eq!(recording.result.stop_reason, Some(StopReason::Cancelled), "{}", agent.name);
+/// The agent ended the run by itself.
+fn assert_interrupted(recording: &Recording) {
+    assert_aborted(recording);
+    assert_eq!(recording.result.stop_reason, Some(StopReason::Cancelled));
 }
 
-async fn is_resumable(agent: &Agent, lab: &TestEnv, ended: &Recording) -> Result<()> {
-    let resumed = lab.resume(agent.request(lab, "And now SCN:after"), ended, "Begin.").await.context(agent.name)?;
-    assert_eq!(resumed.result.text, "Here I am.", "{}", agent.name);
+async fn assert_resumable(agent: &Agent, env: &TestEnv, finished: &Recording) -> Result<()> {
+    let resumed = env.resume(agent.request(env, "And now SCN:after"), finished, "Start.").await?;
+    assert_eq!(resumed.result.text, "Here I am.");
     Ok(())
 }
 
-#[tokio::test]
-async fn an_interrupt_in_mid_stream_ends_the_run_and_it_can_be_resumed_on_every_agent() -> Result<()> {
-    for agent in AGENTS {
-        let lab = agent.lab(streaming(agent)).await?;
-        let live = speaking(agent, &lab).await?;
-        live.control().interrupt();
-        let recording = live.finish().await?;
-        assert_interrupted(agent, &recording);
-        assert!(recording.result.text.starts_with("It begi"), "{}: {}", agent.name, recording.result.text.as_str());
-        is_resumable(agent, &lab, &recording).await?;
-    }
+async fn an_interrupt_in_mid_stream_ends_the_run_and_it_can_be_resumed_on_every_agent(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(streaming(agent)).await?;
+    let run = start_streaming(agent, &env).await?;
+    run.control().interrupt();
+    let recording = run.finish().await?;
+    assert_interrupted(&recording);
+    assert!(recording.result.text.starts_with("It star"), "{}", recording.result.text.as_str());
+    assert_resumable(agent, &env, &recording).await
+}
+
+async fn an_interrupt_in_mid_tool_ends_the_tool_and_the_run_can_be_resumed_on_every_agent(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(running_a_tool(agent)).await?;
+    let run = start_tool(agent, &env).await?;
+    run.control().interrupt();
+    let recording = run.finish().await?;
+    assert_interrupted(&recording);
+    assert_eq!(recording.only_tool()?.1.is_error, Some(true));
+    assert_resumable(agent, &env, &recording).await
+}
+
+async fn an_abort_in_mid_tool_leaves_nothing_and_the_run_can_be_resumed_on_every_agent(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(running_a_tool(agent)).await?;
+    let run = start_tool(agent, &env).await?;
+    run.control().abort();
+    let recording = run.finish().await?;
+    assert_aborted(&recording);
+    assert_eq!(recording.only_tool()?.1.output, "interrupted");
+    assert_resumable(agent, &env, &recording).await
+}
+
+async fn an_abort_in_mid_stream_leaves_nothing_and_the_run_can_be_resumed_on_every_agent(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(streaming(agent)).await?;
+    let run = start_streaming(agent, &env).await?;
+    run.control().abort();
+    let recording = run.finish().await?;
+    assert_aborted(&recording);
+    assert_resumable(agent, &env, &recording).await
+}
+
+async fn dropping_a_run_in_mid_tool_leaves_nothing_on_every_agent(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(running_a_tool(agent)).await?;
+    let processes = start_tool(agent, &env).await?.abandon();
+    tokio::time::timeout(TIMEOUT, env.runtime().shutdown()).await?;
+    assert_eq!(processes.list(), []);
+    assert!(fs::exists(env.project().join("started"))?);
     Ok(())
 }
 
-#[tokio::test]
-async fn an_interrupt_in_mid_tool_ends_the_tool_and_the_run_can_be_resumed_on_every_agent() -> Result<()> {
-    for agent in AGENTS {
-        let lab = agent.lab(running_a_tool(agent)).await?;
-        let live = working(agent, &lab).await?;
-        live.control().interrupt();
-        let recording = live.finish().await?;
-        assert_interrupted(agent, &recording);
-        assert_eq!(recording.only_tool()?.1.is_error, Some(true), "{}", agent.name);
-        is_resumable(agent, &lab, &recording).await?;
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_abort_in_mid_tool_leaves_nothing_and_the_run_can_be_resumed_on_every_agent() -> Result<()> {
-    for agent in AGENTS {
-        let lab = agent.lab(running_a_tool(agent)).await?;
-        let live = working(agent, &lab).await?;
-        live.control().abort();
-        let recording = live.finish().await?;
-        assert_aborted(agent, &recording);
-        assert_eq!(recording.only_tool()?.1.output, "interrupted", "{}", agent.name);
-        is_resumable(agent, &lab, &recording).await?;
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_abort_in_mid_stream_leaves_nothing_and_the_run_can_be_resumed_on_every_agent() -> Result<()> {
-    for agent in AGENTS {
-        let lab = agent.lab(streaming(agent)).await?;
-        let live = speaking(agent, &lab).await?;
-        live.control().abort();
-        let recording = live.finish().await?;
-        assert_aborted(agent, &recording);
-        is_resumable(agent, &lab, &recording).await?;
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn dropping_a_run_in_mid_tool_leaves_nothing_on_every_agent() -> Result<()> {
-    for agent in AGENTS {
-        let lab = agent.lab(running_a_tool(agent)).await?;
-        let trace = working(agent, &lab).await?.abandon();
-        tokio::time::timeout(BOUND, lab.runtime().shutdown()).await?;
-        assert_eq!(trace.processes(), [], "{}", agent.name);
-        assert!(fs::exists(lab.project().join("begun"))?, "{}", agent.name);
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn an_interrupt_before_any_output_ends_the_run() -> Result<()> {
-    for agent in AGENTS {
-        let lab = agent.lab(agent.reply().text("Too late.").gate_before("never")).await?;
-        let live = lab.start(begin(agent, &lab))?;
-        live.control().interrupt();
-        let recording = live.finish().await?;
-        assert!(recording.result.aborted, "{}", agent.name);
-        assert_eq!(recording.result.error_code, Some(ErrorCode::Aborted), "{}", agent.name);
-        assert_eq!(recording.result.text, "", "{}", agent.name);
-        let took = Duration::from_millis(recording.result.duration_ms);
-        assert!(took < BOUND, "{}: it was ended, after {took:?}", agent.name);
-    }
+async fn an_interrupt_before_any_output_ends_the_run(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(agent.reply().text("Too late.").gate_before("never")).await?;
+    let run = env.start(full_permissions(agent, &env))?;
+    run.control().interrupt();
+    let recording = run.finish().await?;
+    assert_aborted(&recording);
+    assert_eq!(recording.result.text, "");
+    let took = Duration::from_millis(recording.result.duration_ms);
+    assert!(took < TIMEOUT, "it ended after {took:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A directory that a stranger made, and what the user has configured.
+//! Untrusted projects, and the user's configuration.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,13 +6,22 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::json;
 use teamster::request::{AgentInterface, PermissionMode, ProjectTrust};
-use teamster_conformance::{AGENTS, Agent, TestEnv};
+use teamster_conformance::{Agent, TestEnv, agent_tests};
 use teamster_testkit::provider::{Reply, Scenario};
 
-/// Hooks, servers and programs that run when the agent starts, is asked, calls a tool or ends. For OpenCode there is none:
-/// where it has any, it does not start.
-fn bait(lab: &TestEnv) -> Result<()> {
-    let project = lab.project();
+agent_tests! {
+    // OpenCode does not start in an untrusted project that configures programs: see `tests/opencode/trust.rs`.
+    no_program_configured_by_an_untrusted_project_runs_at_once_or_later: [claude, codex, gemini],
+    no_run_changes_the_users_configuration_or_trusts_a_directory_permanently: all,
+}
+
+/// Both interfaces of an agent.
+const INTERFACES: [AgentInterface; 2] = [AgentInterface::Auto, AgentInterface::Exec];
+
+/// Writes configuration with hooks, servers and programs that run when the agent starts, receives a prompt, calls a tool or
+/// ends. Each creates a file `lured-*` in the project.
+fn write_hostile_configuration(env: &TestEnv) -> Result<()> {
+    let project = env.project();
     let touch = |name: &str| format!("touch {}", project.join(name).display());
     let hook = |name: &str| json!([{"hooks": [{"type": "command", "command": touch(name)}]}]);
     let server = |name: &str| json!({"theirs": {"command": "sh", "args": ["-c", touch(name)]}});
@@ -46,60 +55,54 @@ fn bait(lab: &TestEnv) -> Result<()> {
     Ok(fs::write(project.join(".codex/hooks.json"), hooks.to_string())?)
 }
 
-#[tokio::test]
-async fn no_program_configured_by_an_untrusted_project_runs_at_once_or_later() -> Result<()> {
-    for agent in AGENTS.iter().filter(|agent| agent.name != "opencode") {
-        for mode in [AgentInterface::Auto, AgentInterface::Exec] {
-            // What is loaded beside the first call of the model has time until the second one.
-            let (tool, input) = agent.shell("sleep 1");
-            let scenario = Scenario::new().reply(agent.reply().tool(tool, input)).reply(agent.reply().text("Done."));
-            let lab = agent.lab(scenario).await?;
-            bait(&lab)?;
-            let mut request = agent.request(&lab, "Go.");
-            request.interface = mode;
-            request.permissions.mode = PermissionMode::Full;
-            request.project_trust = ProjectTrust::Untrusted;
-            let recording = lab.run(request).await?;
-            assert_eq!(recording.result.final_text, "Done.", "{} {mode:?}", agent.name);
-            assert_ne!(recording.only_tool()?.1.is_error, Some(true), "{} {mode:?}", agent.name);
-            for entry in fs::read_dir(lab.project())? {
-                let name = entry?.file_name();
-                assert!(!name.to_string_lossy().starts_with("lured"), "{} {mode:?}: {name:?}", agent.name);
-            }
+async fn no_program_configured_by_an_untrusted_project_runs_at_once_or_later(agent: &Agent) -> Result<()> {
+    for interface in INTERFACES {
+        // What the agent loads during the first call of the model has time until the second call.
+        let (tool, input) = agent.shell("sleep 1");
+        let scenario = Scenario::new().reply(agent.reply().tool(tool, input)).reply(agent.reply().text("Done."));
+        let env = agent.test_env(scenario).await?;
+        write_hostile_configuration(&env)?;
+        let mut request = agent.request(&env, "Go.");
+        request.interface = interface;
+        request.permissions.mode = PermissionMode::Full;
+        request.project_trust = ProjectTrust::Untrusted;
+        let recording = env.run(request).await?;
+        assert_eq!(recording.result.final_text, "Done.", "{interface:?}");
+        assert_ne!(recording.only_tool()?.1.is_error, Some(true), "{interface:?}");
+        for entry in fs::read_dir(env.project())? {
+            let name = entry?.file_name();
+            assert!(!name.to_string_lossy().starts_with("lured"), "{interface:?}: {name:?}");
         }
     }
     Ok(())
 }
 
-/// Gives its user a configuration, where the lab has not, and tells where it is.
-fn configure(agent: &Agent, lab: &TestEnv) -> Result<PathBuf> {
+/// Writes the user's configuration if the test environment has none, and returns its file.
+fn user_configuration(agent: &Agent, env: &TestEnv) -> Result<PathBuf> {
     let (file, text) = match agent.name {
         "claude" => (".claude/settings.json", "{ \"includeCoAuthoredBy\": false }\n"),
-        "codex" => return Ok(lab.home().join(".codex/config.toml")),
+        "codex" => return Ok(env.home().join(".codex/config.toml")),
         "gemini" => (".gemini/settings.json", "{\n  // mine\n  \"ui\": {\"theme\": \"GitHub\"}\n}\n"),
         _ => (".config/opencode/opencode.json", "// mine\n{\"username\": \"me\"}\n"),
     };
-    let path = lab.home().join(file);
-    fs::create_dir_all(path.parent().context("a file of the home")?)?;
+    let path = env.home().join(file);
+    fs::create_dir_all(path.parent().context("a file in the home")?)?;
     fs::write(&path, text)?;
     Ok(path)
 }
 
-#[tokio::test]
-async fn no_run_changes_the_users_configuration_or_trusts_a_directory_permanently() -> Result<()> {
-    for agent in AGENTS {
-        let reply = agent.reply().text("Aye.");
-        let lab = agent.lab(Reply::from_fn(move |_| reply.clone())).await?;
-        let path = configure(agent, &lab)?;
-        let before = fs::read_to_string(&path)?;
-        for mode in [AgentInterface::Auto, AgentInterface::Exec] {
-            let mut request = agent.request(&lab, "Go.");
-            request.interface = mode;
-            request.permissions.mode = PermissionMode::Full;
-            let recording = lab.run(request).await?;
-            assert_eq!(recording.result.text, "Aye.", "{} {mode:?}", agent.name);
-            assert_eq!(fs::read_to_string(&path)?, before, "{} {mode:?}", agent.name);
-        }
+async fn no_run_changes_the_users_configuration_or_trusts_a_directory_permanently(agent: &Agent) -> Result<()> {
+    let reply = agent.reply().text("Aye.");
+    let env = agent.test_env(Reply::from_fn(move |_| reply.clone())).await?;
+    let path = user_configuration(agent, &env)?;
+    let before = fs::read_to_string(&path)?;
+    for interface in INTERFACES {
+        let mut request = agent.request(&env, "Go.");
+        request.interface = interface;
+        request.permissions.mode = PermissionMode::Full;
+        let recording = env.run(request).await?;
+        assert_eq!(recording.result.text, "Aye.", "{interface:?}");
+        assert_eq!(fs::read_to_string(&path)?, before, "{interface:?}");
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use teamster::event::WarningCode;
 use teamster::request::PermissionMode;
 use teamster::{Event, Run};
-use teamster_conformance::{BOUND, TestEnv, TestSession};
+use teamster_conformance::{TIMEOUT, TestEnv, TestSession};
 use teamster_testkit::provider::{ModelRequest, Reply};
 
 /// A command that ends when there is this file.
@@ -32,15 +32,16 @@ fn model(request: &ModelRequest) -> Reply {
     }
 }
 
-async fn own(talk: &TestSession<'_>) -> Result<Run> {
-    let run =
-        tokio::time::timeout(BOUND, talk.session().next_agent_turn()).await.context("no turn of the agent's own")?;
+async fn own(session: &TestSession) -> Result<Run> {
+    let run = tokio::time::timeout(TIMEOUT, session.handle().next_agent_turn())
+        .await
+        .context("no turn of the agent's own")?;
     run.context("there are none")
 }
 
 async fn events(mut run: Run) -> Result<Vec<Event>> {
     let mut events = Vec::new();
-    while let Some(event) = tokio::time::timeout(BOUND, run.next()).await.context("the turn does not end")? {
+    while let Some(event) = tokio::time::timeout(TIMEOUT, run.next()).await.context("the turn does not end")? {
         events.push(event);
     }
     Ok(events)
@@ -54,22 +55,22 @@ fn text(events: &[Event]) -> &str {
 }
 
 #[tokio::test]
-async fn what_ends_in_the_background_is_a_turn_of_the_agents_own_and_a_prompt_meanwhile_has_its_own() -> Result<()> {
-    let lab = TestEnv::claude(Reply::from_fn(model)).await?;
-    let mut frame = lab.request("");
-    frame.permissions.mode = PermissionMode::Full;
-    frame.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
-    let talk = lab.open(frame, teamster::SessionOptions::with_background_tasks)?;
-    assert_eq!(talk.say("Begin first").await?.result.text, "Started.");
-    File::create(lab.project().join("first"))?;
-    let mut mine = own(&talk).await?;
+async fn a_background_task_that_ends_starts_an_agent_turn_and_a_prompt_meanwhile_gets_its_own() -> Result<()> {
+    let env = TestEnv::claude(Reply::from_fn(model)).await?;
+    let mut template = env.request("");
+    template.permissions.mode = PermissionMode::Full;
+    template.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
+    let session = env.open_with(template, teamster::SessionOptions::with_background_tasks)?;
+    assert_eq!(session.run_turn("Begin first").await?.result.text, "Started.");
+    File::create(env.project().join("first"))?;
+    let mut mine = own(&session).await?;
     // While its own turn runs, which waits for a file, it is told something.
     let mut said = Vec::new();
     while !said.iter().any(|event| matches!(event, Event::ToolUse(_))) {
-        said.push(tokio::time::timeout(BOUND, mine.next()).await?.context("no call of a tool")?);
+        said.push(tokio::time::timeout(TIMEOUT, mine.next()).await?.context("no call of a tool")?);
     }
-    let next = talk.send("Next.")?;
-    File::create(lab.project().join("more"))?;
+    let next = session.send("Next.")?;
+    File::create(env.project().join("more"))?;
     said.extend(events(mine).await?);
     assert_eq!(text(&said), "It is over. And more.");
     let notice = said.iter().find_map(|event| match event {
@@ -80,15 +81,15 @@ async fn what_ends_in_the_background_is_a_turn_of_the_agents_own_and_a_prompt_me
     assert_eq!(next.finish().await?.result.text, "You said Next.");
 
     // Both at once: whichever the agent takes first, each has its turn.
-    assert_eq!(talk.say("Begin second").await?.result.text, "Started.");
-    File::create(lab.project().join("second"))?;
-    let last = talk.send("Last.")?;
-    let (mine, last) = tokio::join!(async { events(own(&talk).await?).await }, last.finish());
+    assert_eq!(session.run_turn("Begin second").await?.result.text, "Started.");
+    File::create(env.project().join("second"))?;
+    let last = session.send("Last.")?;
+    let (mine, last) = tokio::join!(async { events(own(&session).await?).await }, last.finish());
     assert_eq!((text(&mine?), last?.result.text.as_str()), ("Over again.", "You said Last."));
-    let requests = lab.provider().requests();
+    let requests = env.provider().requests();
     let prompts = requests.last().context("no request")?.prompts().into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut once = prompts.clone();
     once.dedup();
     assert_eq!(prompts, once, "it was told something twice");
-    talk.close().await
+    session.close().await
 }

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 use serde_json::json;
 use teamster::request::{PermissionMode, ProjectTrust};
-use teamster_conformance::{BOUND, TestEnv};
+use teamster_conformance::{TIMEOUT, TestEnv};
 use teamster_testkit::provider::Reply;
 
 use crate::tool_then_text;
@@ -13,16 +13,16 @@ use crate::tool_then_text;
 #[tokio::test]
 async fn a_system_prompt_replaces_the_agents_own_and_is_in_no_argv() -> Result<()> {
     const PIRATE: &str = "You are a pirate. --model=none\n\"Quoted\" 漢字";
-    let lab = TestEnv::claude(Reply::new().text("Aye.").gate_before("end")).await?;
-    let mut request = lab.request("Hello.");
+    let env = TestEnv::claude(Reply::new().text("Aye.").gate_before("end")).await?;
+    let mut request = env.request("Hello.");
     request.system_prompt = Some(PIRATE.to_owned());
-    let live = lab.start(request)?;
-    lab.provider().gate("end").wait_reached(BOUND).await?;
-    for process in live.trace().processes() {
+    let run = env.start(request)?;
+    env.provider().gate("end").wait_reached(TIMEOUT).await?;
+    for process in run.processes().list() {
         assert!(!process.command.contains("pirate"), "{process:?}");
     }
-    lab.provider().gate("end").open();
-    let recording = live.finish().await?;
+    env.provider().gate("end").open();
+    let recording = run.finish().await?;
     let system = &recording.requests[0].system;
     assert!(system.contains(PIRATE), "{system}");
     // The agent's own has more than 2000; about 130 that say who it is stay.
@@ -32,16 +32,16 @@ async fn a_system_prompt_replaces_the_agents_own_and_is_in_no_argv() -> Result<(
 
 #[tokio::test]
 async fn an_appended_system_prompt_follows_the_agents_own_and_is_in_no_argv() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.").gate_before("end")).await?;
-    let mut request = lab.request("Hello.");
+    let env = TestEnv::claude(Reply::new().text("Aye.").gate_before("end")).await?;
+    let mut request = env.request("Hello.");
     request.append_system_prompt = Some("Speak like a pirate.".to_owned());
-    let live = lab.start(request)?;
-    lab.provider().gate("end").wait_reached(BOUND).await?;
-    for process in live.trace().processes() {
+    let run = env.start(request)?;
+    env.provider().gate("end").wait_reached(TIMEOUT).await?;
+    for process in run.processes().list() {
         assert!(!process.command.contains("pirate"), "{process:?}");
     }
-    lab.provider().gate("end").open();
-    let recording = live.finish().await?;
+    env.provider().gate("end").open();
+    let recording = run.finish().await?;
     let system = &recording.requests[0].system;
     assert!(system.contains("Speak like a pirate."));
     assert!(system.len() > 2000, "{} bytes", system.len());
@@ -50,11 +50,11 @@ async fn an_appended_system_prompt_follows_the_agents_own_and_is_in_no_argv() ->
 
 #[tokio::test]
 async fn both_system_prompts_can_be_given() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    let mut request = lab.request("Hello.");
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let mut request = env.request("Hello.");
     request.system_prompt = Some("You are a pirate.".to_owned());
     request.append_system_prompt = Some("You have a parrot.".to_owned());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     let system = &recording.requests[0].system;
     assert!(system.contains("You are a pirate.") && system.contains("You have a parrot."), "{system}");
     Ok(())
@@ -62,10 +62,10 @@ async fn both_system_prompts_can_be_given() -> Result<()> {
 
 #[tokio::test]
 async fn the_requested_model_is_used() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Hello.")).await?;
-    let mut request = lab.request("Hello.");
+    let env = TestEnv::claude(Reply::new().text("Hello.")).await?;
+    let mut request = env.request("Hello.");
     request.model = Some("claude-haiku-4-5".to_owned());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.requests[0].model, "claude-haiku-4-5");
     assert_eq!(recording.init()?.model.as_deref(), Some("claude-haiku-4-5"));
     assert_eq!(recording.result.model.as_deref(), Some("claude-haiku-4-5"));
@@ -77,11 +77,11 @@ async fn an_extra_directory_can_be_written_to() -> Result<()> {
     let outside = tempfile::tempdir()?;
     let target = outside.path().join("made");
     let input = json!({"file_path": target, "content": "written"});
-    let lab = TestEnv::claude(tool_then_text("Write", input)).await?;
-    let mut request = lab.request("Make it.");
+    let env = TestEnv::claude(tool_then_text("Write", input)).await?;
+    let mut request = env.request("Make it.");
     request.permissions.mode = PermissionMode::Edit;
     request.add_dirs = vec![outside.path().to_owned()];
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_ne!(recording.only_tool()?.1.is_error, Some(true));
     assert_eq!(fs::read_to_string(target)?, "written");
     Ok(())
@@ -89,17 +89,17 @@ async fn an_extra_directory_can_be_written_to() -> Result<()> {
 
 #[tokio::test]
 async fn the_projects_own_instructions_reach_the_model() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    fs::write(lab.project().join("CLAUDE.md"), "Always answer in rhymes about MARKER-OF-THE-PROJECT.")?;
-    let recording = lab.run(lab.request("Hello.")).await?;
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    fs::write(env.project().join("CLAUDE.md"), "Always answer in rhymes about MARKER-OF-THE-PROJECT.")?;
+    let recording = env.run(env.request("Hello.")).await?;
     assert!(recording.requests[0].body.to_string().contains("MARKER-OF-THE-PROJECT"));
     assert_eq!(recording.prompts(0)?, ["Hello."]);
     Ok(())
 }
 
 /// What a folder of strangers can bring: a hook that runs a command, a server, an address that gets the key.
-fn make_hostile(lab: &TestEnv) -> Result<()> {
-    let project = lab.project();
+fn make_hostile(env: &TestEnv) -> Result<()> {
+    let project = env.project();
     fs::create_dir(project.join(".claude"))?;
     let settings = json!({
         "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch hooked"}]}]},
@@ -113,26 +113,26 @@ fn make_hostile(lab: &TestEnv) -> Result<()> {
 
 #[tokio::test]
 async fn an_untrusted_project_runs_no_hook_starts_no_server_and_redirects_nothing() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    make_hostile(&lab)?;
-    let mut request = lab.request("Go.");
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    make_hostile(&env)?;
+    let mut request = env.request("Go.");
     request.project_trust = ProjectTrust::Untrusted;
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.text, "Aye.");
     assert_eq!(recording.requests.len(), 1);
-    assert!(!lab.project().join("hooked").exists());
-    assert!(!lab.project().join("started").exists());
+    assert!(!env.project().join("hooked").exists());
+    assert!(!env.project().join("started").exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn a_trusted_project_is_used_as_the_agent_does_by_itself() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    make_hostile(&lab)?;
-    let mut request = lab.request("Go.");
+async fn the_configuration_of_a_trusted_project_is_used() -> Result<()> {
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    make_hostile(&env)?;
+    let mut request = env.request("Go.");
     request.env.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned());
-    let recording = lab.run(request).await?;
-    assert!(lab.project().join("hooked").exists());
+    let recording = env.run(request).await?;
+    assert!(env.project().join("hooked").exists());
     assert!(recording.requests.is_empty(), "the project's address got the request");
     Ok(())
 }

@@ -10,8 +10,8 @@ use teamster_testkit::provider::{HttpError, Reply};
 use crate::{bash, full, no_retries};
 
 async fn fails(error: HttpError, code: ErrorCode, retryable: bool) -> Result<Recording> {
-    let lab = TestEnv::claude(error).await?;
-    let recording = lab.run(no_retries(lab.request("Hello?"))).await?;
+    let env = TestEnv::claude(error).await?;
+    let recording = env.run(no_retries(env.request("Hello?"))).await?;
     assert_eq!(recording.result.error_code, Some(code));
     assert_eq!(recording.failure()?.retryable, Some(retryable), "{}", recording.failure()?.message.as_str());
     assert_eq!(recording.result.text, "", "the CLI's words about a failure are not the model's");
@@ -26,19 +26,19 @@ async fn a_key_that_is_refused_is_auth() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_key_that_may_not_is_auth() -> Result<()> {
+async fn a_key_without_permission_is_auth() -> Result<()> {
     fails(HttpError::forbidden(), ErrorCode::Auth, false).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_rate_limit_for_good_is_rate_limit() -> Result<()> {
+async fn a_permanent_rate_limit_is_rate_limit() -> Result<()> {
     fails(HttpError::rate_limited(), ErrorCode::RateLimit, true).await?;
     Ok(())
 }
 
 #[tokio::test]
-async fn a_fault_of_the_vendor_is_provider() -> Result<()> {
+async fn an_internal_error_of_the_vendor_is_provider() -> Result<()> {
     fails(HttpError::internal(), ErrorCode::Provider, true).await?;
     Ok(())
 }
@@ -74,7 +74,7 @@ async fn a_request_that_is_too_large_is_context_window() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_page_of_a_proxy_instead_of_an_answer_is_provider() -> Result<()> {
+async fn an_error_page_of_a_proxy_is_provider() -> Result<()> {
     let page = HttpError::raw(502, "text/html", "<html><body>Bad Gateway</body></html>");
     fails(page, ErrorCode::Provider, true).await?;
     Ok(())
@@ -82,11 +82,11 @@ async fn a_page_of_a_proxy_instead_of_an_answer_is_provider() -> Result<()> {
 
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_is_connection() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new()).await?;
-    let mut request = no_retries(lab.request("Hello?"));
+    let env = TestEnv::claude(Reply::new()).await?;
+    let mut request = no_retries(env.request("Hello?"));
     // Nobody listens on the discard port.
     request.env.insert("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:9".to_owned());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Connection));
     assert_eq!(recording.failure()?.retryable, Some(true));
     Ok(())
@@ -94,8 +94,8 @@ async fn a_vendor_that_cannot_be_reached_is_connection() -> Result<()> {
 
 #[tokio::test]
 async fn each_retry_is_a_warning_and_then_the_answer_comes() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Now.").fail_times(2, HttpError::rate_limited())).await?;
-    let recording = lab.run(lab.request("Hello?")).await?;
+    let env = TestEnv::claude(Reply::new().text("Now.").fail_times(2, HttpError::rate_limited())).await?;
+    let recording = env.run(env.request("Hello?")).await?;
     assert_eq!(recording.result.text, "Now.");
     assert!(!recording.result.is_error);
     let warnings = recording.warnings(&WarningCode::Retrying);
@@ -119,8 +119,8 @@ fn told(recording: &Recording) -> Vec<Value> {
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_retracted_and_emitted_exactly_once() -> Result<()> {
     let answer = "This answer breaks off in the middle and comes again.";
-    let lab = TestEnv::claude(Reply::new().text(answer).cut_once_after(4)).await?;
-    let recording = lab.run(lab.request("Tell me.")).await?;
+    let env = TestEnv::claude(Reply::new().text(answer).cut_once_after(4)).await?;
+    let recording = env.run(env.request("Tell me.")).await?;
     assert_eq!(recording.result.text, answer);
     assert_eq!(recording.result.final_text, answer);
     assert_eq!(told(&recording).iter().filter(|told| told.is_object()).count(), 1, "{:?}", told(&recording));
@@ -133,8 +133,8 @@ async fn an_answer_that_breaks_off_is_retracted_and_emitted_exactly_once() -> Re
 async fn an_answer_with_an_error_in_the_middle_is_retracted_and_emitted_exactly_once() -> Result<()> {
     let answer = "This answer fails in the middle and comes again.";
     let broken = Reply::new().text(answer).error_after(4, HttpError::overloaded());
-    let lab = TestEnv::claude(Reply::new().text(answer).at_first(1, broken)).await?;
-    let recording = lab.run(lab.request("Tell me.")).await?;
+    let env = TestEnv::claude(Reply::new().text(answer).at_first(1, broken)).await?;
+    let recording = env.run(env.request("Tell me.")).await?;
     assert_eq!(recording.result.text, answer);
     assert_eq!(told(&recording).iter().filter(|told| told.is_object()).count(), 1, "{:?}", told(&recording));
     assert!(!recording.result.is_error);
@@ -145,8 +145,8 @@ async fn an_answer_with_an_error_in_the_middle_is_retracted_and_emitted_exactly_
 async fn a_connection_that_breaks_after_a_whole_block_keeps_the_block() -> Result<()> {
     // Seven characters a delta: the first block takes two, the cut is in the tool call behind it.
     let reply = Reply::new().text("A whole block.").tool("Bash", bash("echo never")).cut_after(4).drop_unstreamed();
-    let lab = TestEnv::claude(reply).await?;
-    let recording = lab.run(full(no_retries(lab.request("Go.")))).await?;
+    let env = TestEnv::claude(reply).await?;
+    let recording = env.run(full(no_retries(env.request("Go.")))).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Connection));
     assert_eq!(recording.failure()?.retryable, Some(true));
     assert_eq!(recording.result.text, "A whole block.");
@@ -155,9 +155,9 @@ async fn a_connection_that_breaks_after_a_whole_block_keeps_the_block() -> Resul
 
 #[tokio::test]
 async fn an_overload_reported_before_the_first_text_is_not_taken_for_an_answer() -> Result<()> {
-    let lab =
+    let env =
         TestEnv::claude(Reply::new().text("Never.").error_after(0, HttpError::overloaded()).drop_unstreamed()).await?;
-    let recording = lab.run(no_retries(lab.request("Hello?"))).await?;
+    let recording = env.run(no_retries(env.request("Hello?"))).await?;
     assert!(recording.result.is_error);
     assert_eq!(recording.failure()?.retryable, Some(true));
     assert_eq!(recording.result.text, "");

@@ -19,9 +19,9 @@ fn with_server(mut request: RunRequest, args: &[&str]) -> RunRequest {
 }
 
 #[tokio::test]
-async fn an_image_comes_as_a_block_of_mcp() -> Result<()> {
-    let lab = TestEnv::claude(tool_then_text("mcp__calc__image", json!({}))).await?;
-    let recording = lab.run(with_server(lab.request("Draw."), &[])).await?;
+async fn an_image_is_an_mcp_content_block() -> Result<()> {
+    let env = TestEnv::claude(tool_then_text("mcp__calc__image", json!({}))).await?;
+    let recording = env.run(with_server(env.request("Draw."), &[])).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.output, "see the image");
     let content = result.content.as_ref().context("no blocks")?;
@@ -33,15 +33,15 @@ async fn an_image_comes_as_a_block_of_mcp() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_server_and_a_schema_go_together() -> Result<()> {
+async fn a_server_and_a_schema_work_together() -> Result<()> {
     let scenario = Scenario::new()
         .reply(Reply::new().tool("mcp__calc__add", json!({"a": 40, "b": 2})))
         .reply(Reply::new().tool("StructuredOutput", json!({"answer": 42})))
         .reply(Reply::new().text("There."));
-    let lab = TestEnv::claude(scenario).await?;
-    let mut request = with_server(lab.request("Add."), &["--start-delay-ms", "1000"]);
+    let env = TestEnv::claude(scenario).await?;
+    let mut request = with_server(env.request("Add."), &["--start-delay-ms", "1000"]);
     request.schema = Some(json!({"type": "object", "properties": {"answer": {"type": "integer"}}}));
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.prompts(0)?, ["Add."]);
     assert_eq!(recording.tools()[0].1.output, "42");
     assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
@@ -51,13 +51,13 @@ async fn a_server_and_a_schema_go_together() -> Result<()> {
 #[tokio::test]
 async fn a_batch_reports_failed_servers_too() -> Result<()> {
     for required in [false, true] {
-        let lab = TestEnv::claude(Reply::new().text("Without it then.")).await?;
-        let mut request = with_server(lab.request("Add."), &["--exit-at-start"]);
+        let env = TestEnv::claude(Reply::new().text("Without it then.")).await?;
+        let mut request = with_server(env.request("Add."), &["--exit-at-start"]);
         request.output = OutputMode::Batch;
         if let Some(server) = request.mcp_servers.get_mut("calc") {
             server.required = required;
         }
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         assert_eq!(recording.warnings(&WarningCode::McpServerFailed).len(), 1);
         let expected = if required { (Some(ErrorCode::Config), "") } else { (None, "Without it then.") };
         assert_eq!((recording.result.error_code, recording.result.text.as_str()), expected);

@@ -41,64 +41,64 @@ fn assert_passed(recording: &Recording) -> Result<()> {
 
 #[tokio::test]
 async fn ask_mode_denies_changes_and_reports_the_denials() -> Result<()> {
-    let lab = TestEnv::claude(bash_then_text("touch made")).await?;
-    let recording = lab.run(lab.request("Make it.")).await?;
+    let env = TestEnv::claude(bash_then_text("touch made")).await?;
+    let recording = env.run(env.request("Make it.")).await?;
     assert_refused(&recording)?;
     let [denial] = &recording.result.permission_denials[..] else { panic!("one denial") };
     assert_eq!(denial.tool_name, "Bash");
     assert_eq!(denial.tool_id.as_ref(), Some(&recording.only_tool()?.0.tool_id));
     assert_eq!(denial.input.as_ref().unwrap().to_value()?["command"], "touch made");
-    assert!(!lab.project().join("made").exists());
+    assert!(!env.project().join("made").exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn asking_denies_a_write() -> Result<()> {
-    let lab = TestEnv::claude(tool_then_text("Write", write("made"))).await?;
-    let recording = lab.run(lab.request("Make it.")).await?;
+async fn ask_denies_a_write() -> Result<()> {
+    let env = TestEnv::claude(tool_then_text("Write", write("made"))).await?;
+    let recording = env.run(env.request("Make it.")).await?;
     assert_refused(&recording)?;
     assert_eq!(recording.result.permission_denials.len(), 1);
-    assert!(!lab.project().join("made").exists());
+    assert!(!env.project().join("made").exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn reading_only_lets_a_read_pass() -> Result<()> {
-    let lab = TestEnv::claude(tool_then_text("Read", json!({"file_path": "there"}))).await?;
-    fs::write(lab.project().join("there"), "content")?;
-    let recording = lab.run(mode(lab.request("Read it."), PermissionMode::ReadOnly)).await?;
+async fn read_only_allows_a_read() -> Result<()> {
+    let env = TestEnv::claude(tool_then_text("Read", json!({"file_path": "there"}))).await?;
+    fs::write(env.project().join("there"), "content")?;
+    let recording = env.run(mode(env.request("Read it."), PermissionMode::ReadOnly)).await?;
     assert_passed(&recording)?;
     assert!(recording.only_tool()?.1.output.contains("content"));
     Ok(())
 }
 
 #[tokio::test]
-async fn reading_only_refuses_a_write_even_where_the_user_allows_it() -> Result<()> {
+async fn read_only_refuses_a_write_even_where_the_user_allows_it() -> Result<()> {
     let change = [tool_then_text("Write", write("made")), bash_then_text("touch made")];
     for scenario in change {
-        let lab = TestEnv::claude(scenario).await?;
-        fs::create_dir(lab.home().join(".claude"))?;
+        let env = TestEnv::claude(scenario).await?;
+        fs::create_dir(env.home().join(".claude"))?;
         let settings = json!({"permissions": {"allow": ["Write", "Edit", "Bash"]}});
-        fs::write(lab.home().join(".claude/settings.json"), settings.to_string())?;
-        let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
+        fs::write(env.home().join(".claude/settings.json"), settings.to_string())?;
+        let recording = env.run(mode(env.request("Make it."), PermissionMode::ReadOnly)).await?;
         assert_refused(&recording)?;
-        assert!(!lab.project().join("made").exists());
+        assert!(!env.project().join("made").exists());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn reading_only_refuses_a_command_that_changes_something() -> Result<()> {
-    let lab = TestEnv::claude(bash_then_text("touch made")).await?;
-    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::ReadOnly)).await?;
+async fn read_only_refuses_a_command_that_changes_something() -> Result<()> {
+    let env = TestEnv::claude(bash_then_text("touch made")).await?;
+    let recording = env.run(mode(env.request("Make it."), PermissionMode::ReadOnly)).await?;
     assert_refused(&recording)?;
-    assert!(!lab.project().join("made").exists());
+    assert!(!env.project().join("made").exists());
     Ok(())
 }
 
 /// What 2.1.197 allows without asking, though it changes the project.
 #[tokio::test]
-async fn nothing_but_full_lets_the_agent_make_a_worktree_or_schedule_a_prompt() -> Result<()> {
+async fn only_full_allows_a_worktree_or_a_scheduled_prompt() -> Result<()> {
     use PermissionMode::{Ask, Edit, ReadOnly};
     let worktree = json!({"name": "made"});
     let schedule = json!({"cron": "* * * * *", "prompt": "Again.", "recurring": true, "durable": true});
@@ -108,73 +108,73 @@ async fn nothing_but_full_lets_the_agent_make_a_worktree_or_schedule_a_prompt() 
         (Edit, "EnterWorktree", worktree),
         (ReadOnly, "CronCreate", schedule),
     ] {
-        let lab = TestEnv::claude(tool_then_text(tool, input)).await?;
-        let made = Command::new("git").args(["init", "--quiet"]).arg(lab.project()).status()?;
+        let env = TestEnv::claude(tool_then_text(tool, input)).await?;
+        let made = Command::new("git").args(["init", "--quiet"]).arg(env.project()).status()?;
         assert!(made.success());
-        let recording = lab.run(mode(lab.request("Go."), permission)).await?;
+        let recording = env.run(mode(env.request("Go."), permission)).await?;
         assert_refused(&recording)?;
         assert!(!recording.requests[0].tools().contains(&tool));
-        assert!(!lab.project().join(".claude").exists());
+        assert!(!env.project().join(".claude").exists());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_lets_a_write_pass() -> Result<()> {
-    let lab = TestEnv::claude(tool_then_text("Write", write("made"))).await?;
-    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+async fn edit_allows_a_write() -> Result<()> {
+    let env = TestEnv::claude(tool_then_text("Write", write("made"))).await?;
+    let recording = env.run(mode(env.request("Make it."), PermissionMode::Edit)).await?;
     assert_passed(&recording)?;
-    assert_eq!(fs::read_to_string(lab.project().join("made"))?, "written");
+    assert_eq!(fs::read_to_string(env.project().join("made"))?, "written");
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_refuses_a_command_that_changes_something() -> Result<()> {
-    let lab = TestEnv::claude(bash_then_text("chmod 700 there && git init made")).await?;
-    fs::write(lab.project().join("there"), "content")?;
-    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+async fn edit_refuses_a_command_that_changes_something() -> Result<()> {
+    let env = TestEnv::claude(bash_then_text("chmod 700 there && git init made")).await?;
+    fs::write(env.project().join("there"), "content")?;
+    let recording = env.run(mode(env.request("Make it."), PermissionMode::Edit)).await?;
     assert_refused(&recording)?;
-    assert!(!lab.project().join("made").exists());
+    assert!(!env.project().join("made").exists());
     Ok(())
 }
 
 /// In its own mode `acceptEdits` 2.1.197 runs all of these.
 #[tokio::test]
-async fn editing_runs_no_command_that_changes_a_file() -> Result<()> {
+async fn edit_runs_no_command_that_changes_a_file() -> Result<()> {
     for command in ["rm -f there", "touch made", "mkdir made"] {
-        let lab = TestEnv::claude(bash_then_text(command)).await?;
-        fs::write(lab.project().join("there"), "content")?;
-        let recording = lab.run(mode(lab.request("Go."), PermissionMode::Edit)).await?;
+        let env = TestEnv::claude(bash_then_text(command)).await?;
+        fs::write(env.project().join("there"), "content")?;
+        let recording = env.run(mode(env.request("Go."), PermissionMode::Edit)).await?;
         assert_refused(&recording)?;
-        assert!(lab.project().join("there").exists() && !lab.project().join("made").exists(), "{command}");
+        assert!(env.project().join("there").exists() && !env.project().join("made").exists(), "{command}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
+async fn edit_refuses_a_write_outside_of_the_project() -> Result<()> {
     let outside = tempfile::tempdir()?;
     let target = outside.path().join("made");
-    let lab = TestEnv::claude(tool_then_text("Write", write(&target.to_string_lossy()))).await?;
-    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+    let env = TestEnv::claude(tool_then_text("Write", write(&target.to_string_lossy()))).await?;
+    let recording = env.run(mode(env.request("Make it."), PermissionMode::Edit)).await?;
     assert_refused(&recording)?;
     assert!(!target.exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn full_lets_a_command_pass() -> Result<()> {
-    let lab = TestEnv::claude(bash_then_text("touch made")).await?;
-    let recording = lab.run(full(lab.request("Make it."))).await?;
+async fn full_allows_a_command() -> Result<()> {
+    let env = TestEnv::claude(bash_then_text("touch made")).await?;
+    let recording = env.run(full(env.request("Make it."))).await?;
     assert_passed(&recording)?;
-    assert!(lab.project().join("made").exists());
+    assert!(env.project().join("made").exists());
     Ok(())
 }
 
 #[tokio::test]
 async fn full_for_root_outside_of_a_sandbox_is_config() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Hello.")).await?;
-    let recording = lab.run(mode(lab.request("Hi."), PermissionMode::Full)).await?;
+    let env = TestEnv::claude(Reply::new().text("Hello.")).await?;
+    let recording = env.run(mode(env.request("Hi."), PermissionMode::Full)).await?;
     let root = fs::metadata("/proc/self")?.uid() == 0;
     if root {
         assert_eq!(recording.result.error_code, Some(ErrorCode::Config));
@@ -187,14 +187,14 @@ async fn full_for_root_outside_of_a_sandbox_is_config() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
+async fn an_allowed_tool_needs_no_answer() -> Result<()> {
     for rules in [&["Bash(touch:*)", "Bash(mkdir:*)"][..], &["Bash(touch made,too:*)", "Bash(mkdir:*)"], &["Bash"]] {
-        let lab = TestEnv::claude(bash_then_text("mkdir folder && touch made,too")).await?;
-        let mut request = lab.request("Make it.");
+        let env = TestEnv::claude(bash_then_text("mkdir folder && touch made,too")).await?;
+        let mut request = env.request("Make it.");
         request.permissions.allow = rules.iter().map(|&rule| rule.to_owned()).collect();
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         assert_passed(&recording)?;
-        assert!(lab.project().join("made,too").exists(), "{rules:?}");
+        assert!(env.project().join("made,too").exists(), "{rules:?}");
     }
     Ok(())
 }
@@ -202,12 +202,12 @@ async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
 #[tokio::test]
 async fn a_denied_tool_is_refused_even_in_full() -> Result<()> {
     for rules in [&["Bash(mkdir:*)", "Bash(touch:*)"][..], &["Bash(touch made now:*)"], &["Read", "Bash"]] {
-        let lab = TestEnv::claude(bash_then_text("touch made now")).await?;
-        let mut request = full(lab.request("Make it."));
+        let env = TestEnv::claude(bash_then_text("touch made now")).await?;
+        let mut request = full(env.request("Make it."));
         request.permissions.deny = rules.iter().map(|&rule| rule.to_owned()).collect();
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         assert_refused(&recording)?;
-        assert!(!lab.project().join("made").exists(), "{rules:?}");
+        assert!(!env.project().join("made").exists(), "{rules:?}");
     }
     Ok(())
 }

@@ -35,65 +35,65 @@ pub(crate) const ODD_CHARACTERS: &[&str] = &[
 ];
 
 async fn reach_the_model(prompts: &[&str]) -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
     for &prompt in prompts {
-        let recording = lab.run(lab.request(prompt)).await?;
+        let recording = env.run(env.request(prompt)).await?;
         assert_eq!(recording.requests.len(), 1, "{prompt:?}");
         let messages = recording.requests[0].messages.iter().filter(|message| message.is_prompt());
         let texts: Vec<&str> = messages.flat_map(Message::texts).collect();
         assert_eq!(texts, [prompt]);
         assert_eq!(recording.result.text, "Aye.");
     }
-    assert!(fs::read_dir(lab.project())?.next().is_none(), "something was run");
+    assert!(fs::read_dir(env.project())?.next().is_none(), "something was run");
     Ok(())
 }
 
 #[tokio::test]
-async fn what_looks_like_an_option_reaches_the_model_as_it_is() -> Result<()> {
+async fn a_prompt_that_resembles_an_option_reaches_the_model_unchanged() -> Result<()> {
     reach_the_model(LIKE_OPTIONS).await
 }
 
 #[tokio::test]
-async fn odd_characters_reach_the_model_as_they_are() -> Result<()> {
+async fn odd_characters_reach_the_model_unchanged() -> Result<()> {
     reach_the_model(ODD_CHARACTERS).await
 }
 
 #[tokio::test]
 async fn a_blank_prompt_is_refused_before_anything_starts() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
     for prompt in ["", " ", "\n\t "] {
-        assert!(lab.start(lab.request(prompt)).is_err(), "{prompt:?}");
+        assert!(env.start(env.request(prompt)).is_err(), "{prompt:?}");
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn a_slash_command_is_answered_by_the_agent_itself() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    let recording = lab.run(lab.request("/nope")).await?;
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let recording = env.run(env.request("/nope")).await?;
     assert_eq!(recording.result.text, "Unknown command: /nope");
     assert!(recording.requests.is_empty());
     Ok(())
 }
 
 #[tokio::test]
-async fn a_file_named_in_the_prompt_is_read_by_the_agent_itself() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    fs::write(lab.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
-    let recording = lab.run(lab.request("Look at @there.txt please")).await?;
+async fn a_file_named_in_the_prompt_is_read_by_the_agent() -> Result<()> {
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    fs::write(env.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
+    let recording = env.run(env.request("Look at @there.txt please")).await?;
     assert_eq!(recording.prompts(0)?, ["Look at @there.txt please"]);
     assert!(recording.requests[0].body.to_string().contains("CONTENT-OF-THE-FILE"));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_literal_prompt_reaches_the_model_as_it_is_whatever_it_means_to_the_agent() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    fs::write(lab.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
+async fn a_literal_prompt_reaches_the_model_unchanged() -> Result<()> {
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    fs::write(env.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
     for prompt in ["/nope", "/compact", "/", "Look at @there.txt please", "@there.txt", "plain"] {
-        let mut request = lab.request(prompt);
+        let mut request = env.request(prompt);
         request.prompt_mode = PromptMode::Literal;
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         assert_eq!(recording.prompts(0)?, [prompt]);
         assert_eq!(recording.result.text, "Aye.");
         let body = recording.requests[0].body.to_string();
@@ -105,12 +105,12 @@ async fn a_literal_prompt_reaches_the_model_as_it_is_whatever_it_means_to_the_ag
 }
 
 #[tokio::test]
-async fn a_literal_prompt_goes_with_attachments() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    let mut request = lab.request("/nope");
+async fn a_literal_prompt_is_sent_with_attachments() -> Result<()> {
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let mut request = env.request("/nope");
     request.prompt_mode = PromptMode::Literal;
     request.attachments = vec![Attachment::Data { name: "a.txt".to_owned(), data: b"a line".to_vec() }];
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.prompts(0)?, ["Attached file a.txt:\na line", "/nope"]);
     Ok(())
 }
@@ -118,8 +118,8 @@ async fn a_literal_prompt_goes_with_attachments() -> Result<()> {
 #[tokio::test]
 async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
     let prompt = numbers(100_000);
-    let lab = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    let recording = lab.run(lab.request(prompt.as_str())).await?;
+    let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let recording = env.run(env.request(prompt.as_str())).await?;
     let texts = recording.prompts(0)?;
     assert_eq!(texts.len(), 1);
     assert!(texts[0] == prompt, "{} bytes instead of {}", texts[0].len(), prompt.len());
@@ -129,15 +129,15 @@ async fn a_prompt_of_a_megabyte_reaches_the_model_once() -> Result<()> {
 
 #[tokio::test]
 async fn attachments_reach_the_model_beside_the_prompt() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("I see.")).await?;
-    fs::write(lab.project().join("pixel.png"), PIXEL)?;
-    let mut request = lab.request("What are these?");
+    let env = TestEnv::claude(Reply::new().text("I see.")).await?;
+    fs::write(env.project().join("pixel.png"), PIXEL)?;
+    let mut request = env.request("What are these?");
     request.attachments = vec![
         Attachment::Path("pixel.png".into()),
         Attachment::Data { name: "notes.txt".to_owned(), data: b"a line of notes".to_vec() },
         Attachment::Data { name: "paper.pdf".to_owned(), data: PDF.as_bytes().to_vec() },
     ];
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.text, "I see.");
     let prompt =
         recording.requests[0].messages.iter().rev().find(|message| message.is_prompt()).context("no prompt")?;

@@ -23,10 +23,10 @@ fn structured(input: Value) -> Reply {
 
 #[tokio::test]
 async fn the_document_is_in_the_result() -> Result<()> {
-    let lab =
+    let env =
         TestEnv::claude(Scenario::new().reply(structured(json!({"answer": 42}))).reply(Reply::new().text("There.")))
             .await?;
-    let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
+    let recording = env.run(with_schema(env.request("What is it?"))).await?;
     assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     assert!(!recording.result.is_error);
     assert!(recording.requests[0].tools().contains(&"StructuredOutput"));
@@ -35,28 +35,28 @@ async fn the_document_is_in_the_result() -> Result<()> {
 
 #[tokio::test]
 async fn a_schema_longer_than_any_argument_works() -> Result<()> {
-    let lab =
+    let env =
         TestEnv::claude(Scenario::new().reply(structured(json!({"answer": 42}))).reply(Reply::new().text("There.")))
             .await?;
-    let mut request = with_schema(lab.request("What is it?"));
+    let mut request = with_schema(env.request("What is it?"));
     if let Some(schema) = &mut request.schema {
         schema["description"] = json!("long ".repeat(40_000));
     }
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_document_is_mended_before_it_counts() -> Result<()> {
-    let lab = TestEnv::claude(
+async fn a_document_that_does_not_fit_is_corrected() -> Result<()> {
+    let env = TestEnv::claude(
         Scenario::new()
             .reply(structured(json!({"answer": "forty-two"})))
             .reply(structured(json!({"answer": 42})))
             .reply(Reply::new().text("There.")),
     )
     .await?;
-    let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
+    let recording = env.run(with_schema(env.request("What is it?"))).await?;
     assert_eq!(recording.tools()[0].1.is_error, Some(true));
     assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     Ok(())
@@ -64,8 +64,8 @@ async fn a_document_is_mended_before_it_counts() -> Result<()> {
 
 #[tokio::test]
 async fn a_document_that_never_fits_is_structured_output() -> Result<()> {
-    let lab = TestEnv::claude(structured(json!({"answer": "forty-two"}))).await?;
-    let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
+    let env = TestEnv::claude(structured(json!({"answer": "forty-two"}))).await?;
+    let recording = env.run(with_schema(env.request("What is it?"))).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::StructuredOutput));
     assert_eq!(recording.result.structured_output, None);
     Ok(())
@@ -73,8 +73,8 @@ async fn a_document_that_never_fits_is_structured_output() -> Result<()> {
 
 #[tokio::test]
 async fn an_answer_without_the_document_is_structured_output() -> Result<()> {
-    let lab = TestEnv::claude(Reply::new().text("It is forty-two.")).await?;
-    let recording = lab.run(with_schema(lab.request("What is it?"))).await?;
+    let env = TestEnv::claude(Reply::new().text("It is forty-two.")).await?;
+    let recording = env.run(with_schema(env.request("What is it?"))).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::StructuredOutput));
     assert!(recording.result.text.starts_with("It is forty-two."));
     Ok(())

@@ -5,7 +5,7 @@ use std::fs::File;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use teamster::{Event, Sent};
-use teamster_conformance::{BOUND, TestEnv};
+use teamster_conformance::{TIMEOUT, TestEnv};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
 /// A model that calls a tool, which ends when there is a file, and then answers.
@@ -17,15 +17,15 @@ async fn in_a_tool() -> Result<TestEnv> {
 
 #[tokio::test]
 async fn a_steering_message_reaches_the_model_after_the_running_tool() -> Result<()> {
-    let lab = in_a_tool().await?;
-    let mut frame = lab.request("");
-    frame.permissions.allow = vec!["Bash".to_owned()];
-    let talk = lab.open(frame, |opening| opening)?;
-    let mut live = talk.send("Wait for it.")?;
-    live.until("the tool", |event| matches!(event, Event::ToolUse(_))).await?;
-    let sent = talk.session().send_now("And hurry.");
-    File::create(lab.project().join("go"))?;
-    let (sent, recording) = tokio::join!(tokio::time::timeout(BOUND, sent), live.finish());
+    let env = in_a_tool().await?;
+    let mut template = env.request("");
+    template.permissions.allow = vec!["Bash".to_owned()];
+    let session = env.open(template)?;
+    let mut run = session.send("Wait for it.")?;
+    run.until("the tool", |event| matches!(event, Event::ToolUse(_))).await?;
+    let sent = session.handle().send_now("And hurry.");
+    File::create(env.project().join("go"))?;
+    let (sent, recording) = tokio::join!(tokio::time::timeout(TIMEOUT, sent), run.finish());
     let recording = recording?;
     assert!(matches!(sent??, Sent::Steered));
     assert_eq!(recording.result.text, "Both heard.");
@@ -33,7 +33,7 @@ async fn a_steering_message_reaches_the_model_after_the_running_tool() -> Result
     // As a message of the system's, which says that the user said it.
     let mut texts = heard.messages.iter().flat_map(Message::texts);
     assert!(texts.any(|text| text.contains("And hurry.")), "{:?}", heard.messages.last());
-    talk.close().await
+    session.close().await
 }
 
 #[tokio::test]
@@ -43,16 +43,16 @@ async fn a_steering_message_that_comes_too_late_is_the_next_turn() -> Result<()>
         Some(&"Two.") => Reply::new().text("The second."),
         _ => Reply::new().text("The third."),
     });
-    let lab = TestEnv::claude(scenario).await?;
-    let talk = lab.open(lab.request(""), |opening| opening)?;
-    let first = talk.send("One.")?;
-    lab.provider().gate("more").wait_reached(BOUND).await?;
-    let third = talk.send("Three.")?;
+    let env = TestEnv::claude(scenario).await?;
+    let session = env.open(env.request(""))?;
+    let first = session.send("One.")?;
+    env.provider().gate("more").wait_reached(TIMEOUT).await?;
+    let third = session.send("Three.")?;
     let end = async {
-        lab.provider().gate("more").open();
+        env.provider().gate("more").open();
         first.finish().await
     };
-    let (sent, first) = tokio::join!(tokio::time::timeout(BOUND, talk.session().send_now("Two.")), end);
+    let (sent, first) = tokio::join!(tokio::time::timeout(TIMEOUT, session.handle().send_now("Two.")), end);
     assert_eq!(first?.result.text, "Only the first.");
     let Sent::Turn(second) = sent?? else { bail!("it was heard in a turn that was over") };
     assert_eq!(second.result().await.unwrap().text, "The second.");
@@ -62,5 +62,5 @@ async fn a_steering_message_that_comes_too_late_is_the_next_turn() -> Result<()>
     let prompts = heard.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts);
     let prompts: Vec<_> = prompts.filter(|text| ["One.", "Two.", "Three."].contains(text)).collect();
     assert_eq!(prompts, ["One.", "Two.", "Three."]);
-    talk.close().await
+    session.close().await
 }

@@ -30,8 +30,8 @@ fn delegating() -> Scenario {
 
 #[tokio::test]
 async fn a_subagent_is_reported_under_its_call_and_kept_out_of_the_answer() -> Result<()> {
-    let lab = TestEnv::claude(delegating()).await?;
-    let recording = lab.run(full(lab.request("Have a look."))).await?;
+    let env = TestEnv::claude(delegating()).await?;
+    let recording = env.run(full(env.request("Have a look."))).await?;
 
     let tools = recording.tools();
     let (agent, _) = tools[0];
@@ -55,18 +55,18 @@ async fn a_subagent_is_reported_under_its_call_and_kept_out_of_the_answer() -> R
 }
 
 #[tokio::test]
-async fn what_a_subagent_costs_counts() -> Result<()> {
-    let lab = TestEnv::claude(delegating()).await?;
-    let recording = lab.run(full(lab.request("Have a look."))).await?;
-    assert_eq!(lab.provider().usage_where(|request| request.branch == "worker").output, 7040);
-    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+async fn the_usage_of_a_subagent_is_included() -> Result<()> {
+    let env = TestEnv::claude(delegating()).await?;
+    let recording = env.run(full(env.request("Have a look."))).await?;
+    assert_eq!(env.provider().usage_where(|request| request.branch == "worker").output, 7040);
+    assert_eq!(usage_of(&recording.result), Some(env.provider().usage_total()));
     Ok(())
 }
 
 #[tokio::test]
-async fn the_call_of_a_subagent_ends_after_all_that_it_does() -> Result<()> {
-    let lab = TestEnv::claude(delegating()).await?;
-    let recording = lab.run(full(lab.request("Have a look."))).await?;
+async fn the_result_of_a_subagents_call_follows_all_of_its_events() -> Result<()> {
+    let env = TestEnv::claude(delegating()).await?;
+    let recording = env.run(full(env.request("Have a look."))).await?;
     let agent = recording.tools()[0].0.tool_id.clone();
     let ended = recording.events.iter().position(|event| match event {
         Event::ToolResult(result) => result.tool_id == agent,

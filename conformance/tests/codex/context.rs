@@ -9,19 +9,19 @@ use teamster::request::{Attachment, Conversation, PermissionMode, ProjectTrust};
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
-async fn lab() -> Result<TestEnv> {
+async fn test_env() -> Result<TestEnv> {
     TestEnv::codex(Reply::new().text("Read.")).await
 }
 
 #[tokio::test]
 async fn a_system_prompt_replaces_the_agents_own_and_more_is_added_to_either() -> Result<()> {
-    let lab = lab().await?;
-    let (system, more) = ("You are a \"lab\".\nSecond line.", "Add 'this'\n= \\ too. \u{7f}");
+    let env = test_env().await?;
+    let (system, more) = ("You are a \"test\".\nSecond line.", "Add 'this'\n= \\ too. \u{7f}");
     for (system, more) in [(Some(system), None), (None, Some(more)), (Some(system), Some(more))] {
-        let mut request = lab.request("Hello.");
+        let mut request = env.request("Hello.");
         request.system_prompt = system.map(str::to_owned);
         request.append_system_prompt = more.map(str::to_owned);
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         let told = &recording.requests[0].system;
         assert_eq!(told.contains("You are Codex"), system.is_none(), "{told}");
         assert!(system.is_none_or(|text| told.contains(text)), "{told}");
@@ -33,16 +33,16 @@ async fn a_system_prompt_replaces_the_agents_own_and_more_is_added_to_either() -
 
 #[tokio::test]
 async fn a_resumed_session_takes_another_system_prompt_and_gets_an_addition_with_the_prompt() -> Result<()> {
-    let lab = lab().await?;
-    let mut request = lab.request("Hello.");
+    let env = test_env().await?;
+    let mut request = env.request("Hello.");
     request.append_system_prompt = Some("Speak softly.".to_owned());
-    let session = lab.run(request).await?.result.session_id.context("no session id")?;
+    let session = env.run(request).await?.result.session_id.context("no session id")?;
     for system in [Some("You are loud."), None] {
-        let mut request = lab.request("Again.");
+        let mut request = env.request("Again.");
         request.conversation = Conversation::Resume(session.clone());
         request.system_prompt = system.map(str::to_owned);
         request.append_system_prompt = Some("Shout.".to_owned());
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         let told = &recording.requests[0].system;
         assert!(told.contains("Speak softly."), "{told}");
         assert_eq!(told.contains("Shout."), system.is_some(), "{told}");
@@ -55,11 +55,11 @@ async fn a_resumed_session_takes_another_system_prompt_and_gets_an_addition_with
 
 #[tokio::test]
 async fn model_and_effort_reach_the_vendor() -> Result<()> {
-    let lab = lab().await?;
-    let mut request = lab.request("Hello.");
+    let env = test_env().await?;
+    let mut request = env.request("Hello.");
     request.model = Some("gpt-5.4".to_owned());
     request.effort = Some("low".to_owned());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.requests[0].model, "gpt-5.4");
     assert_eq!(recording.requests[0].body["reasoning"]["effort"], "low");
     Ok(())
@@ -75,15 +75,15 @@ const PNG: &[u8] = &[
 
 #[tokio::test]
 async fn attachments_reach_the_model_in_new_and_resumed_sessions() -> Result<()> {
-    let lab = lab().await?;
-    fs::write(lab.project().join("notes.txt"), "the notes")?;
-    fs::write(lab.project().join("dot.png"), PNG)?;
+    let env = test_env().await?;
+    fs::write(env.project().join("notes.txt"), "the notes")?;
+    fs::write(env.project().join("dot.png"), PNG)?;
     let mut session = None;
     for _ in 0..2 {
-        let mut request = lab.request("Look.");
+        let mut request = env.request("Look.");
         request.attachments = ["notes.txt", "dot.png", "dot.png"].map(|name| Attachment::Path(name.into())).to_vec();
         request.conversation = session.map_or(Conversation::New, Conversation::Resume);
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         let prompts = recording.prompts(0)?;
         assert!(prompts.contains(&"Attached file notes.txt:\nthe notes\n\nLook."), "{prompts:?}");
         let body = recording.requests[0].body.to_string();
@@ -94,15 +94,15 @@ async fn attachments_reach_the_model_in_new_and_resumed_sessions() -> Result<()>
 }
 
 #[tokio::test]
-async fn an_answer_by_a_schema_is_a_document() -> Result<()> {
-    let lab = TestEnv::codex(Reply::new().text("{\"answer\": 42}")).await?;
+async fn an_answer_that_follows_a_schema_is_a_document() -> Result<()> {
+    let env = TestEnv::codex(Reply::new().text("{\"answer\": 42}")).await?;
     let schema = json!({
         "type": "object", "properties": {"answer": {"type": "integer"}}, "required": ["answer"],
         "additionalProperties": false,
     });
-    let mut request = lab.request("What is it?");
+    let mut request = env.request("What is it?");
     request.schema = Some(schema.clone());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.structured_output, Some(json!({"answer": 42}).into()));
     let format = &recording.requests[0].body["text"]["format"];
     assert_eq!((&format["type"], &format["schema"]), (&json!("json_schema"), &schema));
@@ -112,10 +112,10 @@ async fn an_answer_by_a_schema_is_a_document() -> Result<()> {
 #[tokio::test]
 async fn an_answer_that_does_not_follow_the_schema_is_an_error() -> Result<()> {
     for answer in ["No.", "[42]", "{\"other\": 42}"] {
-        let lab = TestEnv::codex(Reply::new().text(answer)).await?;
-        let mut request = lab.request("What is it?");
+        let env = TestEnv::codex(Reply::new().text(answer)).await?;
+        let mut request = env.request("What is it?");
         request.schema = Some(json!({"type": "object", "required": ["answer"]}));
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         assert_eq!(recording.result.error_code, Some(ErrorCode::StructuredOutput), "{answer}");
         assert_eq!(recording.result.text, answer);
     }
@@ -124,10 +124,10 @@ async fn an_answer_that_does_not_follow_the_schema_is_an_error() -> Result<()> {
 
 #[tokio::test]
 async fn a_limit_of_turns_is_ignored_with_a_warning() -> Result<()> {
-    let lab = lab().await?;
-    let mut request = lab.request("Hello.");
+    let env = test_env().await?;
+    let mut request = env.request("Hello.");
     request.max_turns = std::num::NonZeroU32::new(3);
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), 1);
     assert!(!recording.result.is_error);
     Ok(())
@@ -137,8 +137,8 @@ async fn a_limit_of_turns_is_ignored_with_a_warning() -> Result<()> {
 #[tokio::test]
 async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
     for (trust, used) in [(ProjectTrust::Trusted, true), (ProjectTrust::Untrusted, false)] {
-        let lab = lab().await?;
-        let project = lab.project();
+        let env = test_env().await?;
+        let project = env.project();
         let (inner, skill) = (project.join("inner"), project.join(".agents/skills/lure"));
         for folder in [&inner.join(".codex"), &project.join(".codex"), &project.join(".git"), &skill] {
             fs::create_dir_all(folder)?;
@@ -149,17 +149,17 @@ async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
         fs::write(project.join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
         fs::write(inner.join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
         // The user has trusted both once.
-        let config = lab.home().join(".codex/config.toml");
+        let config = env.home().join(".codex/config.toml");
         let mut text = fs::read_to_string(&config)?;
         for folder in [&project, &inner] {
             let name = format!("{:?}", folder.canonicalize()?);
             text.extend(["\n[projects.", &name, "]\ntrust_level = \"trusted\"\n"]);
         }
         fs::write(&config, text)?;
-        let mut request = lab.request("Use $lure.");
+        let mut request = env.request("Use $lure.");
         request.cwd = Some(inner);
         request.project_trust = trust;
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         let body = recording.requests[0].body.to_string();
         for said in ["SAID-BY-AGENTS-MD", "SAID-BY-A-SKILL", "SAID-IN-A-SKILL", "SAID-BY-ITS-CONFIG"] {
             assert_eq!(body.contains(said), used, "{said} {trust:?}");
@@ -172,23 +172,23 @@ async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
 #[tokio::test]
 async fn the_users_configuration_stays_as_it_is_and_no_directory_is_trusted_by_a_run() -> Result<()> {
     for mode in [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full] {
-        let lab = lab().await?;
-        let config = lab.home().join(".codex/config.toml");
+        let env = test_env().await?;
+        let config = env.home().join(".codex/config.toml");
         let before = fs::read_to_string(&config)?;
-        fs::create_dir(lab.project().join(".codex"))?;
-        fs::write(lab.project().join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
-        let mut frame = lab.request("");
-        frame.permissions.mode = mode;
-        let talk = lab.open(frame.clone(), |opening| opening)?;
-        let turn = talk.say("Hello.").await?;
-        talk.close().await?;
+        fs::create_dir(env.project().join(".codex"))?;
+        fs::write(env.project().join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
+        let mut template = env.request("");
+        template.permissions.mode = mode;
+        let session = env.open(template.clone())?;
+        let turn = session.run_turn("Hello.").await?;
+        session.close().await?;
         let id = turn.result.session_id.clone().context("no session id")?;
-        frame.prompt = "Hello.".to_owned();
+        template.prompt = "Hello.".to_owned();
         let mut recordings = vec![turn];
         for conversation in [Conversation::New, Conversation::Resume(id.clone()), Conversation::Fork(id)] {
-            let mut request = frame.clone();
+            let mut request = template.clone();
             request.conversation = conversation;
-            recordings.push(lab.run(request).await?);
+            recordings.push(env.run(request).await?);
         }
         for recording in recordings {
             assert_eq!(recording.result.text, "Read.", "{mode:?}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use teamster::event::{ErrorCode, StopReason};
 use teamster::{Event, RunRequest};
-use teamster_conformance::{BOUND, Live, Recording, TestEnv};
+use teamster_conformance::{Recording, TIMEOUT, TestEnv, TestRun};
 use teamster_testkit::provider::{Reply, Scenario};
 
 use crate::{exec, full, shell};
@@ -19,8 +19,8 @@ fn assert_aborted(recording: &Recording) {
     assert_eq!(recording.result.stop_reason, Some(StopReason::Cancelled));
 }
 
-async fn is_resumable(lab: &TestEnv, ended: &Recording) -> Result<()> {
-    let resumed = lab.resume(lab.request("And now SCN:after"), ended, "Begin.").await?;
+async fn is_resumable(env: &TestEnv, ended: &Recording) -> Result<()> {
+    let resumed = env.resume(env.request("And now SCN:after"), ended, "Begin.").await?;
     assert_eq!(resumed.result.text, "Here I am.");
     Ok(())
 }
@@ -32,11 +32,11 @@ fn running_a_tool() -> Scenario {
 }
 
 /// Starts a run and waits until its command runs.
-async fn begin(lab: &TestEnv, request: RunRequest) -> Result<Live<'_>> {
-    let mut live = lab.start(request)?;
-    live.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
-    live.trace().wait_for_command(ENDLESS, BOUND).await?;
-    Ok(live)
+async fn begin(env: &TestEnv, request: RunRequest) -> Result<TestRun> {
+    let mut run = env.start(request)?;
+    run.until("the call", |event| matches!(event, Event::ToolUse(_))).await?;
+    run.processes().wait_for_command(ENDLESS, TIMEOUT).await?;
+    Ok(run)
 }
 
 /// The request with the launcher between us and the agent.
@@ -46,49 +46,49 @@ fn launched(mut request: RunRequest) -> RunRequest {
 }
 
 #[tokio::test]
-async fn an_interrupt_in_mid_stream_ends_the_one_shot_form_politely() -> Result<()> {
+async fn an_interrupt_in_mid_stream_ends_the_one_shot_form_without_a_kill() -> Result<()> {
     let silent = Reply::new().text("It begins and never ends.").gate_after(2, "never");
-    let lab = TestEnv::codex(Scenario::new().reply(silent).branch("after", Reply::new().text("Here I am."))).await?;
-    let live = lab.start(exec(lab.request("Begin.")))?;
-    lab.provider().gate("never").wait_reached(BOUND).await?;
-    live.control().interrupt();
-    let recording = live.finish().await?;
+    let env = TestEnv::codex(Scenario::new().reply(silent).branch("after", Reply::new().text("Here I am."))).await?;
+    let run = env.start(exec(env.request("Begin.")))?;
+    env.provider().gate("never").wait_reached(TIMEOUT).await?;
+    run.control().interrupt();
+    let recording = run.finish().await?;
     assert_aborted(&recording);
     assert_eq!((recording.result.signal.as_deref(), recording.result.exit_code), (None, Some(1)), "it was not killed");
-    is_resumable(&lab, &recording).await
+    is_resumable(&env, &recording).await
 }
 
 #[tokio::test]
-async fn an_interrupt_in_mid_tool_ends_the_tool_behind_the_launcher_and_in_one_shot() -> Result<()> {
+async fn an_interrupt_in_mid_tool_ends_the_tool_below_the_launcher_and_in_one_shot() -> Result<()> {
     for form in [launched, exec] {
-        let lab = TestEnv::codex(running_a_tool()).await?;
-        let live = begin(&lab, form(full(lab.request("Begin.")))).await?;
-        live.control().interrupt();
-        let recording = live.finish().await?;
+        let env = TestEnv::codex(running_a_tool()).await?;
+        let run = begin(&env, form(full(env.request("Begin.")))).await?;
+        run.control().interrupt();
+        let recording = run.finish().await?;
         assert_aborted(&recording);
         assert_eq!(recording.only_tool()?.1.is_error, Some(true));
-        is_resumable(&lab, &recording).await?;
+        is_resumable(&env, &recording).await?;
     }
     Ok(())
 }
 
 /// A killed command's child is orphaned in a session of its own.
 #[tokio::test]
-async fn an_abort_in_mid_tool_leaves_nothing_behind_the_launcher() -> Result<()> {
-    let lab = TestEnv::codex(running_a_tool()).await?;
-    let live = begin(&lab, launched(full(lab.request("Begin.")))).await?;
-    live.control().abort();
-    let recording = live.finish().await?;
+async fn an_abort_in_mid_tool_leaves_nothing_below_the_launcher() -> Result<()> {
+    let env = TestEnv::codex(running_a_tool()).await?;
+    let run = begin(&env, launched(full(env.request("Begin.")))).await?;
+    run.control().abort();
+    let recording = run.finish().await?;
     assert!(recording.result.aborted);
     assert_eq!(recording.only_tool()?.1.output, "interrupted");
-    is_resumable(&lab, &recording).await
+    is_resumable(&env, &recording).await
 }
 
 #[tokio::test]
 async fn a_sandboxed_command_ends_with_its_run() -> Result<()> {
-    let lab = TestEnv::codex(running_a_tool()).await?;
-    let live = begin(&lab, lab.request("Begin.")).await?;
-    live.control().interrupt();
-    assert_aborted(&live.finish().await?);
+    let env = TestEnv::codex(running_a_tool()).await?;
+    let run = begin(&env, env.request("Begin.")).await?;
+    run.control().interrupt();
+    assert_aborted(&run.finish().await?);
     Ok(())
 }

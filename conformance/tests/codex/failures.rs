@@ -14,9 +14,9 @@ use crate::exec;
 
 /// How a run fails, in both forms of the agent: of the two only the one-shot form exits with a code for it.
 async fn failing(error: HttpError) -> Result<[Recording; 2]> {
-    let lab = TestEnv::codex(error).await?;
-    let live = lab.run(lab.request("Hello?")).await?;
-    let exec = lab.run(exec(lab.request("Hello?"))).await?;
+    let env = TestEnv::codex(error).await?;
+    let live = env.run(env.request("Hello?")).await?;
+    let exec = env.run(exec(env.request("Hello?"))).await?;
     assert_eq!((live.result.exit_code, exec.result.exit_code), (Some(0), Some(1)));
     assert_eq!((live.result.text.as_str(), exec.result.text.as_str()), ("", ""));
     Ok([live, exec])
@@ -44,37 +44,37 @@ async fn too_many_requests_are_a_rate_limit() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_account_without_credit_is_a_budget() -> Result<()> {
+async fn an_account_without_credit_is_budget() -> Result<()> {
     assert_both(&failing(HttpError::out_of_credit()).await?, &ErrorCode::Budget, false)
 }
 
 #[tokio::test]
-async fn a_plan_that_is_used_up_is_a_rate_limit_that_does_not_pass() -> Result<()> {
+async fn a_used_up_plan_is_a_rate_limit_that_is_not_retryable() -> Result<()> {
     let body = r#"{"error": {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}}"#;
     assert_both(&failing(HttpError::raw(429, "application/json", body)).await?, &ErrorCode::RateLimit, false)
 }
 
 #[tokio::test]
-async fn a_fault_of_the_provider_may_pass() -> Result<()> {
+async fn an_internal_error_of_the_provider_is_retryable() -> Result<()> {
     let recordings = failing(HttpError::internal()).await?;
     assert!(recordings.iter().all(|recording| recording.requests.len() > 1), "it was tried again");
     assert_both(&recordings, &ErrorCode::Provider, true)
 }
 
 #[tokio::test]
-async fn a_provider_with_too_much_to_do_is_overloaded() -> Result<()> {
+async fn an_overloaded_provider_is_overloaded() -> Result<()> {
     assert_both(&failing(HttpError::overloaded()).await?, &ErrorCode::Overloaded, true)
 }
 
 #[tokio::test]
-async fn a_conversation_that_is_too_long_is_reported_as_such() -> Result<()> {
+async fn a_conversation_that_is_too_long_is_context_window() -> Result<()> {
     let recordings = failing(HttpError::prompt_too_long()).await?;
     assert!(recordings.iter().all(|recording| recording.requests.len() == 1));
     assert_both(&recordings, &ErrorCode::ContextWindow, false)
 }
 
 #[tokio::test]
-async fn a_wrong_request_is_reported_with_the_vendors_message_and_not_retried() -> Result<()> {
+async fn an_invalid_request_is_reported_with_the_vendors_message_and_not_retried() -> Result<()> {
     let recordings = failing(HttpError::bad_request("Unknown parameter: 'foo'.")).await?;
     for recording in &recordings {
         assert_eq!(recording.requests.len(), 1);
@@ -86,8 +86,8 @@ async fn a_wrong_request_is_reported_with_the_vendors_message_and_not_retried() 
 #[tokio::test]
 async fn a_broken_connection_is_reported_and_retried() -> Result<()> {
     for form in [|request| request, exec] {
-        let lab = TestEnv::codex(Reply::new().text("The whole answer.").cut_once_after(2)).await?;
-        let recording = lab.run(form(lab.request("Hello?"))).await?;
+        let env = TestEnv::codex(Reply::new().text("The whole answer.").cut_once_after(2)).await?;
+        let recording = env.run(form(env.request("Hello?"))).await?;
         assert_eq!(recording.result.text, "The whole answer.");
         assert!(!recording.result.is_error);
         let warnings = recording.warnings(&WarningCode::Retrying);
@@ -99,8 +99,8 @@ async fn a_broken_connection_is_reported_and_retried() -> Result<()> {
 
 #[tokio::test]
 async fn a_connection_that_always_breaks_is_a_connection_failure() -> Result<()> {
-    let lab = TestEnv::codex(Reply::new().text("Never whole.").cut_after(1)).await?;
-    let recording = lab.run(lab.request("Hello?")).await?;
+    let env = TestEnv::codex(Reply::new().text("Never whole.").cut_after(1)).await?;
+    let recording = env.run(env.request("Hello?")).await?;
     assert_eq!(recording.result.text, "", "half a message is none");
     assert_failed(&recording, ErrorCode::Connection, true)
 }
@@ -113,31 +113,31 @@ fn with_config(mut request: RunRequest, entry: &str) -> RunRequest {
 /// By itself the agent tries for ever.
 #[tokio::test]
 async fn a_provider_that_does_not_listen_is_a_connection_failure_in_bounded_time() -> Result<()> {
-    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     drop(listener);
     let recording =
-        lab.run(with_config(lab.request("Hello?"), &format!("model_providers.lab.base_url=\"{url}\""))).await?;
+        env.run(with_config(env.request("Hello?"), &format!("model_providers.test.base_url=\"{url}\""))).await?;
     assert!(!recording.warnings(&WarningCode::Retrying).is_empty());
     assert_failed(&recording, ErrorCode::Connection, true)
 }
 
 #[tokio::test]
 async fn a_key_that_is_not_set_is_auth() -> Result<()> {
-    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
-    let request = with_config(lab.request("Hello?"), "model_providers.lab.env_key=\"NO_SUCH_KEY\"");
-    let recording = lab.run(request).await?;
+    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let request = with_config(env.request("Hello?"), "model_providers.test.env_key=\"NO_SUCH_KEY\"");
+    let recording = env.run(request).await?;
     assert!(recording.requests.is_empty());
     assert_failed(&recording, ErrorCode::Auth, false)
 }
 
 #[tokio::test]
-async fn a_broken_configuration_is_named_with_its_place() -> Result<()> {
-    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
-    fs::write(lab.home().join(".codex/config.toml"), "model = \n")?;
-    for request in [lab.request("Hello?"), exec(lab.request("Hello?"))] {
-        let recording = lab.run(request).await?;
+async fn an_invalid_configuration_is_reported_with_its_position() -> Result<()> {
+    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    fs::write(env.home().join(".codex/config.toml"), "model = \n")?;
+    for request in [env.request("Hello?"), exec(env.request("Hello?"))] {
+        let recording = env.run(request).await?;
         assert!(recording.failure()?.message.contains("config.toml:1:"), "{}", recording.failure()?.message.as_str());
         assert_failed(&recording, ErrorCode::Config, false)?;
     }
@@ -146,21 +146,21 @@ async fn a_broken_configuration_is_named_with_its_place() -> Result<()> {
 
 #[tokio::test]
 async fn a_flag_that_does_not_exist_is_an_invalid_request() -> Result<()> {
-    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
-    let mut request = lab.request("Hello?");
+    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let mut request = env.request("Hello?");
     request.cli_args.push("--no-such-flag".to_owned());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.exit_code, Some(2));
     assert_failed(&recording, ErrorCode::InvalidRequest, false)
 }
 
 /// The launcher prints its help and exits with 0.
 #[tokio::test]
-async fn help_instead_of_an_answer_is_no_success() -> Result<()> {
-    let lab = TestEnv::codex(Reply::new().text("Unheard.")).await?;
-    let mut request = lab.request("Hello?");
+async fn help_output_is_not_a_success() -> Result<()> {
+    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let mut request = env.request("Hello?");
     request.cli_args.push("--help".to_owned());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.exit_code, Some(0));
     assert_eq!(recording.result.error_code, Some(ErrorCode::Protocol));
     Ok(())

@@ -5,13 +5,13 @@
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
 mod context;
+mod conversations;
 mod ending;
 mod failures;
 mod mcp;
 mod permissions;
 mod prompts;
 mod sessions;
-mod talks;
 mod text;
 mod tools;
 

@@ -22,29 +22,29 @@ fn with_server(mut request: RunRequest, server: McpServer) -> RunRequest {
 
 /// They get the environment of the agent, in which the values travel.
 #[tokio::test]
-async fn the_models_commands_do_not_have_the_secrets_of_servers_nor_our_level_of_logs() -> Result<()> {
+async fn the_models_commands_get_neither_the_secrets_of_servers_nor_our_log_level() -> Result<()> {
     let look = "test -n \"$CALC_TOKEN$RUST_LOG\" && echo leaked || echo hidden; printenv | grep s3cret";
     let scenario = Scenario::new()
         .reply(Reply::new().tool("mcp__calc/add", json!({"a": 1, "b": 2})).tool("exec_command", shell(look)))
         .reply(Reply::new().text("Done."));
-    let lab = TestEnv::codex(scenario).await?;
+    let env = TestEnv::codex(scenario).await?;
     let server = McpServer::stdio(PROGRAM).env("CALC_TOKEN", "s3cret");
-    let mut request = full(with_server(lab.request("Add."), server));
+    let mut request = full(with_server(env.request("Add."), server));
     let web = McpServer::http("http://127.0.0.1:9").bearer_token("s3cret-token").header("x-key", "s3cret-key");
     request.mcp_servers.insert("web".to_owned(), web);
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     let outputs: Vec<&str> = recording.tools().iter().map(|(_, result)| result.output.trim()).collect();
     assert!(outputs.contains(&"3") && outputs.contains(&"hidden"), "{outputs:?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn an_image_comes_as_a_block_of_mcp_and_a_denied_tool_is_not_offered() -> Result<()> {
-    let lab = TestEnv::codex(tool_then_text("mcp__calc/image", json!({}))).await?;
-    let mut request = with_server(lab.request("Draw."), McpServer::stdio(PROGRAM));
+async fn an_image_is_an_mcp_content_block_and_a_denied_tool_is_not_offered() -> Result<()> {
+    let env = TestEnv::codex(tool_then_text("mcp__calc/image", json!({}))).await?;
+    let mut request = with_server(env.request("Draw."), McpServer::stdio(PROGRAM));
     // And a tool that a rule denies is none of the model's.
     request.permissions.deny.push("mcp__calc__fail".to_owned());
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     let offered = recording.requests[0].tools();
     assert!(
         offered.iter().any(|tool| tool.contains("image")) && !offered.iter().any(|tool| tool.contains("fail")),
@@ -61,11 +61,11 @@ async fn an_image_comes_as_a_block_of_mcp_and_a_denied_tool_is_not_offered() -> 
 /// A server that the user's configuration cannot start holds up no run that brings others along.
 #[tokio::test]
 async fn a_server_of_the_users_that_fails_is_a_warning_too() -> Result<()> {
-    let lab = TestEnv::codex(tool_then_text("mcp__calc/add", json!({"a": 40, "b": 2}))).await?;
-    let config = lab.home().join(".codex/config.toml");
+    let env = TestEnv::codex(tool_then_text("mcp__calc/add", json!({"a": 40, "b": 2}))).await?;
+    let config = env.home().join(".codex/config.toml");
     let text = fs::read_to_string(&config)? + "\n[mcp_servers.theirs]\ncommand = \"/nonexistent\"\n";
     fs::write(&config, text)?;
-    let recording = lab.run(with_server(lab.request("Add."), McpServer::stdio(PROGRAM))).await?;
+    let recording = env.run(with_server(env.request("Add."), McpServer::stdio(PROGRAM))).await?;
     assert_eq!(recording.only_tool()?.1.output, "42");
     let warnings = recording.warnings(&teamster::event::WarningCode::McpServerFailed);
     assert_eq!(warnings.len(), 1);

@@ -30,17 +30,17 @@ fn assert_passed(recording: &Recording) -> Result<()> {
     Ok(())
 }
 
-/// A directory that exists and is no temporary one to the sandbox, as those around the lab are.
+/// A directory that exists and is no temporary one to the sandbox, as those around the test environment are.
 const ELSEWHERE: &str = "/var/tmp";
 
 const READING: [PermissionMode; 2] = [PermissionMode::ReadOnly, PermissionMode::Ask];
 
 #[tokio::test]
-async fn reading_and_asking_let_a_command_pass_that_reads() -> Result<()> {
+async fn read_only_and_ask_allow_a_command_that_reads() -> Result<()> {
     for permission in READING {
-        let lab = TestEnv::codex(shell_then_text("cat there")).await?;
-        fs::write(lab.project().join("there"), "content")?;
-        let recording = lab.run(mode(lab.request("Read it."), permission)).await?;
+        let env = TestEnv::codex(shell_then_text("cat there")).await?;
+        fs::write(env.project().join("there"), "content")?;
+        let recording = env.run(mode(env.request("Read it."), permission)).await?;
         assert_passed(&recording)?;
         assert_eq!(recording.only_tool()?.1.output, "content");
     }
@@ -48,32 +48,32 @@ async fn reading_and_asking_let_a_command_pass_that_reads() -> Result<()> {
 }
 
 #[tokio::test]
-async fn reading_and_asking_refuse_a_command_that_writes() -> Result<()> {
+async fn read_only_and_ask_refuse_a_command_that_writes() -> Result<()> {
     for permission in READING {
-        let lab = TestEnv::codex(shell_then_text("touch made")).await?;
-        let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
+        let env = TestEnv::codex(shell_then_text("touch made")).await?;
+        let recording = env.run(mode(env.request("Make it."), permission)).await?;
         assert_refused(&recording)?;
-        assert!(!lab.project().join("made").exists());
+        assert!(!env.project().join("made").exists());
     }
     Ok(())
 }
 
 /// A rule that allows a command runs it outside of the sandbox.
 #[tokio::test]
-async fn reading_and_asking_refuse_a_write_even_where_the_user_allows_it() -> Result<()> {
+async fn read_only_and_ask_refuse_a_write_even_where_the_user_allows_it() -> Result<()> {
     for permission in READING {
-        let lab = TestEnv::codex(shell_then_text("touch made")).await?;
-        fs::create_dir(lab.home().join(".codex/rules"))?;
+        let env = TestEnv::codex(shell_then_text("touch made")).await?;
+        fs::create_dir(env.home().join(".codex/rules"))?;
         fs::write(
-            lab.home().join(".codex/rules/default.rules"),
+            env.home().join(".codex/rules/default.rules"),
             "prefix_rule(pattern=[\"touch\"], decision=\"allow\")\n",
         )?;
-        let config = lab.home().join(".codex/config.toml");
+        let config = env.home().join(".codex/config.toml");
         let trusting = fs::read_to_string(&config)?;
         fs::write(&config, format!("sandbox_mode = \"danger-full-access\"\n{trusting}"))?;
-        let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
+        let recording = env.run(mode(env.request("Make it."), permission)).await?;
         assert_refused(&recording)?;
-        assert!(!lab.project().join("made").exists());
+        assert!(!env.project().join("made").exists());
     }
     Ok(())
 }
@@ -81,86 +81,86 @@ async fn reading_and_asking_refuse_a_write_even_where_the_user_allows_it() -> Re
 #[tokio::test]
 async fn read_only_and_ask_refuse_a_patch_and_report_it() -> Result<()> {
     for permission in READING {
-        let lab = TestEnv::codex(tool_then_text("apply_patch", add_file("made", "x"))).await?;
-        let recording = lab.run(mode(lab.request("Make it."), permission)).await?;
+        let env = TestEnv::codex(tool_then_text("apply_patch", add_file("made", "x"))).await?;
+        let recording = env.run(mode(env.request("Make it."), permission)).await?;
         assert!(recording.tools().is_empty(), "the agent tells no call that it refuses");
         let denial = recording.result.permission_denials.first().context("no denial")?;
         assert_eq!(denial.tool_name, "file_change");
         assert_eq!(recording.result.final_text, "Done.");
-        assert!(!lab.project().join("made").exists());
+        assert!(!env.project().join("made").exists());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn asking_is_the_default() -> Result<()> {
-    let lab = TestEnv::codex(shell_then_text("touch made")).await?;
-    assert_refused(&lab.run(lab.request("Make it.")).await?)?;
-    assert!(!lab.project().join("made").exists());
+async fn ask_is_the_default() -> Result<()> {
+    let env = TestEnv::codex(shell_then_text("touch made")).await?;
+    assert_refused(&env.run(env.request("Make it.")).await?)?;
+    assert!(!env.project().join("made").exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_lets_a_patch_pass() -> Result<()> {
-    let lab = TestEnv::codex(tool_then_text("apply_patch", add_file("made", "written"))).await?;
-    let recording = lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?;
+async fn edit_allows_a_patch() -> Result<()> {
+    let env = TestEnv::codex(tool_then_text("apply_patch", add_file("made", "written"))).await?;
+    let recording = env.run(mode(env.request("Make it."), PermissionMode::Edit)).await?;
     assert_passed(&recording)?;
-    assert_eq!(fs::read_to_string(lab.project().join("made"))?, "written\n");
+    assert_eq!(fs::read_to_string(env.project().join("made"))?, "written\n");
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_refuses_a_write_outside_of_the_project() -> Result<()> {
+async fn edit_refuses_a_write_outside_of_the_project() -> Result<()> {
     // Temporary directories are writable, and so would be anything beside the project.
     let outside = tempfile::tempdir_in(ELSEWHERE)?;
     let target = outside.path().join("made");
-    let lab = TestEnv::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
-    assert_refused(&lab.run(mode(lab.request("Make it."), PermissionMode::Edit)).await?)?;
+    let env = TestEnv::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
+    assert_refused(&env.run(mode(env.request("Make it."), PermissionMode::Edit)).await?)?;
     assert!(!target.exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_lets_a_write_pass_in_a_directory_that_was_added() -> Result<()> {
+async fn edit_allows_a_write_in_a_directory_that_was_added() -> Result<()> {
     let more = tempfile::tempdir_in(ELSEWHERE)?;
     let target = more.path().join("made");
-    let lab = TestEnv::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
-    let mut request = mode(lab.request("Make it."), PermissionMode::Edit);
+    let env = TestEnv::codex(shell_then_text(&format!("touch {}", target.display()))).await?;
+    let mut request = mode(env.request("Make it."), PermissionMode::Edit);
     request.add_dirs = vec![more.path().to_owned()];
-    assert_passed(&lab.run(request).await?)?;
+    assert_passed(&env.run(request).await?)?;
     assert!(target.exists());
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_has_no_network_and_full_has() -> Result<()> {
+async fn edit_has_no_network_and_full_has() -> Result<()> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let command = format!("exec 3<>/dev/tcp/127.0.0.1/{}", listener.local_addr()?.port());
-    let lab = TestEnv::codex(shell_then_text(&command)).await?;
-    assert_refused(&lab.run(mode(lab.request("Call."), PermissionMode::Edit)).await?)?;
-    assert_passed(&lab.run(full(lab.request("Call."))).await?)
+    let env = TestEnv::codex(shell_then_text(&command)).await?;
+    assert_refused(&env.run(mode(env.request("Call."), PermissionMode::Edit)).await?)?;
+    assert_passed(&env.run(full(env.request("Call."))).await?)
 }
 
 #[tokio::test]
-async fn full_lets_a_command_write_anywhere() -> Result<()> {
-    let lab = TestEnv::codex(shell_then_text("touch ../home/made")).await?;
-    assert_passed(&lab.run(full(lab.request("Make it."))).await?)?;
-    assert!(lab.home().join("made").exists());
+async fn full_allows_a_command_to_write_anywhere() -> Result<()> {
+    let env = TestEnv::codex(shell_then_text("touch ../home/made")).await?;
+    assert_passed(&env.run(full(env.request("Make it."))).await?)?;
+    assert!(env.home().join("made").exists());
     Ok(())
 }
 
 #[tokio::test]
 async fn rules_that_the_agent_cannot_enforce_are_refused() -> Result<()> {
-    let lab = TestEnv::codex(shell_then_text("touch made")).await?;
-    let mut denying = lab.request("Make it.");
+    let env = TestEnv::codex(shell_then_text("touch made")).await?;
+    let mut denying = env.request("Make it.");
     denying.permissions.deny.push("Bash".to_owned());
-    let mut allowing = lab.request("Make it.");
+    let mut allowing = env.request("Make it.");
     allowing.permissions.allow.push("Bash(touch:*)".to_owned());
-    let mut sparing = lab.request("Make it.");
+    let mut sparing = env.request("Make it.");
     sparing.max_budget_usd = Some(1.0);
     for request in [denying, allowing, sparing] {
-        assert!(lab.start(request).is_err());
+        assert!(env.start(request).is_err());
     }
-    assert!(lab.provider().requests().is_empty());
+    assert!(env.provider().requests().is_empty());
     Ok(())
 }

@@ -13,41 +13,41 @@ use teamster_testkit::provider::Reply;
 use crate::{full, request, tool_then_text};
 
 #[tokio::test]
-async fn a_system_prompt_takes_the_place_of_the_agents_own() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
-    let mut asked = request(&lab, "Go.");
+async fn a_system_prompt_replaces_the_agents_own() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("Fine.")).await?;
+    let mut asked = request(&env, "Go.");
     asked.system_prompt = Some("You are a lighthouse.\n--help 灯台".to_owned());
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert!(run.requests[0].system.starts_with("You are a lighthouse.\n--help 灯台"));
     assert!(!run.requests[0].system.contains("CLI agent"));
     Ok(())
 }
 
 #[tokio::test]
-async fn an_appended_system_prompt_stands_behind_the_agents_own_and_the_users() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
-    fs::create_dir(lab.home().join(".gemini"))?;
-    fs::write(lab.home().join(".gemini/GEMINI.md"), "Mine comes first.")?;
-    let mut asked = request(&lab, "Go.");
+async fn an_appended_system_prompt_follows_the_agents_own_and_the_users() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("Fine.")).await?;
+    fs::create_dir(env.home().join(".gemini"))?;
+    fs::write(env.home().join(".gemini/GEMINI.md"), "Mine comes first.")?;
+    let mut asked = request(&env, "Go.");
     asked.append_system_prompt = Some("And you are a lighthouse.".to_owned());
-    let run = lab.run(asked.clone()).await?;
+    let run = env.run(asked.clone()).await?;
     let system = &run.requests[0].system;
     let place = |text: &str| system.find(text);
     assert!(place("Gemini CLI") < place("Mine comes first."));
     assert!(place("Mine comes first.") < place("And you are a lighthouse."));
-    assert_eq!(fs::read_to_string(lab.home().join(".gemini/GEMINI.md"))?, "Mine comes first.");
+    assert_eq!(fs::read_to_string(env.home().join(".gemini/GEMINI.md"))?, "Mine comes first.");
 
     asked.append_system_prompt = Some("Read @./secret.md".to_owned());
-    assert!(lab.start(asked).is_err());
+    assert!(env.start(asked).is_err());
     Ok(())
 }
 
 #[tokio::test]
 async fn a_directory_beside_the_project_can_be_used() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
-    let beside = lab.directory("beside")?;
+    let env = TestEnv::gemini(Reply::new().text("Fine.")).await?;
+    let beside = env.create_directory("beside")?;
     fs::write(beside.join("a.txt"), "from beside")?;
-    let lab = lab;
+    let env = env;
     let other = TestEnv::gemini(tool_then_text("read_file", json!({"file_path": beside.join("a.txt")}))).await?;
     let denied = other.run(full(&other, "Go.")).await?;
     assert_eq!(denied.only_tool()?.1.is_error, Some(true));
@@ -56,13 +56,13 @@ async fn a_directory_beside_the_project_can_be_used() -> Result<()> {
     let allowed = other.run(asked).await?;
     assert_eq!(allowed.only_tool()?.1.is_error, Some(false));
     assert!(allowed.requests[1].tool_results()[0].output.contains("from beside"));
-    drop(lab);
+    drop(env);
     Ok(())
 }
 
 #[tokio::test]
-async fn what_this_agent_cannot_do_is_refused_before_anything_starts() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
+async fn unsupported_options_are_refused_before_the_start() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
     let changes: [fn(&mut RunRequest); 5] = [
         |request| request.schema = Some(json!({"type": "object"})),
         |request| request.max_budget_usd = Some(1.0),
@@ -71,19 +71,19 @@ async fn what_this_agent_cannot_do_is_refused_before_anything_starts() -> Result
         |request| request.prompt = "x".repeat((8 << 20) + 1),
     ];
     for change in changes {
-        let mut asked = request(&lab, "Go.");
+        let mut asked = request(&env, "Go.");
         change(&mut asked);
-        assert!(lab.start(asked).is_err());
+        assert!(env.start(asked).is_err());
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn an_effort_is_ignored_with_a_warning() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("Fine.")).await?;
-    let mut asked = request(&lab, "Go.");
+    let env = TestEnv::gemini(Reply::new().text("Fine.")).await?;
+    let mut asked = request(&env, "Go.");
     asked.effort = Some("high".to_owned());
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert_eq!(run.result.text, "Fine.");
     assert_eq!(run.warnings(&WarningCode::OptionIgnored).len(), 1);
     Ok(())

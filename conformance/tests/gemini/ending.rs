@@ -10,11 +10,11 @@ use teamster_testkit::provider::Reply;
 use crate::request;
 
 #[tokio::test]
-async fn a_silent_vendor_is_left_when_the_limit_is_over() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("It begins and never ends.").stall_after(2)).await?;
-    let mut asked = request(&lab, "Begin.");
+async fn a_silent_vendor_triggers_the_watchdog() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("It begins and never ends.").stall_after(2)).await?;
+    let mut asked = request(&env, "Begin.");
     asked.limits.silence = Duration::from_secs(5);
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert_eq!(run.result.error_code, Some(ErrorCode::WatchdogTimeout));
     Ok(())
 }

@@ -12,9 +12,9 @@ use teamster_testkit::provider::{HttpError, Reply, Scenario};
 use crate::{full, one_attempt, request, shell, user_settings};
 
 async fn fails(error: HttpError) -> Result<Recording> {
-    let lab = TestEnv::gemini(Scenario::new().reply(error)).await?;
-    one_attempt(&lab)?;
-    let run = lab.run(request(&lab, "Hello?")).await?;
+    let env = TestEnv::gemini(Scenario::new().reply(error)).await?;
+    one_attempt(&env)?;
+    let run = env.run(request(&env, "Hello?")).await?;
     assert!(run.result.is_error);
     assert_eq!(run.result.text, "");
     Ok(run)
@@ -26,7 +26,7 @@ fn code(run: &Recording) -> Result<(&str, Option<bool>)> {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_reported_as_such() -> Result<()> {
+async fn a_refused_key_is_auth() -> Result<()> {
     let run = fails(HttpError::unauthorized()).await?;
     assert_eq!(code(&run)?, ("AUTH", Some(false)));
     assert_eq!(run.result.exit_code, Some(145));
@@ -36,13 +36,13 @@ async fn a_refused_key_is_reported_as_such() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_limit_of_the_vendors_is_worth_another_try() -> Result<()> {
+async fn a_rate_limit_is_retryable() -> Result<()> {
     assert_eq!(code(&fails(HttpError::rate_limited()).await?)?, ("RATE_LIMIT", Some(true)));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_days_quota_that_is_used_up_is_not_worth_another_try() -> Result<()> {
+async fn a_used_up_daily_quota_is_not_retryable() -> Result<()> {
     let body = r#"{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.", "details": [
         {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
          "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}"#;
@@ -52,14 +52,14 @@ async fn a_days_quota_that_is_used_up_is_not_worth_another_try() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_fault_of_the_vendors_is_worth_another_try() -> Result<()> {
+async fn an_error_of_the_vendor_is_retryable() -> Result<()> {
     assert_eq!(code(&fails(HttpError::internal()).await?)?, ("PROVIDER", Some(true)));
     assert_eq!(code(&fails(HttpError::overloaded()).await?)?, ("OVERLOADED", Some(true)));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_wrong_request_is_not_worth_another_try() -> Result<()> {
+async fn an_invalid_request_is_not_retryable() -> Result<()> {
     assert_eq!(code(&fails(HttpError::bad_request("no")).await?)?, ("INVALID_REQUEST", Some(false)));
     assert_eq!(code(&fails(HttpError::model_not_found()).await?)?, ("INVALID_REQUEST", Some(false)));
     Ok(())
@@ -70,56 +70,56 @@ async fn a_conversation_that_is_too_long_is_reported_by_the_cli_and_by_the_vendo
     assert_eq!(code(&fails(HttpError::prompt_too_long()).await?)?, ("CONTEXT_WINDOW", Some(false)));
 
     // The CLI counts first, and then ends with a success that is none.
-    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
-    let mut asked = request(&lab, "word ".repeat(1_200_000));
+    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    let mut asked = request(&env, "word ".repeat(1_200_000));
     asked.output = OutputMode::Batch;
-    let run = lab.run(asked.clone()).await?;
+    let run = env.run(asked.clone()).await?;
     assert_eq!(run.result.exit_code, Some(0));
     assert_eq!(code(&run)?, ("CONTEXT_WINDOW", Some(false)));
     assert!(run.requests.is_empty());
     // A stream begins with the whole prompt, more than the pipe takes before the CLI exits: the result may be lost.
     asked.output = OutputMode::Stream;
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert!(matches!(code(&run)?.0, "CONTEXT_WINDOW" | "PROTOCOL"));
     Ok(())
 }
 
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_is_a_failed_connection() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
-    one_attempt(&lab)?;
-    let mut asked = request(&lab, "Hello?");
+    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    one_attempt(&env)?;
+    let mut asked = request(&env, "Hello?");
     asked.env.insert("GOOGLE_GEMINI_BASE_URL".to_owned(), "http://127.0.0.1:9".to_owned());
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert_eq!(code(&run)?, ("CONNECTION", Some(true)));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_in_mid_stream_is_reported_as_such() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("It begins and then it breaks.").cut_after(2)).await?;
-    let run = lab.run(request(&lab, "Hello?")).await?;
+async fn a_connection_that_breaks_in_mid_stream_is_connection() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("It begins and then it breaks.").cut_after(2)).await?;
+    let run = env.run(request(&env, "Hello?")).await?;
     assert_eq!(code(&run)?, ("CONNECTION", Some(true)));
     assert!("It begins and then it breaks.".starts_with(run.result.text.as_str()));
     Ok(())
 }
 
 #[tokio::test]
-async fn what_a_batch_run_fails_by_is_read_from_the_other_stream() -> Result<()> {
-    let lab = TestEnv::gemini(Scenario::new().reply(HttpError::unauthorized())).await?;
-    let mut asked = request(&lab, "Hello?");
+async fn the_failure_of_a_batch_run_is_read_from_stderr() -> Result<()> {
+    let env = TestEnv::gemini(Scenario::new().reply(HttpError::unauthorized())).await?;
+    let mut asked = request(&env, "Hello?");
     asked.output = OutputMode::Batch;
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert_eq!(code(&run)?, ("AUTH", Some(false)));
     Ok(())
 }
 
 #[tokio::test]
 async fn the_limit_of_turns_ends_the_run() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().tool("run_shell_command", shell("date +%N"))).await?;
-    let mut asked = full(&lab, "Go on and on.");
+    let env = TestEnv::gemini(Reply::new().tool("run_shell_command", shell("date +%N"))).await?;
+    let mut asked = full(&env, "Go on and on.");
     asked.max_turns = std::num::NonZeroU32::new(2);
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert_eq!(run.result.error_code, Some(ErrorCode::MaxTurns));
     assert_eq!(run.result.stop_reason, Some(StopReason::MaxTurns));
     assert_eq!(run.requests.len(), 2);
@@ -127,9 +127,9 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_model_that_goes_round_in_circles_is_stopped_and_that_is_no_success() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().tool("list_directory", json!({"dir_path": "."}))).await?;
-    let run = lab.run(full(&lab, "Go.")).await?;
+async fn a_model_that_repeats_itself_is_stopped_and_that_is_not_a_success() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().tool("list_directory", json!({"dir_path": "."}))).await?;
+    let run = env.run(full(&env, "Go.")).await?;
     assert_eq!(run.result.exit_code, Some(0), "the CLI calls it a success");
     assert_eq!(code(&run)?, ("PROVIDER", Some(false)));
     Ok(())
@@ -137,20 +137,20 @@ async fn a_model_that_goes_round_in_circles_is_stopped_and_that_is_no_success() 
 
 #[tokio::test]
 async fn settings_that_cannot_be_read_are_an_error_and_are_left_alone() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
-    user_settings(&lab, "{ broken")?;
-    let run = lab.run(request(&lab, "Hello?")).await?;
+    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    user_settings(&env, "{ broken")?;
+    let run = env.run(request(&env, "Hello?")).await?;
     assert_eq!(run.result.error_code, Some(ErrorCode::Config));
-    assert_eq!(fs::read_to_string(lab.home().join(".gemini/settings.json"))?, "{ broken");
+    assert_eq!(fs::read_to_string(env.home().join(".gemini/settings.json"))?, "{ broken");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_run_without_a_key_is_reported_as_such() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
-    let mut asked = request(&lab, "Hello?");
+async fn a_run_without_a_key_is_auth() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    let mut asked = request(&env, "Hello?");
     asked.env.insert("GEMINI_API_KEY".to_owned(), String::new());
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert_eq!(run.result.error_code, Some(ErrorCode::Auth));
     Ok(())
 }

@@ -3,9 +3,9 @@
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
 mod context;
+mod conversations;
 mod ending;
 mod failures;
-mod live;
 mod mcp;
 mod permissions;
 mod prompts;
@@ -22,16 +22,16 @@ use teamster::{RunRequest, RunResult};
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Usage};
 
-/// A request that runs the lab's CLI with a model of its own: `auto` would ask another one first.
-fn request(lab: &TestEnv, prompt: impl Into<String>) -> RunRequest {
-    let mut request = lab.request(prompt);
+/// A request that runs the test environment's CLI with a model of its own: `auto` would ask another one first.
+fn request(env: &TestEnv, prompt: impl Into<String>) -> RunRequest {
+    let mut request = env.request(prompt);
     request.model = Some("gemini-2.5-flash".to_owned());
     request
 }
 
 /// Everything is allowed.
-fn full(lab: &TestEnv, prompt: impl Into<String>) -> RunRequest {
-    in_mode(request(lab, prompt), PermissionMode::Full)
+fn full(env: &TestEnv, prompt: impl Into<String>) -> RunRequest {
+    in_mode(request(env, prompt), PermissionMode::Full)
 }
 
 fn in_mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
@@ -53,15 +53,15 @@ fn shell_then_text(command: &str) -> Scenario {
 }
 
 /// Writes settings of the user's own, and gives their text.
-fn user_settings(lab: &TestEnv, text: &str) -> Result<String> {
-    fs::create_dir_all(lab.home().join(".gemini"))?;
-    fs::write(lab.home().join(".gemini/settings.json"), text)?;
+fn user_settings(env: &TestEnv, text: &str) -> Result<String> {
+    fs::create_dir_all(env.home().join(".gemini"))?;
+    fs::write(env.home().join(".gemini/settings.json"), text)?;
     Ok(text.to_owned())
 }
 
 /// The first failure of a call is the last: otherwise the CLI goes on for minutes.
-fn one_attempt(lab: &TestEnv) -> Result<String> {
-    user_settings(lab, "{\n  // mine\n  \"general\": {\"maxAttempts\": 1},\n}\n".replace("},\n}", "}\n}").as_str())
+fn one_attempt(env: &TestEnv) -> Result<String> {
+    user_settings(env, "{\n  // mine\n  \"general\": {\"maxAttempts\": 1},\n}\n".replace("},\n}", "}\n}").as_str())
 }
 
 /// What the provider told, where writing to a cache does not exist.

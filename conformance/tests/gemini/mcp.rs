@@ -18,22 +18,22 @@ fn with(mut request: RunRequest, server: McpServer) -> RunRequest {
 }
 
 #[tokio::test]
-async fn what_the_cli_would_drop_without_a_word_is_refused() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().text("never said")).await?;
-    assert!(lab.start(with(request(&lab, "Go."), McpServer::stdio(PROGRAM).env("LD_PRELOAD", "x.so"))).is_err());
-    let mut untrusted = with(request(&lab, "Go."), McpServer::stdio(PROGRAM));
+async fn a_server_that_the_cli_would_drop_silently_is_refused() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    assert!(env.start(with(request(&env, "Go."), McpServer::stdio(PROGRAM).env("LD_PRELOAD", "x.so"))).is_err());
+    let mut untrusted = with(request(&env, "Go."), McpServer::stdio(PROGRAM));
     untrusted.project_trust = ProjectTrust::Untrusted;
-    assert!(lab.start(untrusted).is_err());
+    assert!(env.start(untrusted).is_err());
     Ok(())
 }
 
 /// Otherwise fields of both would be mixed.
 #[tokio::test]
 async fn a_server_of_the_users_with_the_same_name_is_replaced_as_a_whole() -> Result<()> {
-    let lab = TestEnv::gemini(tool_then_text("mcp_calc_slow", json!({"seconds": 0}))).await?;
+    let env = TestEnv::gemini(tool_then_text("mcp_calc_slow", json!({"seconds": 0}))).await?;
     let theirs = json!({"mcpServers": {"calc": {"httpUrl": "http://127.0.0.1:9", "includeTools": ["add"]}}});
-    user_settings(&lab, &theirs.to_string())?;
-    let recording = lab.run(with(full(&lab, "Go."), McpServer::stdio(PROGRAM))).await?;
+    user_settings(&env, &theirs.to_string())?;
+    let recording = env.run(with(full(&env, "Go."), McpServer::stdio(PROGRAM))).await?;
     assert_eq!(recording.only_tool()?.1.output, "slept");
     Ok(())
 }

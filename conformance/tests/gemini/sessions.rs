@@ -1,96 +1,67 @@
-//! Conversations that go on from run to run, as far as they differ from agent to agent; what is the same stands in
-//! `all/conversations.rs`.
+//! Sessions by ACP, as far as Gemini CLI differs; what is the same stands in `tests/acp`.
 
 use std::fs;
 
-use anyhow::{Context, Result};
-use teamster::RunRequest;
-use teamster::event::{ErrorCode, SessionId};
-use teamster::request::Conversation;
-use teamster_conformance::{Recording, TestEnv};
+use anyhow::Result;
+use teamster::event::ErrorCode;
+use teamster::request::{Attachment, McpServer, Prompt, PromptMode};
+use teamster_conformance::TestEnv;
 use teamster_testkit::provider::Reply;
 
-use crate::{prompts, request, told, user_settings};
+use crate::{prompts, request};
 
-/// A model that says how often it has been asked in this conversation.
-async fn lab() -> Result<TestEnv> {
-    let answer = |request: &_| Reply::new().text(format!("Answer {}.", prompts(request).len())).usage(told());
-    TestEnv::gemini(Reply::from_fn(answer)).await
-}
+/// A picture of one dot.
+const PNG: &[u8] = &[
+    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1, 8,
+    6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89,
+];
 
-fn with(mut request: RunRequest, conversation: Conversation) -> RunRequest {
-    request.conversation = conversation;
-    request
-}
-
-fn session(recording: &Recording) -> Result<SessionId> {
-    recording.result.session_id.clone().context("no session id")
-}
-
-async fn resume(lab: &TestEnv, id: &SessionId, prompt: &str) -> Result<Recording> {
-    lab.run(with(request(lab, prompt), Conversation::Resume(id.clone()))).await
-}
-
-/// The CLI's clean-up deletes a session that was resumed in a later minute than it began in, as soon as another one starts.
 #[tokio::test]
-async fn a_session_that_was_resumed_is_still_there_after_other_runs() -> Result<()> {
-    let lab = lab().await?;
-    let id = session(&lab.run(request(&lab, "First.")).await?)?;
-    let chats = lab.home().join(".gemini/tmp/project/chats");
-    for entry in fs::read_dir(&chats)?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // `session-2026-11-22T03-15-ID8.jsonl`: as if it had begun long ago.
-        let tail = name.get(name.len() - "12345678.jsonl".len()..).context("a short name")?;
-        fs::rename(entry.path(), chats.join(format!("session-2026-01-01T00-00-{tail}")))?;
+async fn a_literal_prompt_of_a_session_is_no_command_and_names_no_file() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("Understood.")).await?;
+    fs::write(env.project().join("secret.txt"), "the-content-of-the-file")?;
+    let mut template = request(&env, "");
+    template.prompt_mode = PromptMode::Literal;
+    let session = env.open(template)?;
+    for prompt in ["Say hi to @secret.txt and /quit", "/nope", "!ls ?", "--help\n$(touch x)"] {
+        let recording = session.run_turn(prompt).await?;
+        assert_eq!(recording.result.text, "Understood.", "{prompt}");
+        assert_eq!(prompts(&recording.requests[0]).last(), Some(&prompt));
+        assert!(!recording.requests[0].body.to_string().contains("the-content-of-the-file"), "{prompt}");
     }
-    resume(&lab, &id, "Second.").await?;
-    lab.run(request(&lab, "Another.")).await?;
-    lab.run(request(&lab, "One more.")).await?;
-    let third = resume(&lab, &id, "Third.").await?;
-    assert_eq!(prompts(&third.requests[0]), ["First.", "Second.", "Third."]);
-    Ok(())
+    let refused = session.run_turn("/memory show").await?;
+    assert_eq!(refused.result.error_code, Some(ErrorCode::InvalidRequest));
+    assert!(refused.requests.is_empty(), "the model was asked");
+    session.close().await
 }
 
 #[tokio::test]
-async fn a_session_that_does_not_exist_is_an_error_before_the_model_is_asked() -> Result<()> {
-    let lab = lab().await?;
-    let id = SessionId::from("00000000-0000-4000-8000-000000000000");
-    let run = resume(&lab, &id, "Hello?").await?;
-    assert_eq!(run.result.error_code, Some(ErrorCode::SessionNotFound));
-    assert_eq!(run.result.session_id, None);
-    assert!(run.requests.is_empty());
-    for no_id in ["latest", "1", "../x", "a b"] {
-        assert!(lab.start(with(request(&lab, "x"), Conversation::Resume(no_id.into()))).is_err(), "{no_id}");
+async fn texts_and_images_are_sent_with_a_prompt_of_a_session() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("Seen.")).await?;
+    let session = env.open(request(&env, ""))?;
+    let mut prompt = Prompt::from("Look.");
+    prompt.attachments = vec![
+        Attachment::Data { name: "notes.txt".to_owned(), data: b"the notes".to_vec() },
+        Attachment::Data { name: "dot.png".to_owned(), data: PNG.to_vec() },
+    ];
+    let recording = session.run_turn(prompt).await?;
+    assert_eq!(recording.result.text, "Seen.");
+    let body = recording.requests[0].body.to_string();
+    assert!(body.contains("the notes") && body.contains("Look."), "{body}");
+    assert!(body.contains("image/png"), "{body}");
+    session.close().await
+}
+
+#[tokio::test]
+async fn a_required_server_that_does_not_start_fails_each_turn() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("Unheard.")).await?;
+    let mut template = request(&env, "");
+    template.mcp_servers.insert("calc".to_owned(), McpServer::stdio("/nonexistent").required());
+    let session = env.open(template)?;
+    for _ in 0..2 {
+        let recording = session.run_turn("Add.").await?;
+        assert_eq!(recording.result.error_code, Some(ErrorCode::Config));
+        assert!(recording.requests.is_empty(), "the model was asked");
     }
-    Ok(())
-}
-
-#[tokio::test]
-async fn the_users_own_files_are_used_and_stay_as_they_are() -> Result<()> {
-    let lab = lab().await?;
-    let settings = "{\n  // mine\n  \"context\": {\"fileName\": \"NOTES.md\"} /* too */\n}\n";
-    user_settings(&lab, settings)?;
-    fs::write(lab.home().join(".gemini/NOTES.md"), "Mind the notes.")?;
-    let run = lab.run(request(&lab, "First.")).await?;
-    assert!(run.requests[0].system.contains("Mind the notes."));
-    assert_eq!(fs::read_to_string(lab.home().join(".gemini/settings.json"))?, settings);
-    assert_eq!(fs::read_to_string(lab.home().join(".gemini/NOTES.md"))?, "Mind the notes.");
-    let mut names: Vec<_> =
-        fs::read_dir(lab.home().join(".gemini"))?.flatten().map(|entry| entry.file_name()).collect();
-    names.sort();
-    assert_eq!(names, ["NOTES.md", "history", "settings.json", "tmp"]);
-    Ok(())
-}
-
-#[tokio::test]
-async fn projects_of_the_same_name_keep_their_sessions_apart() -> Result<()> {
-    let lab = lab().await?;
-    let id = session(&lab.run(request(&lab, "First.")).await?)?;
-    let other = lab.directory("other")?.join("project");
-    fs::create_dir(&other)?;
-    let mut elsewhere = with(request(&lab, "Elsewhere."), Conversation::Resume(id.clone()));
-    elsewhere.cwd = Some(other);
-    assert_eq!(lab.run(elsewhere).await?.result.error_code, Some(ErrorCode::SessionNotFound));
-    assert_eq!(session(&resume(&lab, &id, "Second.").await?)?, id);
-    Ok(())
+    session.close().await
 }

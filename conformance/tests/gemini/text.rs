@@ -11,8 +11,8 @@ use crate::{full, request, shell, told, tool_then_text, usage_of};
 #[tokio::test]
 async fn an_answer_is_streamed_unchanged() -> Result<()> {
     let text = "Grüße, 世界 👩\u{200d}💻 — \"quoted\"\n\ttabs and \\ backslashes\r\nend";
-    let lab = TestEnv::gemini(Scenario::new().reply(Reply::new().text(text).usage(told()))).await?;
-    let run = lab.run(request(&lab, "Hello?")).await?;
+    let env = TestEnv::gemini(Scenario::new().reply(Reply::new().text(text).usage(told()))).await?;
+    let run = env.run(request(&env, "Hello?")).await?;
     assert_eq!(run.result.text, text);
     assert!(run.texts().len() > 3, "it is streamed");
     assert_eq!(run.init()?.model.as_deref(), Some("gemini-2.5-flash"));
@@ -22,12 +22,12 @@ async fn an_answer_is_streamed_unchanged() -> Result<()> {
 }
 
 #[tokio::test]
-async fn usage_is_the_providers_with_cached_tokens_apart_and_thoughts_in_the_output() -> Result<()> {
+async fn usage_separates_cached_tokens_and_includes_thoughts_in_the_output() -> Result<()> {
     let reply = Reply::new().thinking("Hm.").text("Done.").usage(told());
     let scenario = tool_then_text("list_directory", json!({"dir_path": "."})).branch("think", reply);
-    let lab = TestEnv::gemini(scenario).await?;
-    let run = lab.run(request(&lab, "Think. SCN:think")).await?;
-    assert_eq!(usage_of(&run.result), Some(lab.provider().usage_total()));
+    let env = TestEnv::gemini(scenario).await?;
+    let run = env.run(request(&env, "Think. SCN:think")).await?;
+    assert_eq!(usage_of(&run.result), Some(env.provider().usage_total()));
     assert_eq!(run.result.usage.as_ref().and_then(|usage| usage.reasoning_tokens), Some(10));
     assert_eq!(run.thinking(), "", "thoughts are not shown by this CLI");
     Ok(())
@@ -35,25 +35,25 @@ async fn usage_is_the_providers_with_cached_tokens_apart_and_thoughts_in_the_out
 
 #[tokio::test]
 async fn usage_of_a_batch_run_is_the_same() -> Result<()> {
-    let lab = TestEnv::gemini(Reply::new().thinking("Hm.").text("Done.").usage(told())).await?;
-    let mut asked = request(&lab, "Think.");
+    let env = TestEnv::gemini(Reply::new().thinking("Hm.").text("Done.").usage(told())).await?;
+    let mut asked = request(&env, "Think.");
     asked.output = OutputMode::Batch;
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     assert_eq!(run.result.text, "Done.");
-    assert_eq!(usage_of(&run.result), Some(lab.provider().usage_total()));
+    assert_eq!(usage_of(&run.result), Some(env.provider().usage_total()));
     assert_eq!(run.result.usage.as_ref().and_then(|usage| usage.reasoning_tokens), Some(10));
     Ok(())
 }
 
 #[tokio::test]
-async fn a_message_after_a_tool_is_another_one_and_whole_messages_come_in_one_piece() -> Result<()> {
+async fn messages_mode_emits_the_message_after_a_tool_separately() -> Result<()> {
     let scenario = Scenario::new()
         .reply(Reply::new().text("I shall look first.").tool("run_shell_command", shell("echo seen")))
         .reply(Reply::new().text("I have seen it all."));
-    let lab = TestEnv::gemini(scenario).await?;
-    let mut asked = full(&lab, "Look.");
+    let env = TestEnv::gemini(scenario).await?;
+    let mut asked = full(&env, "Look.");
     asked.output = OutputMode::Messages;
-    let run = lab.run(asked).await?;
+    let run = env.run(asked).await?;
     let texts: Vec<_> = run.texts().iter().map(|delta| delta.text.as_str()).collect();
     assert_eq!(texts, ["I shall look first.", "I have seen it all."]);
     assert_eq!(run.result.final_text, "I have seen it all.");
@@ -63,8 +63,8 @@ async fn a_message_after_a_tool_is_another_one_and_whole_messages_come_in_one_pi
 #[tokio::test]
 async fn text_of_a_failed_attempt_is_retracted_and_the_run_fails() -> Result<()> {
     let broken = Reply::new().text("Half of it").stop(Stop::Other(String::new()));
-    let lab = TestEnv::gemini(broken).await?;
-    let run = lab.run(request(&lab, "Hello?")).await?;
+    let env = TestEnv::gemini(broken).await?;
+    let run = env.run(request(&env, "Hello?")).await?;
     assert_eq!(run.result.exit_code, Some(0), "the CLI calls it a success");
     assert_eq!(run.failure()?.code.as_str(), "PROVIDER");
     assert_eq!(run.failure()?.retryable, Some(true));
@@ -77,9 +77,9 @@ async fn text_of_a_failed_attempt_is_retracted_and_the_run_fails() -> Result<()>
 async fn a_long_answer_after_a_tool_loses_nothing_of_its_end() -> Result<()> {
     let numbers: Vec<String> = (0..40_000).map(|number| format!("{number:08}\n")).collect();
     let text = numbers.concat();
-    let lab = TestEnv::gemini(Reply::new().text_by(360_000, &text)).await?;
+    let env = TestEnv::gemini(Reply::new().text_by(360_000, &text)).await?;
     for _ in 0..3 {
-        let run = lab.run(request(&lab, "Go.")).await?;
+        let run = env.run(request(&env, "Go.")).await?;
         assert!(!run.result.is_error);
         assert_eq!(run.result.text.len(), text.len());
     }

@@ -12,8 +12,8 @@ use crate::{full, shell, shell_then_text, tool_then_text};
 
 #[tokio::test]
 async fn a_command_is_reported_with_its_output() -> Result<()> {
-    let lab = TestEnv::gemini(shell_then_text("echo a; printf 'b 👋'")).await?;
-    let run = lab.run(full(&lab, "Go.")).await?;
+    let env = TestEnv::gemini(shell_then_text("echo a; printf 'b 👋'")).await?;
+    let run = env.run(full(&env, "Go.")).await?;
     let (tool, result) = run.only_tool()?;
     assert_eq!((tool.tool_name.as_str(), &tool.kind), ("run_shell_command", &ToolKind::Execute));
     assert_eq!(tool.input, shell("echo a; printf 'b 👋'"));
@@ -24,9 +24,9 @@ async fn a_command_is_reported_with_its_output() -> Result<()> {
 }
 
 #[tokio::test]
-async fn of_a_command_that_fails_nothing_is_made_up() -> Result<()> {
-    let lab = TestEnv::gemini(shell_then_text("echo oops >&2; exit 3")).await?;
-    let run = lab.run(full(&lab, "Go.")).await?;
+async fn the_output_of_a_command_that_fails_is_unchanged() -> Result<()> {
+    let env = TestEnv::gemini(shell_then_text("echo oops >&2; exit 3")).await?;
+    let run = env.run(full(&env, "Go.")).await?;
     let (_, result) = run.only_tool()?;
     assert_eq!((result.output.as_str(), result.is_error), ("oops", None), "the CLI does not tell the exit code");
     Ok(())
@@ -34,8 +34,8 @@ async fn of_a_command_that_fails_nothing_is_made_up() -> Result<()> {
 
 #[tokio::test]
 async fn a_tool_that_fails_is_an_error_result() -> Result<()> {
-    let lab = TestEnv::gemini(tool_then_text("read_file", json!({"file_path": "missing.txt"}))).await?;
-    let run = lab.run(full(&lab, "Go.")).await?;
+    let env = TestEnv::gemini(tool_then_text("read_file", json!({"file_path": "missing.txt"}))).await?;
+    let run = env.run(full(&env, "Go.")).await?;
     let (tool, result) = run.only_tool()?;
     assert_eq!((&tool.kind, result.is_error), (&ToolKind::Read, Some(true)));
     assert!(result.output.contains("not found"), "{}", result.output.as_str());
@@ -52,10 +52,10 @@ async fn files_are_written_and_changed() -> Result<()> {
             json!({"file_path": "a.txt", "old_string": "two", "new_string": "three", "instruction": "x"}),
         ))
         .reply(Reply::new().text("Done."));
-    let lab = TestEnv::gemini(scenario).await?;
-    let run = lab.run(full(&lab, "Go.")).await?;
+    let env = TestEnv::gemini(scenario).await?;
+    let run = env.run(full(&env, "Go.")).await?;
     assert!(run.tools().iter().all(|(tool, result)| tool.kind == ToolKind::Edit && result.is_error == Some(false)));
-    assert_eq!(fs::read_to_string(lab.project().join("a.txt"))?, "one three");
+    assert_eq!(fs::read_to_string(env.project().join("a.txt"))?, "one three");
     Ok(())
 }
 
@@ -64,8 +64,8 @@ async fn calls_of_one_turn_each_get_their_result() -> Result<()> {
     let calls = Reply::new()
         .tool("run_shell_command", shell("sleep 0.3; echo first"))
         .tool("run_shell_command", shell("echo second"));
-    let lab = TestEnv::gemini(Scenario::new().reply(calls).reply(Reply::new().text("Done."))).await?;
-    let run = lab.run(full(&lab, "Go.")).await?;
+    let env = TestEnv::gemini(Scenario::new().reply(calls).reply(Reply::new().text("Done."))).await?;
+    let run = env.run(full(&env, "Go.")).await?;
     let outputs: Vec<_> = run.tools().iter().map(|(_, result)| result.output.clone()).collect();
     assert_eq!(outputs, ["first", "second"]);
     Ok(())
@@ -74,9 +74,9 @@ async fn calls_of_one_turn_each_get_their_result() -> Result<()> {
 #[tokio::test]
 async fn a_command_in_the_background_does_not_outlive_its_run() -> Result<()> {
     let input = json!({"command": "sleep 31416", "description": "x", "is_background": true});
-    let lab = TestEnv::gemini(tool_then_text("run_shell_command", input)).await?;
-    // The lab looks for processes that are left.
-    let run = lab.run(full(&lab, "Go.")).await?;
+    let env = TestEnv::gemini(tool_then_text("run_shell_command", input)).await?;
+    // The test environment looks for processes that are left.
+    let run = env.run(full(&env, "Go.")).await?;
     assert_eq!(run.result.text, "Done.");
     Ok(())
 }
@@ -84,8 +84,8 @@ async fn a_command_in_the_background_does_not_outlive_its_run() -> Result<()> {
 #[tokio::test]
 async fn a_to_do_list_is_a_plan() -> Result<()> {
     let todos = json!({"todos": [{"description": "one", "status": "in_progress"}]});
-    let lab = TestEnv::gemini(tool_then_text("write_todos", todos)).await?;
-    let run = lab.run(full(&lab, "Go.")).await?;
+    let env = TestEnv::gemini(tool_then_text("write_todos", todos)).await?;
+    let run = env.run(full(&env, "Go.")).await?;
     let plans = run.events.iter().filter_map(|event| match event {
         teamster::Event::Plan(plan) => Some(plan.entries[0].content.as_str()),
         _ => None,

@@ -1,8 +1,8 @@
 //! The real OpenCode 1.18.33 under Teamster, against a provider that plays a scenario. Each name is a promise.
 
+mod conversations;
 mod ending;
 mod failures;
-mod live;
 mod permissions;
 mod prompts;
 mod sessions;

@@ -29,29 +29,29 @@ fn assert_passed(recording: &Recording) -> Result<()> {
 }
 
 #[tokio::test]
-async fn nothing_but_full_runs_a_command_whatever_the_user_allows() -> Result<()> {
+async fn only_full_runs_a_command_whatever_the_user_allows() -> Result<()> {
     use PermissionMode::{Ask, Edit, ReadOnly};
     for permission in [ReadOnly, Ask, Edit] {
-        let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
+        let env = TestEnv::opencode(bash_then_text("touch made")).await?;
         let user = json!({"permission": {"*": "allow", "bash": "allow"}, "agent": {"build": {"permission": {"bash": "allow"}}}});
-        fs::create_dir_all(lab.home().join(".config/opencode"))?;
-        fs::write(lab.home().join(".config/opencode/opencode.json"), user.to_string())?;
-        let mut request = mode(lab.request("Make it."), permission);
+        fs::create_dir_all(env.home().join(".config/opencode"))?;
+        fs::write(env.home().join(".config/opencode/opencode.json"), user.to_string())?;
+        let mut request = mode(env.request("Make it."), permission);
         request.env.insert("OPENCODE_PERMISSION".to_owned(), json!({"bash": "allow"}).to_string());
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         assert_refused(&recording)?;
-        assert!(!lab.project().join("made").exists());
+        assert!(!env.project().join("made").exists());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn reading_passes_in_every_mode() -> Result<()> {
+async fn every_mode_allows_a_read() -> Result<()> {
     use PermissionMode::{Ask, ReadOnly};
     for permission in [ReadOnly, Ask] {
-        let lab = TestEnv::opencode(tool_then_text("read", json!({"filePath": "there"}))).await?;
-        fs::write(lab.project().join("there"), "content")?;
-        let recording = lab.run(mode(lab.request("Read it."), permission)).await?;
+        let env = TestEnv::opencode(tool_then_text("read", json!({"filePath": "there"}))).await?;
+        fs::write(env.project().join("there"), "content")?;
+        let recording = env.run(mode(env.request("Read it."), permission)).await?;
         assert_passed(&recording)?;
         assert!(recording.only_tool()?.1.output.contains("content"));
     }
@@ -62,43 +62,43 @@ async fn reading_passes_in_every_mode() -> Result<()> {
 async fn a_write_is_refused_unless_edits_are_allowed() -> Result<()> {
     use PermissionMode::{Ask, Edit, Full, ReadOnly};
     for (permission, passes) in [(ReadOnly, false), (Ask, false), (Edit, true), (Full, true)] {
-        let lab = TestEnv::opencode(tool_then_text("write", json!({"filePath": "made", "content": "written"}))).await?;
-        let mut request = mode(lab.request("Make it."), permission);
+        let env = TestEnv::opencode(tool_then_text("write", json!({"filePath": "made", "content": "written"}))).await?;
+        let mut request = mode(env.request("Make it."), permission);
         if permission == ReadOnly {
             request.permissions.allow = vec!["edit".to_owned()];
         }
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         if passes {
             assert_passed(&recording)?;
         } else {
             assert_refused(&recording)?;
         }
-        assert_eq!(lab.project().join("made").exists(), passes, "{permission:?}");
+        assert_eq!(env.project().join("made").exists(), passes, "{permission:?}");
     }
     Ok(())
 }
 
 #[tokio::test]
 async fn a_secret_file_of_the_project_is_not_read_without_permission() -> Result<()> {
-    let lab = TestEnv::opencode(tool_then_text("read", json!({"filePath": ".env"}))).await?;
-    fs::write(lab.project().join(".env"), "MADE_UP_SECRET=1\n")?;
-    let recording = lab.run(lab.request("Read it.")).await?;
+    let env = TestEnv::opencode(tool_then_text("read", json!({"filePath": ".env"}))).await?;
+    fs::write(env.project().join(".env"), "MADE_UP_SECRET=1\n")?;
+    let recording = env.run(env.request("Read it.")).await?;
     assert_refused(&recording)?;
     assert!(!recording.only_tool()?.1.output.contains("MADE_UP_SECRET"));
     Ok(())
 }
 
 #[tokio::test]
-async fn editing_refuses_what_is_outside_of_the_project_and_of_further_directories() -> Result<()> {
+async fn edit_refuses_a_write_outside_of_the_project_and_of_further_directories() -> Result<()> {
     for further in [false, true] {
         let outside = tempfile::tempdir()?;
         let target = outside.path().join("made");
-        let lab = TestEnv::opencode(tool_then_text("write", json!({"filePath": target, "content": "written"}))).await?;
-        let mut request = mode(lab.request("Make it."), PermissionMode::Edit);
+        let env = TestEnv::opencode(tool_then_text("write", json!({"filePath": target, "content": "written"}))).await?;
+        let mut request = mode(env.request("Make it."), PermissionMode::Edit);
         if further {
             request.add_dirs = vec![outside.path().to_owned()];
         }
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         if further {
             assert_passed(&recording)?;
         } else {
@@ -110,18 +110,18 @@ async fn editing_refuses_what_is_outside_of_the_project_and_of_further_directori
 }
 
 #[tokio::test]
-async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
+async fn an_allowed_tool_needs_no_answer() -> Result<()> {
     for (rule, passes) in [("bash", true), ("bash(touch *)", true), ("bash(mkdir *)", false)] {
-        let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
-        let mut request = lab.request("Make it.");
+        let env = TestEnv::opencode(bash_then_text("touch made")).await?;
+        let mut request = env.request("Make it.");
         request.permissions.allow = vec![rule.to_owned()];
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         if passes {
             assert_passed(&recording)?;
         } else {
             assert_refused(&recording)?;
         }
-        assert_eq!(lab.project().join("made").exists(), passes, "{rule}");
+        assert_eq!(env.project().join("made").exists(), passes, "{rule}");
     }
     Ok(())
 }
@@ -129,30 +129,30 @@ async fn an_allowed_tool_is_not_asked_for() -> Result<()> {
 #[tokio::test]
 async fn a_denied_tool_is_refused_even_in_full() -> Result<()> {
     for rules in [&["bash"][..], &["bash(touch *)"], &["b*"]] {
-        let lab = TestEnv::opencode(bash_then_text("touch made")).await?;
-        let mut request = full(lab.request("Make it."));
+        let env = TestEnv::opencode(bash_then_text("touch made")).await?;
+        let mut request = full(env.request("Make it."));
         request.permissions.allow = vec!["bash".to_owned(), "bash(touch made)".to_owned()];
         request.permissions.deny = rules.iter().map(|&rule| rule.to_owned()).collect();
-        let recording = lab.run(request).await?;
+        let recording = env.run(request).await?;
         assert_refused(&recording)?;
-        assert!(!lab.project().join("made").exists(), "{rules:?}");
+        assert!(!env.project().join("made").exists(), "{rules:?}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_subagent_cannot_do_what_the_run_may_not() -> Result<()> {
+async fn a_subagent_has_only_the_permissions_of_the_run() -> Result<()> {
     let task = json!({"description": "Work", "prompt": "Do it. SCN:worker", "subagent_type": "general"});
     let scenario = Scenario::new()
         .reply(reply().tool("task", task))
         .reply(reply().text("Done."))
         .branch("worker", Script::new().reply(reply().tool("bash", bash("touch made"))).reply(reply().text("Tried.")));
-    let lab = TestEnv::opencode(scenario).await?;
-    let mut request = lab.request("Delegate.");
+    let env = TestEnv::opencode(scenario).await?;
+    let mut request = env.request("Delegate.");
     request.permissions.allow = vec!["task".to_owned()];
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.result.final_text, "Done.");
     assert!(recording.requests.iter().any(|request| request.branch == "worker"), "no subagent worked");
-    assert!(!lab.project().join("made").exists());
+    assert!(!env.project().join("made").exists());
     Ok(())
 }

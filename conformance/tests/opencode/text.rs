@@ -11,8 +11,8 @@ use crate::{bash, full, reply, usage_of};
 
 #[tokio::test]
 async fn the_answer_is_emitted_once_and_whole() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text("Hello there, how are you?")).await?;
-    let recording = lab.run(lab.request("Say hello.")).await?;
+    let env = TestEnv::opencode(reply().text("Hello there, how are you?")).await?;
+    let recording = env.run(env.request("Say hello.")).await?;
     let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
     assert_eq!(texts.concat(), "Hello there, how are you?");
     assert_eq!(recording.result.text, "Hello there, how are you?");
@@ -26,10 +26,10 @@ async fn the_answer_is_emitted_once_and_whole() -> Result<()> {
 
 #[tokio::test]
 async fn messages_are_emitted_when_they_are_complete() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
-    let mut request = lab.request("Say hello.");
+    let env = TestEnv::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
+    let mut request = env.request("Say hello.");
     request.output = OutputMode::Messages;
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
     assert_eq!(texts, ["Hello there, how are you?"]);
     Ok(())
@@ -37,10 +37,10 @@ async fn messages_are_emitted_when_they_are_complete() -> Result<()> {
 
 #[tokio::test]
 async fn the_one_shot_form_emits_each_part_when_it_is_complete() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
-    let mut request = lab.request("Say hello.");
+    let env = TestEnv::opencode(reply().text_by(4, "Hello there, how are you?")).await?;
+    let mut request = env.request("Say hello.");
     request.interface = AgentInterface::Exec;
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     let texts: Vec<&str> = recording.texts().iter().map(|delta| delta.text.as_str()).collect();
     assert_eq!(texts, ["Hello there, how are you?"]);
     assert_eq!(recording.result.exit_code, Some(0));
@@ -50,8 +50,8 @@ async fn the_one_shot_form_emits_each_part_when_it_is_complete() -> Result<()> {
 
 #[tokio::test]
 async fn init_is_the_first_event() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text("Hello.")).await?;
-    let recording = lab.run(lab.request("Hi.")).await?;
+    let env = TestEnv::opencode(reply().text("Hello.")).await?;
+    let recording = env.run(env.request("Hi.")).await?;
     let init = recording.init()?;
     assert_eq!(init.agent, "opencode");
     assert_eq!(Some(&init.session_id), recording.result.session_id.as_ref());
@@ -61,8 +61,8 @@ async fn init_is_the_first_event() -> Result<()> {
 
 #[tokio::test]
 async fn thinking_is_separate_from_text() -> Result<()> {
-    let lab = TestEnv::opencode(reply().thinking("The answer must be even.").text("It is 42.")).await?;
-    let recording = lab.run(lab.request("What is it?")).await?;
+    let env = TestEnv::opencode(reply().thinking("The answer must be even.").text("It is 42.")).await?;
+    let recording = env.run(env.request("What is it?")).await?;
     assert_eq!(recording.thinking(), "The answer must be even.");
     assert_eq!(recording.result.text, "It is 42.");
     Ok(())
@@ -74,9 +74,9 @@ async fn the_result_has_the_providers_tokens_and_cost() -> Result<()> {
     let scenario = Scenario::new()
         .reply(reply().tool("bash", bash("true")).usage(usage))
         .reply(reply().text("Expensive.").usage(usage));
-    let lab = TestEnv::opencode(scenario).await?;
-    let recording = lab.run(full(lab.request("Say something."))).await?;
-    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    let env = TestEnv::opencode(scenario).await?;
+    let recording = env.run(full(env.request("Say something."))).await?;
+    assert_eq!(usage_of(&recording.result), Some(env.provider().usage_total()));
     assert_eq!(usage_of(&recording.result), Some(usage + usage));
     let cost = recording.result.total_cost_usd.unwrap_or_default();
     let expected = 2.0 * (1_000.0 * 3.0 + 2_000.0 * 0.3 + 8_000.0 * 15.0) / 1e6;
@@ -89,8 +89,8 @@ async fn the_result_has_the_providers_tokens_and_cost() -> Result<()> {
 
 #[tokio::test]
 async fn an_answer_cut_off_by_its_length_keeps_its_text() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text("And then").stop(Stop::MaxTokens)).await?;
-    let recording = lab.run(lab.request("Tell me all.")).await?;
+    let env = TestEnv::opencode(reply().text("And then").stop(Stop::MaxTokens)).await?;
+    let recording = env.run(env.request("Tell me all.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
     assert_eq!(recording.result.text, "And then");
     Ok(())
@@ -98,8 +98,8 @@ async fn an_answer_cut_off_by_its_length_keeps_its_text() -> Result<()> {
 
 #[tokio::test]
 async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text("I cannot").stop(Stop::Refusal)).await?;
-    let recording = lab.run(lab.request("Do it.")).await?;
+    let env = TestEnv::opencode(reply().text("I cannot").stop(Stop::Refusal)).await?;
+    let recording = env.run(env.request("Do it.")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert_eq!(recording.result.stop_reason, Some(StopReason::Refusal));
     assert_eq!(recording.failure()?.retryable, Some(false));
@@ -107,9 +107,9 @@ async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
 }
 
 #[tokio::test]
-async fn answers_that_never_end_properly_are_not_asked_for_without_end() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text("It breaks off").stop(Stop::Other(String::new()))).await?;
-    let recording = lab.run(lab.request("Tell me.")).await?;
+async fn incomplete_answers_are_retried_a_limited_number_of_times() -> Result<()> {
+    let env = TestEnv::opencode(reply().text("It breaks off").stop(Stop::Other(String::new()))).await?;
+    let recording = env.run(env.request("Tell me.")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert_eq!(recording.result.num_turns, Some(3));
     Ok(())
@@ -118,18 +118,18 @@ async fn answers_that_never_end_properly_are_not_asked_for_without_end() -> Resu
 #[tokio::test]
 async fn a_big_answer_is_whole() -> Result<()> {
     let text = crate::numbers(60_000);
-    let lab = TestEnv::opencode(reply().text_by(10_000, &text)).await?;
-    let recording = lab.run(lab.request("Everything.")).await?;
+    let env = TestEnv::opencode(reply().text_by(10_000, &text)).await?;
+    let recording = env.run(env.request("Everything.")).await?;
     assert!(recording.result.text == text, "{} bytes instead of {}", recording.result.text.len(), text.len());
     Ok(())
 }
 
 #[tokio::test]
 async fn batch_output_is_read_as_it_comes() -> Result<()> {
-    let lab = TestEnv::opencode(reply().text("Hello.")).await?;
-    let mut request = lab.request("Hi.");
+    let env = TestEnv::opencode(reply().text("Hello.")).await?;
+    let mut request = env.request("Hi.");
     request.output = OutputMode::Batch;
-    let recording = lab.run(request).await?;
+    let recording = env.run(request).await?;
     assert_eq!(recording.warnings(&WarningCode::OptionIgnored).len(), 0);
     assert_eq!(recording.result.text, "Hello.");
     Ok(())

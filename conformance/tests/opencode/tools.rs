@@ -14,13 +14,13 @@ use crate::{bash, bash_then_text, full, mode, reply, tool_then_text, usage_of};
 
 #[tokio::test]
 async fn a_shell_command_is_reported_with_its_output() -> Result<()> {
-    let lab = TestEnv::opencode(
+    let env = TestEnv::opencode(
         Scenario::new()
             .reply(reply().text("Let me see. ").tool("bash", bash("echo sum-$((40 + 2))")))
             .reply(reply().text("Done.")),
     )
     .await?;
-    let recording = lab.run(full(lab.request("Add."))).await?;
+    let recording = env.run(full(env.request("Add."))).await?;
     let (tool, result) = recording.only_tool()?;
     assert_eq!((tool.tool_name.as_str(), &tool.kind), ("bash", &ToolKind::Execute));
     assert_eq!(tool.input.to_value()?["command"], "echo sum-$((40 + 2))");
@@ -29,14 +29,14 @@ async fn a_shell_command_is_reported_with_its_output() -> Result<()> {
     assert_eq!(recording.requests[1].tool_results()[0].output.trim_end(), "sum-42");
     assert_eq!(recording.result.text, "Let me see. Done.");
     assert_eq!(recording.result.final_text, "Done.");
-    assert_eq!(usage_of(&recording.result), Some(lab.provider().usage_total()));
+    assert_eq!(usage_of(&recording.result), Some(env.provider().usage_total()));
     Ok(())
 }
 
 #[tokio::test]
 async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result<()> {
-    let lab = TestEnv::opencode(bash_then_text("echo out; echo boom >&2; exit 3")).await?;
-    let recording = lab.run(full(lab.request("Fail."))).await?;
+    let env = TestEnv::opencode(bash_then_text("echo out; echo boom >&2; exit 3")).await?;
+    let recording = env.run(full(env.request("Fail."))).await?;
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true));
     assert!(result.output.contains("out") && result.output.contains("boom"), "{}", result.output.as_str());
@@ -47,7 +47,7 @@ async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result
 
 #[tokio::test]
 async fn a_file_is_written_read_and_edited_on_disk() -> Result<()> {
-    let lab = TestEnv::opencode(
+    let env = TestEnv::opencode(
         Scenario::new()
             .reply(reply().tool("write", json!({"filePath": "note.txt", "content": "one\ntwo\n"})))
             .reply(reply().tool("read", json!({"filePath": "note.txt"})))
@@ -55,8 +55,8 @@ async fn a_file_is_written_read_and_edited_on_disk() -> Result<()> {
             .reply(reply().text("Edited.")),
     )
     .await?;
-    let recording = lab.run(mode(lab.request("Edit."), PermissionMode::Edit)).await?;
-    assert_eq!(fs::read_to_string(lab.project().join("note.txt"))?, "one\n2\n");
+    let recording = env.run(mode(env.request("Edit."), PermissionMode::Edit)).await?;
+    assert_eq!(fs::read_to_string(env.project().join("note.txt"))?, "one\n2\n");
     let kinds: Vec<_> = recording.tools().iter().map(|(tool, _)| tool.kind.clone()).collect();
     assert_eq!(kinds, [ToolKind::Edit, ToolKind::Read, ToolKind::Edit]);
     assert!(recording.tools().iter().all(|(_, result)| result.is_error == Some(false)));
@@ -65,7 +65,7 @@ async fn a_file_is_written_read_and_edited_on_disk() -> Result<()> {
 
 #[tokio::test]
 async fn parallel_calls_each_get_their_own_result() -> Result<()> {
-    let lab = TestEnv::opencode(
+    let env = TestEnv::opencode(
         Scenario::new()
             .reply(
                 reply()
@@ -76,7 +76,7 @@ async fn parallel_calls_each_get_their_own_result() -> Result<()> {
             .reply(reply().text("Three.")),
     )
     .await?;
-    let recording = lab.run(full(lab.request("Run three."))).await?;
+    let recording = env.run(full(env.request("Run three."))).await?;
     let mut outputs: Vec<_> = recording
         .tools()
         .iter()
@@ -93,8 +93,8 @@ async fn parallel_calls_each_get_their_own_result() -> Result<()> {
 
 #[tokio::test]
 async fn a_tool_that_does_not_exist_is_an_error_of_the_call() -> Result<()> {
-    let lab = TestEnv::opencode(tool_then_text("teleport", json!({"to": "Mars"}))).await?;
-    let recording = lab.run(full(lab.request("Go."))).await?;
+    let env = TestEnv::opencode(tool_then_text("teleport", json!({"to": "Mars"}))).await?;
+    let recording = env.run(full(env.request("Go."))).await?;
     let (tool, result) = recording.only_tool()?;
     assert_eq!(tool.tool_name, "teleport");
     assert_eq!(result.is_error, Some(true));
@@ -105,13 +105,13 @@ async fn a_tool_that_does_not_exist_is_an_error_of_the_call() -> Result<()> {
 
 #[tokio::test]
 async fn input_that_is_no_json_still_gives_one_call_with_one_result() -> Result<()> {
-    let lab = TestEnv::opencode(
+    let env = TestEnv::opencode(
         Scenario::new()
             .reply(reply().tool_raw("bash", ["{\"command\": \"echo", " hi"]))
             .reply(reply().text("Never mind.")),
     )
     .await?;
-    let recording = lab.run(full(lab.request("Break."))).await?;
+    let recording = env.run(full(env.request("Break."))).await?;
     assert_eq!(recording.only_tool()?.1.is_error, Some(true));
     assert_eq!(recording.result.final_text, "Never mind.");
     Ok(())
@@ -120,8 +120,8 @@ async fn input_that_is_no_json_still_gives_one_call_with_one_result() -> Result<
 #[tokio::test]
 async fn the_to_do_list_is_emitted_as_a_plan() -> Result<()> {
     let todos = json!({"todos": [{"content": "One", "status": "in_progress", "priority": "high"}]});
-    let lab = TestEnv::opencode(tool_then_text("todowrite", todos)).await?;
-    let recording = lab.run(lab.request("Plan.")).await?;
+    let env = TestEnv::opencode(tool_then_text("todowrite", todos)).await?;
+    let recording = env.run(env.request("Plan.")).await?;
     let plan = recording.events.iter().find_map(|event| match event {
         Event::Plan(plan) => Some(plan.entries.clone()),
         _ => None,

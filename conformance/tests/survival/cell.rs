@@ -39,7 +39,7 @@ const KEPT: &[&str] = &["teamster", "teamster/runs"];
 /// A cell being played.
 struct Stage {
     place: Place,
-    lab: Option<TestEnv>,
+    env: Option<TestEnv>,
     project: PathBuf,
     census: Census,
     host: Host,
@@ -73,7 +73,7 @@ impl Stage {
     /// Makes everything ready and starts the host.
     async fn set(place: Place, fault: Fault) -> Result<Self> {
         let census = Census::new(&place.token);
-        let mut lab = None;
+        let mut env = None;
         let (agent, mut request, mut environment) = match place.column {
             Column::Fake => ("claude", fake_request(&place), fake_environment(&place)?),
             Column::Real(agent) => {
@@ -81,10 +81,10 @@ impl Stage {
                     Cli::Real(scenario) => scenario.clone(),
                     _ => agent.reply().into(),
                 };
-                let lab = lab.insert(agent.lab(scenario).await?);
-                let mut request = agent.request(lab, "Go.");
+                let env = env.insert(agent.test_env(scenario).await?);
+                let mut request = agent.request(env, "Go.");
                 request.permissions.mode = PermissionMode::Full;
-                (agent.name, request, lab.environment().to_vec())
+                (agent.name, request, env.environment().to_vec())
             }
         };
         let cli = match (&fault.cli, &request.cli_path) {
@@ -95,7 +95,7 @@ impl Stage {
                 place.wrapper(&std::env::current_exe()?, &fault.shell)?
             }
             (Cli::Real(_), Some(cli)) => place.wrapper(cli, &fault.shell)?,
-            (Cli::Real(_), None) => bail!("the lab names no CLI"),
+            (Cli::Real(_), None) => bail!("the test names no CLI"),
         };
         request.cli_path = Some(cli);
         // What the CLI itself leaves in such places is its own affair.
@@ -128,7 +128,7 @@ impl Stage {
         let clock = Instant::now();
         let (said, warned) = (fault.said, fault.warned);
         let (kept, host_is_dead, crowd) = (BTreeSet::new(), false, Crowd::default());
-        Ok(Self { place, lab, project, census, host, said, warned, kept, host_is_dead, helpers: None, clock, crowd })
+        Ok(Self { place, env, project, census, host, said, warned, kept, host_is_dead, helpers: None, clock, crowd })
     }
 
     async fn play(&mut self, steps: Vec<Step>, expected: Expected) -> Result<()> {
@@ -201,8 +201,8 @@ impl Stage {
             Moment::Said => said(),
             Moment::Streaming => {
                 said()
-                    && match &self.lab {
-                        Some(lab) => lab.provider().gate(GATE).is_reached(),
+                    && match &self.env {
+                        Some(env) => env.provider().gate(GATE).is_reached(),
                         None => true,
                     }
             }

@@ -88,9 +88,9 @@ fn limited() -> Runtime {
 /// Sessions take turns, although one process may live at a time and an idle one is closed: each goes on with its own
 /// conversation.
 async fn take_turns(spec: &Spec, runtime: &Runtime) -> Result<()> {
-    let mut frame = spec.request.clone();
-    let prompt = std::mem::take(&mut frame.prompt);
-    let sessions = (0..spec.sessions).map(|_| runtime.open(&spec.agent, frame.clone()));
+    let mut template = spec.request.clone();
+    let prompt = std::mem::take(&mut template.prompt);
+    let sessions = (0..spec.sessions).map(|_| runtime.open(&spec.agent, template.clone()));
     let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
     let mut ids = vec![None; sessions.len()];
     for _ in 0..ROUNDS {
