@@ -1,6 +1,6 @@
-//! How long it takes from a prompt to the first words of the answer, on the real CLIs with a provider that answers at once: on a
-//! warm process, with a process for each turn, and with the CLI's one-shot form. Turn by turn side by side, so that what slows
-//! the machine down slows all of them down.
+//! Measures the time from a prompt to the first text of the answer, on the real CLIs with a provider that answers at once:
+//! on a live process, with a process for each turn, and with the CLI's one-shot form. The forms alternate turn by turn, so
+//! that other load on the machine slows all of them down.
 //!
 //! `cargo xtask latency [--turns N] [AGENT...]` prints a table in Markdown.
 
@@ -14,7 +14,7 @@ use teamster::{Event, Session};
 use teamster_conformance::{AGENTS, Agent, TIMEOUT};
 use tokio::time::{Instant, timeout};
 
-/// Turns that are measured if no number is given.
+/// The default number of measured turns.
 const TURNS: usize = 11;
 
 #[tokio::main(flavor = "current_thread")]
@@ -51,7 +51,7 @@ async fn measure(agent: &Agent, turns: usize) -> Result<()> {
         let mut template = agent.request(&env, "");
         template.interface = mode;
         let session = env.open(template)?;
-        // The first turn of a warm process finds it starting.
+        // In the first turn, the process is still starting.
         first_text(session.handle()).await?;
         sessions.push((session, Vec::with_capacity(turns)));
     }
@@ -75,7 +75,7 @@ async fn measure(agent: &Agent, turns: usize) -> Result<()> {
     Ok(())
 }
 
-/// Takes a turn, and tells when its first words came.
+/// Runs a turn, and returns the time until its first text.
 async fn first_text(session: &Session) -> Result<Duration> {
     let began = Instant::now();
     let mut run = session.send("Hi.")?;

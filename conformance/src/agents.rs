@@ -1,7 +1,7 @@
 //! The four agents, and the agent's names for the parts of a scenario.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -59,10 +59,10 @@ pub const AGENTS: &[Agent] = &[
 impl Agent {
     /// Returns the agent with this name.
     ///
-    /// # Panics
-    /// If there is none: the name is a part of a test's name.
-    pub fn named(name: &str) -> &'static Self {
-        AGENTS.iter().find(|agent| agent.name == name).unwrap()
+    /// # Errors
+    /// If there is none.
+    pub fn named(name: &str) -> Result<&'static Self> {
+        AGENTS.iter().find(|agent| agent.name == name).with_context(|| format!("no agent {name:?}"))
     }
 
     /// Returns an empty reply with a usage that the vendor's API can report.
@@ -92,7 +92,7 @@ impl Agent {
     ///
     /// # Errors
     /// If the user's file cannot be written.
-    pub fn add_user_server(&self, home: &Path, server: &str, program: &str) -> Result<std::path::PathBuf> {
+    pub fn add_user_server(&self, home: &Path, server: &str, program: &str) -> Result<PathBuf> {
         let servers = json!({"mcpServers": {server: {"command": program}}}).to_string();
         let (file, text) = match self.name {
             "claude" => (".claude.json", servers),

@@ -49,7 +49,7 @@ macro_rules! agent_tests {
             $(
                 #[tokio::test]
                 async fn $agent() -> anyhow::Result<()> {
-                    super::$test($crate::Agent::named(stringify!($agent))).await
+                    super::$test($crate::Agent::named(stringify!($agent))?).await
                 }
             )+
         }

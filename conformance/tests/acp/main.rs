@@ -3,6 +3,8 @@
 //! Gemini CLI runs as its own agent. OpenCode and claude-agent-acp run as generic ACP agents, of which Teamster knows
 //! nothing.
 
+#![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
+
 /// Makes a test of each function for each ACP agent.
 macro_rules! acp_tests {
     ($($test:ident),+ $(,)?) => {

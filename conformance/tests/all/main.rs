@@ -4,6 +4,8 @@
 //! usage against the provider's numbers. It ignores events about circumstances (`usage`, `warning`, `rate_limit`,
 //! `plan`) and how often a text was split.
 
+#![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
+
 mod conversations;
 mod ending;
 mod environment;

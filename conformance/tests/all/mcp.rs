@@ -167,7 +167,7 @@ async fn runs_at_once_in_one_home_and_directory_do_not_see_each_others_servers(a
     let env = agent.test_env(scenario.branch("alone", agent.reply().text("Done."))).await?;
     // OpenCode creates its database in the first run of a home. Of two first runs at once, one would fail.
     let mut first = request(agent, &env);
-    first.prompt = "SCN:alone".to_owned();
+    "SCN:alone".clone_into(&mut first.prompt);
     assert_done(&env.run(first).await?)?;
     let before = env.provider().requests().len();
     let start = |name: &str| {

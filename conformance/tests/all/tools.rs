@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use teamster::event::ToolKind;
@@ -126,7 +126,8 @@ async fn a_tool_knows_which_agent_session_and_turn_calls_it(agent: &Agent) -> Re
     };
     let recording = call(agent, tool, "look", json!({})).await?;
     let (reported, _) = recording.only_tool()?;
-    let (name, session, turn, id) = calls.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap();
+    let known = calls.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    let (name, session, turn, id) = known.context("the tool was not called")?;
     assert_eq!((name.as_deref(), turn), (Some(agent.name), Some(1)));
     assert_eq!(session, recording.result.session_id);
     if agent.name == "claude" {

@@ -70,8 +70,8 @@ async fn no_program_configured_by_an_untrusted_project_runs_at_once_or_later(age
         assert_eq!(recording.result.final_text, "Done.", "{interface:?}");
         assert_ne!(recording.only_tool()?.1.is_error, Some(true), "{interface:?}");
         for entry in fs::read_dir(env.project())? {
-            let name = entry?.file_name();
-            assert!(!name.to_string_lossy().starts_with("lured"), "{interface:?}: {name:?}");
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            assert!(!name.starts_with("lured"), "{interface:?}: {name}");
         }
     }
     Ok(())

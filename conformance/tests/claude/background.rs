@@ -1,4 +1,4 @@
-//! What goes on in the background of a session, and the turns that the agent begins when it has ended.
+//! Background tasks of a session, and the turns that the agent starts when they end.
 
 use std::fs::File;
 
@@ -10,8 +10,8 @@ use teamster::{Event, Run};
 use teamster_conformance::{TIMEOUT, TestEnv, TestSession};
 use teamster_testkit::provider::{ModelRequest, Reply};
 
-/// A command that ends when there is this file.
-fn until(file: &str) -> String {
+/// Returns a command that ends when this file exists.
+fn wait_for_file(file: &str) -> String {
     format!("until [ -e {file} ]; do sleep 0.05; done; echo {file} is there")
 }
 
@@ -21,22 +21,21 @@ fn model(request: &ModelRequest) -> Reply {
         return Reply::new().text(if result.output.contains("more is there") { "And more." } else { "Started." });
     }
     let prompt = request.prompts().last().copied().unwrap_or_default();
-    let command = |file: &str, behind: bool| json!({"command": until(file), "description": format!("Wait for the {file}"), "run_in_background": behind});
+    let command = |file: &str, in_background: bool| json!({"command": wait_for_file(file), "description": format!("Wait for the {file}"), "run_in_background": in_background});
     match prompt.split_once(' ') {
-        Some(("Begin", file)) => Reply::new().tool("Bash", command(file, true)),
-        _ if prompt.contains("task-notification") && prompt.contains("second") => Reply::new().text("Over again."),
+        Some(("Start", file)) => Reply::new().tool("Bash", command(file, true)),
+        _ if prompt.contains("task-notification") && prompt.contains("second") => Reply::new().text("Ended again."),
         _ if prompt.contains("task-notification") => {
-            Reply::new().text("It is over. ").tool("Bash", command("more", false))
+            Reply::new().text("It ended. ").tool("Bash", command("more", false))
         }
-        _ => Reply::new().text(format!("You said {prompt}")),
+        _ => Reply::new().text(format!("You sent {prompt}")),
     }
 }
 
-async fn own(session: &TestSession) -> Result<Run> {
-    let run = tokio::time::timeout(TIMEOUT, session.handle().next_agent_turn())
-        .await
-        .context("no turn of the agent's own")?;
-    run.context("there are none")
+async fn agent_turn(session: &TestSession) -> Result<Run> {
+    let run =
+        tokio::time::timeout(TIMEOUT, session.handle().next_agent_turn()).await.context("no turn of the agent")?;
+    run.context("the agent starts no turns")
 }
 
 async fn events(mut run: Run) -> Result<Vec<Event>> {
@@ -61,35 +60,35 @@ async fn a_background_task_that_ends_starts_an_agent_turn_and_a_prompt_meanwhile
     template.permissions.mode = PermissionMode::Full;
     template.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
     let session = env.open_with(template, teamster::SessionOptions::with_background_tasks)?;
-    assert_eq!(session.run_turn("Begin first").await?.result.text, "Started.");
+    assert_eq!(session.run_turn("Start first").await?.result.text, "Started.");
     File::create(env.project().join("first"))?;
-    let mut mine = own(&session).await?;
-    // While its own turn runs, which waits for a file, it is told something.
-    let mut said = Vec::new();
-    while !said.iter().any(|event| matches!(event, Event::ToolUse(_))) {
-        said.push(tokio::time::timeout(TIMEOUT, mine.next()).await?.context("no call of a tool")?);
+    let mut agent_run = agent_turn(&session).await?;
+    // Its turn waits for a file. Meanwhile, the caller sends a prompt.
+    let mut events_so_far = Vec::new();
+    while !events_so_far.iter().any(|event| matches!(event, Event::ToolUse(_))) {
+        events_so_far.push(tokio::time::timeout(TIMEOUT, agent_run.next()).await?.context("no tool call")?);
     }
     let next = session.send("Next.")?;
     File::create(env.project().join("more"))?;
-    said.extend(events(mine).await?);
-    assert_eq!(text(&said), "It is over. And more.");
-    let notice = said.iter().find_map(|event| match event {
+    events_so_far.extend(events(agent_run).await?);
+    assert_eq!(text(&events_so_far), "It ended. And more.");
+    let notice = events_so_far.iter().find_map(|event| match event {
         Event::Warning(warning) if warning.code == WarningCode::BackgroundTask => Some(warning),
         _ => None,
     });
-    assert_eq!(json!(notice.context("nothing tells what has ended")?.data)["status"], "completed");
-    assert_eq!(next.finish().await?.result.text, "You said Next.");
+    assert_eq!(json!(notice.context("no warning reports the task that ended")?.data)["status"], "completed");
+    assert_eq!(next.finish().await?.result.text, "You sent Next.");
 
-    // Both at once: whichever the agent takes first, each has its turn.
-    assert_eq!(session.run_turn("Begin second").await?.result.text, "Started.");
+    // Both at once: each has its turn, in either order.
+    assert_eq!(session.run_turn("Start second").await?.result.text, "Started.");
     File::create(env.project().join("second"))?;
     let last = session.send("Last.")?;
-    let (mine, last) = tokio::join!(async { events(own(&session).await?).await }, last.finish());
-    assert_eq!((text(&mine?), last?.result.text.as_str()), ("Over again.", "You said Last."));
+    let (agent_events, last) = tokio::join!(async { events(agent_turn(&session).await?).await }, last.finish());
+    assert_eq!((text(&agent_events?), last?.result.text.as_str()), ("Ended again.", "You sent Last."));
     let requests = env.provider().requests();
     let prompts = requests.last().context("no request")?.prompts().into_iter().map(str::to_owned).collect::<Vec<_>>();
     let mut once = prompts.clone();
     once.dedup();
-    assert_eq!(prompts, once, "it was told something twice");
+    assert_eq!(prompts, once, "a prompt reached the model twice");
     session.close().await
 }

@@ -1,4 +1,4 @@
-//! One document at the end instead of a stream.
+//! Batch output: one document at the end instead of a stream.
 
 use anyhow::Result;
 use serde_json::json;
@@ -48,7 +48,7 @@ async fn the_verbose_document_has_all_events() -> Result<()> {
     Ok(())
 }
 
-/// A run of one document cannot ask: the mode is made of rules.
+/// A batch run cannot ask for permission. Rules implement the mode.
 #[tokio::test]
 async fn editing_changes_files_of_the_project_and_no_others() -> Result<()> {
     for (name, is_changed) in [("made", true), ("sub/made", true), ("../made", false), (".git/hooks/made", false)] {
@@ -66,7 +66,7 @@ async fn editing_changes_files_of_the_project_and_no_others() -> Result<()> {
 #[tokio::test]
 async fn odd_prompts_reach_the_model_unchanged() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    // The prompt goes by standard input: one of each sort is enough.
+    // The prompt is sent on standard input: a sample of each kind is enough.
     for &prompt in LIKE_OPTIONS.iter().step_by(4).chain(ODD_CHARACTERS.iter().step_by(5)).chain([&ODD_CHARACTERS[1]]) {
         let recording = env.run(batch(env.request(prompt))).await?;
         assert_eq!(recording.requests.len(), 1, "{prompt:?}");

@@ -1,4 +1,4 @@
-//! What stands around the prompt: system prompts, the model, directories.
+//! The context of the prompt: system prompts, the model, directories.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ async fn a_system_prompt_replaces_the_agents_own_and_is_in_no_argv() -> Result<(
     let recording = run.finish().await?;
     let system = &recording.requests[0].system;
     assert!(system.contains(PIRATE), "{system}");
-    // The agent's own has more than 2000; about 130 that say who it is stay.
+    // The agent's own prompt has more than 2000 bytes. About 130 bytes with its name stay.
     assert!(system.len() < 500, "{} bytes", system.len());
     Ok(())
 }
@@ -97,8 +97,9 @@ async fn the_projects_own_instructions_reach_the_model() -> Result<()> {
     Ok(())
 }
 
-/// What a folder of strangers can bring: a hook that runs a command, a server, an address that gets the key.
-fn make_hostile(env: &TestEnv) -> Result<()> {
+/// Writes what a hostile project may contain: a hook that runs a command, an MCP server, and an address that would
+/// receive the API key.
+fn write_hostile_configuration(env: &TestEnv) -> Result<()> {
     let project = env.project();
     fs::create_dir(project.join(".claude"))?;
     let settings = json!({
@@ -114,7 +115,7 @@ fn make_hostile(env: &TestEnv) -> Result<()> {
 #[tokio::test]
 async fn an_untrusted_project_runs_no_hook_starts_no_server_and_redirects_nothing() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    make_hostile(&env)?;
+    write_hostile_configuration(&env)?;
     let mut request = env.request("Go.");
     request.project_trust = ProjectTrust::Untrusted;
     let recording = env.run(request).await?;
@@ -128,11 +129,11 @@ async fn an_untrusted_project_runs_no_hook_starts_no_server_and_redirects_nothin
 #[tokio::test]
 async fn the_configuration_of_a_trusted_project_is_used() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
-    make_hostile(&env)?;
+    write_hostile_configuration(&env)?;
     let mut request = env.request("Go.");
     request.env.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned());
     let recording = env.run(request).await?;
     assert!(env.project().join("hooked").exists());
-    assert!(recording.requests.is_empty(), "the project's address got the request");
+    assert!(recording.requests.is_empty(), "the request was sent to the project's address");
     Ok(())
 }

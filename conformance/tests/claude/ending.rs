@@ -1,4 +1,4 @@
-//! Runs that the caller ends, as far as they differ from agent to agent; what is the same stands in `all/ending.rs`.
+//! An interrupt on Claude Code. What is the same on all agents is in `all/ending.rs`.
 
 use anyhow::Result;
 use teamster::event::{ErrorCode, StopReason};
@@ -8,7 +8,7 @@ use teamster_testkit::provider::Reply;
 #[tokio::test]
 async fn an_interrupt_while_the_model_has_not_answered_yet_ends_the_run() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Too late.").gate_before("never")).await?;
-    let run = env.start(env.request("Begin."))?;
+    let run = env.start(env.request("Start."))?;
     env.provider().gate("never").wait_reached(TIMEOUT).await?;
     run.control().interrupt();
     let recording = run.finish().await?;

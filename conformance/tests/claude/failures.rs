@@ -1,4 +1,4 @@
-//! What goes wrong at the provider, and what the run says of it.
+//! Failures of the provider, and how the run reports them.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -84,7 +84,7 @@ async fn an_error_page_of_a_proxy_is_provider() -> Result<()> {
 async fn a_vendor_that_cannot_be_reached_is_connection() -> Result<()> {
     let env = TestEnv::claude(Reply::new()).await?;
     let mut request = no_retries(env.request("Hello?"));
-    // Nobody listens on the discard port.
+    // No program listens on the discard port.
     request.env.insert("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:9".to_owned());
     let recording = env.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Connection));
@@ -106,24 +106,29 @@ async fn each_retry_is_a_warning_and_then_the_answer_comes() -> Result<()> {
     Ok(())
 }
 
-/// What was told of the answer, retractions included.
-fn told(recording: &Recording) -> Vec<Value> {
-    let told = recording.events.iter().filter_map(|event| match event {
+/// Returns the text deltas of the answer, and the retractions.
+fn deltas_and_retractions(recording: &Recording) -> Vec<Value> {
+    let values = recording.events.iter().filter_map(|event| match event {
         Event::Text(delta) => Some(json!(delta.text)),
         Event::Retract(_) => Some(json!({"retract": true})),
         _ => None,
     });
-    told.collect()
+    values.collect()
 }
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_retracted_and_emitted_exactly_once() -> Result<()> {
     let answer = "This answer breaks off in the middle and comes again.";
     let env = TestEnv::claude(Reply::new().text(answer).cut_once_after(4)).await?;
-    let recording = env.run(env.request("Tell me.")).await?;
+    let recording = env.run(env.request("Answer.")).await?;
     assert_eq!(recording.result.text, answer);
     assert_eq!(recording.result.final_text, answer);
-    assert_eq!(told(&recording).iter().filter(|told| told.is_object()).count(), 1, "{:?}", told(&recording));
+    assert_eq!(
+        deltas_and_retractions(&recording).iter().filter(|value| value.is_object()).count(),
+        1,
+        "{:?}",
+        deltas_and_retractions(&recording)
+    );
     assert!(!recording.result.is_error);
     assert_eq!(recording.requests.len(), 2);
     Ok(())
@@ -134,16 +139,21 @@ async fn an_answer_with_an_error_in_the_middle_is_retracted_and_emitted_exactly_
     let answer = "This answer fails in the middle and comes again.";
     let broken = Reply::new().text(answer).error_after(4, HttpError::overloaded());
     let env = TestEnv::claude(Reply::new().text(answer).at_first(1, broken)).await?;
-    let recording = env.run(env.request("Tell me.")).await?;
+    let recording = env.run(env.request("Answer.")).await?;
     assert_eq!(recording.result.text, answer);
-    assert_eq!(told(&recording).iter().filter(|told| told.is_object()).count(), 1, "{:?}", told(&recording));
+    assert_eq!(
+        deltas_and_retractions(&recording).iter().filter(|value| value.is_object()).count(),
+        1,
+        "{:?}",
+        deltas_and_retractions(&recording)
+    );
     assert!(!recording.result.is_error);
     Ok(())
 }
 
 #[tokio::test]
 async fn a_connection_that_breaks_after_a_whole_block_keeps_the_block() -> Result<()> {
-    // Seven characters a delta: the first block takes two, the cut is in the tool call behind it.
+    // A delta has seven characters. The first block takes two deltas; the cut is in the tool call after it.
     let reply = Reply::new().text("A whole block.").tool("Bash", bash("echo never")).cut_after(4).drop_unstreamed();
     let env = TestEnv::claude(reply).await?;
     let recording = env.run(full(no_retries(env.request("Go.")))).await?;

@@ -17,7 +17,7 @@ fn never_done() -> Scenario {
 #[tokio::test]
 async fn the_limit_of_turns_ends_the_run() -> Result<()> {
     let env = TestEnv::claude(never_done()).await?;
-    let mut request = full(env.request("For ever."));
+    let mut request = full(env.request("Never stop."));
     request.max_turns = NonZeroU32::new(3);
     let recording = env.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::MaxTurns));
@@ -31,7 +31,7 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
 async fn the_limit_of_cost_ends_the_run() -> Result<()> {
     let usage = Usage { output: 100_000, ..Usage::ZERO };
     let env = TestEnv::claude(Reply::new().tool("Bash", bash("echo again")).usage(usage)).await?;
-    let mut request = full(env.request("For ever."));
+    let mut request = full(env.request("Never stop."));
     request.max_budget_usd = Some(0.01);
     let recording = env.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Budget));
@@ -54,7 +54,7 @@ async fn a_silent_model_triggers_the_watchdog() -> Result<()> {
 #[tokio::test]
 async fn the_deadline_ends_a_run_that_is_busy() -> Result<()> {
     let env = TestEnv::claude(never_done()).await?;
-    let mut request = full(env.request("For ever."));
+    let mut request = full(env.request("Never stop."));
     request.limits.deadline = Duration::from_secs(3);
     let recording = env.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::DeadlineExceeded));

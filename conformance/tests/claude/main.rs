@@ -1,4 +1,4 @@
-//! The real Claude Code 2.1.197 under Teamster, against a provider that plays a scenario. Each name is a promise.
+//! The real Claude Code 2.1.197 under Teamster, against a provider that plays a scenario.
 
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
@@ -22,7 +22,7 @@ use teamster::request::PermissionMode;
 use teamster::{RunRequest, RunResult};
 use teamster_testkit::provider::{Reply, Scenario, Usage};
 
-/// The four numbers of a usage, for comparison with the provider's.
+/// Returns the four numbers of a result's usage, for comparison with the provider's.
 fn usage_of(result: &RunResult) -> Option<Usage> {
     let usage = result.usage.as_ref()?;
     Some(Usage {
@@ -33,12 +33,12 @@ fn usage_of(result: &RunResult) -> Option<Usage> {
     })
 }
 
-/// A model that calls one tool and then says `Done.`.
+/// A model that calls one tool, and then answers `Done.`.
 fn tool_then_text(tool: &str, input: Value) -> Scenario {
     Scenario::new().reply(Reply::new().tool(tool, input)).reply(Reply::new().text("Done."))
 }
 
-/// A model that runs one command and then says `Done.`.
+/// A model that runs one command, and then answers `Done.`.
 fn bash_then_text(command: &str) -> Scenario {
     tool_then_text("Bash", bash(command))
 }
@@ -47,20 +47,20 @@ fn bash(command: &str) -> Value {
     json!({"command": command, "description": "Run a command"})
 }
 
-/// Everything is allowed, for root too.
+/// Allows all tools, for root too.
 fn full(mut request: RunRequest) -> RunRequest {
     request.permissions.mode = PermissionMode::Full;
     request.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
     request
 }
 
-/// The first failure of a request is the last.
+/// Switches off the CLI's own retries.
 fn no_retries(mut request: RunRequest) -> RunRequest {
     request.env.insert("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned());
     request
 }
 
-/// A text of ten bytes for each number, in which no part is like another.
+/// Returns a text with ten bytes for each number, in which no part repeats.
 fn numbers(count: usize) -> String {
     let numbers: Vec<String> = (0..count).map(|number| format!("{number:09}\n")).collect();
     numbers.concat()

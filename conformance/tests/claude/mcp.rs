@@ -1,4 +1,4 @@
-//! What MCP servers give on Claude Code alone; what is the same on all agents stands in `all/mcp.rs`.
+//! MCP servers on Claude Code. What is the same on all agents is in `all/mcp.rs`.
 
 use anyhow::{Context, Result};
 use serde_json::json;

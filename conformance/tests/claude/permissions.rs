@@ -1,4 +1,4 @@
-//! What the agent may do, by the caller's word.
+//! Permission modes and rules of Claude Code. The table of modes is in `all/modes.rs`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ fn write(path: &str) -> Value {
     json!({"file_path": path, "content": "written"})
 }
 
-/// The only call was refused, and the run went on.
+/// The only call was refused, and the run continued.
 fn assert_refused(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true), "{}", result.output.as_str());
@@ -32,7 +32,7 @@ fn assert_refused(recording: &Recording) -> Result<()> {
     Ok(())
 }
 
-fn assert_passed(recording: &Recording) -> Result<()> {
+fn assert_allowed(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
     assert_ne!(result.is_error, Some(true), "{}", result.output.as_str());
     assert!(recording.result.permission_denials.is_empty());
@@ -67,7 +67,7 @@ async fn read_only_allows_a_read() -> Result<()> {
     let env = TestEnv::claude(tool_then_text("Read", json!({"file_path": "there"}))).await?;
     fs::write(env.project().join("there"), "content")?;
     let recording = env.run(mode(env.request("Read it."), PermissionMode::ReadOnly)).await?;
-    assert_passed(&recording)?;
+    assert_allowed(&recording)?;
     assert!(recording.only_tool()?.1.output.contains("content"));
     Ok(())
 }
@@ -96,7 +96,7 @@ async fn read_only_refuses_a_command_that_changes_something() -> Result<()> {
     Ok(())
 }
 
-/// What 2.1.197 allows without asking, though it changes the project.
+/// 2.1.197 allows these tools without permission, although they change the project.
 #[tokio::test]
 async fn only_full_allows_a_worktree_or_a_scheduled_prompt() -> Result<()> {
     use PermissionMode::{Ask, Edit, ReadOnly};
@@ -123,7 +123,7 @@ async fn only_full_allows_a_worktree_or_a_scheduled_prompt() -> Result<()> {
 async fn edit_allows_a_write() -> Result<()> {
     let env = TestEnv::claude(tool_then_text("Write", write("made"))).await?;
     let recording = env.run(mode(env.request("Make it."), PermissionMode::Edit)).await?;
-    assert_passed(&recording)?;
+    assert_allowed(&recording)?;
     assert_eq!(fs::read_to_string(env.project().join("made"))?, "written");
     Ok(())
 }
@@ -138,7 +138,7 @@ async fn edit_refuses_a_command_that_changes_something() -> Result<()> {
     Ok(())
 }
 
-/// In its own mode `acceptEdits` 2.1.197 runs all of these.
+/// In its own mode `acceptEdits`, 2.1.197 runs all of these commands.
 #[tokio::test]
 async fn edit_runs_no_command_that_changes_a_file() -> Result<()> {
     for command in ["rm -f there", "touch made", "mkdir made"] {
@@ -166,7 +166,7 @@ async fn edit_refuses_a_write_outside_of_the_project() -> Result<()> {
 async fn full_allows_a_command() -> Result<()> {
     let env = TestEnv::claude(bash_then_text("touch made")).await?;
     let recording = env.run(full(env.request("Make it."))).await?;
-    assert_passed(&recording)?;
+    assert_allowed(&recording)?;
     assert!(env.project().join("made").exists());
     Ok(())
 }
@@ -178,7 +178,7 @@ async fn full_for_root_outside_of_a_sandbox_is_config() -> Result<()> {
     let root = fs::metadata("/proc/self")?.uid() == 0;
     if root {
         assert_eq!(recording.result.error_code, Some(ErrorCode::Config));
-        assert!(recording.failure()?.message.contains("IS_SANDBOX=1"), "it says what to do");
+        assert!(recording.failure()?.message.contains("IS_SANDBOX=1"), "the message states the remedy");
         assert!(recording.requests.is_empty());
     } else {
         assert_eq!(recording.result.text, "Hello.");
@@ -193,7 +193,7 @@ async fn an_allowed_tool_needs_no_answer() -> Result<()> {
         let mut request = env.request("Make it.");
         request.permissions.allow = rules.iter().map(|&rule| rule.to_owned()).collect();
         let recording = env.run(request).await?;
-        assert_passed(&recording)?;
+        assert_allowed(&recording)?;
         assert!(env.project().join("made,too").exists(), "{rules:?}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The model gets what the caller says, byte for byte and once, however it looks.
+//! Each prompt reaches the model once and unchanged, whatever characters it has.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use teamster_testkit::provider::{Message, Part, Reply};
 
 use crate::numbers;
 
-/// One red pixel.
+/// A PNG of one red pixel.
 const PIXEL: [u8; 69] = [
     137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 144, 119, 83,
     222, 0, 0, 0, 12, 73, 68, 65, 84, 120, 156, 99, 248, 207, 192, 0, 0, 3, 1, 1, 0, 201, 254, 146, 239, 0, 0, 0, 0,
@@ -20,11 +20,11 @@ const PIXEL: [u8; 69] = [
 const PDF: &str = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n\
 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n";
 
-/// What looks like an option, a command, or a word that the CLI reads itself.
+/// Prompts that resemble an option, a command, or a word that the CLI interprets.
 pub(crate) const LIKE_OPTIONS: &[&str] =
     &["-", "--help", "-p --model=none", "--", "code", "mcp", "# note", "!ls", " /clear"];
 
-/// What shells, terminals and parsers stumble over.
+/// Characters that shells, terminals and parsers interpret.
 pub(crate) const ODD_CHARACTERS: &[&str] = &[
     "two\nlines\r\nand\ttabs",
     "\"double\" 'single' `touch made` $(touch made) ${HOME} $HOME; touch made | cat > made & %PATH% \\",
@@ -44,7 +44,7 @@ async fn reach_the_model(prompts: &[&str]) -> Result<()> {
         assert_eq!(texts, [prompt]);
         assert_eq!(recording.result.text, "Aye.");
     }
-    assert!(fs::read_dir(env.project())?.next().is_none(), "something was run");
+    assert!(fs::read_dir(env.project())?.next().is_none(), "a command was run");
     Ok(())
 }
 
@@ -80,8 +80,8 @@ async fn a_slash_command_is_answered_by_the_agent_itself() -> Result<()> {
 async fn a_file_named_in_the_prompt_is_read_by_the_agent() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
     fs::write(env.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
-    let recording = env.run(env.request("Look at @there.txt please")).await?;
-    assert_eq!(recording.prompts(0)?, ["Look at @there.txt please"]);
+    let recording = env.run(env.request("Read @there.txt please")).await?;
+    assert_eq!(recording.prompts(0)?, ["Read @there.txt please"]);
     assert!(recording.requests[0].body.to_string().contains("CONTENT-OF-THE-FILE"));
     Ok(())
 }
@@ -90,7 +90,7 @@ async fn a_file_named_in_the_prompt_is_read_by_the_agent() -> Result<()> {
 async fn a_literal_prompt_reaches_the_model_unchanged() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
     fs::write(env.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
-    for prompt in ["/nope", "/compact", "/", "Look at @there.txt please", "@there.txt", "plain"] {
+    for prompt in ["/nope", "/compact", "/", "Read @there.txt please", "@there.txt", "plain"] {
         let mut request = env.request(prompt);
         request.prompt_mode = PromptMode::Literal;
         let recording = env.run(request).await?;
@@ -98,7 +98,7 @@ async fn a_literal_prompt_reaches_the_model_unchanged() -> Result<()> {
         assert_eq!(recording.result.text, "Aye.");
         let body = recording.requests[0].body.to_string();
         assert!(!body.contains("CONTENT-OF-THE-FILE"), "{prompt:?}");
-        // A vendor refuses an empty block.
+        // Vendors refuse an empty block.
         assert!(!body.contains(r#""text":"""#), "{prompt:?}");
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What is said while a turn of a session runs.
+//! Messages that are sent while a turn of a session runs.
 
 use std::fs::File;
 
@@ -8,10 +8,10 @@ use teamster::{Event, Sent};
 use teamster_conformance::{TIMEOUT, TestEnv};
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario};
 
-/// A model that calls a tool, which ends when there is a file, and then answers.
+/// A model that calls a tool, which ends when a file exists, and then answers.
 async fn in_a_tool() -> Result<TestEnv> {
     let waits = json!({"command": "until [ -e go ]; do sleep 0.05; done; echo gone", "description": "Wait"});
-    TestEnv::claude(Scenario::new().reply(Reply::new().tool("Bash", waits)).reply(Reply::new().text("Both heard.")))
+    TestEnv::claude(Scenario::new().reply(Reply::new().tool("Bash", waits)).reply(Reply::new().text("Both received.")))
         .await
 }
 
@@ -28,11 +28,11 @@ async fn a_steering_message_reaches_the_model_after_the_running_tool() -> Result
     let (sent, recording) = tokio::join!(tokio::time::timeout(TIMEOUT, sent), run.finish());
     let recording = recording?;
     assert!(matches!(sent??, Sent::Steered));
-    assert_eq!(recording.result.text, "Both heard.");
-    let heard = recording.requests.last().context("no request")?;
-    // As a message of the system's, which says that the user said it.
-    let mut texts = heard.messages.iter().flat_map(Message::texts);
-    assert!(texts.any(|text| text.contains("And hurry.")), "{:?}", heard.messages.last());
+    assert_eq!(recording.result.text, "Both received.");
+    let last = recording.requests.last().context("no request")?;
+    // It is a system message that quotes the user.
+    let mut texts = last.messages.iter().flat_map(Message::texts);
+    assert!(texts.any(|text| text.contains("And hurry.")), "{:?}", last.messages.last());
     session.close().await
 }
 
@@ -54,12 +54,12 @@ async fn a_steering_message_that_comes_too_late_is_the_next_turn() -> Result<()>
     };
     let (sent, first) = tokio::join!(tokio::time::timeout(TIMEOUT, session.handle().send_now("Two.")), end);
     assert_eq!(first?.result.text, "Only the first.");
-    let Sent::Turn(second) = sent?? else { bail!("it was heard in a turn that was over") };
+    let Sent::Turn(second) = sent?? else { bail!("it was received in a turn that had ended") };
     assert_eq!(second.result().await.unwrap().text, "The second.");
     let third = third.finish().await?;
     assert_eq!(third.result.text, "The third.");
-    let heard = third.requests.last().context("no request")?;
-    let prompts = heard.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts);
+    let last = third.requests.last().context("no request")?;
+    let prompts = last.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts);
     let prompts: Vec<_> = prompts.filter(|text| ["One.", "Two.", "Three."].contains(text)).collect();
     assert_eq!(prompts, ["One.", "Two.", "Three."]);
     session.close().await

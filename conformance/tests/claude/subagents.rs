@@ -1,4 +1,4 @@
-//! Agents that the agent starts.
+//! Subagents.
 
 use anyhow::Result;
 use serde_json::json;
@@ -41,13 +41,13 @@ async fn a_subagent_is_reported_under_its_call_and_kept_out_of_the_answer() -> R
     assert_eq!(bash.parent_tool_id.as_ref(), Some(&agent.tool_id));
     assert_eq!(bash_result.parent_tool_id.as_ref(), Some(&agent.tool_id));
     assert_eq!(bash_result.output, "seen");
-    let theirs: String = recording
+    let subagent_text: String = recording
         .texts()
         .iter()
         .filter(|delta| delta.parent_tool_id.as_ref() == Some(&agent.tool_id))
         .map(|delta| delta.text.as_str())
         .collect();
-    assert_eq!(theirs, "Working. I saw it.");
+    assert_eq!(subagent_text, "Working. I saw it.");
 
     assert_eq!(recording.result.text, "I delegate. The worker is done.");
     assert_eq!(recording.result.final_text, "The worker is done.");

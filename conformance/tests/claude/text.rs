@@ -1,4 +1,4 @@
-//! What the model says, as it says it.
+//! Text, reasoning and usage of an answer.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn the_result_has_the_providers_tokens_and_cost() -> Result<()> {
     let recording = env.run(request).await?;
     assert_eq!(usage_of(&recording.result), Some(env.provider().usage_total()));
     assert_eq!(usage_of(&recording.result), Some(usage));
-    // The vendor's list, in dollars a million: 3 in, 0.30 from the cache, 3.75 into it, 15 out.
+    // The vendor's prices in dollars per million tokens: input 3, cache read 0.30, cache write 3.75, output 15.
     let cost = recording.result.total_cost_usd.unwrap_or_default();
     let expected = (1_000.0 * 3.0 + 2_000.0 * 0.3 + 4_000.0 * 3.75 + 8_000.0 * 15.0) / 1e6;
     assert!((cost - expected).abs() < 1e-9, "{cost} instead of {expected}");
@@ -89,17 +89,17 @@ async fn two_blocks_of_text_are_both_in_the_result() -> Result<()> {
 
 #[tokio::test]
 async fn a_big_answer_is_whole_for_a_slow_consumer() -> Result<()> {
-    // More than a pipe of 64 KiB takes; the CLI drops at its exit what was not taken (2.1.197).
+    // More than the 64 KiB of a pipe. At its exit, the CLI (2.1.197) drops what is not in the pipe.
     let text = numbers(60_000);
     let env = TestEnv::claude(Reply::new().text_by(1000, &text)).await?;
     for _ in 0..3 {
         let mut run = env.start(env.request("Everything."))?;
         run.until("the first delta", |event| matches!(event, Event::Text(_))).await?;
-        // This is the slow consumer itself; nothing is hoped for.
+        // The slow consumer. The test does not depend on the time.
         tokio::time::sleep(Duration::from_secs(2)).await;
         let recording = run.finish().await?;
         assert_eq!(recording.result.text.len(), text.len());
-        assert!(recording.result.text == text, "the text is another");
+        assert!(recording.result.text == text, "the text differs");
         assert!(!recording.result.is_error);
     }
     Ok(())
@@ -108,7 +108,7 @@ async fn a_big_answer_is_whole_for_a_slow_consumer() -> Result<()> {
 #[tokio::test]
 async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_the_text() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
-    let recording = env.run(env.request("Tell me all.")).await?;
+    let recording = env.run(env.request("Answer at length.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert!(recording.result.text.starts_with("And then"));

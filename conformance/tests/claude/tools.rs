@@ -1,4 +1,4 @@
-//! What the agent does with its own tools.
+//! The agent's own tools.
 
 use std::fs;
 
@@ -142,7 +142,7 @@ async fn no_command_of_a_run_stays_in_the_background() -> Result<()> {
     assert_eq!(result.is_error, Some(true));
     assert!(result.output.contains("run_in_background"), "{}", result.output.as_str());
     assert_eq!(recording.result.final_text, "Done.");
-    // The model is not even told of the possibility.
+    // The model is not offered the option either.
     assert!(!recording.requests[0].body.to_string().contains("\"run_in_background\""));
     Ok(())
 }

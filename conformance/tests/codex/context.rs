@@ -1,4 +1,4 @@
-//! What the model is told beside the prompt.
+//! The context of the prompt: system prompts, the model, attachments, schemas, instructions of the project.
 
 use std::fs;
 
@@ -22,10 +22,10 @@ async fn a_system_prompt_replaces_the_agents_own_and_more_is_added_to_either() -
         request.system_prompt = system.map(str::to_owned);
         request.append_system_prompt = more.map(str::to_owned);
         let recording = env.run(request).await?;
-        let told = &recording.requests[0].system;
-        assert_eq!(told.contains("You are Codex"), system.is_none(), "{told}");
-        assert!(system.is_none_or(|text| told.contains(text)), "{told}");
-        assert!(more.is_none_or(|text| told.contains(text)), "{told}");
+        let instructions = &recording.requests[0].system;
+        assert_eq!(instructions.contains("You are Codex"), system.is_none(), "{instructions}");
+        assert!(system.is_none_or(|text| instructions.contains(text)), "{instructions}");
+        assert!(more.is_none_or(|text| instructions.contains(text)), "{instructions}");
         assert_eq!(recording.prompts(0)?, ["Hello."]);
     }
     Ok(())
@@ -43,9 +43,9 @@ async fn a_resumed_session_takes_another_system_prompt_and_gets_an_addition_with
         request.system_prompt = system.map(str::to_owned);
         request.append_system_prompt = Some("Shout.".to_owned());
         let recording = env.run(request).await?;
-        let told = &recording.requests[0].system;
-        assert!(told.contains("Speak softly."), "{told}");
-        assert_eq!(told.contains("Shout."), system.is_some(), "{told}");
+        let instructions = &recording.requests[0].system;
+        assert!(instructions.contains("Speak softly."), "{instructions}");
+        assert_eq!(instructions.contains("Shout."), system.is_some(), "{instructions}");
         assert!(recording.warnings(&WarningCode::OptionIgnored).is_empty());
         let expected = if system.is_none() { "<instructions>\nShout.\n</instructions>\n\nAgain." } else { "Again." };
         assert_eq!(recording.prompts(0)?.last(), Some(&expected));
@@ -133,7 +133,7 @@ async fn a_limit_of_turns_is_ignored_with_a_warning() -> Result<()> {
     Ok(())
 }
 
-/// Everything with which a directory can speak to the agent, and what shows that it did.
+/// The project contains all kinds of instructions for the agent, each with a marker.
 #[tokio::test]
 async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
     for (trust, used) in [(ProjectTrust::Trusted, true), (ProjectTrust::Untrusted, false)] {
@@ -144,11 +144,11 @@ async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
             fs::create_dir_all(folder)?;
         }
         fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
-        fs::write(project.join("AGENTS.md"), "SAID-BY-AGENTS-MD")?;
-        fs::write(skill.join("SKILL.md"), "---\nname: lure\ndescription: SAID-BY-A-SKILL\n---\nSAID-IN-A-SKILL\n")?;
-        fs::write(project.join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
-        fs::write(inner.join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
-        // The user has trusted both once.
+        fs::write(project.join("AGENTS.md"), "MARKER-OF-AGENTS-MD")?;
+        fs::write(skill.join("SKILL.md"), "---\nname: lure\ndescription: MARKER-OF-A-SKILL\n---\nMARKER-IN-A-SKILL\n")?;
+        fs::write(project.join(".codex/config.toml"), "developer_instructions = \"MARKER-OF-ITS-CONFIG\"\n")?;
+        fs::write(inner.join(".codex/config.toml"), "developer_instructions = \"MARKER-OF-ITS-CONFIG\"\n")?;
+        // The user has trusted both directories earlier.
         let config = env.home().join(".codex/config.toml");
         let mut text = fs::read_to_string(&config)?;
         for folder in [&project, &inner] {
@@ -161,8 +161,8 @@ async fn nothing_of_an_untrusted_directory_is_used() -> Result<()> {
         request.project_trust = trust;
         let recording = env.run(request).await?;
         let body = recording.requests[0].body.to_string();
-        for said in ["SAID-BY-AGENTS-MD", "SAID-BY-A-SKILL", "SAID-IN-A-SKILL", "SAID-BY-ITS-CONFIG"] {
-            assert_eq!(body.contains(said), used, "{said} {trust:?}");
+        for marker in ["MARKER-OF-AGENTS-MD", "MARKER-OF-A-SKILL", "MARKER-IN-A-SKILL", "MARKER-OF-ITS-CONFIG"] {
+            assert_eq!(body.contains(marker), used, "{marker} {trust:?}");
         }
         assert_eq!(recording.prompts(0)?, ["Use $lure."]);
     }
@@ -176,7 +176,7 @@ async fn the_users_configuration_stays_as_it_is_and_no_directory_is_trusted_by_a
         let config = env.home().join(".codex/config.toml");
         let before = fs::read_to_string(&config)?;
         fs::create_dir(env.project().join(".codex"))?;
-        fs::write(env.project().join(".codex/config.toml"), "developer_instructions = \"SAID-BY-ITS-CONFIG\"\n")?;
+        fs::write(env.project().join(".codex/config.toml"), "developer_instructions = \"MARKER-OF-ITS-CONFIG\"\n")?;
         let mut template = env.request("");
         template.permissions.mode = mode;
         let session = env.open(template.clone())?;
@@ -192,7 +192,7 @@ async fn the_users_configuration_stays_as_it_is_and_no_directory_is_trusted_by_a
         }
         for recording in recordings {
             assert_eq!(recording.result.text, "Read.", "{mode:?}");
-            assert!(!recording.requests[0].body.to_string().contains("SAID-BY-ITS-CONFIG"), "{mode:?}");
+            assert!(!recording.requests[0].body.to_string().contains("MARKER-OF-ITS-CONFIG"), "{mode:?}");
         }
         assert_eq!(fs::read_to_string(&config)?, before, "{mode:?}");
     }

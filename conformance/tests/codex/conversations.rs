@@ -1,5 +1,4 @@
-//! Conversations that go on from run to run, as far as they differ from agent to agent; what is the same stands in
-//! `all/conversations.rs`.
+//! Conversations of several runs on Codex. What is the same on all agents is in `all/conversations.rs`.
 
 use anyhow::{Context, Result};
 use teamster::RunRequest;
@@ -10,7 +9,7 @@ use teamster_testkit::provider::{Message, ModelRequest, Reply};
 
 use crate::{exec, usage_of};
 
-/// A model that says how often it has been asked in this conversation.
+/// A model that answers with the number of prompts in the conversation.
 async fn test_env() -> Result<TestEnv> {
     TestEnv::codex(Reply::from_fn(|request| Reply::new().text(format!("Answer {}.", prompts(request).len())))).await
 }
@@ -24,15 +23,15 @@ fn with(mut request: RunRequest, conversation: Conversation) -> RunRequest {
     request
 }
 
-fn session(recording: &Recording) -> Result<SessionId> {
+fn session_id(recording: &Recording) -> Result<SessionId> {
     recording.result.session_id.clone().context("no session id")
 }
 
-/// Nobody tells there what the thread had before.
+/// The one-shot form does not report the usage before the run.
 #[tokio::test]
 async fn usage_of_the_one_shot_form_covers_the_whole_thread_and_is_marked_so() -> Result<()> {
     let env = test_env().await?;
-    let id = session(&env.run(exec(env.request("First."))).await?)?;
+    let id = session_id(&env.run(exec(env.request("First."))).await?)?;
     let second = env.run(exec(with(env.request("Second."), Conversation::Resume(id)))).await?;
     assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
     assert_eq!(second.result.usage_scope, Some(UsageScope::Session));
@@ -40,13 +39,13 @@ async fn usage_of_the_one_shot_form_covers_the_whole_thread_and_is_marked_so() -
     Ok(())
 }
 
-/// By itself the agent would change to the model of its configuration.
+/// Without an option, the agent would change to the model of its configuration.
 #[tokio::test]
 async fn a_resumed_conversation_keeps_its_model() -> Result<()> {
     let env = test_env().await?;
     let mut request = env.request("First.");
     request.model = Some("gpt-5.4".to_owned());
-    let id = session(&env.run(request).await?)?;
+    let id = session_id(&env.run(request).await?)?;
     for conversation in [Conversation::Resume(id.clone()), Conversation::Fork(id)] {
         let recording = env.run(with(env.request("Second."), conversation)).await?;
         assert_eq!(recording.requests[0].model, "gpt-5.4");
@@ -58,10 +57,10 @@ async fn a_resumed_conversation_keeps_its_model() -> Result<()> {
 #[tokio::test]
 async fn a_session_id_in_capitals_is_the_same_session() -> Result<()> {
     let env = test_env().await?;
-    let id = session(&env.run(env.request("First.")).await?)?;
+    let id = session_id(&env.run(env.request("First.")).await?)?;
     let capitals = SessionId::from(id.as_str().to_uppercase());
     let second = env.run(with(env.request("Second."), Conversation::Resume(capitals))).await?;
-    assert_eq!(session(&second)?, id);
+    assert_eq!(session_id(&second)?, id);
     assert_eq!(prompts(&second.requests[0]), ["First.", "Second."]);
     Ok(())
 }
@@ -78,7 +77,7 @@ async fn a_missing_session_is_session_not_found_in_each_form() -> Result<()> {
         let recording = env.run(form(with(env.request("Hello?"), conversation))).await?;
         assert_eq!(recording.result.error_code, Some(ErrorCode::SessionNotFound));
         assert_eq!(recording.failure()?.retryable, Some(false));
-        assert!(recording.requests.is_empty(), "the model was asked");
+        assert!(recording.requests.is_empty(), "a request reached the model");
     }
     Ok(())
 }
@@ -88,7 +87,7 @@ async fn a_name_is_refused_before_anything_is_started() -> Result<()> {
     let env = test_env().await?;
     for name in ["some name", "00000000000040008000000000000000", "{00000000-0000-4000-8000-000000000000}"] {
         for conversation in [Conversation::Resume(name.into()), Conversation::Fork(name.into())] {
-            let error = env.start(with(env.request("Hello?"), conversation)).err().context("it was started")?;
+            let error = env.start(with(env.request("Hello?"), conversation)).err().context("the run was started")?;
             assert!(error.to_string().contains("UUID"), "{error}");
         }
     }
@@ -103,7 +102,7 @@ async fn a_session_in_use_is_refused_and_retryable() -> Result<()> {
         _ => Reply::new().text("At once."),
     }))
     .await?;
-    let id = session(&env.run(env.request("First.")).await?)?;
+    let id = session_id(&env.run(env.request("First.")).await?)?;
     let slow = env.start(with(env.request("Second."), Conversation::Resume(id.clone())))?;
     env.provider().gate("slow").wait_reached(TIMEOUT).await?;
     let refused = env.run(with(env.request("Third."), Conversation::Resume(id.clone()))).await?;

@@ -1,4 +1,4 @@
-//! What goes wrong at the provider or in the agent, by its name.
+//! Failures of the provider and of the agent, and their codes.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,14 +12,14 @@ use teamster_testkit::provider::{HttpError, Reply};
 
 use crate::exec;
 
-/// How a run fails, in both forms of the agent: of the two only the one-shot form exits with a code for it.
+/// Runs both forms of the agent. Only the one-shot form exits with a code for the failure.
 async fn failing(error: HttpError) -> Result<[Recording; 2]> {
     let env = TestEnv::codex(error).await?;
-    let live = env.run(env.request("Hello?")).await?;
+    let app_server = env.run(env.request("Hello?")).await?;
     let exec = env.run(exec(env.request("Hello?"))).await?;
-    assert_eq!((live.result.exit_code, exec.result.exit_code), (Some(0), Some(1)));
-    assert_eq!((live.result.text.as_str(), exec.result.text.as_str()), ("", ""));
-    Ok([live, exec])
+    assert_eq!((app_server.result.exit_code, exec.result.exit_code), (Some(0), Some(1)));
+    assert_eq!((app_server.result.text.as_str(), exec.result.text.as_str()), ("", ""));
+    Ok([app_server, exec])
 }
 
 fn assert_both(recordings: &[Recording; 2], code: &ErrorCode, retryable: bool) -> Result<()> {
@@ -57,7 +57,7 @@ async fn a_used_up_plan_is_a_rate_limit_that_is_not_retryable() -> Result<()> {
 #[tokio::test]
 async fn an_internal_error_of_the_provider_is_retryable() -> Result<()> {
     let recordings = failing(HttpError::internal()).await?;
-    assert!(recordings.iter().all(|recording| recording.requests.len() > 1), "it was tried again");
+    assert!(recordings.iter().all(|recording| recording.requests.len() > 1), "the agent retried");
     assert_both(&recordings, &ErrorCode::Provider, true)
 }
 
@@ -101,7 +101,7 @@ async fn a_broken_connection_is_reported_and_retried() -> Result<()> {
 async fn a_connection_that_always_breaks_is_a_connection_failure() -> Result<()> {
     let env = TestEnv::codex(Reply::new().text("Never whole.").cut_after(1)).await?;
     let recording = env.run(env.request("Hello?")).await?;
-    assert_eq!(recording.result.text, "", "half a message is none");
+    assert_eq!(recording.result.text, "", "a part of a message is retracted");
     assert_failed(&recording, ErrorCode::Connection, true)
 }
 
@@ -110,10 +110,10 @@ fn with_config(mut request: RunRequest, entry: &str) -> RunRequest {
     request
 }
 
-/// By itself the agent tries for ever.
+/// Without a limit, the agent retries without end.
 #[tokio::test]
 async fn a_provider_that_does_not_listen_is_a_connection_failure_in_bounded_time() -> Result<()> {
-    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::codex(Reply::new().text("Unused.")).await?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}/v1", listener.local_addr()?);
     drop(listener);
@@ -125,7 +125,7 @@ async fn a_provider_that_does_not_listen_is_a_connection_failure_in_bounded_time
 
 #[tokio::test]
 async fn a_key_that_is_not_set_is_auth() -> Result<()> {
-    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::codex(Reply::new().text("Unused.")).await?;
     let request = with_config(env.request("Hello?"), "model_providers.test.env_key=\"NO_SUCH_KEY\"");
     let recording = env.run(request).await?;
     assert!(recording.requests.is_empty());
@@ -134,7 +134,7 @@ async fn a_key_that_is_not_set_is_auth() -> Result<()> {
 
 #[tokio::test]
 async fn an_invalid_configuration_is_reported_with_its_position() -> Result<()> {
-    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::codex(Reply::new().text("Unused.")).await?;
     fs::write(env.home().join(".codex/config.toml"), "model = \n")?;
     for request in [env.request("Hello?"), exec(env.request("Hello?"))] {
         let recording = env.run(request).await?;
@@ -146,7 +146,7 @@ async fn an_invalid_configuration_is_reported_with_its_position() -> Result<()> 
 
 #[tokio::test]
 async fn a_flag_that_does_not_exist_is_an_invalid_request() -> Result<()> {
-    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::codex(Reply::new().text("Unused.")).await?;
     let mut request = env.request("Hello?");
     request.cli_args.push("--no-such-flag".to_owned());
     let recording = env.run(request).await?;
@@ -157,7 +157,7 @@ async fn a_flag_that_does_not_exist_is_an_invalid_request() -> Result<()> {
 /// The launcher prints its help and exits with 0.
 #[tokio::test]
 async fn help_output_is_not_a_success() -> Result<()> {
-    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::codex(Reply::new().text("Unused.")).await?;
     let mut request = env.request("Hello?");
     request.cli_args.push("--help".to_owned());
     let recording = env.run(request).await?;

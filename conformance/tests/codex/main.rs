@@ -1,6 +1,6 @@
-//! The real Codex 0.169.0 under Teamster, against a provider that plays a scenario. Each name is a promise.
+//! The real Codex 0.169.0 under Teamster, against a provider that plays a scenario.
 //!
-//! A run is one turn of the app-server; what differs in the one-shot form (`exec`) is tried in both.
+//! A run is one turn of the app-server. What differs in the one-shot form (`exec`) is tested in both.
 
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
@@ -20,7 +20,7 @@ use teamster::request::{AgentInterface, PermissionMode};
 use teamster::{RunRequest, RunResult};
 use teamster_testkit::provider::{Reply, Scenario, Usage};
 
-/// The four numbers of a usage, for comparison with the provider's.
+/// Returns the four numbers of a result's usage, for comparison with the provider's.
 fn usage_of(result: &RunResult) -> Option<Usage> {
     let usage = result.usage.as_ref()?;
     Some(Usage {
@@ -31,12 +31,12 @@ fn usage_of(result: &RunResult) -> Option<Usage> {
     })
 }
 
-/// A model that calls one tool and then says `Done.`.
+/// A model that calls one tool, and then answers `Done.`.
 fn tool_then_text(tool: &str, input: impl Into<Value>) -> Scenario {
     Scenario::new().reply(Reply::new().tool(tool, input)).reply(Reply::new().text("Done."))
 }
 
-/// A model that runs one command and then says `Done.`.
+/// A model that runs one command, and then answers `Done.`.
 fn shell_then_text(command: &str) -> Scenario {
     tool_then_text("exec_command", shell(command))
 }
@@ -45,7 +45,7 @@ fn shell(command: &str) -> Value {
     json!({ "cmd": command })
 }
 
-/// A patch that adds a file: the input of a custom tool is a text.
+/// Returns a patch that adds a file. The input of a custom tool is a string.
 fn add_file(path: &str, line: &str) -> Value {
     Value::String(format!("*** Begin Patch\n*** Add File: {path}\n+{line}\n*** End Patch\n"))
 }
@@ -55,7 +55,7 @@ fn mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
     request
 }
 
-/// In the one-shot form.
+/// Selects the one-shot form.
 fn exec(mut request: RunRequest) -> RunRequest {
     request.interface = AgentInterface::Exec;
     request
@@ -65,7 +65,7 @@ fn full(request: RunRequest) -> RunRequest {
     mode(request, PermissionMode::Full)
 }
 
-/// A text of ten bytes for each number, in which no part is like another.
+/// Returns a text with ten bytes for each number, in which no part repeats.
 fn numbers(count: usize) -> String {
     let numbers: Vec<String> = (0..count).map(|number| format!("{number:09}\n")).collect();
     numbers.concat()

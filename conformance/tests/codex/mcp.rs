@@ -1,4 +1,4 @@
-//! What MCP servers give on Codex alone; what is the same on all agents stands in `all/mcp.rs`.
+//! MCP servers on Codex. What is the same on all agents is in `all/mcp.rs`.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn with_server(mut request: RunRequest, server: McpServer) -> RunRequest {
     request
 }
 
-/// They get the environment of the agent, in which the values travel.
+/// The values are in the agent's environment, which its commands inherit.
 #[tokio::test]
 async fn the_models_commands_get_neither_the_secrets_of_servers_nor_our_log_level() -> Result<()> {
     let look = "test -n \"$CALC_TOKEN$RUST_LOG\" && echo leaked || echo hidden; printenv | grep s3cret";
@@ -42,7 +42,7 @@ async fn the_models_commands_get_neither_the_secrets_of_servers_nor_our_log_leve
 async fn an_image_is_an_mcp_content_block_and_a_denied_tool_is_not_offered() -> Result<()> {
     let env = TestEnv::codex(tool_then_text("mcp__calc/image", json!({}))).await?;
     let mut request = with_server(env.request("Draw."), McpServer::stdio(PROGRAM));
-    // And a tool that a rule denies is none of the model's.
+    // A denied tool is not offered to the model.
     request.permissions.deny.push("mcp__calc__fail".to_owned());
     let recording = env.run(request).await?;
     let offered = recording.requests[0].tools();
@@ -58,7 +58,7 @@ async fn an_image_is_an_mcp_content_block_and_a_denied_tool_is_not_offered() -> 
     Ok(())
 }
 
-/// A server that the user's configuration cannot start holds up no run that brings others along.
+/// A server of the user that does not start does not delay a run with servers of its own.
 #[tokio::test]
 async fn a_server_of_the_users_that_fails_is_a_warning_too() -> Result<()> {
     let env = TestEnv::codex(tool_then_text("mcp__calc/add", json!({"a": 40, "b": 2}))).await?;

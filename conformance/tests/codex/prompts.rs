@@ -1,4 +1,4 @@
-//! Prompts that look like something else.
+//! Prompts that resemble an option, a command or a skill.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ async fn a_megabyte_arrives_whole_and_more_is_refused_before_the_start() -> Resu
     let env = test_env().await?;
     let prompt = "0123456789abcde\n".repeat(1 << 16);
     let recording = env.run(env.request(prompt.clone())).await?;
-    assert!(recording.prompts(0)? == [prompt.as_str()], "the prompt is another");
+    assert!(recording.prompts(0)? == [prompt.as_str()], "the prompt differs");
     assert!(env.start(env.request(prompt + "x")).is_err());
     Ok(())
 }

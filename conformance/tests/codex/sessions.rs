@@ -1,4 +1,4 @@
-//! Sessions on the app-server, as far as they differ from agent to agent; what is the same stands in `all/sessions.rs`.
+//! Sessions on Codex's app-server. What is the same on all agents is in `all/sessions.rs`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,17 +17,17 @@ use crate::{add_file, mode, shell};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_teamster-conformance-mcp-server");
 
-/// A command for which the model wants to leave its sandbox.
-fn leaving(command: &str) -> serde_json::Value {
+/// Returns a command that the model wants to run outside of its sandbox.
+fn escalated(command: &str) -> serde_json::Value {
     json!({"cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?"})
 }
 
-/// A model that wants to make a file, once in its conversation: by a command that may not, by one that does not ask, or by a
-/// patch.
-fn wants(by: &str) -> Scenario {
+/// A model that creates a file, once in its conversation: by a command in the sandbox (`plain command`), by a command
+/// outside of it (`command`), or by a patch.
+fn creates_a_file(by: &str) -> Scenario {
     let call = match by {
         "plain command" => Reply::new().tool("exec_command", shell("touch made")),
-        "command" => Reply::new().tool("exec_command", leaving("touch made && echo it is made")),
+        "command" => Reply::new().tool("exec_command", escalated("touch made && echo it is made")),
         _ => Reply::new().tool("apply_patch", add_file("made", "x")),
     };
     let reply = move |request: &ModelRequest| {
@@ -37,7 +37,7 @@ fn wants(by: &str) -> Scenario {
     Reply::from_fn(reply).into()
 }
 
-async fn asked(run: &mut TestRun) -> Result<(RequestId, Event)> {
+async fn next_request(run: &mut TestRun) -> Result<(RequestId, Event)> {
     let event = run.until("a permission request", |event| request_id(event).is_some()).await?;
     Ok((request_id(&event).cloned().context("no request")?, event))
 }
@@ -50,13 +50,13 @@ async fn a_command_and_a_patch_need_permission_and_are_allowed_or_denied() -> Re
             (Answer::AllowAlways, true),
             (Answer::Deny { message: Some("Not today.".to_owned()) }, false),
         ] {
-            let env = TestEnv::codex(wants(by)).await?;
+            let env = TestEnv::codex(creates_a_file(by)).await?;
             let session = env.open(env.request(""))?;
             let mut run = session.send("Make it.")?;
-            let (id, event) = asked(&mut run).await?;
+            let (id, event) = next_request(&mut run).await?;
             let Event::PermissionRequest(request) = event else { unreachable!() };
             assert_eq!(request.tool_name, tool);
-            assert!(!env.project().join("made").exists(), "it waits");
+            assert!(!env.project().join("made").exists(), "the call waits for the answer");
             session.handle().answer(id, answer.clone()).await?;
             let recording = run.finish().await?;
             assert_eq!(env.project().join("made").exists(), made, "{by} {answer:?}");
@@ -66,8 +66,8 @@ async fn a_command_and_a_patch_need_permission_and_are_allowed_or_denied() -> Re
             assert_eq!(recording.result.permission_denials.len(), usize::from(!made));
             assert!(!recording.result.is_error);
             if !made {
-                let said = recording.requests.last().context("no request")?;
-                assert!(said.prompts().contains(&"Not today."), "the model hears why: {:?}", said.prompts());
+                let last = recording.requests.last().context("no request")?;
+                assert!(last.prompts().contains(&"Not today."), "the model receives the reason: {:?}", last.prompts());
             }
             session.close().await?;
         }
@@ -77,7 +77,7 @@ async fn a_command_and_a_patch_need_permission_and_are_allowed_or_denied() -> Re
 
 #[tokio::test]
 async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
-    let env = TestEnv::codex(wants("command")).await?;
+    let env = TestEnv::codex(creates_a_file("command")).await?;
     let mut template = env.request("");
     template.limits.answer = Duration::from_millis(300);
     let session = env.open(template)?;
@@ -90,7 +90,7 @@ async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
 
 #[tokio::test]
 async fn a_call_that_a_rule_allows_makes_no_permission_request() -> Result<()> {
-    let env = TestEnv::codex(wants("command")).await?;
+    let env = TestEnv::codex(creates_a_file("command")).await?;
     let mut template = env.request("");
     template.permissions.allow = vec!["command_execution(touch made && echo it is made)".to_owned()];
     let session = env.open(template)?;
@@ -102,10 +102,10 @@ async fn a_call_that_a_rule_allows_makes_no_permission_request() -> Result<()> {
 
 #[tokio::test]
 async fn an_interrupt_releases_a_request_that_waits() -> Result<()> {
-    let env = TestEnv::codex(wants("command")).await?;
+    let env = TestEnv::codex(creates_a_file("command")).await?;
     let session = env.open(env.request(""))?;
     let mut run = session.send("Make it.")?;
-    let (id, _) = asked(&mut run).await?;
+    let (id, _) = next_request(&mut run).await?;
     run.control().interrupt();
     assert!(run.finish().await?.result.aborted);
     assert!(session.handle().answer(id, Answer::AllowAlways).await.is_err());
@@ -117,14 +117,14 @@ async fn an_interrupt_releases_a_request_that_waits() -> Result<()> {
 
 #[tokio::test]
 async fn a_mode_decides_which_permissions_are_requested() -> Result<()> {
-    // Reading asks for nothing: it refuses. Editing lets a patch pass. In full mode everything passes.
+    // `read-only` refuses without a request. `edit` allows a patch. `full` allows all calls.
     for (permission, by, made) in [
         (PermissionMode::ReadOnly, "command", false),
         (PermissionMode::ReadOnly, "patch", false),
         (PermissionMode::Edit, "patch", true),
         (PermissionMode::Full, "plain command", true),
     ] {
-        let env = TestEnv::codex(wants(by)).await?;
+        let env = TestEnv::codex(creates_a_file(by)).await?;
         fs::create_dir(env.home().join(".codex/rules"))?;
         if permission == PermissionMode::ReadOnly {
             let rule = "prefix_rule(pattern=[\"touch\"], decision=\"allow\")\n";
@@ -141,7 +141,7 @@ async fn a_mode_decides_which_permissions_are_requested() -> Result<()> {
 
 #[tokio::test]
 async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
-    let env = TestEnv::codex(wants("command")).await?;
+    let env = TestEnv::codex(creates_a_file("command")).await?;
     let session = env.open(env.request(""))?;
     session.handle().set_model("gpt-5.4")?;
     session.handle().set_permission_mode(PermissionMode::ReadOnly)?;
@@ -149,7 +149,7 @@ async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
         let recording = session.run_turn("Make it.").await?;
         assert!(recording.requests.iter().all(|request| request.model == "gpt-5.4"), "{}", recording.requests[0].model);
         assert_eq!(recording.init()?.model.as_deref(), Some("gpt-5.4"));
-        assert!(recording.warnings(&WarningCode::SessionReopened).is_empty(), "it was asked for");
+        assert!(recording.warnings(&WarningCode::SessionReopened).is_empty(), "the caller requested it");
     }
     assert!(!env.project().join("made").exists());
     session.handle().set_model("gpt-5.5")?;
@@ -161,33 +161,33 @@ async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
 async fn an_interrupt_in_mid_text_ends_the_turn_and_stays_in_the_history() -> Result<()> {
     let env = TestEnv::codex(
         Scenario::new()
-            .reply(Reply::new().text("It begins and never ends.").gate_after(2, "never"))
+            .reply(Reply::new().text("It starts and never ends.").gate_after(2, "never"))
             .branch("after", Reply::new().text("Here I am.")),
     )
     .await?;
     let session = env.open(env.request(""))?;
-    let run = session.send("Begin.")?;
+    let run = session.send("Start.")?;
     env.provider().gate("never").wait_reached(TIMEOUT).await?;
     run.control().interrupt();
     assert!(run.finish().await?.result.aborted);
     let after = session.run_turn("And now SCN:after").await?;
     assert_eq!(after.result.text, "Here I am.");
-    assert!(prompts(&after.requests[0]).contains(&"Begin."));
+    assert!(prompts(&after.requests[0]).contains(&"Start."));
     assert!(after.warnings(&WarningCode::SessionReopened).is_empty());
     session.close().await
 }
 
-/// With its children: the command is a shell that has started another one.
+/// The command is a shell with a child process.
 #[tokio::test]
 async fn an_interrupt_in_mid_tool_ends_the_command_and_not_the_session() -> Result<()> {
-    let command = "echo begun; (sleep 31417; echo never) ";
+    let command = "echo started; (sleep 31417; echo never) ";
     let scenario = Scenario::new()
         .reply(Reply::new().tool("exec_command", shell(command)))
         .branch("after", Reply::new().text("Here I am."));
     for permission in [PermissionMode::Ask, PermissionMode::Full] {
         let env = TestEnv::codex(scenario.clone()).await?;
         let session = env.open(mode(env.request(""), permission))?;
-        let run = session.send("Begin.")?;
+        let run = session.send("Start.")?;
         session.processes().wait_for_command("sleep 31417", TIMEOUT).await?;
         run.control().interrupt();
         let recording = run.finish().await?;
@@ -240,7 +240,7 @@ async fn permission_for_a_servers_tool_is_requested_under_the_callers_name() -> 
         let env = TestEnv::codex(scenario.reply(Reply::new().text("Done."))).await?;
         let session = env.open(with_server(env.request(""), McpServer::stdio(PROGRAM)))?;
         let mut run = session.send("Add.")?;
-        let (id, event) = asked(&mut run).await?;
+        let (id, event) = next_request(&mut run).await?;
         let Event::PermissionRequest(request) = event else { unreachable!() };
         assert_eq!((request.tool_name.as_str(), request.input.to_value()?), ("mcp__my.calc__add", add.clone()));
         session.handle().answer(id, answer.clone()).await?;
@@ -255,13 +255,13 @@ async fn permission_for_a_servers_tool_is_requested_under_the_callers_name() -> 
 
 #[tokio::test]
 async fn a_required_server_that_does_not_start_fails_each_turn() -> Result<()> {
-    let env = TestEnv::codex(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::codex(Reply::new().text("Unused.")).await?;
     let template = with_server(env.request(""), McpServer::stdio("/nonexistent").required());
     let session = env.open(template)?;
     for _ in 0..2 {
         let recording = session.run_turn("Add.").await?;
         assert_eq!(recording.result.error_code, Some(ErrorCode::Config));
-        assert!(recording.requests.is_empty(), "the model was asked");
+        assert!(recording.requests.is_empty(), "a request reached the model");
     }
     session.close().await
 }
@@ -296,9 +296,9 @@ async fn a_session_that_continues_the_newest_conversation_keeps_its_process() ->
     let mut template = env.request("");
     template.conversation = teamster::request::Conversation::Continue;
     let session = env.open(template)?;
-    for said in [vec!["First.", "Second."], vec!["First.", "Second.", "Second."]] {
+    for expected in [vec!["First.", "Second."], vec!["First.", "Second.", "Second."]] {
         let recording = session.run_turn("Second.").await?;
-        assert_eq!(prompts(&recording.requests[0]), said);
+        assert_eq!(prompts(&recording.requests[0]), expected);
         assert_eq!(recording.result.session_id, id);
     }
     session.processes().wait_for("app-server", TIMEOUT).await?;

@@ -1,4 +1,4 @@
-//! What the model says.
+//! Text, reasoning and usage of an answer.
 
 use anyhow::Result;
 use teamster::Event;
@@ -79,14 +79,14 @@ async fn a_big_answer_is_whole_in_one_line() -> Result<()> {
     let text = numbers(200_000);
     let env = TestEnv::codex(Reply::new().text_by(10_000, &text)).await?;
     let recording = env.run(env.request("Everything.")).await?;
-    assert!(recording.result.text == text, "the text is another, of {} bytes", recording.result.text.len());
+    assert!(recording.result.text == text, "the text differs, with {} bytes", recording.result.text.len());
     Ok(())
 }
 
 #[tokio::test]
 async fn an_answer_cut_off_by_its_length_is_an_error_that_keeps_the_text() -> Result<()> {
     let env = TestEnv::codex(Reply::new().text("And then").stop(Stop::MaxTokens)).await?;
-    let recording = env.run(env.request("Tell me all.")).await?;
+    let recording = env.run(env.request("Answer at length.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert_eq!(recording.failure()?.retryable, Some(false));
@@ -99,6 +99,6 @@ async fn an_empty_answer_is_not_a_success() -> Result<()> {
     let env = TestEnv::codex(Reply::new()).await?;
     let recording = env.run(env.request("TestSession.")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
-    assert_eq!(recording.result.exit_code, Some(0), "the agent calls it one");
+    assert_eq!(recording.result.exit_code, Some(0), "the agent reports a success");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the agent does with its own tools.
+//! The agent's own tools.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ async fn a_command_that_fails_is_an_error_of_the_tool_not_of_the_run() -> Result
         let recording = env.run(full(env.request("Fail."))).await?;
         let (_, result) = recording.only_tool()?;
         assert_eq!(result.is_error, Some(true));
-        // In which order the two streams arrive is chance.
+        // The order of the two streams is random.
         let mut lines: Vec<&str> = result.output.lines().collect();
         lines.sort_unstable();
         assert_eq!(lines.join("\n"), output);
@@ -110,7 +110,7 @@ async fn a_call_is_reported_before_its_tool_has_run() -> Result<()> {
 async fn a_tool_that_does_not_exist_does_not_end_the_run() -> Result<()> {
     let env = TestEnv::codex(tool_then_text("teleport", json!({"to": "Mars"}))).await?;
     let recording = env.run(env.request("Go.")).await?;
-    assert!(recording.tools().is_empty(), "the agent tells nothing of it");
+    assert!(recording.tools().is_empty(), "the agent does not report it");
     assert!(recording.requests[1].tool_results()[0].output.contains("unsupported call"));
     assert_eq!(recording.result.final_text, "Done.");
     Ok(())
@@ -118,11 +118,11 @@ async fn a_tool_that_does_not_exist_does_not_end_the_run() -> Result<()> {
 
 #[tokio::test]
 async fn a_web_search_is_reported_once_with_its_query() -> Result<()> {
-    let env = TestEnv::codex(Reply::new().server_tool("web_search", json!({"query": "reins"})).text("Found.")).await?;
+    let env = TestEnv::codex(Reply::new().server_tool("web_search", json!({"query": "horses"})).text("Found.")).await?;
     let recording = env.run(env.request("Search.")).await?;
     let (tool, _) = recording.only_tool()?;
     assert_eq!((tool.tool_name.as_str(), &tool.kind), ("web_search", &ToolKind::Search));
-    assert_eq!(tool.input.to_value()?["query"], "reins");
+    assert_eq!(tool.input.to_value()?["query"], "horses");
     assert_eq!(recording.result.text, "Found.");
     Ok(())
 }
@@ -131,7 +131,7 @@ async fn a_web_search_is_reported_once_with_its_query() -> Result<()> {
 async fn a_command_left_in_the_background_ends_with_the_run() -> Result<()> {
     let env = TestEnv::codex(shell_then_text("nohup setsid sleep 27182 >/dev/null 2>&1 & echo left")).await?;
     let recording = env.run(full(env.request("Leave it."))).await?;
-    // That no process outlives the run is checked of every run.
+    // `finish` checks that no process outlives the run.
     assert_eq!(recording.only_tool()?.1.output, "left\n");
     assert_eq!(recording.result.final_text, "Done.");
     Ok(())

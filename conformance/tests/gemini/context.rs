@@ -1,4 +1,4 @@
-//! What the model is told beside the prompt, and what it cannot be asked for.
+//! The context of the prompt: system prompts, directories, and options that the agent does not support.
 
 use std::fs;
 
@@ -32,9 +32,9 @@ async fn an_appended_system_prompt_follows_the_agents_own_and_the_users() -> Res
     asked.append_system_prompt = Some("And you are a lighthouse.".to_owned());
     let run = env.run(asked.clone()).await?;
     let system = &run.requests[0].system;
-    let place = |text: &str| system.find(text);
-    assert!(place("Gemini CLI") < place("Mine comes first."));
-    assert!(place("Mine comes first.") < place("And you are a lighthouse."));
+    let position = |text: &str| system.find(text);
+    assert!(position("Gemini CLI") < position("Mine comes first."));
+    assert!(position("Mine comes first.") < position("And you are a lighthouse."));
     assert_eq!(fs::read_to_string(env.home().join(".gemini/GEMINI.md"))?, "Mine comes first.");
 
     asked.append_system_prompt = Some("Read @./secret.md".to_owned());
@@ -62,7 +62,7 @@ async fn a_directory_beside_the_project_can_be_used() -> Result<()> {
 
 #[tokio::test]
 async fn unsupported_options_are_refused_before_the_start() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    let env = TestEnv::gemini(Reply::new().text("unused")).await?;
     let changes: [fn(&mut RunRequest); 5] = [
         |request| request.schema = Some(json!({"type": "object"})),
         |request| request.max_budget_usd = Some(1.0),

@@ -1,5 +1,4 @@
-//! Conversations that go on from run to run, as far as they differ from agent to agent; what is the same stands in
-//! `all/conversations.rs`.
+//! Conversations of several runs on Gemini CLI. What is the same on all agents is in `all/conversations.rs`.
 
 use std::fs;
 
@@ -10,11 +9,11 @@ use teamster::request::Conversation;
 use teamster_conformance::{Recording, TestEnv};
 use teamster_testkit::provider::Reply;
 
-use crate::{prompts, request, told, user_settings};
+use crate::{prompts, request, usage, user_settings};
 
-/// A model that says how often it has been asked in this conversation.
+/// A model that answers with the number of prompts in the conversation.
 async fn test_env() -> Result<TestEnv> {
-    let answer = |request: &_| Reply::new().text(format!("Answer {}.", prompts(request).len())).usage(told());
+    let answer = |request: &_| Reply::new().text(format!("Answer {}.", prompts(request).len())).usage(usage());
     TestEnv::gemini(Reply::from_fn(answer)).await
 }
 
@@ -23,7 +22,7 @@ fn with(mut request: RunRequest, conversation: Conversation) -> RunRequest {
     request
 }
 
-fn session(recording: &Recording) -> Result<SessionId> {
+fn session_id(recording: &Recording) -> Result<SessionId> {
     recording.result.session_id.clone().context("no session id")
 }
 
@@ -31,15 +30,16 @@ async fn resume(env: &TestEnv, id: &SessionId, prompt: &str) -> Result<Recording
     env.run(with(request(env, prompt), Conversation::Resume(id.clone()))).await
 }
 
-/// The CLI's clean-up deletes a session that was resumed in a later minute than it began in, as soon as another one starts.
+/// If a session was resumed in a later minute than its start, the CLI deletes it when another session starts. Teamster
+/// prevents that.
 #[tokio::test]
 async fn a_session_that_was_resumed_is_still_there_after_other_runs() -> Result<()> {
     let env = test_env().await?;
-    let id = session(&env.run(request(&env, "First.")).await?)?;
+    let id = session_id(&env.run(request(&env, "First.")).await?)?;
     let chats = env.home().join(".gemini/tmp/project/chats");
     for entry in fs::read_dir(&chats)?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // `session-2026-11-22T03-15-ID8.jsonl`: as if it had begun long ago.
+        // `session-2026-11-22T03-15-ID8.jsonl`: as if it had started long ago.
         let tail = name.get(name.len() - "12345678.jsonl".len()..).context("a short name")?;
         fs::rename(entry.path(), chats.join(format!("session-2026-01-01T00-00-{tail}")))?;
     }
@@ -85,12 +85,12 @@ async fn the_users_own_files_are_used_and_stay_unchanged() -> Result<()> {
 #[tokio::test]
 async fn projects_of_the_same_name_keep_their_sessions_apart() -> Result<()> {
     let env = test_env().await?;
-    let id = session(&env.run(request(&env, "First.")).await?)?;
+    let id = session_id(&env.run(request(&env, "First.")).await?)?;
     let other = env.create_directory("other")?.join("project");
     fs::create_dir(&other)?;
     let mut elsewhere = with(request(&env, "Elsewhere."), Conversation::Resume(id.clone()));
     elsewhere.cwd = Some(other);
     assert_eq!(env.run(elsewhere).await?.result.error_code, Some(ErrorCode::SessionNotFound));
-    assert_eq!(session(&resume(&env, &id, "Second.").await?)?, id);
+    assert_eq!(session_id(&resume(&env, &id, "Second.").await?)?, id);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What goes wrong at the vendor, on the way there, or with the CLI's own settings.
+//! Failures of the vendor, of the connection, and of the CLI's settings.
 
 use std::fs;
 
@@ -69,15 +69,16 @@ async fn an_invalid_request_is_not_retryable() -> Result<()> {
 async fn a_conversation_that_is_too_long_is_reported_by_the_cli_and_by_the_vendor_alike() -> Result<()> {
     assert_eq!(code(&fails(HttpError::prompt_too_long()).await?)?, ("CONTEXT_WINDOW", Some(false)));
 
-    // The CLI counts first, and then ends with a success that is none.
-    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    // The CLI counts the tokens first, and then exits with 0.
+    let env = TestEnv::gemini(Reply::new().text("unused")).await?;
     let mut asked = request(&env, "word ".repeat(1_200_000));
     asked.output = OutputMode::Batch;
     let run = env.run(asked.clone()).await?;
     assert_eq!(run.result.exit_code, Some(0));
     assert_eq!(code(&run)?, ("CONTEXT_WINDOW", Some(false)));
     assert!(run.requests.is_empty());
-    // A stream begins with the whole prompt, more than the pipe takes before the CLI exits: the result may be lost.
+    // A stream starts with the whole prompt, which is larger than the pipe. The CLI exits without writing the rest: the
+    // result may be lost.
     asked.output = OutputMode::Stream;
     let run = env.run(asked).await?;
     assert!(matches!(code(&run)?.0, "CONTEXT_WINDOW" | "PROTOCOL"));
@@ -86,7 +87,7 @@ async fn a_conversation_that_is_too_long_is_reported_by_the_cli_and_by_the_vendo
 
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_is_a_failed_connection() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    let env = TestEnv::gemini(Reply::new().text("unused")).await?;
     one_attempt(&env)?;
     let mut asked = request(&env, "Hello?");
     asked.env.insert("GOOGLE_GEMINI_BASE_URL".to_owned(), "http://127.0.0.1:9".to_owned());
@@ -97,10 +98,10 @@ async fn a_vendor_that_cannot_be_reached_is_a_failed_connection() -> Result<()> 
 
 #[tokio::test]
 async fn a_connection_that_breaks_in_mid_stream_is_connection() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().text("It begins and then it breaks.").cut_after(2)).await?;
+    let env = TestEnv::gemini(Reply::new().text("It starts and then it breaks.").cut_after(2)).await?;
     let run = env.run(request(&env, "Hello?")).await?;
     assert_eq!(code(&run)?, ("CONNECTION", Some(true)));
-    assert!("It begins and then it breaks.".starts_with(run.result.text.as_str()));
+    assert!("It starts and then it breaks.".starts_with(run.result.text.as_str()));
     Ok(())
 }
 
@@ -117,7 +118,7 @@ async fn the_failure_of_a_batch_run_is_read_from_stderr() -> Result<()> {
 #[tokio::test]
 async fn the_limit_of_turns_ends_the_run() -> Result<()> {
     let env = TestEnv::gemini(Reply::new().tool("run_shell_command", shell("date +%N"))).await?;
-    let mut asked = full(&env, "Go on and on.");
+    let mut asked = full(&env, "Never stop.");
     asked.max_turns = std::num::NonZeroU32::new(2);
     let run = env.run(asked).await?;
     assert_eq!(run.result.error_code, Some(ErrorCode::MaxTurns));
@@ -130,14 +131,14 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
 async fn a_model_that_repeats_itself_is_stopped_and_that_is_not_a_success() -> Result<()> {
     let env = TestEnv::gemini(Reply::new().tool("list_directory", json!({"dir_path": "."}))).await?;
     let run = env.run(full(&env, "Go.")).await?;
-    assert_eq!(run.result.exit_code, Some(0), "the CLI calls it a success");
+    assert_eq!(run.result.exit_code, Some(0), "the CLI reports a success");
     assert_eq!(code(&run)?, ("PROVIDER", Some(false)));
     Ok(())
 }
 
 #[tokio::test]
 async fn settings_that_cannot_be_read_are_an_error_and_are_left_alone() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    let env = TestEnv::gemini(Reply::new().text("unused")).await?;
     user_settings(&env, "{ broken")?;
     let run = env.run(request(&env, "Hello?")).await?;
     assert_eq!(run.result.error_code, Some(ErrorCode::Config));
@@ -147,7 +148,7 @@ async fn settings_that_cannot_be_read_are_an_error_and_are_left_alone() -> Resul
 
 #[tokio::test]
 async fn a_run_without_a_key_is_auth() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    let env = TestEnv::gemini(Reply::new().text("unused")).await?;
     let mut asked = request(&env, "Hello?");
     asked.env.insert("GEMINI_API_KEY".to_owned(), String::new());
     let run = env.run(asked).await?;

@@ -1,4 +1,4 @@
-//! The real Gemini CLI 0.61.0 under Teamster, against a provider that plays a scenario. Each name is a promise.
+//! The real Gemini CLI 0.61.0 under Teamster, against a provider that plays a scenario.
 
 #![expect(clippy::indexing_slicing, reason = "the lints take helpers of tests for library code")]
 
@@ -22,14 +22,14 @@ use teamster::{RunRequest, RunResult};
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Usage};
 
-/// A request that runs the test environment's CLI with a model of its own: `auto` would ask another one first.
+/// Returns a request with a model. With `auto`, the CLI asks a second model first.
 fn request(env: &TestEnv, prompt: impl Into<String>) -> RunRequest {
     let mut request = env.request(prompt);
     request.model = Some("gemini-2.5-flash".to_owned());
     request
 }
 
-/// Everything is allowed.
+/// Allows all tools.
 fn full(env: &TestEnv, prompt: impl Into<String>) -> RunRequest {
     in_mode(request(env, prompt), PermissionMode::Full)
 }
@@ -39,7 +39,7 @@ fn in_mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
     request
 }
 
-/// A model that calls one tool and then says `Done.`.
+/// A model that calls one tool, and then answers `Done.`.
 fn tool_then_text(tool: &str, input: Value) -> Scenario {
     Scenario::new().reply(Reply::new().tool(tool, input)).reply(Reply::new().text("Done."))
 }
@@ -52,20 +52,20 @@ fn shell_then_text(command: &str) -> Scenario {
     tool_then_text("run_shell_command", shell(command))
 }
 
-/// Writes settings of the user's own, and gives their text.
+/// Writes the user's settings, and returns their text.
 fn user_settings(env: &TestEnv, text: &str) -> Result<String> {
     fs::create_dir_all(env.home().join(".gemini"))?;
     fs::write(env.home().join(".gemini/settings.json"), text)?;
     Ok(text.to_owned())
 }
 
-/// The first failure of a call is the last: otherwise the CLI goes on for minutes.
+/// Switches off the CLI's retries, which take minutes.
 fn one_attempt(env: &TestEnv) -> Result<String> {
     user_settings(env, "{\n  // mine\n  \"general\": {\"maxAttempts\": 1},\n}\n".replace("},\n}", "}\n}").as_str())
 }
 
-/// What the provider told, where writing to a cache does not exist.
-fn told() -> Usage {
+/// Returns the usage of a reply. The vendor's API has no number of cache writes.
+fn usage() -> Usage {
     Usage { cache_write: 0, ..Usage::default() }
 }
 
@@ -79,7 +79,7 @@ fn usage_of(result: &RunResult) -> Option<Usage> {
     })
 }
 
-/// The user's prompts in a request's conversation.
+/// Returns the caller's prompts of the conversation.
 fn prompts(request: &ModelRequest) -> Vec<&str> {
     request.messages.iter().filter(|message| message.is_prompt()).flat_map(Message::texts).collect()
 }

@@ -1,4 +1,4 @@
-//! What MCP servers give on Gemini CLI alone; what is the same on all agents stands in `all/mcp.rs`.
+//! MCP servers on Gemini CLI. What is the same on all agents is in `all/mcp.rs`.
 
 use anyhow::Result;
 use serde_json::json;
@@ -19,7 +19,7 @@ fn with(mut request: RunRequest, server: McpServer) -> RunRequest {
 
 #[tokio::test]
 async fn a_server_that_the_cli_would_drop_silently_is_refused() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().text("never said")).await?;
+    let env = TestEnv::gemini(Reply::new().text("unused")).await?;
     assert!(env.start(with(request(&env, "Go."), McpServer::stdio(PROGRAM).env("LD_PRELOAD", "x.so"))).is_err());
     let mut untrusted = with(request(&env, "Go."), McpServer::stdio(PROGRAM));
     untrusted.project_trust = ProjectTrust::Untrusted;
@@ -27,12 +27,12 @@ async fn a_server_that_the_cli_would_drop_silently_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// Otherwise fields of both would be mixed.
+/// The CLI would merge the fields of both.
 #[tokio::test]
 async fn a_server_of_the_users_with_the_same_name_is_replaced_as_a_whole() -> Result<()> {
     let env = TestEnv::gemini(tool_then_text("mcp_calc_slow", json!({"seconds": 0}))).await?;
-    let theirs = json!({"mcpServers": {"calc": {"httpUrl": "http://127.0.0.1:9", "includeTools": ["add"]}}});
-    user_settings(&env, &theirs.to_string())?;
+    let user = json!({"mcpServers": {"calc": {"httpUrl": "http://127.0.0.1:9", "includeTools": ["add"]}}});
+    user_settings(&env, &user.to_string())?;
     let recording = env.run(with(full(&env, "Go."), McpServer::stdio(PROGRAM))).await?;
     assert_eq!(recording.only_tool()?.1.output, "slept");
     Ok(())

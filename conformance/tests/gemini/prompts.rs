@@ -1,4 +1,4 @@
-//! Prompts that mean something to a shell, to flags, or to the CLI.
+//! Prompts that resemble an option, a command or a file name.
 
 use std::fs;
 
@@ -15,8 +15,8 @@ async fn test_env() -> Result<TestEnv> {
     Ok(env)
 }
 
-/// What the model was told, and everything that it was sent.
-async fn told(env: &TestEnv, prompt: &str, mode: PromptMode) -> Result<(String, String)> {
+/// Returns the prompt that the model received, and the whole request.
+async fn received(env: &TestEnv, prompt: &str, mode: PromptMode) -> Result<(String, String)> {
     let mut asked = request(env, prompt);
     asked.prompt_mode = mode;
     let run = env.run(asked).await?;
@@ -30,7 +30,7 @@ async fn odd_prompts_reach_the_model_unchanged() -> Result<()> {
     let odd =
         ["--help", "-p -x", "$(touch x) `touch x` ; 'a' \"b\"", "two\nlines\r\n\tand \\ more", "!ls ?", "# 日本 👋🏽"];
     for prompt in odd {
-        assert_eq!(told(&env, prompt, PromptMode::Agent).await?.0, prompt);
+        assert_eq!(received(&env, prompt, PromptMode::Agent).await?.0, prompt);
     }
     assert!(!env.project().join("x").exists());
     Ok(())
@@ -40,8 +40,8 @@ async fn odd_prompts_reach_the_model_unchanged() -> Result<()> {
 async fn a_prompt_of_a_megabyte_reaches_the_model() -> Result<()> {
     let env = test_env().await?;
     let prompt = "0123456789abcde\n".repeat(65_536);
-    let (said, _) = told(&env, prompt.trim_end(), PromptMode::Agent).await?;
-    assert_eq!(said.len(), prompt.trim_end().len());
+    let (prompt_text, _) = received(&env, prompt.trim_end(), PromptMode::Agent).await?;
+    assert_eq!(prompt_text.len(), prompt.trim_end().len());
     Ok(())
 }
 
@@ -49,10 +49,10 @@ async fn a_prompt_of_a_megabyte_reaches_the_model() -> Result<()> {
 async fn a_file_that_a_prompt_names_is_read_unless_it_is_literal() -> Result<()> {
     let env = test_env().await?;
     let prompt = "Say hi to @secret.txt and /quit, me@secret.txt";
-    let (_, sent) = told(&env, prompt, PromptMode::Agent).await?;
+    let (_, sent) = received(&env, prompt, PromptMode::Agent).await?;
     assert!(sent.contains("the-content-of-the-file"));
-    let (said, sent) = told(&env, prompt, PromptMode::Literal).await?;
-    assert_eq!(said, prompt);
+    let (text, sent) = received(&env, prompt, PromptMode::Literal).await?;
+    assert_eq!(text, prompt);
     assert!(!sent.contains("the-content-of-the-file"));
     Ok(())
 }
@@ -61,7 +61,7 @@ async fn a_file_that_a_prompt_names_is_read_unless_it_is_literal() -> Result<()>
 async fn a_literal_prompt_is_no_command_and_keeps_every_character() -> Result<()> {
     let env = test_env().await?;
     for prompt in ["/quit", "/memory show\n@secret.txt  \\ \"\"\" ''' $& $1 $$", "//x", "  /about @a.b"] {
-        assert_eq!(told(&env, prompt, PromptMode::Literal).await?.0, prompt);
+        assert_eq!(received(&env, prompt, PromptMode::Literal).await?.0, prompt);
     }
     Ok(())
 }

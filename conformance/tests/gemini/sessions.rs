@@ -1,4 +1,4 @@
-//! Sessions by ACP, as far as Gemini CLI differs; what is the same stands in `tests/acp`.
+//! Sessions on Gemini CLI. What is the same on all ACP agents is in `tests/acp`.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use teamster_testkit::provider::Reply;
 
 use crate::{prompts, request};
 
-/// A picture of one dot.
+/// A PNG of one pixel.
 const PNG: &[u8] = &[
     0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0, 0, 1, 8,
     6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89,
@@ -31,7 +31,7 @@ async fn a_literal_prompt_of_a_session_is_no_command_and_names_no_file() -> Resu
     }
     let refused = session.run_turn("/memory show").await?;
     assert_eq!(refused.result.error_code, Some(ErrorCode::InvalidRequest));
-    assert!(refused.requests.is_empty(), "the model was asked");
+    assert!(refused.requests.is_empty(), "a request reached the model");
     session.close().await
 }
 
@@ -54,14 +54,14 @@ async fn texts_and_images_are_sent_with_a_prompt_of_a_session() -> Result<()> {
 
 #[tokio::test]
 async fn a_required_server_that_does_not_start_fails_each_turn() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().text("Unheard.")).await?;
+    let env = TestEnv::gemini(Reply::new().text("Unused.")).await?;
     let mut template = request(&env, "");
     template.mcp_servers.insert("calc".to_owned(), McpServer::stdio("/nonexistent").required());
     let session = env.open(template)?;
     for _ in 0..2 {
         let recording = session.run_turn("Add.").await?;
         assert_eq!(recording.result.error_code, Some(ErrorCode::Config));
-        assert!(recording.requests.is_empty(), "the model was asked");
+        assert!(recording.requests.is_empty(), "a request reached the model");
     }
     session.close().await
 }

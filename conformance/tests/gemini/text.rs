@@ -1,4 +1,4 @@
-//! What the model says, and what it cost.
+//! Text and usage of an answer.
 
 use anyhow::Result;
 use serde_json::json;
@@ -6,12 +6,12 @@ use teamster::request::OutputMode;
 use teamster_conformance::TestEnv;
 use teamster_testkit::provider::{Reply, Scenario, Stop};
 
-use crate::{full, request, shell, told, tool_then_text, usage_of};
+use crate::{full, request, shell, tool_then_text, usage, usage_of};
 
 #[tokio::test]
 async fn an_answer_is_streamed_unchanged() -> Result<()> {
     let text = "Grüße, 世界 👩\u{200d}💻 — \"quoted\"\n\ttabs and \\ backslashes\r\nend";
-    let env = TestEnv::gemini(Scenario::new().reply(Reply::new().text(text).usage(told()))).await?;
+    let env = TestEnv::gemini(Scenario::new().reply(Reply::new().text(text).usage(usage()))).await?;
     let run = env.run(request(&env, "Hello?")).await?;
     assert_eq!(run.result.text, text);
     assert!(run.texts().len() > 3, "it is streamed");
@@ -23,19 +23,19 @@ async fn an_answer_is_streamed_unchanged() -> Result<()> {
 
 #[tokio::test]
 async fn usage_separates_cached_tokens_and_includes_thoughts_in_the_output() -> Result<()> {
-    let reply = Reply::new().thinking("Hm.").text("Done.").usage(told());
+    let reply = Reply::new().thinking("Hm.").text("Done.").usage(usage());
     let scenario = tool_then_text("list_directory", json!({"dir_path": "."})).branch("think", reply);
     let env = TestEnv::gemini(scenario).await?;
     let run = env.run(request(&env, "Think. SCN:think")).await?;
     assert_eq!(usage_of(&run.result), Some(env.provider().usage_total()));
     assert_eq!(run.result.usage.as_ref().and_then(|usage| usage.reasoning_tokens), Some(10));
-    assert_eq!(run.thinking(), "", "thoughts are not shown by this CLI");
+    assert_eq!(run.thinking(), "", "the CLI does not show thoughts");
     Ok(())
 }
 
 #[tokio::test]
 async fn usage_of_a_batch_run_is_the_same() -> Result<()> {
-    let env = TestEnv::gemini(Reply::new().thinking("Hm.").text("Done.").usage(told())).await?;
+    let env = TestEnv::gemini(Reply::new().thinking("Hm.").text("Done.").usage(usage())).await?;
     let mut asked = request(&env, "Think.");
     asked.output = OutputMode::Batch;
     let run = env.run(asked).await?;
@@ -65,11 +65,11 @@ async fn text_of_a_failed_attempt_is_retracted_and_the_run_fails() -> Result<()>
     let broken = Reply::new().text("Half of it").stop(Stop::Other(String::new()));
     let env = TestEnv::gemini(broken).await?;
     let run = env.run(request(&env, "Hello?")).await?;
-    assert_eq!(run.result.exit_code, Some(0), "the CLI calls it a success");
+    assert_eq!(run.result.exit_code, Some(0), "the CLI reports a success");
     assert_eq!(run.failure()?.code.as_str(), "PROVIDER");
     assert_eq!(run.failure()?.retryable, Some(true));
     assert_eq!(run.result.text, "");
-    assert!(run.requests.len() > 1, "it was asked again");
+    assert!(run.requests.len() > 1, "the CLI retried");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Tools that the CLI runs.
+//! The agent's own tools.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ async fn the_output_of_a_command_that_fails_is_unchanged() -> Result<()> {
     let env = TestEnv::gemini(shell_then_text("echo oops >&2; exit 3")).await?;
     let run = env.run(full(&env, "Go.")).await?;
     let (_, result) = run.only_tool()?;
-    assert_eq!((result.output.as_str(), result.is_error), ("oops", None), "the CLI does not tell the exit code");
+    assert_eq!((result.output.as_str(), result.is_error), ("oops", None), "the CLI does not report the exit code");
     Ok(())
 }
 
@@ -75,7 +75,7 @@ async fn calls_of_one_turn_each_get_their_result() -> Result<()> {
 async fn a_command_in_the_background_does_not_outlive_its_run() -> Result<()> {
     let input = json!({"command": "sleep 31416", "description": "x", "is_background": true});
     let env = TestEnv::gemini(tool_then_text("run_shell_command", input)).await?;
-    // The test environment looks for processes that are left.
+    // `finish` checks that no process outlives the run.
     let run = env.run(full(&env, "Go.")).await?;
     assert_eq!(run.result.text, "Done.");
     Ok(())

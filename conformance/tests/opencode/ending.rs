@@ -1,4 +1,4 @@
-//! Runs that end by a limit.
+//! Limits of a run.
 
 use std::num::NonZeroU32;
 
@@ -14,7 +14,7 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
     let env =
         TestEnv::opencode(Reply::from_fn(|request| reply().tool("bash", bash(&format!("echo {}", request.turn)))))
             .await?;
-    let mut request = full(env.request("For ever."));
+    let mut request = full(env.request("Never stop."));
     request.max_turns = NonZeroU32::new(2);
     let recording = env.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::MaxTurns));
@@ -28,7 +28,7 @@ async fn the_limit_of_turns_ends_the_run() -> Result<()> {
 async fn the_limit_of_cost_ends_the_run() -> Result<()> {
     let usage = Usage { output: 100_000, ..Usage::ZERO };
     let env = TestEnv::opencode(Reply::new().tool("bash", bash("echo again")).usage(usage)).await?;
-    let mut request = full(env.request("For ever."));
+    let mut request = full(env.request("Never stop."));
     request.max_budget_usd = Some(0.01);
     let recording = env.run(request).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Budget));

@@ -1,4 +1,4 @@
-//! What goes wrong at the provider, and what the run says of it.
+//! Failures of the provider, and how the run reports them.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn a_rate_limit_and_an_internal_error_are_retried_until_the_answer() -> Re
     Ok(())
 }
 
-/// 1.18.33 waits as long as the vendor says: hours too.
+/// 1.18.33 waits as long as the vendor requests, even for hours.
 #[tokio::test]
 async fn a_vendor_that_requests_an_hour_triggers_the_watchdog() -> Result<()> {
     let env = TestEnv::opencode(HttpError::rate_limited().retry_after(3600)).await?;
@@ -58,7 +58,7 @@ async fn a_vendor_that_requests_an_hour_triggers_the_watchdog() -> Result<()> {
 async fn a_vendor_that_cannot_be_reached_is_connection_in_the_end() -> Result<()> {
     let env = TestEnv::opencode(Reply::new()).await?;
     let mut request = env.request("Hello?");
-    // Nobody listens on the discard port.
+    // No program listens on the discard port.
     let config = r#"{"model":"test/m1","provider":{"test":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"http://127.0.0.1:9/v1","apiKey":"x"},"models":{"m1":{}}}}}"#;
     request.env.insert("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_owned());
     request.limits.deadline = Duration::from_mins(2);
@@ -93,7 +93,7 @@ async fn a_conversation_that_is_compacted_and_answered_is_not_an_error() -> Resu
 async fn an_answer_that_breaks_off_is_emitted_exactly_once() -> Result<()> {
     let answer = "This answer breaks off in the middle and comes again.";
     let env = TestEnv::opencode(reply().text(answer).cut_once_after(4)).await?;
-    let recording = env.run(env.request("Tell me.")).await?;
+    let recording = env.run(env.request("Answer.")).await?;
     assert_eq!(recording.result.text, answer);
     assert!(!recording.result.is_error);
     assert_eq!(recording.requests.len(), 2);

@@ -1,4 +1,4 @@
-//! The real OpenCode 1.18.33 under Teamster, against a provider that plays a scenario. Each name is a promise.
+//! The real OpenCode 1.18.33 under Teamster, against a provider that plays a scenario.
 
 mod conversations;
 mod ending;
@@ -15,7 +15,7 @@ use teamster::request::PermissionMode;
 use teamster::{RunRequest, RunResult};
 use teamster_testkit::provider::{Reply, Scenario, Usage};
 
-/// The four numbers of a usage, for comparison with the provider's.
+/// Returns the four numbers of a result's usage, for comparison with the provider's.
 fn usage_of(result: &RunResult) -> Option<Usage> {
     let usage = result.usage.as_ref()?;
     Some(Usage {
@@ -26,20 +26,20 @@ fn usage_of(result: &RunResult) -> Option<Usage> {
     })
 }
 
-/// The API does not tell what goes into a cache.
+/// The vendor's API has no number of cache writes.
 const USAGE: Usage = Usage { input: 25, cache_read: 50, cache_write: 0, output: 40 };
 
-/// An answer whose usage the API can tell.
+/// Returns an empty reply with a usage that the vendor's API can report.
 fn reply() -> Reply {
     Reply::new().usage(USAGE)
 }
 
-/// A model that calls one tool and then says `Done.`.
+/// A model that calls one tool, and then answers `Done.`.
 fn tool_then_text(tool: &str, input: Value) -> Scenario {
     Scenario::new().reply(reply().tool(tool, input)).reply(reply().text("Done."))
 }
 
-/// A model that runs one command and then says `Done.`.
+/// A model that runs one command, and then answers `Done.`.
 fn bash_then_text(command: &str) -> Scenario {
     tool_then_text("bash", bash(command))
 }
@@ -48,7 +48,7 @@ fn bash(command: &str) -> Value {
     json!({"command": command, "description": "Run a command"})
 }
 
-/// Everything is allowed.
+/// Allows all tools.
 fn full(request: RunRequest) -> RunRequest {
     mode(request, PermissionMode::Full)
 }
@@ -58,7 +58,7 @@ fn mode(mut request: RunRequest, mode: PermissionMode) -> RunRequest {
     request
 }
 
-/// A text of ten bytes for each number, in which no part is like another.
+/// Returns a text with ten bytes for each number, in which no part repeats.
 fn numbers(count: usize) -> String {
     let numbers: Vec<String> = (0..count).map(|number| format!("{number:09}\n")).collect();
     numbers.concat()

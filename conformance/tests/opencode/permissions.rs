@@ -1,4 +1,4 @@
-//! What the agent may do, by the caller's word.
+//! Permission modes and rules of OpenCode. The table of modes is in `all/modes.rs`.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use teamster_testkit::provider::{Scenario, Script};
 
 use crate::{bash, bash_then_text, full, mode, reply, tool_then_text};
 
-/// The only call was refused, the run went on, and it says so.
+/// The only call was refused and reported as a denial, and the run continued.
 fn assert_refused(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(true), "{}", result.output.as_str());
@@ -21,7 +21,7 @@ fn assert_refused(recording: &Recording) -> Result<()> {
     Ok(())
 }
 
-fn assert_passed(recording: &Recording) -> Result<()> {
+fn assert_allowed(recording: &Recording) -> Result<()> {
     let (_, result) = recording.only_tool()?;
     assert_eq!(result.is_error, Some(false), "{}", result.output.as_str());
     assert!(recording.result.permission_denials.is_empty());
@@ -52,7 +52,7 @@ async fn every_mode_allows_a_read() -> Result<()> {
         let env = TestEnv::opencode(tool_then_text("read", json!({"filePath": "there"}))).await?;
         fs::write(env.project().join("there"), "content")?;
         let recording = env.run(mode(env.request("Read it."), permission)).await?;
-        assert_passed(&recording)?;
+        assert_allowed(&recording)?;
         assert!(recording.only_tool()?.1.output.contains("content"));
     }
     Ok(())
@@ -61,19 +61,19 @@ async fn every_mode_allows_a_read() -> Result<()> {
 #[tokio::test]
 async fn a_write_is_refused_unless_edits_are_allowed() -> Result<()> {
     use PermissionMode::{Ask, Edit, Full, ReadOnly};
-    for (permission, passes) in [(ReadOnly, false), (Ask, false), (Edit, true), (Full, true)] {
+    for (permission, allowed) in [(ReadOnly, false), (Ask, false), (Edit, true), (Full, true)] {
         let env = TestEnv::opencode(tool_then_text("write", json!({"filePath": "made", "content": "written"}))).await?;
         let mut request = mode(env.request("Make it."), permission);
         if permission == ReadOnly {
             request.permissions.allow = vec!["edit".to_owned()];
         }
         let recording = env.run(request).await?;
-        if passes {
-            assert_passed(&recording)?;
+        if allowed {
+            assert_allowed(&recording)?;
         } else {
             assert_refused(&recording)?;
         }
-        assert_eq!(env.project().join("made").exists(), passes, "{permission:?}");
+        assert_eq!(env.project().join("made").exists(), allowed, "{permission:?}");
     }
     Ok(())
 }
@@ -100,7 +100,7 @@ async fn edit_refuses_a_write_outside_of_the_project_and_of_further_directories(
         }
         let recording = env.run(request).await?;
         if further {
-            assert_passed(&recording)?;
+            assert_allowed(&recording)?;
         } else {
             assert_refused(&recording)?;
         }
@@ -111,17 +111,17 @@ async fn edit_refuses_a_write_outside_of_the_project_and_of_further_directories(
 
 #[tokio::test]
 async fn an_allowed_tool_needs_no_answer() -> Result<()> {
-    for (rule, passes) in [("bash", true), ("bash(touch *)", true), ("bash(mkdir *)", false)] {
+    for (rule, allowed) in [("bash", true), ("bash(touch *)", true), ("bash(mkdir *)", false)] {
         let env = TestEnv::opencode(bash_then_text("touch made")).await?;
         let mut request = env.request("Make it.");
         request.permissions.allow = vec![rule.to_owned()];
         let recording = env.run(request).await?;
-        if passes {
-            assert_passed(&recording)?;
+        if allowed {
+            assert_allowed(&recording)?;
         } else {
             assert_refused(&recording)?;
         }
-        assert_eq!(env.project().join("made").exists(), passes, "{rule}");
+        assert_eq!(env.project().join("made").exists(), allowed, "{rule}");
     }
     Ok(())
 }

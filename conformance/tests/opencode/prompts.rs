@@ -1,4 +1,4 @@
-//! Prompts that could be taken for something else, and what goes with them.
+//! Prompts, and what is sent with them: system prompts, the model, attachments.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Sessions on the agent's own server, and what only that has.
+//! Sessions on OpenCode's server: permissions, questions, subagents, schemas. What is the same on all agents is in
+//! `all/sessions.rs`.
 
 use std::time::Duration;
 
@@ -13,17 +14,17 @@ use teamster_testkit::provider::{Message, ModelRequest, Reply, Scenario, Script}
 
 use crate::{bash, bash_then_text, reply, tool_then_text};
 
-/// What the user has said, as the model sees it.
-fn heard(request: &ModelRequest) -> Vec<&str> {
+/// Returns the caller's prompts as the model receives them.
+fn prompts(request: &ModelRequest) -> Vec<&str> {
     let prompts = request.messages.iter().filter(|message| message.is_prompt());
     prompts.flat_map(Message::texts).filter(|text| text.starts_with("Prompt ")).collect()
 }
 
 fn counts() -> Scenario {
-    Reply::from_fn(|request| reply().text(format!("Heard {}.", heard(request).len()))).into()
+    Reply::from_fn(|request| reply().text(format!("Received {}.", prompts(request).len()))).into()
 }
 
-fn asking(env: &TestEnv) -> RunRequest {
+fn ask_mode(env: &TestEnv) -> RunRequest {
     let mut template = env.request("");
     template.permissions.mode = PermissionMode::Ask;
     template
@@ -41,7 +42,7 @@ async fn permission(run: &mut TestRun) -> Result<PermissionRequest> {
 async fn permission_is_given_once_or_for_the_session_or_denied_with_a_reason() -> Result<()> {
     // Four turns on one server: each makes a file.
     let scenario = Reply::from_fn(|request| {
-        let turn = heard(request).len();
+        let turn = prompts(request).len();
         if request.messages.last().is_some_and(Message::is_prompt) {
             reply().tool("bash", bash(&format!("touch made{turn}")))
         } else {
@@ -49,12 +50,12 @@ async fn permission_is_given_once_or_for_the_session_or_denied_with_a_reason() -
         }
     });
     let env = TestEnv::opencode(scenario).await?;
-    let session = env.open(asking(&env))?;
+    let session = env.open(ask_mode(&env))?;
     for (turn, answer, made) in [
         (1, Some(Answer::Deny { message: Some("Not today.".to_owned()) }), false),
         (2, Some(Answer::Allow { input: None }), true),
         (3, Some(Answer::AllowAlways), true),
-        // It is not asked for any more.
+        // No request follows.
         (4, None, true),
     ] {
         let mut run = session.send(format!("Prompt {turn}."))?;
@@ -79,7 +80,7 @@ async fn permission_is_given_once_or_for_the_session_or_denied_with_a_reason() -
 #[tokio::test]
 async fn an_unanswered_request_is_denied_after_its_time() -> Result<()> {
     let env = TestEnv::opencode(bash_then_text("touch made")).await?;
-    let mut template = asking(&env);
+    let mut template = ask_mode(&env);
     template.limits.answer = Duration::from_millis(300);
     let session = env.open(template)?;
     let recording = session.run_turn("Make it.").await?;
@@ -97,7 +98,7 @@ async fn a_subagents_permission_request_reaches_the_caller_and_its_text_is_under
         .reply(reply().text("Done."))
         .branch("worker", Script::new().reply(reply().tool("bash", bash("touch made"))).reply(reply().text("Tried.")));
     let env = TestEnv::opencode(scenario).await?;
-    let mut template = asking(&env);
+    let mut template = ask_mode(&env);
     template.permissions.allow = vec!["task".to_owned()];
     let session = env.open(template)?;
     let mut run = session.send("Delegate.")?;
@@ -121,9 +122,9 @@ async fn a_question_is_answered_by_its_id_or_declined() -> Result<()> {
         "question": "Which one?", "header": "Choice",
         "options": [{"label": "Red", "description": "As roses"}, {"label": "Blue", "description": "As the sky"}],
     }]});
-    for (choose, heard) in [(true, "Blue"), (false, "Ask somebody else.")] {
+    for (choose, expected) in [(true, "Blue"), (false, "Ask another person.")] {
         let env = TestEnv::opencode(tool_then_text("question", input.clone())).await?;
-        let session = env.open(asking(&env))?;
+        let session = env.open(ask_mode(&env))?;
         let mut run = session.send("Ask me.")?;
         let is_question = |event: &Event| matches!(event, Event::Question(_));
         let Event::Question(question) = run.until("a question", is_question).await? else { unreachable!() };
@@ -131,12 +132,12 @@ async fn a_question_is_answered_by_its_id_or_declined() -> Result<()> {
         let answer = if choose {
             Answer::Choose([(question.questions[0].id.clone().into_string(), vec!["Blue".to_owned()])].into())
         } else {
-            Answer::Deny { message: Some("Ask somebody else.".to_owned()) }
+            Answer::Deny { message: Some("Ask another person.".to_owned()) }
         };
         session.handle().answer(question.request_id.clone(), answer).await?;
         let recording = run.finish().await?;
         assert_eq!(recording.result.final_text, "Done.");
-        assert!(recording.requests[1].tool_results()[0].output.contains(heard), "the model hears it");
+        assert!(recording.requests[1].tool_results()[0].output.contains(expected), "the model receives the answer");
         session.close().await?;
     }
     Ok(())
@@ -151,7 +152,7 @@ fn kill(pid: u32) -> Result<()> {
 async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the_conversation_continues() -> Result<()>
 {
     let scenario = Reply::from_fn(|request: &ModelRequest| {
-        let text = format!("Heard {}.", heard(request).len());
+        let text = format!("Received {}.", prompts(request).len());
         if request.prompts().contains(&"Prompt 3.") {
             reply().gate_before("never").text(text)
         } else {
@@ -164,7 +165,7 @@ async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the
     kill(session.processes().wait_for("serve", TIMEOUT).await?.pid)?;
     session.processes().wait_until_gone(TIMEOUT).await?;
     let second = session.run_turn("Prompt 2.").await?;
-    assert_eq!(second.result.text, "Heard 2.");
+    assert_eq!(second.result.text, "Received 2.");
     assert_eq!(second.warnings(&WarningCode::SessionReopened).len(), 1);
     let run = session.send("Prompt 3.")?;
     env.provider().gate("never").wait_reached(TIMEOUT).await?;
@@ -173,17 +174,17 @@ async fn a_server_that_is_killed_between_turns_or_within_one_is_replaced_and_the
     assert_eq!(third.result.error_code, Some(ErrorCode::CliSignaled));
     env.provider().gate("never").open();
     let fourth = session.run_turn("Prompt 4.").await?;
-    assert_eq!(fourth.result.text, "Heard 4.", "it was written down");
+    assert_eq!(fourth.result.text, "Received 4.", "the answer was stored");
     assert_eq!(fourth.warnings(&WarningCode::SessionReopened).len(), 1);
     session.close().await
 }
 
 #[tokio::test]
 async fn a_message_sent_in_mid_text_joins_the_turn_and_an_interrupt_ends_the_turn_and_not_the_session() -> Result<()> {
-    let scenario = Reply::from_fn(|request: &ModelRequest| match heard(request).len() {
-        1 => reply().text("It begins and waits.").gate_after(2, "said"),
-        2 => reply().text("Heard both."),
-        3 => reply().text("It begins and never ends.").gate_after(2, "never"),
+    let scenario = Reply::from_fn(|request: &ModelRequest| match prompts(request).len() {
+        1 => reply().text("It starts and waits.").gate_after(2, "continue"),
+        2 => reply().text("Received both."),
+        3 => reply().text("It starts and never ends.").gate_after(2, "never"),
         _ => reply().text("After."),
     });
     let env = TestEnv::opencode(scenario).await?;
@@ -193,10 +194,10 @@ async fn a_message_sent_in_mid_text_joins_the_turn_and_an_interrupt_ends_the_tur
     run.until("some text", is_text).await?;
     let sent = session.handle().send_now("Prompt 2.").await?;
     assert!(matches!(sent, Sent::Steered), "{sent:?}");
-    env.provider().gate("said").open();
+    env.provider().gate("continue").open();
     let recording = run.finish().await?;
-    assert_eq!(recording.result.text, "It begins and waits.Heard both.");
-    assert_eq!(recording.requests.iter().map(|request| heard(request).len()).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(recording.result.text, "It starts and waits.Received both.");
+    assert_eq!(recording.requests.iter().map(|request| prompts(request).len()).collect::<Vec<_>>(), [1, 2]);
     let mut run = session.send("Prompt 3.")?;
     run.until("some text", is_text).await?;
     run.control().interrupt();
@@ -211,7 +212,7 @@ async fn a_message_sent_in_mid_text_joins_the_turn_and_an_interrupt_ends_the_tur
 #[tokio::test]
 async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
     let env = TestEnv::opencode(bash_then_text("touch made")).await?;
-    let session = env.open(asking(&env))?;
+    let session = env.open(ask_mode(&env))?;
     session.handle().set_model("test/m2")?;
     session.handle().set_permission_mode(PermissionMode::ReadOnly)?;
     let recording = session.run_turn("Make it.").await?;
@@ -224,14 +225,14 @@ async fn another_model_and_another_mode_hold_from_then_on() -> Result<()> {
 #[tokio::test]
 async fn two_runs_at_once_in_two_sessions_do_not_mix() -> Result<()> {
     let env = TestEnv::opencode(counts()).await?;
-    // Two and two: each server takes half a gigabyte.
+    // Two at a time: each server needs half a gigabyte.
     for _ in 0..2 {
         let talks = (0..2).map(|_| env.open(env.request(""))).collect::<Result<Vec<_>>>()?;
         for turn in 1..=2 {
             let turns =
                 talks.iter().map(|session| session.send(format!("Prompt {turn}."))).collect::<Result<Vec<_>>>()?;
             for run in turns {
-                assert_eq!(run.finish().await?.result.text, format!("Heard {turn}."));
+                assert_eq!(run.finish().await?.result.text, format!("Received {turn}."));
             }
         }
         for session in talks {
@@ -253,7 +254,7 @@ async fn an_answer_follows_a_schema_or_is_an_error() -> Result<()> {
     let good = run(reply().tool("StructuredOutput", json!({"answer": 42}))).await?;
     assert_eq!(good.result.structured_output, Some(json!({"answer": 42}).into()));
     assert!(!good.result.is_error && good.tools().is_empty());
-    // Its server cannot exit by itself: how it was ended is no news.
+    // The server does not exit by itself. The result does not report how it was ended.
     assert_eq!((good.result.exit_code, good.result.signal), (None, None));
     let bad = run(reply().text("I would rather not.")).await?;
     assert_eq!(bad.result.error_code, Some(ErrorCode::StructuredOutput), "{:?}", bad.result);

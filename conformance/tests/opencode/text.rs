@@ -1,4 +1,4 @@
-//! What the model says, as it says it.
+//! Text, reasoning and usage of an answer.
 
 use anyhow::Result;
 use teamster::Event;
@@ -18,7 +18,7 @@ async fn the_answer_is_emitted_once_and_whole() -> Result<()> {
     assert_eq!(recording.result.text, "Hello there, how are you?");
     assert_eq!(recording.result.stop_reason, Some(StopReason::EndTurn));
     assert_eq!(recording.prompts(0)?, ["Say hello."]);
-    // No request for a title beside it.
+    // There is no request for a title.
     assert_eq!(recording.requests.len(), 1);
     assert!(!recording.result.is_error);
     Ok(())
@@ -82,15 +82,15 @@ async fn the_result_has_the_providers_tokens_and_cost() -> Result<()> {
     let expected = 2.0 * (1_000.0 * 3.0 + 2_000.0 * 0.3 + 8_000.0 * 15.0) / 1e6;
     assert!((cost - expected).abs() < 1e-9, "{cost} instead of {expected}");
     assert_eq!(recording.result.num_turns, Some(2));
-    let told = recording.events.iter().filter(|event| matches!(event, Event::Usage(_)));
-    assert_eq!(told.count(), 2);
+    let usages = recording.events.iter().filter(|event| matches!(event, Event::Usage(_)));
+    assert_eq!(usages.count(), 2);
     Ok(())
 }
 
 #[tokio::test]
 async fn an_answer_cut_off_by_its_length_keeps_its_text() -> Result<()> {
     let env = TestEnv::opencode(reply().text("And then").stop(Stop::MaxTokens)).await?;
-    let recording = env.run(env.request("Tell me all.")).await?;
+    let recording = env.run(env.request("Answer at length.")).await?;
     assert_eq!(recording.result.stop_reason, Some(StopReason::MaxTokens));
     assert_eq!(recording.result.text, "And then");
     Ok(())
@@ -109,7 +109,7 @@ async fn a_refusal_is_an_error_with_its_stop_reason() -> Result<()> {
 #[tokio::test]
 async fn incomplete_answers_are_retried_a_limited_number_of_times() -> Result<()> {
     let env = TestEnv::opencode(reply().text("It breaks off").stop(Stop::Other(String::new()))).await?;
-    let recording = env.run(env.request("Tell me.")).await?;
+    let recording = env.run(env.request("Answer.")).await?;
     assert_eq!(recording.result.error_code, Some(ErrorCode::Provider));
     assert_eq!(recording.result.num_turns, Some(3));
     Ok(())

@@ -1,4 +1,4 @@
-//! What the agent does with its own tools.
+//! The agent's own tools.
 
 use std::fs;
 

@@ -12,10 +12,10 @@ use teamster_process::{Ledger, Supervisor};
 use tokio_util::task::TaskTracker;
 
 use super::Runtime;
-use crate::setup::environment::Environment;
 use crate::driver::pool::{Pool, WarmPoolConfig};
 use crate::permits::Permits;
 use crate::registry::Registry;
+use crate::setup::environment::Environment;
 
 /// Builds a [`Runtime`].
 ///

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use teamster_agents::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
 use teamster_config::document::{Format, Place};
-use teamster_config::{How, RestoreLog, Merge, Merged, Restored};
+use teamster_config::{How, Merge, Merged, RestoreLog, Restored};
 use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 
 use super::environment::Environment;
