@@ -3,6 +3,8 @@
 //! The whole workspace is built with one set of features, and the tests are chosen among what was built, so that
 //! nothing is compiled twice.
 
+mod not_in_ci;
+
 use std::process::Command;
 use std::time::Instant;
 
@@ -136,11 +138,6 @@ pub(crate) enum Column {
 /// The part of the survival suite that needs no Node.
 const FAKE_SURVIVAL: &str = "binary(survival) & test(/^(fake|table)::/)";
 
-/// What CI has no time for, half an hour being its bound: the same promises on ACP agents once more, and the faults of the survival
-/// suite on the two CLIs that are slowest to start, beside those on the others. `cargo xtask test` runs it.
-const LONG: &str = "(binary(acp) & not test(/each_prompt_of_a_long|an_interrupt_in_text|an_unanswered_request/)) \
-                    | (binary(survival) & test(/^(gemini|opencode)::/))";
-
 fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
     if !tools.nextest {
         return match part {
@@ -165,7 +162,7 @@ fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
         Part::Ordinary => format!("not package(teamster-conformance) | ({FAKE_SURVIVAL})"),
         // Bounded by its group in .config/nextest.toml.
         Part::Conformance if scope == Scope::Ci => {
-            format!("package(teamster-conformance) & not ({FAKE_SURVIVAL}) & not ({LONG})")
+            format!("package(teamster-conformance) & not ({FAKE_SURVIVAL}) & not ({})", not_in_ci::filter())
         }
         Part::Conformance => format!("package(teamster-conformance) & not ({FAKE_SURVIVAL})"),
     };
