@@ -62,7 +62,7 @@ fn another_session_than_the_one_asked_for_is_stopped_and_not_listened_to() {
     let steps = steps(&request, &[INIT, &said("who are you?"), SUCCESS], ExitReport::default());
     assert!(steps.iter().any(|step| matches!(step, Step::Stop)));
     let events = events(&steps);
-    assert!(failure(&events).starts_with("PROTOCOL: asked to resume session other, but s answers"), "{events:?}");
+    assert!(failure(&events).starts_with("PROTOCOL: requested to resume session other, but s answers"), "{events:?}");
     assert_eq!(result(&events).text, "");
 }
 

@@ -1,12 +1,13 @@
-//! The state machine of a client: opens a session, and takes its turns.
+//! The protocol of an ACP client: it opens a session, and runs its turns.
 //!
-//! Invariants: nothing is asked of the model before the session is as it was asked for; a request of the agent is always
-//! answered; what an old session replays is told nobody; a turn has one outcome.
+//! Invariants: no prompt is sent before the session has the requested settings. Every request of the agent gets a response. The
+//! replayed history of an old session is not emitted. A turn has one outcome.
 
-mod opening;
+mod notifications;
 mod requests;
+mod session_setup;
+mod turn;
 mod turns;
-mod updates;
 
 use std::path::PathBuf;
 
@@ -14,20 +15,23 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::turns::failed_turn;
 use super::calls::Calls;
 use super::dialect::Dialect;
-use super::dialog::Dialog;
+use super::failure;
+use super::messages::MessageAssembler;
+use super::params;
+use super::permissions::PendingRequests;
 use super::settings::{Setting, Settings};
-use super::speech::Speech;
 use super::wire::{AuthMethod, Info, PromptCapabilities};
-use super::{ask, failure};
 use crate::agent::line;
 use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, Protocol};
 use crate::rules::{PathResolver, TextOnly, ToolRules};
-use teamster_types::event::{ErrorCode, Event, Failure, SessionId, Warning, WarningCode};
+use teamster_types::event::{
+    AnsweredBy, ErrorCode, Event, Failure, PermissionRequest, RequestId, SessionId, Warning, WarningCode,
+};
 use teamster_types::request::{Conversation, McpServer, OutputMode, PermissionMode, Prompt, RequestError, RunRequest};
+use turn::{Turn, failed_turn};
 
 type Actions = Vec<Action>;
 
@@ -35,34 +39,34 @@ type Actions = Vec<Action>;
 pub(in crate::agent) struct Client {
     dialect: Box<dyn Dialect>,
     caller: Caller<Purpose>,
-    wishes: Wishes,
-    /// Whether turns come one after the other; else there is one.
+    options: SessionOptions,
+    /// Whether the process serves many turns. A run has one.
     is_session: bool,
     agent: Info,
     auth_methods: Vec<AuthMethod>,
     prompt_capabilities: PromptCapabilities,
-    /// Whether the agent offers to resume its sessions.
+    /// Whether the agent can resume its sessions.
     resumes: bool,
     phase: Phase,
-    /// Calls that change how the session is set: no turn goes to the model before they are answered.
-    settling: u32,
+    /// The number of pending calls that change the session's settings. No prompt is sent before they are answered.
+    pending_settings: u32,
     settings: Settings,
     turn: Option<Turn>,
-    speech: Speech,
+    messages: MessageAssembler,
     calls: Calls,
-    dialog: Dialog,
-    /// What they deny is denied in every mode.
+    pending: PendingRequests,
+    /// The tool rules. A call that they deny is denied in every mode.
     rules: ToolRules,
-    /// How the rules resolve paths.
-    files: Box<dyn PathResolver + Send>,
-    /// US dollars so far, as the agent tells.
+    /// Resolves the paths in rules.
+    paths: Box<dyn PathResolver + Send>,
+    /// The last cost in US dollars that the agent reported.
     cost: Option<f64>,
-    /// US dollars before the first turn.
+    /// The cost in US dollars before the first turn.
     cost_before: Option<f64>,
 }
 
-/// What is asked for.
-struct Wishes {
+/// The requested properties of the session.
+struct SessionOptions {
     cwd: PathBuf,
     servers: Vec<(String, McpServer)>,
     conversation: Conversation,
@@ -72,46 +76,42 @@ struct Wishes {
 }
 
 enum Phase {
-    /// There is no session yet.
+    /// The session is not open.
     Opening,
     Open(Session),
-    /// There will be none in this process.
-    Refused(Box<Outcome>),
+    /// This process cannot open the session. Each turn ends with this outcome.
+    Failed(Box<Outcome>),
 }
 
 struct Session {
-    /// The agent's id of it in this process.
-    wire: String,
+    /// The id that the agent uses in this process.
+    wire_id: String,
     id: SessionId,
 }
 
-/// A turn that has had no outcome yet.
-struct Turn {
-    /// What goes to the model, if it has not gone yet.
-    prompt: Option<Prompt>,
-    introduced: bool,
-    interrupted: bool,
-    /// The interrupt refused what the agent asked for.
-    refused: bool,
-    mode: PermissionMode,
-    cost_before: Option<f64>,
-}
-
-/// What a call of ours is for.
+/// The purpose of a call of ours.
 #[derive(Debug)]
 enum Purpose {
     Initialize,
-    /// An old session was asked for, where there is an id.
+    /// Opens the session: an old one, if there is an id.
     Open {
         old: Option<SessionId>,
     },
-    /// The session is to be as it was asked for, before the model hears anything.
+    /// Applies a requested setting. If it fails, the session cannot be used.
     Set(&'static str),
-    /// The same, later: if it is refused, the session goes on as it was.
+    /// Changes the model of an open session. If it fails, the session keeps its model.
     SetModel,
-    /// Whatever was replayed came before the answer.
-    Fence,
+    /// Marks the end of the replayed history: the response arrives after it.
+    AwaitReplay,
     Prompt,
+}
+
+/// Where the answer to a permission request comes from.
+enum RequestSource {
+    /// The caller answered the request with this id.
+    Caller(RequestId),
+    /// The request was not emitted. A rule, the mode or the lack of a caller answers it.
+    Automatic(Box<PermissionRequest>, AnsweredBy),
 }
 
 impl Client {
@@ -125,7 +125,7 @@ impl Client {
             Err(RequestError::Unsupported { agent: dialect.agent().to_owned(), option, why: why.to_owned() })
         };
         let Some(cwd) = request.cwd.clone().filter(|cwd| cwd.is_absolute()) else {
-            return unsupported("a request without an absolute directory", "the protocol names it");
+            return unsupported("a request without an absolute directory", "the protocol requires one");
         };
         if request.conversation == Conversation::Continue {
             return unsupported(
@@ -134,20 +134,20 @@ impl Client {
             );
         }
         for (name, server) in &servers {
-            ask::check_mcp_server(dialect.agent(), name, server)?;
+            params::check_mcp_server(dialect.agent(), name, server)?;
         }
         let rules = ToolRules::read(&request.permissions, Some(&cwd))?;
         let mut prompt = Prompt::from(request.prompt.clone());
         prompt.attachments.clone_from(&request.attachments);
         if !is_session {
-            dialect.check(&prompt)?;
+            dialect.check_prompt(&prompt)?;
         }
-        // What a new session has cost is known before the agent says so.
+        // A new session has cost nothing. Agents report the cost of others.
         let cost = (request.conversation == Conversation::New).then_some(0.0);
         Ok(Self {
             dialect,
             caller: Caller::new(Header::Version2),
-            wishes: Wishes {
+            options: SessionOptions {
                 cwd,
                 servers,
                 conversation: request.conversation.clone(),
@@ -161,14 +161,14 @@ impl Client {
             prompt_capabilities: PromptCapabilities::default(),
             resumes: false,
             phase: Phase::Opening,
-            settling: 0,
+            pending_settings: 0,
             settings: Settings::default(),
             turn: (!is_session).then(|| Turn::new(prompt, request.permissions.mode, cost)),
-            speech: Speech::new(request.output == OutputMode::Messages),
+            messages: MessageAssembler::new(request.output == OutputMode::Messages),
             calls: Calls::default(),
-            dialog: Dialog::default(),
+            pending: PendingRequests::default(),
             rules,
-            files: Box::new(TextOnly),
+            paths: Box::new(TextOnly),
             cost: None,
             cost_before: cost,
         })
@@ -180,56 +180,56 @@ impl Client {
 
     fn message(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
         match read(text)? {
-            Message::Request { id, method, params } => self.asked(id, &method, params, actions),
-            Message::Notification { method, params } => self.told(&method, params, actions)?,
+            Message::Request { id, method, params } => self.request(id, &method, params, actions),
+            Message::Notification { method, params } => self.notification(&method, params, actions)?,
             Message::Answer { id, outcome } => match self.caller.answered(&id) {
-                Some(purpose) => self.answered(purpose, outcome, actions),
-                // Of somebody else, or said twice.
+                Some(purpose) => self.call_answered(purpose, outcome, actions),
+                // A second response, or one to an unknown call.
                 None => actions.push(Action::Alive),
             },
         }
         Ok(())
     }
 
-    fn answered(&mut self, purpose: Purpose, outcome: Result<&RawValue, RpcError>, actions: &mut Actions) {
+    fn call_answered(&mut self, purpose: Purpose, outcome: Result<&RawValue, RpcError>, actions: &mut Actions) {
         if !matches!(purpose, Purpose::Prompt) {
             actions.push(Action::Alive);
         }
-        if matches!(purpose, Purpose::Set(_) | Purpose::SetModel | Purpose::Fence) {
-            self.settling = self.settling.saturating_sub(1);
+        if matches!(purpose, Purpose::Set(_) | Purpose::SetModel | Purpose::AwaitReplay) {
+            self.pending_settings = self.pending_settings.saturating_sub(1);
         }
         match (purpose, outcome) {
             (Purpose::Initialize, Ok(result)) => match fields(result) {
-                Ok(welcome) => self.welcomed(welcome, actions),
-                Err(error) => self.refuse(unreadable("initialize", &error), actions),
+                Ok(result) => self.initialized(result, actions),
+                Err(error) => self.fail_session(unreadable("initialize", &error), actions),
             },
             (Purpose::Open { old }, Ok(result)) => match fields(result) {
                 Ok(opened) => self.opened(old, opened, actions),
-                Err(error) => self.refuse(unreadable("a session", &error), actions),
+                Err(error) => self.fail_session(unreadable("a session", &error), actions),
             },
             (Purpose::Prompt, Ok(result)) => match fields(result) {
-                Ok(answer) => self.ended(&answer, actions),
+                Ok(answer) => self.turn_ended(&answer, actions),
                 Err(error) => self.end_turn(Box::new(failed_turn(unreadable("the prompt", &error))), actions),
             },
-            (Purpose::Prompt, Err(error)) => self.failed(&error, actions),
+            (Purpose::Prompt, Err(error)) => self.turn_failed(&error, actions),
             (Purpose::SetModel, Err(error)) => {
-                let why = failure::of_answer("the model", &error).failure.message;
+                let why = failure::of_response("the model", &error).failure.message;
                 let text = format!("the model was not changed: {}", why.as_str());
                 actions.push(warning(WarningCode::OptionIgnored, text));
             }
-            (Purpose::Initialize, Err(error)) => self.refuse_for("initialize", &error, actions),
-            (Purpose::Open { .. }, Err(error)) => self.refuse_for("a session", &error, actions),
-            (Purpose::Set(what), Err(error)) => self.refuse_for(what, &error, actions),
-            (Purpose::Set(_) | Purpose::SetModel | Purpose::Fence, _) => {}
+            (Purpose::Initialize, Err(error)) => self.fail_session_by("initialize", &error, actions),
+            (Purpose::Open { .. }, Err(error)) => self.fail_session_by("a session", &error, actions),
+            (Purpose::Set(what), Err(error)) => self.fail_session_by(what, &error, actions),
+            (Purpose::Set(_) | Purpose::SetModel | Purpose::AwaitReplay, _) => {}
         }
-        self.go_on(actions);
+        self.advance(actions);
     }
 
     fn set(&mut self, purpose: Purpose, (method, mut params): Setting, actions: &mut Actions) {
         if let (Phase::Open(session), Some(fields)) = (&self.phase, params.as_object_mut()) {
-            fields.insert("sessionId".to_owned(), session.wire.as_str().into());
+            fields.insert("sessionId".to_owned(), session.wire_id.as_str().into());
         }
-        self.settling += 1;
+        self.pending_settings += 1;
         self.call(purpose, method, &params, actions);
     }
 
@@ -237,13 +237,13 @@ impl Client {
         match command {
             Command::Send { prompt, .. } => {
                 self.calls.next_turn();
-                self.speech.next_turn();
-                self.turn = Some(Turn::new(prompt.clone(), self.wishes.mode, self.cost.or(self.cost_before)));
-                self.go_on(actions);
+                self.messages.next_turn();
+                self.turn = Some(Turn::new(prompt.clone(), self.options.mode, self.cost.or(self.cost_before)));
+                self.advance(actions);
             }
             Command::Answer { request, answer } => {
-                if let Some(asked) = self.dialog.take(request) {
-                    self.reply_with(requests::Request::Asked(request.clone()), &asked, answer, actions);
+                if let Some(pending) = self.pending.take(request) {
+                    self.reply_with(RequestSource::Caller(request.clone()), &pending, answer, actions);
                 }
             }
             Command::SetModel(model) => match self.settings.set_model(model) {
@@ -256,17 +256,19 @@ impl Client {
                     ));
                 }
             },
-            Command::SetPermissionMode(_) if self.dialect.is_set_at_start() => actions.push(Action::RestartProcess),
+            Command::SetPermissionMode(_) if self.dialect.is_configured_at_start() => {
+                actions.push(Action::RestartProcess);
+            }
             Command::SetPermissionMode(mode) => self.set_permission_mode(mode, actions),
-            // The protocol has no way to say more within a turn.
+            // The protocol does not support more input within a turn.
             Command::Steer { id, .. } => actions.push(Action::Steered { id: id.clone(), heard: false }),
             Command::Close => actions.push(Action::CloseStdin),
         }
     }
 
-    /// If the agent cannot follow, no further turn goes to its model.
+    /// Changes the permission mode. If the agent has no suitable mode, no further prompt is sent.
     fn set_permission_mode(&mut self, mode: PermissionMode, actions: &mut Actions) {
-        self.wishes.mode = mode;
+        self.options.mode = mode;
         if !matches!(self.phase, Phase::Open(_)) {
             return;
         }
@@ -274,7 +276,7 @@ impl Client {
             Ok(Some(setting)) => self.set(Purpose::Set("the permission mode"), setting, actions),
             Ok(None) => {}
             Err(why) => {
-                self.phase = Phase::Refused(Box::new(failed_turn(Failure::new(ErrorCode::InvalidRequest, why))));
+                self.phase = Phase::Failed(Box::new(failed_turn(Failure::new(ErrorCode::InvalidRequest, why))));
             }
         }
     }
@@ -290,9 +292,9 @@ impl Client {
 
     fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
         if self.turn.is_some()
-            && let Some(judgement) = self.dialect.of_exit(exit)
+            && let Some(classification) = self.dialect.classify_exit(exit)
         {
-            self.end_turn(Box::new(judgement.into()), actions);
+            self.end_turn(Box::new(classification.into()), actions);
         }
     }
 }
@@ -302,20 +304,20 @@ impl Protocol for Client {
         self.resumes
     }
 
-    fn set_path_resolver(&mut self, files: Box<dyn PathResolver + Send>) {
-        self.files = files;
+    fn set_path_resolver(&mut self, paths: Box<dyn PathResolver + Send>) {
+        self.paths = paths;
     }
 
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
-            Input::Started => self.call(Purpose::Initialize, "initialize", &ask::initialize(), actions),
+            Input::Started => self.call(Purpose::Initialize, "initialize", &params::initialize(), actions),
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => self.line(bytes, actions),
             Input::Diagnostic(bytes) => {
                 if let Some(failure) = self.dialect.diagnostic(bytes, actions) {
-                    // An answer without what the caller cannot do without is none.
+                    // The caller requires the missing server, so an answer without it would be wrong.
                     let outcome = failed_turn(failure);
-                    self.phase = Phase::Refused(Box::new(outcome.clone()));
+                    self.phase = Phase::Failed(Box::new(outcome.clone()));
                     self.end_turn(Box::new(outcome), actions);
                 }
             }
@@ -335,13 +337,13 @@ impl Protocol for Client {
     }
 }
 
-/// The fields of an answer; `null` has none, which the protocol lets an agent say to `session/load`.
+/// Reads the fields of a result. `null` has none; the protocol allows it as the result of `session/load`.
 fn fields<T: Default + DeserializeOwned>(result: &RawValue) -> serde_json::Result<T> {
     Ok(serde_json::from_str::<Option<T>>(result.get())?.unwrap_or_default())
 }
 
 fn unreadable(what: &str, error: &serde_json::Error) -> Failure {
-    Failure::new(ErrorCode::Protocol, format!("the agent's answer to {what} cannot be read: {error}"))
+    Failure::new(ErrorCode::Protocol, format!("the agent's response to {what} cannot be read: {error}"))
 }
 
 fn emit(events: Vec<Event>, actions: &mut Actions) {

@@ -1,91 +1,91 @@
-//! What differs between agents that speak ACP.
+//! Differences between agents that use ACP.
 
 use crate::agent::failure::Classification;
 use crate::protocol::{Action, ExitReport};
 use teamster_types::event::{Failure, ToolKind};
 use teamster_types::request::{Prompt, RequestError};
 
-use super::calls::{Call, Tool, is_name_for, kind_of};
+use super::call::{Call, Tool, is_name_for, kind_of};
 
-/// An agent's way of speaking ACP. The defaults are those of an agent of which nothing is known.
+/// An agent's dialect of ACP. The defaults are those of an unknown agent.
 pub(in crate::agent) trait Dialect: Send {
     /// The agent's name in Teamster.
     fn agent(&self) -> &str;
 
-    /// The tool that a call is of.
+    /// Returns the tool of a call.
     fn tool(&self, call: &Call) -> Tool;
 
-    /// Whether a call that is over failed, where that can be told.
-    fn failed(&self, call: &Call, failed: bool) -> Option<bool> {
+    /// Returns whether a call failed; `None` if that is unknown. `failed` is the status that the agent reported.
+    fn is_error(&self, call: &Call, failed: bool) -> Option<bool> {
         _ = call;
         Some(failed)
     }
 
-    /// Whether a piece of the answer is none of the model's.
+    /// Returns whether a message chunk was not written by the model.
     fn is_noise(&self, text: &str) -> bool {
         _ = text;
         false
     }
 
-    /// By which id an old session is to be asked for.
-    fn old_session(&self, id: &str) -> String {
+    /// Returns the id with which an old session is opened.
+    fn wire_session_id(&self, id: &str) -> String {
         id.to_owned()
     }
 
-    /// Whether the history of an old session may be told again after it was opened.
-    fn replays_late(&self) -> bool {
+    /// Returns whether the agent may replay the history of an old session after the response that opens it.
+    fn replays_after_opening(&self) -> bool {
         false
     }
 
-    /// Whether permission modes and models of the request were seen to when the process was started.
-    fn is_set_at_start(&self) -> bool {
+    /// Returns whether the launch already sets the requested permission mode and model.
+    fn is_configured_at_start(&self) -> bool {
         false
     }
 
-    /// Whether a turn without an answer is a failure, though the agent says that all is well.
-    fn owes_an_answer(&self) -> bool {
+    /// Returns whether a turn without an answer is a failure, although the agent reports success.
+    fn requires_answer(&self) -> bool {
         false
     }
 
-    /// How far an option goes among those that do the same; the one that goes least far is taken.
-    fn rank(&self, option: &str) -> u8 {
+    /// Ranks permission options of one kind. The option with the lowest rank permits the least, and is selected.
+    fn option_rank(&self, option: &str) -> u8 {
         _ = option;
         0
     }
 
-    /// Checks a prompt.
-    fn check(&self, prompt: &Prompt) -> Result<(), RequestError> {
+    /// Rejects a prompt that the agent would not pass to its model unchanged.
+    fn check_prompt(&self, prompt: &Prompt) -> Result<(), RequestError> {
         _ = prompt;
         Ok(())
     }
 
-    /// Hears a line beside the protocol. Gives the failure of the session, if it cannot go on.
+    /// Reads a line of the diagnostics. Returns a failure if the session cannot continue.
     fn diagnostic(&mut self, line: &[u8], actions: &mut Vec<Action>) -> Option<Failure> {
         _ = (line, actions);
         None
     }
 
-    /// What of the diagnostics callers see; all if `None`.
+    /// Returns the diagnostics that the caller sees; `None` means all.
     fn visible_stderr(&self, stderr: &str) -> Option<String> {
         _ = stderr;
         None
     }
 
-    /// Why the CLI exited in a turn, if that is known.
-    fn of_exit(&self, exit: ExitReport<'_>) -> Option<Classification> {
+    /// Classifies an exit within a turn, if its reason is known.
+    fn classify_exit(&self, exit: ExitReport<'_>) -> Option<Classification> {
         _ = exit;
         None
     }
 }
 
-/// An agent of which nothing is known but its name and the MCP servers that it was given.
+/// An unknown agent, with its name and its MCP servers.
 #[derive(Debug)]
-pub(super) struct Unknown {
+pub(super) struct UnknownAgent {
     pub(super) agent: String,
     pub(super) servers: Vec<String>,
 }
 
-impl Dialect for Unknown {
+impl Dialect for UnknownAgent {
     fn agent(&self) -> &str {
         &self.agent
     }
@@ -110,8 +110,8 @@ impl Dialect for Unknown {
     }
 }
 
-impl Unknown {
-    /// The server and the tool of a name that is made of both: `mcp__SERVER__TOOL`, `SERVER_TOOL` and the like.
+impl UnknownAgent {
+    /// Splits the name of a tool into the server and the tool: `mcp__SERVER__TOOL`, `SERVER_TOOL`, `SERVER/TOOL` or `SERVER.TOOL`.
     fn server_of<'a>(&'a self, name: &'a str) -> Option<(&'a str, &'a str)> {
         let bare = name.strip_prefix("mcp__").unwrap_or(name);
         let tool = |server: &str| {
@@ -119,7 +119,7 @@ impl Unknown {
             let tool = ["__", "_", "/", "."].iter().find_map(|separator| rest.strip_prefix(separator))?;
             (!tool.is_empty()).then_some(tool)
         };
-        // The longest name that fits: one server's may begin with another's.
+        // The longest matching name, because one server's name may start with another's.
         let found = self.servers.iter().filter_map(|server| Some((server.as_str(), tool(server)?)));
         found.max_by_key(|(server, _)| server.len())
     }
@@ -130,8 +130,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_that_the_model_may_have_written_gives_no_other_sort_of_work_a_name_that_is_allowed() {
-        let agent = Unknown { agent: "x".to_owned(), servers: vec!["calc".to_owned()] };
+    fn a_title_gives_a_call_the_name_of_a_tool_only_if_its_kind_matches() {
+        let agent = UnknownAgent { agent: "x".to_owned(), servers: vec!["calc".to_owned()] };
         for (title, kind, name, other) in [
             ("bash", "execute", "bash", None),
             ("read", "read", "read", None),
@@ -149,7 +149,7 @@ mod tests {
             let tool = agent.tool(&call);
             assert_eq!((tool.name.as_str(), tool.other_name.as_deref()), (name, other), "{title} {kind}");
             call.is_guess = false;
-            assert_eq!(agent.tool(&call).other_name, None, "what the agent tells is its name: {title} {kind}");
+            assert_eq!(agent.tool(&call).other_name, None, "a reported name is certain: {title} {kind}");
         }
     }
 }

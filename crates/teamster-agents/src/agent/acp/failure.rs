@@ -1,4 +1,4 @@
-//! What went wrong, by the agent's answer to a call of ours.
+//! The failures of ACP agents, by their error responses.
 
 use serde_json::Value;
 
@@ -25,8 +25,8 @@ pub(in crate::agent) const FAILURES: &[FailureRow] = &[
     lasting(&[Message("No previous sessions found for this project.")], SessionNotFound, &["gemini_load_none"]),
 ];
 
-/// What the vendor's status means, where an agent tells it and no row knows more. (All that these can be were recorded of
-/// the agents' one-shot forms.)
+/// The meaning of the vendor's status, if an agent reports one and no row matches. (These failures were recorded only with the
+/// agents' one-shot interfaces.)
 const BY_STATUS: &[(u16, u16, teamster_types::event::ErrorCode, bool)] = &[
     (402, 402, Budget, false),
     (403, 403, Auth, false),
@@ -39,24 +39,24 @@ const BY_STATUS: &[(u16, u16, teamster_types::event::ErrorCode, bool)] = &[
     (500, 599, Provider, true),
 ];
 
-/// What an error means. `what` is what was asked for.
-pub(super) fn of_answer(what: &str, error: &RpcError) -> Classification {
-    let words = words(error);
+/// Classifies an error response. `what` is what the call requested.
+pub(super) fn of_response(what: &str, error: &RpcError) -> Classification {
+    let message = message(error);
     let code = error.code.to_string();
     let status = status(error);
-    let evidence = FailureInput { status, message: Some(&words), ..FailureInput::default() };
-    let evidence = evidence.field("error.code", Some(&code)).field("asked", Some(what));
-    let shown = if words.is_empty() { format!("the agent refused {what} (error {code})") } else { words.clone() };
-    let mut judgement = evidence.classify(FAILURES, shown);
+    let input = FailureInput { status, message: Some(&message), ..FailureInput::default() };
+    let input = input.field("error.code", Some(&code)).field("asked", Some(what));
+    let shown = if message.is_empty() { format!("the agent rejected {what} (error {code})") } else { message.clone() };
+    let mut classification = input.classify(FAILURES, shown);
     let known = status.and_then(|status| BY_STATUS.iter().find(|(from, to, ..)| (*from..=*to).contains(&status)));
-    if let (None, Some((_, _, code, retryable))) = (judgement.row, known) {
-        judgement.failure.code = code.clone();
-        judgement.failure.retryable = Some(*retryable);
+    if let (None, Some((_, _, code, retryable))) = (classification.row, known) {
+        classification.failure.code = code.clone();
+        classification.failure.retryable = Some(*retryable);
     }
-    judgement
+    classification
 }
 
-/// Some use the vendor's status for the code of the error; others put it among its data.
+/// Returns the vendor's status. Some agents use it as the error's code; others report it in the error's data.
 fn status(error: &RpcError) -> Option<u16> {
     let in_data =
         || ["status", "statusCode", "httpStatus"].iter().find_map(|name| error.data.as_ref()?.get(*name)?.as_i64());
@@ -64,20 +64,20 @@ fn status(error: &RpcError) -> Option<u16> {
     u16::try_from(status).ok()
 }
 
-/// The agent's own words: those of an internal error stand among its data.
-fn words(error: &RpcError) -> String {
+/// Returns the agent's message. That of an internal error is in the error's data.
+fn message(error: &RpcError) -> String {
     let message = error.message.strip_prefix("Internal error").unwrap_or(&error.message);
     let message = message.strip_prefix(": ").unwrap_or(message);
     if !message.is_empty() {
-        return vendors(message).unwrap_or_else(|| message.to_owned());
+        return vendor_message(message).unwrap_or_else(|| message.to_owned());
     }
     let Some(data) = &error.data else { return error.message.clone() };
     let text = ["details", "message", "error"].iter().find_map(|name| data.get(*name)?.as_str());
     text.or_else(|| data.as_str()).unwrap_or(&error.message).to_owned()
 }
 
-/// What the vendor said, where that is all of the message.
-fn vendors(message: &str) -> Option<String> {
+/// Returns the vendor's message, if the text is the vendor's JSON.
+fn vendor_message(message: &str) -> Option<String> {
     let document: Value = serde_json::from_str(message).ok()?;
     Some(document.pointer("/error/message")?.as_str()?.to_owned())
 }

@@ -1,22 +1,24 @@
-//! Any agent that speaks the Agent Client Protocol (ACP), version 1, over its standard streams.
+//! Any agent that supports the Agent Client Protocol (ACP), version 1, over its standard streams.
 //!
-//! A run is one turn of a session. What is particular to an agent of ours is its `dialect`; of another nothing is known but
-//! what it says of itself, and what the protocol leaves to the agent is promised of none: what needs leave, what a mode
-//! allows, what a slash at the beginning of a prompt does.
+//! A run is one turn of a session. A [`dialect`] describes how a known agent differs. Of an unknown agent only its own reports are
+//! known. The protocol leaves some decisions to the agent, and nothing is guaranteed for them: which calls need permission, what a
+//! mode permits, and what a slash at the start of a prompt does.
 
-mod ask;
+mod client;
+
+mod call;
 mod calls;
 mod capabilities;
-mod client;
 pub(super) mod dialect;
-mod dialog;
 mod failure;
+mod messages;
+mod params;
+mod permissions;
 mod settings;
-mod speech;
 mod usage;
 mod wire;
 
-pub(super) use calls::{Call, Tool, kind_of};
+pub(super) use call::{Call, Tool, kind_of};
 pub(super) use client::Client;
 
 use std::borrow::Cow;
@@ -25,10 +27,10 @@ use std::path::{Path, PathBuf};
 
 use super::{Agent, Capabilities, Plan};
 use crate::launch::{Launch, Stdin};
-use dialect::Unknown;
+use dialect::UnknownAgent;
 use teamster_types::request::{McpServer, RequestError, RunRequest};
 
-/// An agent that speaks ACP: the agent `acp`, whose program each request names, or one by a name of its own.
+/// An agent that supports ACP: `acp`, whose program each request names, or an agent with its own name and program.
 ///
 /// ```
 /// use teamster_agents::agent::acp::Acp;
@@ -44,24 +46,24 @@ pub struct Acp {
 }
 
 impl Acp {
-    /// The agent `acp`, whose program each request names.
+    /// Returns the agent `acp`, whose program each request names.
     pub const fn any() -> Self {
         Self { name: Cow::Borrowed("acp"), program: None, args: Vec::new(), env: BTreeMap::new() }
     }
 
-    /// An agent of this name, which is started as this program: a name that is looked up in PATH, or a path.
+    /// Returns an agent with this name and program. The program is a path, or a name that is searched in PATH.
     pub fn named(name: impl Into<String>, program: impl Into<PathBuf>) -> Self {
         Self { name: Cow::Owned(name.into()), program: Some(program.into()), ..Self::any() }
     }
 
-    /// Adds an argument. It comes before those of the request.
+    /// Adds an argument. It precedes those of the request.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<String>) -> Self {
         self.args.push(argument.into());
         self
     }
 
-    /// Sets a variable of its environment; the request's own win.
+    /// Sets an environment variable. A variable of the request with the same name overrides it.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
@@ -73,7 +75,7 @@ impl Acp {
             return Err(RequestError::Unsupported {
                 agent: self.name.to_string(),
                 option: "a request without --cli-path",
-                why: "name the program that speaks ACP, and its arguments with --cli-arg".to_owned(),
+                why: "name the program that supports ACP, and its arguments with --cli-arg".to_owned(),
             });
         };
         let mut launch = Launch::new(program);
@@ -92,7 +94,7 @@ impl Acp {
         let launch = self.launch(request)?;
         let servers: Vec<(String, McpServer)> = request.mcp_servers.clone().into_iter().collect();
         let names = servers.iter().map(|(name, _)| name.clone()).collect();
-        let dialect = Unknown { agent: self.name.to_string(), servers: names };
+        let dialect = UnknownAgent { agent: self.name.to_string(), servers: names };
         let client = Client::new(Box::new(dialect), request, servers, is_session)?;
         Ok(Plan { launch, protocol: Box::new(client) })
     }
@@ -121,7 +123,7 @@ impl Agent for Acp {
 }
 
 impl std::fmt::Debug for Acp {
-    /// Shows no arguments and no values: either may hold a secret.
+    /// Shows no arguments and no values, because they may be secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Acp")

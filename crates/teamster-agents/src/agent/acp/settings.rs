@@ -1,13 +1,12 @@
-//! What a session can be set to: its mode, its model, how hard it thinks. Agents offer these as lists of their own
-//! (`modes`, `models`), or as options of a session, by category.
+//! The settings of a session: its mode, its model and its reasoning effort. Agents offer them as lists (`modes`, `models`), or as
+//! options of the session, by category.
 
 use serde_json::{Value, json};
 
 use super::wire::{Choice, ConfigOption, Opened};
 use teamster_types::request::PermissionMode;
 
-/// What the modes of agents allow, as far as they are known: Gemini CLI 0.61.0, claude-agent-acp 0.101.0, codex-acp 2.6.0,
-/// OpenCode 1.18.33.
+/// The permission modes of known agents: Gemini CLI 0.61.0, claude-agent-acp 0.101.0, codex-acp 2.6.0 and OpenCode 1.18.33.
 const MODES: &[(&str, PermissionMode)] = &[
     ("plan", PermissionMode::ReadOnly),
     ("read-only", PermissionMode::ReadOnly),
@@ -22,27 +21,27 @@ const MODES: &[(&str, PermissionMode)] = &[
     ("yolo", PermissionMode::Full),
 ];
 
-/// In this mode the agent judges by itself: it may allow anything, and also deny what is allowed where everything is. (So
-/// claude-agent-acp 0.101.0, whose first mode it is, by calls of the model.) It will do where there is no other.
-const OWN_JUDGE: &str = "auto";
+/// In this mode the agent itself decides each call. It may permit any call, and deny one that mode `full` permits. It is the first
+/// mode of claude-agent-acp 0.101.0, which decides by model calls. It is used only if there is no other mode.
+const AGENT_DECIDES: &str = "auto";
 
-/// A call, and its parameters beside the session.
+/// The method and the parameters of a call that changes a setting, without the session id.
 pub(super) type Setting = (&'static str, Value);
 
-/// What the agent offers.
+/// The settings that the agent offers.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     mode: Option<Selector>,
     model: Option<Selector>,
     effort: Option<Selector>,
-    /// `models` is no list of all there are: Gemini CLI takes any name.
+    /// `models` is not a complete list: Gemini CLI accepts any name.
     model_by_name: bool,
 }
 
-/// Something that can be set to one of several values.
+/// A setting with several values.
 #[derive(Debug)]
 struct Selector {
-    /// The option of the session, where it is one.
+    /// The id of the session option, if the setting is an option.
     option: Option<String>,
     current: Option<String>,
     values: Vec<String>,
@@ -63,20 +62,20 @@ impl Settings {
         settings
     }
 
-    /// Takes options of the session, as they are now.
+    /// Reads the current options of the session.
     pub(super) fn options(&mut self, options: Vec<ConfigOption>) {
         for option in options {
-            let place = match option.category.as_deref().unwrap_or(&option.id) {
+            let selector = match option.category.as_deref().unwrap_or(&option.id) {
                 "mode" => &mut self.mode,
                 "model" => &mut self.model,
                 "thought_level" => &mut self.effort,
                 _ => continue,
             };
-            if place.as_ref().is_some_and(|known| known.option.is_none()) {
+            if selector.as_ref().is_some_and(|known| known.option.is_none()) {
                 continue;
             }
             let values = values(&option.options);
-            *place = Some(Selector { option: Some(option.id), current: option.current_value, values });
+            *selector = Some(Selector { option: Some(option.id), current: option.current_value, values });
         }
     }
 
@@ -84,29 +83,29 @@ impl Settings {
         self.model.as_ref()?.current.as_deref()
     }
 
-    /// Sets the model.
+    /// Returns the call that sets the model, or why it cannot be set.
     pub(super) fn set_model(&mut self, model: &str) -> Result<Setting, String> {
         let by_name = self.model_by_name;
-        let selector = self.model.as_mut().ok_or("the agent offers no choice of models")?;
+        let selector = self.model.as_mut().ok_or("the agent does not support selecting a model")?;
         if !by_name && !selector.values.iter().any(|value| value == model) {
             return Err(format!("the agent has no model {model:?}; it has: {}", selector.values.join(", ")));
         }
         Ok(selector.set(model, ("session/set_model", "modelId")))
     }
 
-    /// Sets how hard the model thinks.
+    /// Returns the call that sets the reasoning effort, or why it cannot be set.
     pub(super) fn set_effort(&mut self, effort: &str) -> Result<Setting, String> {
-        let selector = self.effort.as_mut().ok_or("the agent offers no choice of how hard its model thinks")?;
+        let selector = self.effort.as_mut().ok_or("the agent does not support selecting the effort")?;
         if !selector.values.iter().any(|value| value == effort) {
-            return Err(format!("the agent cannot think {effort:?}; it can: {}", selector.values.join(", ")));
+            return Err(format!("the agent has no effort {effort:?}; it has: {}", selector.values.join(", ")));
         }
         Ok(selector.set(effort, ("session/set_config_option", "value")))
     }
 
-    /// Sets the mode to one that allows no more than is asked for. What such a mode asks its user is decided by us, so a
-    /// stricter one will do; of a mode that nobody knows we take it that it asks.
+    /// Returns the call that selects a mode which permits no more than the requested mode. A stricter mode is suitable, because its
+    /// permission requests are answered by the requested mode. An unknown mode is assumed to request permission.
     pub(super) fn set_mode(&mut self, wanted: PermissionMode) -> Result<Option<Setting>, String> {
-        let will_do: &[PermissionMode] = match wanted {
+        let suitable: &[PermissionMode] = match wanted {
             PermissionMode::ReadOnly => &[PermissionMode::ReadOnly],
             PermissionMode::Ask => &[PermissionMode::Ask],
             PermissionMode::Edit => &[PermissionMode::Ask, PermissionMode::Edit],
@@ -115,30 +114,30 @@ impl Settings {
         let current = self.mode.as_ref().and_then(|mode| mode.current.clone());
         let now = current.as_deref().and_then(allows);
         match now {
-            Some(now) if will_do.contains(&now) && current.as_deref() != Some(OWN_JUDGE) => return Ok(None),
+            Some(now) if suitable.contains(&now) && current.as_deref() != Some(AGENT_DECIDES) => return Ok(None),
             None if wanted != PermissionMode::ReadOnly => return Ok(None),
             _ => {}
         }
         let Some(mode) = &mut self.mode else {
-            return Err("the agent has no modes, so none that only reads; take another permission mode".to_owned());
+            return Err("the agent has no modes, so it has no read-only mode; use another permission mode".to_owned());
         };
-        let is_of = |id: &&String, class: PermissionMode| *id != OWN_JUDGE && allows(id) == Some(class);
-        let found = will_do.iter().find_map(|class| mode.values.iter().find(|id| is_of(id, *class)).cloned());
+        let is_of = |id: &&String, class: PermissionMode| *id != AGENT_DECIDES && allows(id) == Some(class);
+        let found = suitable.iter().find_map(|class| mode.values.iter().find(|id| is_of(id, *class)).cloned());
         match found {
             Some(id) => Ok(Some(mode.set(&id, ("session/set_mode", "modeId")))),
-            // A mode that only reads will do for anything else.
-            None if now.is_some_and(|now| now == PermissionMode::ReadOnly || will_do.contains(&now)) => Ok(None),
+            // A read-only mode is suitable for every other mode.
+            None if now.is_some_and(|now| now == PermissionMode::ReadOnly || suitable.contains(&now)) => Ok(None),
             None => {
-                let named = current.unwrap_or_default();
+                let current = current.unwrap_or_default();
                 let modes = mode.values.join(", ");
                 Err(format!(
-                    "the agent is in mode {named:?} and has none that allows no more than is asked for: {modes}"
+                    "the agent is in mode {current:?}, and each of its modes permits more than requested: {modes}"
                 ))
             }
         }
     }
 
-    /// Notes that the agent is in another mode. Tells whether that allows more than is asked for.
+    /// Stores a mode that the agent selected. Returns whether it permits more than the requested mode.
     pub(super) fn note_mode(&mut self, id: &str, wanted: PermissionMode) -> bool {
         if let Some(mode) = &mut self.mode {
             mode.current = Some(id.to_owned());

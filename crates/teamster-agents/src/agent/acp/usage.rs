@@ -1,26 +1,27 @@
-//! Tokens of a turn, as its last answer tells them.
+//! The tokens of a turn, from the response to its prompt.
 //!
-//! The protocol leaves open whether cached tokens are part of the input, and reasoning of the output; the total shows it.
+//! The protocol does not define whether cached tokens are part of the input, and reasoning is part of the output. The total shows it.
 
 use super::wire::Tokens;
 use teamster_types::event::Usage;
 
-/// Agents whose figures are not those of the turn. OpenCode 1.18.33 tells the last call of the model only.
-const OTHER_THAN_THE_TURN: &[&str] = &["OpenCode"];
+/// Agents that report other figures than those of the turn. OpenCode 1.18.33 reports only the last model call.
+const NOT_THE_TURN: &[&str] = &["OpenCode"];
 
+/// Returns the usage of a turn; `None` if it is unknown or zero.
 pub(super) fn of_turn(agent: &str, tokens: &Tokens) -> Option<Usage> {
-    if OTHER_THAN_THE_TURN.contains(&agent) {
+    if NOT_THE_TURN.contains(&agent) {
         return None;
     }
     let cached = tokens.cached_read_tokens.unwrap_or(0).saturating_add(tokens.cached_write_tokens.unwrap_or(0));
     let thought = tokens.thought_tokens.unwrap_or(0);
     let sum = tokens.input_tokens.saturating_add(tokens.output_tokens);
-    let apart = |parts: &[u64]| tokens.total_tokens == parts.iter().fold(sum, |sum, part| sum.saturating_add(*part));
-    let (cached_apart, thought_apart) =
-        (apart(&[cached]) || apart(&[cached, thought]), apart(&[thought]) || apart(&[cached, thought]));
+    let separate = |parts: &[u64]| tokens.total_tokens == parts.iter().fold(sum, |sum, part| sum.saturating_add(*part));
+    let (separate_cache, separate_thoughts) =
+        (separate(&[cached]) || separate(&[cached, thought]), separate(&[thought]) || separate(&[cached, thought]));
     let usage = Usage::new(
-        if cached_apart { tokens.input_tokens } else { tokens.input_tokens.saturating_sub(cached) },
-        tokens.output_tokens.saturating_add(if thought_apart { thought } else { 0 }),
+        if separate_cache { tokens.input_tokens } else { tokens.input_tokens.saturating_sub(cached) },
+        tokens.output_tokens.saturating_add(if separate_thoughts { thought } else { 0 }),
     )
     .with_cache(tokens.cached_read_tokens, tokens.cached_write_tokens)
     .with_reasoning(tokens.thought_tokens);
@@ -32,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_shows_what_is_counted_where() {
+    fn the_total_shows_whether_cached_tokens_and_reasoning_are_counted_separately() {
         let tokens = |total_tokens, input_tokens, output_tokens| Tokens {
             total_tokens,
             input_tokens,
@@ -41,9 +42,9 @@ mod tests {
             cached_read_tokens: Some(50),
             cached_write_tokens: None,
         };
-        for told in [tokens(160, 80, 20), tokens(160, 130, 30), tokens(160, 130, 20), tokens(160, 80, 30)] {
-            let usage = of_turn("any", &told).unwrap();
-            assert_eq!((usage.input_tokens, usage.output_tokens), (80, 30), "{told:?}");
+        for reported in [tokens(160, 80, 20), tokens(160, 130, 30), tokens(160, 130, 20), tokens(160, 80, 30)] {
+            let usage = of_turn("any", &reported).unwrap();
+            assert_eq!((usage.input_tokens, usage.output_tokens), (80, 30), "{reported:?}");
         }
         assert_eq!(of_turn("OpenCode", &tokens(160, 80, 20)), None);
     }

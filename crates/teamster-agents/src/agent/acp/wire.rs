@@ -1,11 +1,10 @@
-//! What agents write by ACP, protocol version 1, typed as far as we use it.
+//! Messages of ACP agents, protocol version 1: the fields that are used.
 //!
-//! The official crate (`agent-client-protocol-schema` 1.15) does not serve here: its updates and stop reasons are closed
-//! enums, so that one kind that it does not know costs the whole message; `models`, which Gemini CLI 0.61.0 has, it does not
-//! know any more; usage it knows only behind a feature that may change; and it has `serde_json` keep the order of fields in
-//! the whole build.
+//! The official crate (`agent-client-protocol-schema` 1.15) is not suitable. Its updates and stop reasons are closed enums, so one
+//! unknown kind makes the whole message unreadable. It no longer has `models`, which Gemini CLI 0.61.0 reports. It has usage only
+//! behind an unstable feature. It also makes `serde_json` keep the order of fields in the whole build.
 //!
-//! Unknown fields are skipped, unknown kinds are data, and a field of another form than the one we know is as good as none.
+//! Unknown fields are skipped, kinds are strings, and a field of an unexpected type is ignored.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,10 +13,10 @@ use serde_json::value::RawValue;
 use crate::agent::line::{Text, if_readable};
 use teamster_types::json::RawJson;
 
-/// The answer to `initialize`.
+/// The result of `initialize`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Welcome {
+pub(super) struct InitializeResult {
     pub(super) protocol_version: u64,
     #[serde(deserialize_with = "if_readable")]
     pub(super) agent_capabilities: WireCapabilities,
@@ -70,7 +69,7 @@ pub(super) struct McpCapabilities {
     pub(super) sse: bool,
 }
 
-/// What is there is offered, whatever it holds.
+/// The session's optional methods. A field that exists is supported, whatever its value.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SessionCapabilities {
@@ -80,7 +79,7 @@ pub(super) struct SessionCapabilities {
     pub(super) fork: Option<Value>,
 }
 
-/// The answer to `session/new` and its like; an answer to `session/load` names no session.
+/// The result of `session/new`, `session/resume`, `session/fork` and `session/load`. The last one has no session id.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Opened {
@@ -137,7 +136,7 @@ pub(super) struct Choice {
     pub(super) options: Vec<Choice>,
 }
 
-/// `session/update`.
+/// The parameters of `session/update`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UpdateParams<'a> {
@@ -147,7 +146,7 @@ pub(super) struct UpdateParams<'a> {
     pub(super) update: &'a RawValue,
 }
 
-/// What an update tells. Which fields are there depends on `kind`; those of a tool call stand in [`CallFields`].
+/// An update. `kind` decides which fields exist; those of a tool call are in [`CallFields`].
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Update<'a> {
@@ -167,7 +166,7 @@ pub(super) struct Update<'a> {
     pub(super) cost: Option<Cost>,
 }
 
-/// A piece of a message.
+/// A content block.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Block<'a> {
@@ -188,7 +187,7 @@ pub(super) struct Resource {
     pub(super) text: Option<String>,
 }
 
-/// What is said of a tool call: what is left out stays as it was.
+/// An update of a tool call. A missing field keeps its value.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CallFields {
@@ -231,7 +230,7 @@ pub(super) struct Cost {
     pub(super) currency: String,
 }
 
-/// `session/request_permission`.
+/// The parameters of `session/request_permission`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PermissionParams {
@@ -249,10 +248,10 @@ pub(super) struct PermissionChoice {
     pub(super) kind: String,
 }
 
-/// The answer to `session/prompt`.
+/// The result of `session/prompt`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct PromptAnswer {
+pub(super) struct PromptResult {
     #[serde(deserialize_with = "if_readable")]
     pub(super) stop_reason: Option<String>,
     #[serde(deserialize_with = "if_readable")]

@@ -1,4 +1,4 @@
-//! What the model's last message comes to.
+//! The check of a turn's answer.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use teamster_types::event::{ErrorCode, Failure};
 use teamster_types::json::RawJson;
 
-/// The document that a schema asked for, and why a turn that the agent calls complete has failed all the same.
+/// Returns the document that a schema requires, and why a turn has failed although the agent reported success.
 pub(super) fn classify(
     answer: Option<&str>,
     schema: Option<&Value>,
@@ -17,13 +17,13 @@ pub(super) fn classify(
     match schema {
         Some(schema) => structured(answer, schema),
         None if answer.is_none() && !called => {
-            (None, Some(Failure::new(ErrorCode::Provider, "the model ended its turn without a word")))
+            (None, Some(Failure::new(ErrorCode::Provider, "the model ended its turn without an answer")))
         }
         None => (None, None),
     }
 }
 
-/// The answer is the document; nobody has checked it (`flag_output_schema_violated`).
+/// Reads the answer as the document, and checks it: the CLI does not (`flag_output_schema_violated`).
 fn structured(answer: Option<&str>, schema: &Value) -> (Option<RawJson>, Option<Failure>) {
     let document = answer.and_then(|text| serde_json::from_str::<RawJson>(text).ok());
     let follows = |document: &RawJson| {
@@ -34,7 +34,7 @@ fn structured(answer: Option<&str>, schema: &Value) -> (Option<RawJson>, Option<
         object && required.filter_map(Value::as_str).all(has)
     };
     let document = document.filter(follows);
-    let why = "the model gave no output that follows the schema";
+    let why = "the model's output does not follow the schema";
     let failure = document.is_none().then(|| Failure::new(ErrorCode::StructuredOutput, why));
     (document, failure)
 }

@@ -1,4 +1,4 @@
-//! What Codex 0.169.0 can do, and by which means: by its app-server, and in `exec` where that differs.
+//! The capabilities of Codex 0.169.0: by its app-server, and by `exec` where that differs.
 
 use crate::agent::{Capabilities, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
@@ -9,7 +9,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     package: "@openai/codex",
     // OPENAI_API_KEY alone is not used.
     credential_variables: &["CODEX_API_KEY"],
-    // The vendor's usual key is for providers of the user's configuration.
+    // OPENAI_API_KEY is for providers that the user configures.
     own_keys: &[OwnKeys::Always(&["CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY"])],
     home_variables: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     credential_files: &[".codex/auth.json"],

@@ -1,5 +1,5 @@
-//! What went wrong, by Codex 0.169.0's own words. `exec` gives nothing but text, with a status or the vendor's JSON in it; the
-//! app-server adds a name (`codexErrorInfo`).
+//! The failures of Codex 0.169.0, by the text that it prints. In `exec` a failure is only a text, which may contain a status or
+//! the vendor's JSON. The app-server adds a name (`codexErrorInfo`).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,10 +13,10 @@ use teamster_types::event::ErrorCode::{
 };
 use teamster_types::event::{Failure, PermissionDenial, StopReason};
 
-/// The field by which the app-server names a failure.
+/// The field with the app-server's name of a failure.
 const INFO: &str = "codexErrorInfo";
 
-/// What the app-server says before the names of servers that a thread cannot do without.
+/// The app-server prints this before the names of required servers that failed.
 pub(super) const SERVERS_FAILED: &str = "required MCP servers failed to initialize: ";
 
 #[rustfmt::skip]
@@ -77,21 +77,21 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Stderr("Error: turn/start: turn/start failed: …input_too_large…")], InvalidRequest, &["stdin_too_large"]),
 ];
 
-/// Why a turn failed; with the app-server's name for it, if it gives one.
+/// Classifies the failure of a turn. `info` is the app-server's name of the failure, if it reports one.
 pub(super) fn of_turn(message: &str, info: Option<&Value>) -> Classification {
     let vendor = vendor(message);
-    let (name, told) = info.map(named).unwrap_or_default();
-    // The body of a 400 comes as it is, and alone (`err_bad_request`).
-    let status = if vendor.is_some() { Some(400) } else { told.or_else(|| status(message)) };
+    let (name, reported) = info.map(name_and_status).unwrap_or_default();
+    // The body of a 400 is the whole message (`err_bad_request`).
+    let status = if vendor.is_some() { Some(400) } else { reported.or_else(|| status(message)) };
     let vendor = vendor.unwrap_or_default();
-    let evidence = FailureInput { status, message: Some(message), ..FailureInput::default() };
-    let evidence = evidence.field("error.code", vendor.code.as_deref()).field(INFO, name);
-    let words = vendor.message.as_deref().unwrap_or(message);
-    evidence.classify(FAILURES, words)
+    let input = FailureInput { status, message: Some(message), ..FailureInput::default() };
+    let input = input.field("error.code", vendor.code.as_deref()).field(INFO, name);
+    let text = vendor.message.as_deref().unwrap_or(message);
+    input.classify(FAILURES, text)
 }
 
-/// The app-server's name for a failure, and the vendor's status: a word, or an object of one field.
-fn named(info: &Value) -> (Option<&str>, Option<u16>) {
+/// Returns the app-server's name of a failure, and the vendor's status. The name is a string, or the only field of an object.
+fn name_and_status(info: &Value) -> (Option<&str>, Option<u16>) {
     match info {
         Value::String(name) => (Some(name), None),
         Value::Object(fields) => {
@@ -103,17 +103,17 @@ fn named(info: &Value) -> (Option<&str>, Option<u16>) {
     }
 }
 
-/// Why the app-server refused a call of ours.
+/// Classifies the error response to a call of ours.
 pub(super) fn of_call(message: &str) -> Classification {
-    let judgement = FailureInput { message: Some(message), ..FailureInput::default() }.classify(FAILURES, message);
-    match judgement.row {
-        Some(_) => judgement,
-        // It is not the vendor who says so.
+    let classification = FailureInput { message: Some(message), ..FailureInput::default() }.classify(FAILURES, message);
+    match classification.row {
+        Some(_) => classification,
+        // The app-server rejected the call. The vendor did not.
         None => Failure { retryable: Some(false), ..Failure::new(InvalidRequest, message) }.into(),
     }
 }
 
-/// Why the model stopped, where the failure tells.
+/// Returns why the model stopped, if the message of the failure contains it.
 pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
     match message.strip_prefix("Incomplete response returned, reason: ")?.trim() {
         "max_output_tokens" => Some(StopReason::MaxTokens),
@@ -122,8 +122,8 @@ pub(super) fn stop_reason(message: &str) -> Option<StopReason> {
     }
 }
 
-/// Why the CLI exited without the end of a turn: what stands on stderr. `None` when nothing is known of it, and when it did
-/// not exit by itself.
+/// Classifies an exit without the end of a turn, by standard error. Returns `None` if no row matches, or if the CLI did not exit
+/// by itself.
 pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0);
     exit_code?;
@@ -132,7 +132,7 @@ pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     FailureInput { exit_code, stderr, ..FailureInput::default() }.classify_exit(FAILURES)
 }
 
-/// Calls that were refused without an item: only diagnostics tell.
+/// Returns the denied calls that only the diagnostics report. They have no item.
 pub(super) fn denials(stderr: &str) -> Vec<PermissionDenial> {
     let refused = |line: &str| {
         let (_, why) = line.split_once("ERROR codex_core::tools::router: error=")?;
@@ -148,7 +148,7 @@ pub(super) fn denials(stderr: &str) -> Vec<PermissionDenial> {
     plain_lines(stderr).iter().filter_map(|line| refused(line)).collect()
 }
 
-/// What the vendor's JSON says of an error.
+/// An error in the vendor's JSON.
 #[derive(Debug, Default, Deserialize)]
 struct VendorError {
     message: Option<String>,

@@ -1,58 +1,61 @@
-//! MCP servers of a run, as entries of Codex's configuration for this run alone.
+//! The MCP servers of a run, as entries of Codex's configuration.
 //!
-//! Values of variables and headers are secrets: the configuration holds only the names of variables in which they travel. A stdio server gets the variables that it names and hardly any others.
+//! Values of variables and headers are secrets. The configuration contains only the names of environment variables that contain
+//! them. A stdio server inherits the variables that its entry names, and few others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::config::{self, Settings, Table};
-use super::unsupported;
+use super::error::unsupported;
 use crate::agent::mcp::{Names, Style, fingerprint};
 use crate::launch::{Arg, ConfigDirectory, ConfigFile, ConfigFormat, Launch};
 use teamster_types::request::{
     McpDelivery, McpEndpoint, McpServer, McpTransport, PermissionMode, RequestError, RunRequest,
 };
 
-/// Names with other characters are dropped without a word (trap 10).
+/// Codex drops servers whose names contain other characters, without a warning.
 pub(super) static STYLE: Style =
     Style { agent: "codex", prefix: "mcp__", separator: "__", all: "", filler: '_', longest: 40, reserved: &[] };
 
-/// A server may need more than the 10 s that Codex gives it: the run's own watchdog is there too.
+/// The default time for a server's start. Codex's default is 10 s, which is too short for some servers. The run's watchdog limits
+/// the wait.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Where it says that a server failed: `exec` says it nowhere else.
+/// The log setting that makes `exec` report that a server failed.
 const LOG: (&str, &str) = ("RUST_LOG", "error,codex_mcp::rmcp_client=warn");
 
-/// Variables that Codex itself, its loader or its shell go by: for a server they cannot be others.
+/// Variables that Codex, its loader or its shell use. A server cannot have other values of them.
 const OWN_VARIABLES: &[&str] =
     &["PATH", "HOME", "PWD", "SHELL", "USER", "TMPDIR", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 const OWN_PREFIXES: &[&str] = &["CODEX_", "OPENAI_", "LD_", "RUST_", "NODE_", "TEAMSTER_MCP_"];
 
-/// Who tells that a server did not start.
+/// Where the agent reports that a server failed to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
-    /// The protocol.
-    ByProtocol,
-    /// Nobody but the log.
-    ByLog,
+pub(super) enum FailureChannel {
+    /// In the protocol.
+    Protocol,
+    /// Only in the log.
+    Log,
 }
 
-/// Whether the agent asks for leave, so that rules for other tools than those of the run's servers can answer it.
+/// Whether the agent sends permission requests. If it does, allow rules may name tools other than those of the run's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asks {
-    ForLeave,
-    ForNothing,
+pub(super) enum ApprovalRequests {
+    Sent,
+    NotSent,
 }
 
+/// Adds the servers of a request to the launch and the settings.
 pub(super) fn servers(
     launch: &mut Launch,
     settings: &mut Settings,
     request: &RunRequest,
     names: &Names,
-    told: Told,
-    asks: Asks,
+    failures: FailureChannel,
+    approvals: ApprovalRequests,
 ) -> Result<(), RequestError> {
-    let rules = Rules::read(request, names, asks)?;
+    let rules = Rules::read(request, names, approvals)?;
     if request.mcp_servers.is_empty() {
         return Ok(());
     }
@@ -60,7 +63,7 @@ pub(super) fn servers(
     if request.mcp_delivery == McpDelivery::MergeRestore {
         let mut entries = BTreeMap::new();
         for (name, server) in &request.mcp_servers {
-            // What a variable is for stands in its name: others, who see the entry too, do not have it.
+            // The variable's name depends on the entry, because other runs see the entry without the variable.
             let plain = entry("", name, server, &rules, &mut Values { taken: &request.env, set: BTreeMap::new() })?;
             let tag = fingerprint(&[names.wire(name), &plain.to_string()]);
             let table = entry(&tag, name, server, &rules, &mut values)?;
@@ -80,20 +83,20 @@ pub(super) fn servers(
         for (number, (name, server)) in request.mcp_servers.iter().enumerate() {
             table = table.entry(names.wire(name), entry(&number.to_string(), name, server, &rules, &mut values)?);
         }
-        // A table merges with the servers of the user's own configuration.
+        // A table is merged with the servers of the user's configuration.
         settings.set("mcp_servers", table);
     }
-    // The first turn would wait for about a second only, and be without the tools of a slower server (trap 9).
+    // Otherwise the first turn would wait only about a second, and miss the tools of a slower server.
     let patience = request.mcp_servers.values().map(start_timeout).max().unwrap_or(START_TIMEOUT);
     settings.set("mcp_optional_startup_grace_ms", patience.as_millis());
     let mut hidden = Table::default();
-    if told == Told::ByLog {
+    if failures == FailureChannel::Log {
         let (variable, level) = LOG;
         launch.env(variable, level);
         hidden = hidden.entry(variable, "\"\"");
     }
     for (name, value) in values.set {
-        // Commands of the model get the whole environment: not what is meant for a server.
+        // Commands of the model inherit the environment, and must not see values for servers.
         hidden = hidden.entry(&name, "\"\"");
         launch.env.insert(name, Some(Arg::Text(value)));
     }
@@ -125,11 +128,11 @@ fn entry(
         }
         McpTransport::Http(endpoint) => http(tag, endpoint, values),
         McpTransport::Sse(_) => {
-            return Err(unsupported("an MCP server of type sse", "it speaks streamable HTTP only; use type http"));
+            return Err(unsupported("an MCP server of type sse", "it supports streamable HTTP only; use type http"));
         }
     };
     table = table
-        // Fields of a server of the user's with the same name are there too: one that is switched off would stay off.
+        // The entry is merged with the user's server of the same name, which may be disabled.
         .entry("enabled", !rules.denies(name))
         .entry("required", server.required && !rules.denies(name))
         .entry("startup_timeout_sec", format_args!("{:?}", start_timeout(server).as_secs_f64()));
@@ -156,8 +159,8 @@ fn entry(
 
 fn http(tag: &str, endpoint: &McpEndpoint, values: &mut Values<'_>) -> Table {
     let mut names = Table::default();
-    for (place, (header, value)) in endpoint.headers.iter().enumerate() {
-        let variable = format!("TEAMSTER_MCP_{tag}_{place}");
+    for (index, (header, value)) in endpoint.headers.iter().enumerate() {
+        let variable = format!("TEAMSTER_MCP_{tag}_{index}");
         names = names.entry(header, config::string(&variable));
         values.set.insert(variable, value.clone());
     }
@@ -169,13 +172,13 @@ fn http(tag: &str, endpoint: &McpEndpoint, values: &mut Values<'_>) -> Table {
     table
 }
 
-/// What a line of the log says of a server that failed: its name, and why.
+/// Returns the server and the reason, if a line of the log reports that a server failed.
 pub(super) fn failed(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.split_once("MCP server startup failed server_name=\"")?;
     rest.split_once("\" error=")
 }
 
-/// Variables with which values travel to servers.
+/// The environment variables that contain values for servers.
 struct Values<'a> {
     taken: &'a BTreeMap<String, String>,
     set: BTreeMap<String, String>,
@@ -203,7 +206,7 @@ impl Values<'_> {
     }
 }
 
-/// Which tools of the run's servers need no approval, which a run could not give; and which the model does not get.
+/// The rules for tools of the run's servers: which ones need no approval, and which ones the model does not receive.
 struct Rules<'a> {
     all: bool,
     allowed: Vec<Tools<'a>>,
@@ -213,19 +216,21 @@ struct Rules<'a> {
 /// A server, and one of its tools; `None` for all of them.
 type Tools<'a> = (&'a str, Option<&'a str>);
 
-/// What the agent asks for, by the name of the tool, beside tools of MCP servers (`app_server/approvals.rs`).
-const ASKED_FOR: [&str; 2] = ["command_execution", "file_change"];
+/// The tools other than MCP tools for which the agent requests permission (`app_server/approvals.rs`).
+const REQUESTED_TOOLS: [&str; 2] = ["command_execution", "file_change"];
 
 impl<'a> Rules<'a> {
-    fn read(request: &'a RunRequest, names: &'a Names, asks: Asks) -> Result<Self, RequestError> {
+    fn read(request: &'a RunRequest, names: &'a Names, approvals: ApprovalRequests) -> Result<Self, RequestError> {
         let own = |rule: &'a str| names.named(rule).map(|named| (named.server, named.tool));
         let mut allowed = Vec::new();
         for rule in &request.permissions.allow {
             match own(rule) {
                 Some(tools) => allowed.push(tools),
-                None if asks == Asks::ForLeave && is_asked_for(rule) => {}
-                None if asks == Asks::ForLeave => {
-                    let why = format!("it asks for command_execution, file_change and mcp__SERVER__TOOL, not {rule:?}");
+                None if approvals == ApprovalRequests::Sent && can_be_requested(rule) => {}
+                None if approvals == ApprovalRequests::Sent => {
+                    let why = format!(
+                        "it requests permission for command_execution, file_change and mcp__SERVER__TOOL, not {rule:?}"
+                    );
                     return Err(unsupported("--allow-tool", why));
                 }
                 None => {
@@ -237,8 +242,8 @@ impl<'a> Rules<'a> {
         let denied = request.permissions.deny.iter().map(|rule| {
             own(rule).ok_or_else(|| {
                 let why = format!(
-                    "only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}: it asks for nothing that \
-                     its sandbox lets through, so that no other rule would hold"
+                    "only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}: it does not request \
+                     permission for actions that its sandbox permits, so another rule could not be enforced"
                 );
                 unsupported("--deny-tool", why)
             })
@@ -251,19 +256,19 @@ impl<'a> Rules<'a> {
         self.allowed.iter().filter(|(name, _)| *name == server).map(|(_, tool)| *tool).collect()
     }
 
-    /// Whether a server is denied with all of its tools.
+    /// Returns whether a whole server is denied.
     fn denies(&self, server: &str) -> bool {
         self.denied.contains(&(server, None))
     }
 
-    /// The tools of a server that are denied.
+    /// Returns the denied tools of a server.
     fn denied_of(&self, server: &str) -> impl Iterator<Item = &'a str> {
         self.denied.iter().filter(move |(name, _)| *name == server).filter_map(|(_, tool)| *tool)
     }
 }
 
-/// Whether a rule is about what the agent asks for: its name may hold `*`.
-fn is_asked_for(rule: &str) -> bool {
+/// Returns whether the agent requests permission for the tools of a rule. The rule's tool may contain `*`.
+fn can_be_requested(rule: &str) -> bool {
     let tool = rule.split('(').next().unwrap_or_default().trim();
-    tool.starts_with("mcp__") || tool.contains('*') || ASKED_FOR.contains(&tool)
+    tool.starts_with("mcp__") || tool.contains('*') || REQUESTED_TOOLS.contains(&tool)
 }

@@ -1,13 +1,13 @@
-//! Lines that tell of circumstances: they become warnings.
+//! Notices of Codex, which become warnings.
 
 use crate::agent::failure::plain_lines;
 use teamster_types::event::{Warning, WarningCode};
 
-/// An `error` line that is progress: the connection to the vendor broke, and Codex tries again.
+/// Returns a warning for an `error` line that reports a reconnect. The connection to the vendor broke, and Codex retries.
 pub(super) fn reconnecting(message: &str) -> Option<Warning> {
     let rest = message.strip_prefix("Reconnecting...")?.trim_start();
     let warning = Warning::new(WarningCode::Retrying, message);
-    // "1/5 (cause)", or "waiting for network (cause)"
+    // "1/5 (cause)", or "waiting for network (cause)".
     let counts = rest.split(' ').next().and_then(|counts| counts.split_once('/'));
     let counts = counts.and_then(|(attempt, max)| Some((attempt.parse::<u64>().ok()?, max.parse::<u64>().ok()?)));
     Some(match counts {
@@ -16,10 +16,10 @@ pub(super) fn reconnecting(message: &str) -> Option<Warning> {
     })
 }
 
-/// An item of type `error`: never fatal, whatever it is called.
-pub(super) fn of_item(message: &str) -> Warning {
+/// Returns the warning for an item of type `error`. Such an item is never fatal.
+pub(super) fn warning_for(message: &str) -> Warning {
     let code = if message.contains("unrecognized configuration setting") && message.contains("session-flags:") {
-        // What a flag of this run set does not exist in this version.
+        // A flag of this run sets a key that this version does not have.
         WarningCode::OptionIgnored
     } else {
         WarningCode::Notice
@@ -27,16 +27,16 @@ pub(super) fn of_item(message: &str) -> Warning {
     Warning::new(code, message)
 }
 
-/// A note about a program that neither form needs, which `exec` keeps to itself.
+/// A notice about a program that neither interface needs. `exec` does not print it.
 const BUBBLEWRAP: &str = "Codex could not find bubblewrap on PATH.";
 
-/// Whether a notice of the app-server's is none elsewhere.
-pub(super) fn is_told_by_no_other_form(message: &str) -> bool {
+/// Returns whether only the app-server prints this notice.
+pub(super) fn is_app_server_only(message: &str) -> bool {
     message.starts_with(BUBBLEWRAP)
 }
 
-/// What the app-server writes of itself, without its colours.
-pub(super) fn shown(stderr: &str) -> String {
+/// Returns the app-server's diagnostics without colors.
+pub(super) fn visible_stderr(stderr: &str) -> String {
     let mut lines = plain_lines(stderr);
     lines.retain(|line| !line.contains(BUBBLEWRAP));
     lines.join("\n")

@@ -1,13 +1,26 @@
-//! Which thread has to answer.
+//! The thread of a run: its id, and the check of the thread that answers.
 
-use teamster_types::request::Conversation;
+use super::error::unsupported;
+use teamster_types::event::SessionId;
+use teamster_types::request::{Conversation, RequestError};
 
-/// Which thread has to answer: an answer without its history is worse than none.
+/// Returns the id of a thread in lower case. The CLI would use any other text as a thread's name, and start a new thread if no
+/// thread has this name.
+pub(super) fn parse_id(option: &'static str, id: &SessionId) -> Result<String, RequestError> {
+    let id = id.as_str();
+    let is_uuid = id.len() == 36
+        && id.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    if is_uuid { Ok(id.to_ascii_lowercase()) } else { Err(unsupported(option, "a session id of this agent is a UUID")) }
+}
+/// The thread that must answer. An answer without its history would be wrong.
 #[derive(Clone, Debug)]
 pub(super) enum Expected {
     Any,
     Only(String),
-    /// A fork that goes on in its origin would change it.
+    /// A fork that continues in its origin would change it.
     AnyBut(String),
 }
 
@@ -20,14 +33,14 @@ impl Expected {
         }
     }
 
-    /// What is wrong with a thread that answers.
+    /// Returns what is wrong with the thread that answers.
     pub(super) fn problem(&self, thread: &str) -> Option<String> {
         match self {
             Self::Only(asked) if !asked.eq_ignore_ascii_case(thread) => {
-                Some(format!("asked to resume session {asked}, but {thread} answers"))
+                Some(format!("requested to resume session {asked}, but {thread} answers"))
             }
             Self::AnyBut(origin) if origin.eq_ignore_ascii_case(thread) => {
-                Some(format!("asked to fork session {origin}, but it goes on itself"))
+                Some(format!("requested to fork session {origin}, but it continues itself"))
             }
             _ => None,
         }

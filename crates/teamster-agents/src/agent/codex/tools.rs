@@ -1,14 +1,14 @@
-//! Codex's tools: how their calls and results read. Neither form tells the names that the model calls them by, only the type
-//! of the item.
+//! The calls and results of Codex's tools. Neither interface reports the names that the model uses for tools, only the types of
+//! items.
 
 use serde_json::{Map, Value, json};
 
-use super::wire::{Item, McpResult};
+use super::items::{Item, McpResult};
 use crate::agent::mcp::Names;
 use teamster_types::event::{PermissionDenial, ToolKind, ToolResult, ToolUse};
 use teamster_types::json::RawJson;
 
-/// The call that an item is; `None` where it is no tool's.
+/// Returns the tool call of an item; `None` if the item is not a tool call.
 pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
     let (name, kind, input) = match item.kind.as_str() {
         "command_execution" => ("command_execution", ToolKind::Execute, json!({ "command": item.command }).into()),
@@ -68,7 +68,7 @@ fn web_input(item: &Item) -> Value {
     Value::Object(input)
 }
 
-/// The outcome of a tool's item that is complete.
+/// Returns the result of a completed tool item.
 pub(super) fn result(id: &str, item: &Item) -> ToolResult {
     let (output, content) = match item.kind.as_str() {
         "command_execution" => (command_output(item), None),
@@ -88,7 +88,7 @@ pub(super) fn result(id: &str, item: &Item) -> ToolResult {
     ToolResult { tool_id: id.into(), output: output.into(), is_error, content, parent_tool_id: None }
 }
 
-/// Standard output and error, mixed. What was said by nothing but the exit code is said in words.
+/// Returns standard output and standard error, interleaved. If there is no output, it describes the exit code or the denial.
 fn command_output(item: &Item) -> String {
     let output = item.aggregated_output.clone().unwrap_or_default();
     match (item.exit_code, item.status.as_deref()) {
@@ -120,15 +120,16 @@ fn agents(item: &Item) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A call that was refused, where the item says so.
+/// Returns the denial of a call, if the item reports one.
 pub(super) fn denial(call: &ToolUse, item: &Item) -> Option<PermissionDenial> {
     // mcp_approval_default, app_mcp_approval_decline
-    let words = ["requires approval", "user rejected"];
-    let unapproved = item.error.as_ref().is_some_and(|error| words.iter().any(|words| error.message.contains(words)));
+    let phrases = ["requires approval", "user rejected"];
+    let unapproved =
+        item.error.as_ref().is_some_and(|error| phrases.iter().any(|phrase| error.message.contains(phrase)));
     let denied = item.status.as_deref() == Some("declined") || unapproved;
     denied.then(|| PermissionDenial {
         tool_name: match &call.server {
-            // As the rule names it that would have allowed it.
+            // The name of the rule that would have allowed the call.
             Some(server) => format!("mcp__{}__{}", server.as_str(), call.tool_name.as_str()).into(),
             None => call.tool_name.clone(),
         },

@@ -1,18 +1,13 @@
-//! What went wrong, by Gemini CLI 0.61.0's own words: the result, what stood in lines before it, and the exit code, which
-//! is the vendor's status for many.
+//! The failures of Gemini CLI 0.61.0: the failure table, and the failures of a process that exits. For many failures the exit code
+//! is the vendor's status.
 
-use serde::Deserialize;
-use time::{Duration, OffsetDateTime};
-
-use super::wire::Problem;
 use crate::agent::failure::Matcher::{ExitCode, Field, Message, Status, Stderr};
 use crate::agent::failure::{Classification, FailureInput, FailureRow, lasting, passing, plain_lines};
 use crate::protocol::ExitReport;
 use teamster_types::event::ErrorCode::{
-    Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Protocol, Provider,
-    RateLimit, SessionNotFound, SpawnFailed,
+    Auth, Budget, Config, Connection, ContextWindow, InvalidRequest, MaxTurns, Overloaded, Provider, RateLimit,
+    SessionNotFound, SpawnFailed,
 };
-use teamster_types::event::Failure;
 
 #[rustfmt::skip]
 pub(super) const FAILURES: &[FailureRow] = &[
@@ -58,54 +53,7 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Stderr("An unexpected critical error occurred:Error: Directory does not exist: …")], Config, &["include_directories_missing_dir"]),
 ];
 
-/// What is known of a failure when it is told; the exit code may say more.
-#[derive(Clone, Debug)]
-pub(super) struct Complaint {
-    kind: String,
-    status: Option<u16>,
-    reasons: Vec<String>,
-    /// The CLI's words without the brackets that it puts around them.
-    words: String,
-}
-
-impl Complaint {
-    /// Of a run that failed, by its result and the last `error` event, which is all there is for some (`stream_empty`).
-    pub(super) fn new(problem: Option<&Problem>, event: Option<&str>) -> Self {
-        let text = problem.map(|problem| problem.message.as_str()).filter(|text| !text.is_empty());
-        let text = text.or(event).unwrap_or("the agent reported an error");
-        let api = api_error(text).unwrap_or_default();
-        // A document has the status beside the words, where it is one.
-        let status = api.code.or_else(|| problem?.code.filter(|code| *code >= 400));
-        Self {
-            kind: problem.map(|problem| problem.kind.clone()).unwrap_or_default(),
-            status: status.and_then(|status| u16::try_from(status).ok()),
-            reasons: api.details.into_iter().filter_map(|detail| detail.reason).collect(),
-            words: api.message.unwrap_or_else(|| bare(text)),
-        }
-    }
-
-    /// What it means, with the exit code where that is known.
-    pub(super) fn classify(&self, exit: Option<i32>) -> Classification {
-        let evidence = FailureInput {
-            fields: self.reasons.iter().map(|reason| ("error.details.reason", reason.as_str())).collect(),
-            status: self.status.or_else(|| http_status(exit?)),
-            exit_code: exit,
-            message: Some(&self.words),
-            ..FailureInput::default()
-        };
-        evidence.field("error.type", Some(&self.kind)).classify(FAILURES, self.words.as_str())
-    }
-
-    /// When the vendor takes requests again, where it says so: `at` is when it did.
-    pub(super) fn resets_at(&self, at: OffsetDateTime) -> Option<OffsetDateTime> {
-        // "Suggested retry after 20s.", made by the CLI of the vendor's `RetryInfo`.
-        let line = self.words.lines().find_map(|line| line.strip_prefix("Suggested retry after "))?;
-        let seconds: f64 = line.split_once('s')?.0.parse().ok()?;
-        at.checked_add(Duration::checked_seconds_f64(seconds)?)
-    }
-}
-
-/// Why the CLI exited without a result. `None` when nothing is known of it.
+/// Classifies an exit without a result; `None` if no row of the table matches.
 pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0)?;
     let lines = plain_lines(exit.stderr);
@@ -114,70 +62,18 @@ pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
         .classify_exit(FAILURES)
 }
 
-/// A success without an answer. Without a call of the model it is a conversation that the CLI thinks too long, and does not
-/// send (`json_context_overflow`).
-pub(super) fn of_silence(called: bool) -> Failure {
-    if called {
-        return Failure::new(Provider, "the agent ended without an answer");
-    }
-    let text = "the agent ended without asking the model: the conversation does not fit into its context window";
-    Failure::new(ContextWindow, text)
-}
-
-/// An end without a result, though the exit code says that all is well: the CLI was stopped, or what the pipe could not take
-/// at once was lost at its exit (trap 3).
-pub(super) fn of_missing_result() -> Failure {
-    Failure::new(Protocol, "the CLI exited before it gave a result: the end of its output may be lost")
-}
-
-/// What an API failure's message holds: `[API Error: {"error": {...}}]`.
-#[derive(Debug, Default, Deserialize)]
-struct ApiError {
-    code: Option<u64>,
-    message: Option<String>,
-    #[serde(default)]
-    details: Vec<ApiDetail>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ApiDetail {
-    reason: Option<String>,
-}
-
-fn api_error(text: &str) -> Option<ApiError> {
-    #[derive(Deserialize)]
-    struct Document {
-        error: ApiError,
-    }
-    // In a document the JSON stands alone.
-    let json = text.strip_prefix(API_ERROR).unwrap_or(text);
-    let json = json.get(json.find('{').filter(|at| *at == 0)?..=json.rfind('}')?)?;
-    serde_json::from_str::<Document>(json).ok().map(|document| document.error)
-}
-
-const API_ERROR: &str = "[API Error: ";
-
-/// A message without the brackets that the CLI puts around it.
-fn bare(text: &str) -> String {
-    let Some(inside) = text.strip_prefix(API_ERROR) else { return text.to_owned() };
-    match inside.split_once("]\n") {
-        Some((message, advice)) => format!("{message}\n{advice}"),
-        None => inside.strip_suffix(']').unwrap_or(inside).to_owned(),
-    }
-}
-
-/// API failures exit with the status, cut to a byte.
-fn http_status(code: i32) -> Option<u16> {
+/// Returns the HTTP status of an API failure. The exit code is its lowest byte.
+pub(super) fn http_status(code: i32) -> Option<u16> {
     let code = u16::try_from(code).ok()?;
     match code {
-        // 529: the vendor has too much to do (err_server_529_max2).
+        // 529: the vendor is overloaded (`err_server_529_max2`).
         17 => Some(529),
         129..=255 => Some(code + 256),
         _ => None,
     }
 }
 
-/// What stands on stderr of runs that succeed too (trap 13), and what is no sentence.
+/// The starts of lines on standard error that are not the reason of a failure. Successful runs print most of them too.
 const NOISE: &[&str] = &[
     "Warning:",
     "YOLO mode is enabled",

@@ -1,16 +1,16 @@
-//! Gemini CLI's debug log, which 0.61.0 writes to a file of any name: to standard error, that is. Nothing else tells which
-//! MCP server failed, and why.
+//! The debug log of Gemini CLI 0.61.0. It is written to standard error, because the log file may have any name. Only the log reports
+//! which MCP server failed, and why.
 
-/// What switches it on.
+/// The variable that enables the log.
 pub(super) const VARIABLE: (&str, &str) = ("GEMINI_DEBUG_LOG_FILE", "/dev/stderr");
 
-/// What a line says of a server that failed: its name, and why.
+/// Returns the server and the reason, if a line reports that a server failed.
 pub(super) fn failed_server(line: &str) -> Option<(&str, String)> {
     let entry = entry(line)?;
     let (_, rest) = entry.split_once("MCP server '").filter(|(before, _)| before.contains("rror"))?;
     let (server, rest) = rest.split_once('\'')?;
     let reason = rest.trim_start_matches([' ', ':']);
-    // The error stands there twice: as a text, and as itself.
+    // The line contains the error twice.
     let once = reason.match_indices(": ").find_map(|(at, _)| {
         let (before, after) = (reason.get(..at)?, reason.get(at + 2..)?);
         before.starts_with(after).then_some(after)
@@ -18,11 +18,11 @@ pub(super) fn failed_server(line: &str) -> Option<(&str, String)> {
     Some((server, once.unwrap_or(reason).to_owned()))
 }
 
-/// What the CLI says beside its log.
+/// Returns standard error without the log.
 pub(super) fn without(stderr: &str) -> String {
     let mut inside = false;
     let lines = stderr.lines().filter(|line| {
-        // An entry may have many lines: an error with its stack, an object.
+        // An entry may have several lines, for example an error with its stack.
         inside = entry(line).is_some() || (inside && line.starts_with([' ', '\t', '}', ']']));
         !inside
     });
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_failed_is_told_with_its_reason() {
+    fn a_failed_server_is_returned_with_its_reason() {
         for (text, reason) in [
             ("spawn /none ENOENT Error: spawn /none ENOENT", "spawn /none ENOENT"),
             ("MCP error -1: Closed McpError: MCP error -1: Closed", "MCP error -1: Closed"),
@@ -53,11 +53,11 @@ mod tests {
             );
             assert_eq!(failed_server(&line), Some(("calc", reason.to_owned())));
         }
-        assert_eq!(failed_server("Error during discovery for MCP server 'calc': said by a tool"), None);
+        assert_eq!(failed_server("Error during discovery for MCP server 'calc': printed by a tool"), None);
     }
 
     #[test]
-    fn what_is_beside_the_log_stays() {
+    fn output_that_is_not_part_of_the_log_is_kept() {
         let stderr =
             "one\n[2026-11-22T07:58:15.692Z] [DEBUG] Loaded {\n  ids: [],\n\tmore\n}\ntwo\n\n  three\n[x] four\n";
         assert_eq!(without(stderr), "one\ntwo\n\n  three\n[x] four\n");

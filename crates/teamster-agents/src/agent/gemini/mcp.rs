@@ -1,20 +1,19 @@
-//! MCP servers as Gemini CLI 0.61.0's settings write them.
+//! MCP servers in the settings of Gemini CLI 0.61.0.
 //!
-//! The settings put variables in the place of `$NAME`; values of environments and headers are looked through a second time
-//! when the server starts. Both are kept from it: a secret may hold any characters.
+//! The CLI replaces `$NAME` in settings by the variable's value. In values of environments and headers it does so a second time when
+//! the server starts. All `$` are escaped, because a secret may contain any character.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::settings::DOLLAR;
-use super::unsupported;
+use super::error::unsupported;
 use crate::agent::mcp::{Names, Style, fingerprint};
 use crate::launch::{ConfigDirectory, ConfigFile, ConfigFormat, Launch};
 use teamster_types::request::{McpEndpoint, McpServer, McpTransport, RequestError, RunRequest, UserMcpServers};
 
-/// Variables that the CLI takes out of a server's environment without a word.
+/// Variables that the CLI silently removes from a server's environment.
 const BLOCKED: &[&str] = &[
     "NODE_OPTIONS",
     "NODE_CLI_FLAGS",
@@ -43,49 +42,53 @@ const BLOCKED: &[&str] = &[
     "CORECLR_ENABLE_PROFILING",
 ];
 
-/// `mcp_SERVER_TOOL`: no server's name may hold a `_`. What is longer than 63 characters is cut in its middle.
+/// A tool's name is `mcp_SERVER_TOOL`, so a server's name must not contain `_`. The CLI shortens names of more than 63 characters.
 pub(super) static STYLE: Style =
     Style { agent: "gemini", prefix: "mcp_", separator: "_", all: "_*", filler: '-', longest: 25, reserved: &[] };
 
 /// A name that no server has.
-const NOBODY: &str = "teamster-none";
+const NO_SERVER: &str = "teamster-none";
 
-/// Servers of no other name are started, wherever they are configured.
+/// An environment variable whose value is `$`.
+pub(super) const DOLLAR: &str = "TEAMSTER_DOLLAR";
+
+/// Restricts the CLI to the servers of the request, if the request excludes the user's servers.
 pub(super) fn strict(launch: &mut Launch, request: &RunRequest, names: &Names) {
     if request.user_mcp_servers == UserMcpServers::Used {
         return;
     }
     let allowed = request.mcp_servers.keys().map(|name| names.wire(name));
-    // Without a value the flag is as good as none.
-    let allowed = if request.mcp_servers.is_empty() { vec![NOBODY] } else { allowed.collect() };
+    // The CLI ignores the flag if it has no value.
+    let allowed = if request.mcp_servers.is_empty() { vec![NO_SERVER] } else { allowed.collect() };
     for name in allowed {
         launch.flag("--allowed-mcp-server-names", name);
     }
 }
 
+/// Returns the field `mcpServers` of the settings.
 pub(super) fn servers(request: &RunRequest, names: &Names) -> Result<Value, RequestError> {
     let mut servers = Map::new();
     for (name, server) in &request.mcp_servers {
         let mut entry = match &server.transport {
             McpTransport::Stdio { command, args, env, cwd } => {
                 if let Some(blocked) = env.keys().find(|name| BLOCKED.contains(&&*name.to_uppercase())) {
-                    let why = format!("the CLI takes {blocked} out of the environment of server {name:?}");
+                    let why = format!("the CLI removes {blocked} from the environment of server {name:?}");
                     return Err(unsupported("this variable of an MCP server", why));
                 }
-                let args: Vec<String> = args.iter().map(|arg| once(arg)).collect();
-                let env = twice_each(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-                let mut entry = json!({"command": once(command), "args": args, "env": env});
-                set(&mut entry, "cwd", cwd.as_ref().map(|cwd| once(cwd).into()));
+                let args: Vec<String> = args.iter().map(|arg| escaped(arg)).collect();
+                let env = escaped_values(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+                let mut entry = json!({"command": escaped(command), "args": args, "env": env});
+                set(&mut entry, "cwd", cwd.as_ref().map(|cwd| escaped(cwd).into()));
                 entry
             }
-            McpTransport::Http(endpoint) => json!({"httpUrl": once(&endpoint.url), "headers": headers(endpoint)}),
+            McpTransport::Http(endpoint) => json!({"httpUrl": escaped(&endpoint.url), "headers": headers(endpoint)}),
             McpTransport::Sse(endpoint) => {
-                json!({"url": once(&endpoint.url), "type": "sse", "headers": headers(endpoint)})
+                json!({"url": escaped(&endpoint.url), "type": "sse", "headers": headers(endpoint)})
             }
         };
         let timeout = timeout(name, server, request)?;
         set(&mut entry, "timeout", timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into()));
-        let tools = |tools: &[String]| tools.iter().map(|tool| once(tool)).collect::<Value>();
+        let tools = |tools: &[String]| tools.iter().map(|tool| escaped(tool)).collect::<Value>();
         set(&mut entry, "includeTools", server.enabled_tools.as_deref().map(tools));
         let disabled = Some(server.disabled_tools.as_slice()).filter(|tools| !tools.is_empty());
         set(&mut entry, "excludeTools", disabled.map(tools));
@@ -94,21 +97,21 @@ pub(super) fn servers(request: &RunRequest, names: &Names) -> Result<Value, Requ
     Ok(Value::Object(servers))
 }
 
-/// Hands the servers over by the project's settings, in which values of environments and headers are the names of variables.
+/// Adds the servers to the project's settings. Values of environments and headers are replaced by the names of variables.
 pub(super) fn merge(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
     let Value::Object(mut entries) = servers(request, names)? else { return Ok(()) };
     for (name, entry) in &mut entries {
         let mut values = Vec::new();
         for field in ["env", "headers"] {
             let fields = entry.get_mut(field).and_then(Value::as_object_mut);
-            // An empty value is no secret, and an empty variable is as good as none.
+            // An empty value is not a secret. The CLI treats an empty variable like a missing one.
             let secret = fields.into_iter().flatten().filter(|(_, value)| value.as_str() != Some(""));
             for (_, value) in secret {
                 values.extend(value.as_str().map(|text| text.replace(&dollar(), "$")));
                 *value = Value::from(values.len());
             }
         }
-        // What a server is called with differs where servers do. (By this name the CLI keeps it from servers.)
+        // The tag differs if the entry differs. The CLI does not pass variables with SECRET in their names to servers.
         let tag = fingerprint(&[name, &entry.to_string()]);
         let variable = |number: u64| format!("TEAMSTER_MCP_SECRET_{tag}_{number}");
         for field in ["env", "headers"] {
@@ -139,12 +142,13 @@ fn set(entry: &mut Value, field: &str, value: Option<Value>) {
     }
 }
 
-/// There is one for the start and for calls. A server that hangs would hold up the start for 10 minutes, if nothing were
-/// said.
+/// Returns the timeout of a server, which applies to its start and to its calls. By default it is three quarters of the run's startup
+/// limit. The CLI's default would delay the start by 10 minutes if the server hangs.
 fn timeout(name: &str, server: &McpServer, request: &RunRequest) -> Result<Option<Duration>, RequestError> {
     match (server.startup_timeout, server.tool_timeout) {
         (Some(start), Some(tool)) if start != tool => {
-            let why = format!("it has one for both; give server {name:?} the same, or one of the two");
+            let why =
+                format!("the agent has one timeout for both; set the same for server {name:?}, or only one of them");
             Err(unsupported("different timeouts for the start and the tools of an MCP server", why))
         }
         (None, None) => Ok(Some(request.limits.startup * 3 / 4).filter(|timeout| !timeout.is_zero())),
@@ -154,20 +158,20 @@ fn timeout(name: &str, server: &McpServer, request: &RunRequest) -> Result<Optio
 
 fn headers(endpoint: &McpEndpoint) -> BTreeMap<String, String> {
     let headers = endpoint.all_headers();
-    twice_each(headers.iter().map(|(&name, value)| (name, value.as_str())))
+    escaped_values(headers.iter().map(|(&name, value)| (name, value.as_str())))
 }
 
-/// Kept from being filled in once.
-fn once(text: &str) -> String {
+/// Escapes a text for one replacement of variables.
+fn escaped(text: &str) -> String {
     text.replace('$', &dollar())
 }
 
-/// What the settings fill in as `$`.
+/// Returns the text that the CLI replaces by `$`.
 fn dollar() -> String {
     format!("${{{DOLLAR}}}")
 }
 
-/// Kept from being filled in by the settings, and then by dotenv's rules, where a backslash protects a `$`.
-fn twice_each<'a>(values: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
+/// Escapes values for two replacements: that of the settings, and then that of dotenv, in which a backslash escapes a `$`.
+fn escaped_values<'a>(values: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
     values.map(|(name, value)| (name.to_owned(), value.replace('$', &format!("\\${{{DOLLAR}}}")))).collect()
 }

@@ -1,20 +1,20 @@
-//! The rules that stand for a permission mode, as a policy file of Gemini CLI 0.61.0.
+//! The policy file of a run: the rules of Gemini CLI 0.61.0 for the permission mode and the tool rules of a request.
 //!
-//! A policy file is of the user's tier: it wins over the CLI's own rules, over those of the project and over `tools.allowed`
-//! in settings. Between its rules the higher priority wins.
+//! A policy file has the user's tier. It overrides the CLI's own rules, those of the project and `tools.allowed` in the settings.
+//! Among its rules, the one with the highest priority applies.
 
-use super::unsupported;
+use super::error::unsupported;
 use crate::agent::mcp::Names;
 use teamster_types::request::{PermissionMode, Permissions, RequestError};
 
-/// Without these a headless run goes into plan mode and out of it by itself, and is then in `yolo` (trap 2,
-/// `plan_escalate_from_default`).
+/// Tools that no run may use. Otherwise a headless run enters and leaves plan mode by itself, and is then in mode `yolo`
+/// (`plan_escalate_from_default`).
 pub(super) const ESCALATION: &[&str] = &["enter_plan_mode", "exit_plan_mode"];
 
-/// In a session it offers its model to ask the user, and takes no more than yes or no for an answer.
+/// Tools that no session may use. The answers to the CLI's own questions could only be yes or no.
 pub(super) const ESCALATION_AND_QUESTIONS: &[&str] = &["enter_plan_mode", "exit_plan_mode", "ask_user"];
 
-/// What changes nothing but the agent's own notes.
+/// Tools that change nothing except the agent's notes.
 const READ: &[&str] = &[
     "glob",
     "grep_search",
@@ -32,7 +32,7 @@ const READ: &[&str] = &[
 
 const EDIT: &[&str] = &["replace", "write_file"];
 
-/// Priorities. A rule of the settings (`tools.allowed`, a trusted MCP server) counts as less than 400.
+/// Priorities. Rules of the settings (`tools.allowed`, a trusted MCP server) have less than 400.
 mod priority {
     pub(super) const ESCALATION: u16 = 999;
     pub(super) const NEVER: u16 = 990;
@@ -42,7 +42,7 @@ mod priority {
     pub(super) const ELSE: u16 = 410;
 }
 
-/// The rules of the permissions, and none for what no mode allows.
+/// Returns the policy file for these permissions. No mode allows the `withheld` tools.
 pub(super) fn document(permissions: &Permissions, names: &Names, withheld: &[&str]) -> Result<String, RequestError> {
     let mut text = String::new();
     let mut add = |names: &[&str], decision, priority| rule(&mut text, &list(names), None, decision, priority);
@@ -53,7 +53,7 @@ pub(super) fn document(permissions: &Permissions, names: &Names, withheld: &[&st
             add(READ, "allow", priority::MODE);
             add(&["*"], "deny", priority::ELSE);
         }
-        // Headless, what would be asked for is denied.
+        // A headless run denies every call that needs approval.
         PermissionMode::Ask => {}
         PermissionMode::Edit => add(EDIT, "allow", priority::MODE),
         PermissionMode::Full => add(&["*"], "allow", priority::MODE),
@@ -87,19 +87,21 @@ fn rule(text: &mut String, names: &str, prefix: Option<&str>, decision: &str, pr
 /// `NAME` or `run_shell_command(PREFIX)`.
 fn read(rule: &str) -> Result<(&str, Option<&str>), RequestError> {
     let rule = rule.trim();
-    let wrong = |why: &str| Err(unsupported("this rule for tools", format!("{rule:?} {why}")));
+    let invalid = |why: &str| Err(unsupported("this rule for tools", format!("{rule:?} {why}")));
     let (name, prefix) = match rule.split_once('(') {
         None => (rule, None),
         Some((name, rest)) => match rest.strip_suffix(')') {
             Some(prefix) if !prefix.trim().is_empty() => (name, Some(prefix)),
-            _ => return wrong("does not end with a command and ')'"),
+            _ => return invalid("does not end with a command and ')'"),
         },
     };
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:*".contains(c)) {
-        return wrong("is no name of a tool, such as write_file, mcp__SERVER__TOOL or run_shell_command(git diff)");
+        return invalid(
+            "is not the name of a tool, such as write_file, mcp__SERVER__TOOL or run_shell_command(git diff)",
+        );
     }
     if prefix.is_some() && name != "run_shell_command" {
-        return wrong("names a command, which only run_shell_command has");
+        return invalid("contains a command, which only run_shell_command has");
     }
     Ok((name, prefix))
 }
@@ -112,7 +114,7 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// A string as TOML writes it: as JSON does, but for one more character.
+/// Returns a TOML string. JSON writes the same, except one character.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
@@ -121,14 +123,14 @@ pub(super) fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn nobody() -> Names {
+    fn no_servers() -> Names {
         Names::new(&super::super::mcp::STYLE, &std::collections::BTreeMap::new()).unwrap()
     }
 
     #[test]
-    fn every_mode_keeps_the_way_around_it_shut() {
+    fn no_mode_allows_tools_that_change_the_mode() {
         for mode in [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full] {
-            let text = document(&Permissions::new(mode), &nobody(), ESCALATION).unwrap();
+            let text = document(&Permissions::new(mode), &no_servers(), ESCALATION).unwrap();
             assert!(text.starts_with(
                 "[[rule]]\ntoolName = [\"enter_plan_mode\", \"exit_plan_mode\"]\ndecision = \"deny\"\npriority = 999\n"
             ));
@@ -136,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_the_request_are_read_or_refused() {
+    fn tool_rules_are_translated_or_rejected() {
         let permissions = |allow: &str| Permissions::default().with_allow([allow]);
-        let text = document(&permissions("run_shell_command(git \"x\\)"), &nobody(), ESCALATION).unwrap();
+        let text = document(&permissions("run_shell_command(git \"x\\)"), &no_servers(), ESCALATION).unwrap();
         assert!(text.ends_with(
             "toolName = \"run_shell_command\"\ndecision = \"allow\"\npriority = 500\ncommandPrefix = \"git \\\"x\\\\\"\n"
         ));
         for wrong in ["", "a b", "x\"\n[[rule]]", "write_file(x)", "run_shell_command(", "run_shell_command()"] {
-            assert!(document(&permissions(wrong), &nobody(), ESCALATION).is_err(), "{wrong}");
+            assert!(document(&permissions(wrong), &no_servers(), ESCALATION).is_err(), "{wrong}");
         }
     }
 }

@@ -1,23 +1,21 @@
-//! The settings of a run: a merged copy of the user's, in a stand-in for the user's home.
+//! The settings of a run: a merged copy of the user's settings, in a shadow home.
 //!
-//! The CLI takes MCP servers, the limit of turns, the retention of sessions and folder trust from settings alone. Its folder
-//! in the stand-in holds links to everything else of the user's: login, commands, extensions, sessions.
+//! MCP servers, the limit of turns, the retention of sessions and folder trust exist only in the settings. The CLI's folder in the
+//! shadow home contains links to the user's other files: login, commands, extensions and sessions.
 
 use serde_json::{Map, Value, json};
 
-use super::{mcp, unsupported};
+use super::error::unsupported;
+use super::mcp;
 use crate::agent::mcp::Names;
 use crate::launch::{ConditionalDefaults, JsonMerge, ShadowEntry, ShadowHome};
 use teamster_types::request::{McpDelivery, ProjectTrust, RequestError, RunRequest};
 
-/// The stand-in's name among the private files.
-pub(super) const STAND_IN: &str = "home";
+/// The name of the shadow home among the private files.
+pub(super) const SHADOW_HOME: &str = "home";
 
-/// A variable that holds `$`.
-pub(super) const DOLLAR: &str = "TEAMSTER_DOLLAR";
-
-/// How the user logs in, by the variables that the CLI looks at in a run, in its order. A base URL alone makes it choose a way
-/// that it then refuses (trap 9); and in a session it looks at none when it loads an old one.
+/// The login method by environment variable, in the CLI's order for runs. Without it, a base URL alone makes the CLI select a method
+/// that it then rejects. When a session is loaded, the CLI ignores these variables.
 const LOGINS: &[(&str, Option<&str>, &str)] = &[
     ("GOOGLE_GENAI_USE_GCA", Some("true"), "oauth-personal"),
     ("GOOGLE_GENAI_USE_VERTEXAI", Some("true"), "vertex-ai"),
@@ -37,7 +35,7 @@ pub(super) fn shadow_home(
     });
     let mut entries = vec![
         ("settings.json", settings),
-        // Written by renaming, which would replace a link. Which folder belongs to which project stands in the folders too.
+        // The CLI writes it by renaming, which would replace a link. The folders also contain the project of each folder.
         ("projects.json", ShadowEntry::Copy),
     ];
     if let Some(text) = &request.append_system_prompt {
@@ -47,13 +45,13 @@ pub(super) fn shadow_home(
             path.is_some_and(|first| first == '.' || first == '/' || first.is_ascii_alphabetic())
         });
         if imports {
-            return Err(unsupported("--append-system-prompt with @path", "the CLI would put a file in its place"));
+            return Err(unsupported("--append-system-prompt with @path", "the CLI would replace it by a file"));
         }
         entries.push(("GEMINI.md", ShadowEntry::Append(format!("\n\n{text}"))));
     }
     entries.extend(command);
     Ok(ShadowHome {
-        name: STAND_IN,
+        name: SHADOW_HOME,
         homes: &["GEMINI_CLI_HOME", "HOME"],
         folder: ".gemini",
         kept: &["tmp", "history"],
@@ -66,7 +64,7 @@ fn login(&(variable, value, login): &(&'static str, Option<&'static str>, &'stat
 }
 
 fn settings(request: &RunRequest, names: &Names) -> Result<Value, RequestError> {
-    // The clean-up after a resumed session deletes it (trap 1), and one at a concurrent start a new one (trap 4).
+    // The cleanup after a resumed session deletes the session, and the one at a concurrent start deletes a new session.
     let mut settings = Map::new();
     let mut set = |section: &str, values: Value| settings.insert(section.to_owned(), values);
     set("general", json!({"sessionRetention": {"enabled": false}}));
@@ -74,10 +72,10 @@ fn settings(request: &RunRequest, names: &Names) -> Result<Value, RequestError> 
         set("model", json!({"maxSessionTurns": turns}));
     }
     if request.project_trust == ProjectTrust::Untrusted {
-        // With folder trust on, a headless run in a folder that is not trusted exits with 55; that the folder is not
-        // trusted is said by a variable.
+        // With folder trust enabled, a run in an untrusted folder exits with code 55. A variable marks the folder as untrusted
+        // instead.
         set("security", json!({"folderTrust": {"enabled": false}}));
-        // A `.env` file there may hold credentials.
+        // A `.env` file in the folder may contain credentials.
         set("advanced", json!({"ignoreLocalEnv": true}));
     }
     if !request.mcp_servers.is_empty() {

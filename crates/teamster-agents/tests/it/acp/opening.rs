@@ -207,7 +207,7 @@ fn servers_that_the_agent_cannot_reach_are_refused_before_a_session_is_begun() {
     let mut played = Played::new(&frame);
     played.send("Go.");
     played.welcome(&json!({}));
-    assert_eq!(played.failure().1, r#"the agent cannot reach MCP servers by http, as "web" is: leave it out"#);
+    assert_eq!(played.failure().1, r#"the agent does not support MCP servers of type http; remove server "web""#);
     assert_eq!(played.methods(), ["initialize"]);
 }
 

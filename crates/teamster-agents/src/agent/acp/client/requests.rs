@@ -1,78 +1,71 @@
-//! What the agent asks of us: leave for a call, which is answered by the mode, by the caller, or by the turn's end.
+//! Permission requests of the agent. The rules, the mode or the caller answers them, or the end of the turn cancels them.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Actions, Client, emit, warning};
-use crate::agent::acp::dialog::{self, Asked, Reply};
+use super::{Actions, Client, RequestSource, emit, warning};
+use crate::agent::acp::permissions::{self, Pending, Reply};
 use crate::agent::acp::wire::PermissionParams;
 use crate::agent::rpc::METHOD_NOT_FOUND;
 use crate::protocol::{Action, Taken};
 use crate::rules::Verdict;
-use teamster_types::event::{AnsweredBy, Event, PermissionAnswered, PermissionRequest, RequestId, WarningCode};
+use teamster_types::event::{AnsweredBy, Event, PermissionAnswered, PermissionRequest, WarningCode};
 use teamster_types::request::{Answer, PermissionMode};
 use teamster_types::text::UntrustedText;
 
-const UNCHANGEABLE: &str = "the agent cannot call a tool with other arguments than its own";
-
-/// A request that is answered.
-pub(super) enum Request {
-    /// It was put to the caller.
-    Asked(RequestId),
-    /// It was put to nobody, and is answered by this.
-    Unasked(Box<PermissionRequest>, AnsweredBy),
-}
+const UNCHANGEABLE: &str = "the agent does not support changing the arguments of a call";
 
 impl Client {
-    pub(super) fn asked(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
+    pub(super) fn request(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
         if method != "session/request_permission" {
-            let text = format!("Teamster does not serve {method}");
+            let text = format!("Teamster does not support {method}");
             actions.push(Action::Write(self.caller.refuse(&id, METHOD_NOT_FOUND, &text)));
             return actions.push(Action::Alive);
         }
         let params: PermissionParams = serde_json::from_str(params.get()).unwrap_or_default();
         let PermissionParams { options, tool_call } = params;
         let call = tool_call.tool_call_id.clone();
-        let asked = Asked::new(id, call.clone(), options);
-        let turn = self.turn.as_ref().filter(|turn| turn.prompt.is_none() && !turn.interrupted);
+        let pending = Pending::new(id, call.clone(), options);
+        let turn = self.turn.as_ref().filter(|turn| turn.prompt.is_none() && !turn.is_interrupted);
         let Some(mode) = turn.map(|turn| turn.mode) else {
-            return self.reply(&asked, &dialog::cancelled(), "interrupted", actions);
+            return self.reply(&pending, &permissions::cancelled(), "interrupted", actions);
         };
         let kind = tool_call.kind.clone();
         let mut events = Vec::new();
-        self.speech.pause(&mut events);
-        let tool = self.calls.ask(tool_call, &*self.dialect, &mut events);
+        self.messages.end_message(&mut events);
+        let tool = self.calls.request(tool_call, &*self.dialect, &mut events);
         emit(events, actions);
-        let Some(tool) = tool else { return self.reply(&asked, &dialog::cancelled(), "interrupted", actions) };
+        let Some(tool) = tool else {
+            return self.reply(&pending, &permissions::cancelled(), "interrupted", actions);
+        };
         let other = tool.other_name.clone();
-        let request_id = self.dialog.next_id();
+        let request_id = self.pending.next_id();
         let request = Box::new(PermissionRequest {
             tool_id: Some(call.as_str().into()),
             kind: Some(tool.kind.clone()),
             server: tool.server.clone().map(Into::into),
-            options: asked.options(),
+            options: pending.options(),
             ..PermissionRequest::new(request_id.clone(), tool.rule_name(), tool.input)
         });
-        if let Some((answer, by)) = self.unasked(mode, &kind.unwrap_or_default(), (&request, other.as_deref()), &asked)
-        {
-            return self.reply_with(Request::Unasked(request, by), &asked, &answer, actions);
+        let kind = kind.unwrap_or_default();
+        if let Some((answer, by)) = self.automatic_answer(mode, &kind, (&request, other.as_deref()), &pending) {
+            return self.reply_with(RequestSource::Automatic(request, by), &pending, &answer, actions);
         }
-        self.dialog.wait(request_id, asked);
+        self.pending.insert(request_id, pending);
         actions.push(Action::Emit(Event::PermissionRequest(request)));
     }
 
-    /// Returns the answer that is given without asking anybody, and by what it is given. A request may have a second tool name
-    /// that rules are matched with.
-    fn unasked(
+    /// Returns the answer that needs no caller, and what gave it. Rules are matched with both tool names of a request.
+    fn automatic_answer(
         &self,
         mode: PermissionMode,
         kind: &str,
         (request, other): (&PermissionRequest, Option<&str>),
-        asked: &Asked,
+        pending: &Pending,
     ) -> Option<(Answer, AnsweredBy)> {
         let (tool, server) = (&request.tool_name, request.server.as_deref());
-        let verdict = self.rules.verdict_on(mode, tool, server, &request.input, &*self.files);
-        let other = other.and_then(|name| self.rules.verdict_on(mode, name, server, &request.input, &*self.files));
+        let verdict = self.rules.verdict_on(mode, tool, server, &request.input, &*self.paths);
+        let other = other.and_then(|name| self.rules.verdict_on(mode, name, server, &request.input, &*self.paths));
         let verdict = other.filter(|verdict| *verdict != Verdict::Allow).or(verdict);
         let undecided = match verdict {
             Some(Verdict::Ask { why }) => Some(why),
@@ -81,13 +74,13 @@ impl Client {
             }
             _ => None,
         };
-        // A mode cannot allow what the rules may deny.
-        let by_mode = dialog::by_mode(mode, kind)
+        // A mode cannot permit a call that a deny rule may match.
+        let by_mode = permissions::by_mode(mode, kind)
             .filter(|answer| undecided.is_none() || !matches!(answer, Answer::Allow { .. } | Answer::AllowAlways));
         match by_mode {
-            // Everything is allowed: more than this once, too, where there is no other way.
+            // If the only option that permits the call is for the whole session, mode `full` selects it.
             Some(answer @ Answer::Allow { .. })
-                if mode == PermissionMode::Full && !self.reply_to(asked, &answer).allows =>
+                if mode == PermissionMode::Full && !self.reply_to(pending, &answer).allows =>
             {
                 Some((Answer::AllowAlways, AnsweredBy::Mode))
             }
@@ -101,8 +94,15 @@ impl Client {
         }
     }
 
-    pub(super) fn reply_with(&mut self, request: Request, asked: &Asked, answer: &Answer, actions: &mut Actions) {
-        let reply = self.reply_to(asked, answer);
+    /// Sends the response for an answer, and reports the decision.
+    pub(super) fn reply_with(
+        &mut self,
+        source: RequestSource,
+        pending: &Pending,
+        answer: &Answer,
+        actions: &mut Actions,
+    ) {
+        let reply = self.reply_to(pending, answer);
         let option_id = reply.option.as_ref().map(|option| option.option_id.clone());
         let changes = matches!(answer, Answer::Allow { input: Some(_) });
         let message = match answer {
@@ -110,48 +110,48 @@ impl Client {
             _ => changes.then_some(UNCHANGEABLE),
         };
         let (decision, message) = (reply.decision(), message.map(UntrustedText::from));
-        actions.push(match request {
-            Request::Asked(request) => {
+        actions.push(match source {
+            RequestSource::Caller(request) => {
                 Action::Answered(Box::new(Taken { request, decision, option_id, message: message.clone() }))
             }
-            Request::Unasked(request, by) => {
+            RequestSource::Automatic(request, by) => {
                 let mut answered = PermissionAnswered::unasked(request, decision, by);
                 (answered.option_id, answered.message) = (option_id, message.clone());
                 Action::Emit(answered.into())
             }
         });
         if changes {
-            actions.push(warning(WarningCode::OptionIgnored, format!("{UNCHANGEABLE}: the call was denied")));
+            actions.push(warning(WarningCode::OptionIgnored, format!("{UNCHANGEABLE}; the call was denied")));
         }
         let why = match answer {
             Answer::Deny { message: Some(message) } => message,
-            _ => "The user said no.",
+            _ => "The user denied the call.",
         };
-        self.reply(asked, &reply, why, actions);
+        self.reply(pending, &reply, why, actions);
     }
 
-    fn reply_to(&self, asked: &Asked, answer: &Answer) -> Reply {
-        asked.reply(answer, |option| self.dialect.rank(option))
+    fn reply_to(&self, pending: &Pending, answer: &Answer) -> Reply {
+        pending.reply(answer, |option| self.dialect.option_rank(option))
     }
 
-    /// Answers a request of the agent. After a denial nothing may ever come of the call, so its end is told here.
-    pub(super) fn reply(&mut self, asked: &Asked, reply: &Reply, why: &str, actions: &mut Actions) {
-        actions.push(Action::Write(self.caller.answer(&asked.id, &reply.result)));
+    /// Sends the response to a request. The agent may not report the end of a denied call, so its result is emitted here.
+    pub(super) fn reply(&mut self, pending: &Pending, reply: &Reply, why: &str, actions: &mut Actions) {
+        actions.push(Action::Write(self.caller.answer(&pending.id, &reply.result)));
         if !reply.allows && self.turn.is_some() {
             let mut events = Vec::new();
-            self.calls.deny(&asked.call, why, &*self.dialect, &mut events);
+            self.calls.deny(&pending.call, why, &*self.dialect, &mut events);
             emit(events, actions);
         }
     }
 
-    /// Whoever waits for leave has waited long enough.
+    /// Cancels all pending requests.
     pub(super) fn cancel_requests(&mut self, actions: &mut Actions) {
-        for (id, asked) in self.dialog.take_all() {
+        for (id, pending) in self.pending.take_all() {
             if let Some(turn) = &mut self.turn {
-                turn.refused |= turn.interrupted;
+                turn.has_cancelled_requests |= turn.is_interrupted;
             }
             actions.push(Action::Withdraw(id));
-            self.reply(&asked, &dialog::cancelled(), "interrupted", actions);
+            self.reply(&pending, &permissions::cancelled(), "interrupted", actions);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What the app-server asks its client, and the answers.
+//! The app-server's requests to its client, and the responses.
 //!
-//! Invariants: an answer is written once, for a request that waits; every request that is not served is refused; nothing that
-//! we cannot read or put into words is allowed.
+//! Invariants: a pending request gets one response. A request that is not supported gets an error. A request that cannot be read or
+//! shown to the caller is never allowed.
 
 use std::collections::BTreeMap;
 
@@ -17,41 +17,41 @@ use teamster_types::event::{
 };
 use teamster_types::request::Answer;
 
-/// A request, read.
+/// A request of the app-server.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ServerRequest {
     kind: Kind,
-    /// How it is put to the caller.
-    pub(super) words: Words,
+    /// The request as the caller sees it.
+    pub(super) content: RequestContent,
 }
 
-/// What sort of answer is wanted.
+/// The kind of response that a request needs.
 #[derive(Debug)]
 enum Kind {
-    /// A command or a patch: a decision.
+    /// A decision about a command or a patch.
     Decision,
-    /// More permissions: those that are granted.
+    /// More permissions: the response contains those that are granted.
     Permissions(Value),
-    /// A call of an MCP tool; whether it can be allowed for the session.
+    /// A decision about a call of an MCP tool. `for_session` means that it can be allowed for the session.
     McpTool { for_session: bool },
-    /// What an MCP server wants to know.
+    /// The answers to a form of an MCP server.
     Form(Form),
-    /// What the agent wants to know.
+    /// The answers to questions of the agent.
     Input,
 }
 
-/// A request in the words of events.
+/// The content of the event for a request.
 #[derive(Debug)]
-pub(super) enum Words {
+pub(super) enum RequestContent {
     Permission { tool: Tool, tool_id: Option<String>, input: Value },
     Question(Vec<QuestionItem>),
 }
 
-/// A tool that wants leave.
+/// A tool that needs permission.
 #[derive(Debug)]
 pub(super) enum Tool {
     Own(&'static str),
-    /// Of an MCP server, as the CLI calls that.
+    /// A tool of an MCP server, with the server's wire name.
     Mcp {
         server: String,
         tool: String,
@@ -83,8 +83,8 @@ struct Params {
     meta: Option<Value>,
 }
 
-impl Asked {
-    /// Reads a request; `None` for what we do not serve.
+impl ServerRequest {
+    /// Reads a request; `None` if it is not supported.
     pub(super) fn read(method: &str, params: &str) -> Option<Self> {
         let is_ours = matches!(
             method,
@@ -95,8 +95,11 @@ impl Asked {
                 | "mcpServer/elicitation/request"
         );
         let params: Params = serde_json::from_str(params).ok().filter(|_| is_ours)?;
-        let own =
-            |tool, tool_id, input| Words::Permission { tool: Tool::Own(tool), tool_id, input: Value::Object(input) };
+        let own = |tool, tool_id, input| RequestContent::Permission {
+            tool: Tool::Own(tool),
+            tool_id,
+            input: Value::Object(input),
+        };
         let mut input = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
             if let Some(value) = value.filter(|value| !value.is_null()) {
@@ -110,29 +113,29 @@ impl Asked {
                 put("reason", params.reason.map(Value::from));
                 put("network", params.network_approval_context);
                 put("additionalPermissions", params.additional_permissions);
-                Self { kind: Kind::Decision, words: own("command_execution", params.item_id, input) }
+                Self { kind: Kind::Decision, content: own("command_execution", params.item_id, input) }
             }
             "item/fileChange/requestApproval" => {
                 put("reason", params.reason.map(Value::from));
                 put("grantRoot", params.grant_root.map(Value::from));
-                Self { kind: Kind::Decision, words: own("file_change", params.item_id, input) }
+                Self { kind: Kind::Decision, content: own("file_change", params.item_id, input) }
             }
             "item/permissions/requestApproval" => {
                 let permissions = params.permissions.unwrap_or_default();
                 put("permissions", Some(permissions.clone()));
                 put("reason", params.reason.map(Value::from));
-                let words = own("request_permissions", params.item_id, input);
-                Self { kind: Kind::Permissions(without_nulls(permissions)), words }
+                let content = own("request_permissions", params.item_id, input);
+                Self { kind: Kind::Permissions(without_nulls(permissions)), content }
             }
             "item/tool/requestUserInput" => {
                 let questions = params.questions.iter().filter_map(question).collect();
-                Self { kind: Kind::Input, words: Words::Question(questions) }
+                Self { kind: Kind::Input, content: RequestContent::Question(questions) }
             }
             _ => Self::elicitation(params)?,
         })
     }
 
-    /// An MCP server asks; or the agent does so in the same form, whether a tool of the server may be called.
+    /// Reads a form of an MCP server. The agent uses the same method to request permission for an MCP tool.
     fn elicitation(params: Params) -> Option<Self> {
         if params.mode.as_deref() != Some("form") {
             return None;
@@ -142,31 +145,31 @@ impl Asked {
         match meta.get("codex_approval_kind") {
             Some(kind) if kind == "mcp_tool_call" => {
                 let persist = meta.get("persist").and_then(Value::as_array).into_iter().flatten();
-                let kind = Kind::McpTool { for_session: persist.into_iter().any(|word| word == "session") };
+                let kind = Kind::McpTool { for_session: persist.into_iter().any(|scope| scope == "session") };
                 let tool = Tool::Mcp { server: params.server_name?, tool: text("tool_name")? };
                 let input = meta.get("tool_params").cloned().unwrap_or_else(|| json!({}));
-                Some(Self { kind, words: Words::Permission { tool, tool_id: None, input } })
+                Some(Self { kind, content: RequestContent::Permission { tool, tool_id: None, input } })
             }
             Some(_) => None,
             None => {
                 let form = Form::read(&params.message.unwrap_or_default(), &params.requested_schema?)?;
-                let words = Words::Question(form.questions());
-                Some(Self { kind: Kind::Form(form), words })
+                let content = RequestContent::Question(form.questions());
+                Some(Self { kind: Kind::Form(form), content })
             }
         }
     }
 
-    /// Whether an answer allows something else than what was asked for: that cannot be told, and nothing is run.
+    /// Returns whether an answer changes the call. The app-server does not support that, so the call is denied.
     pub(super) fn is_changed_by(&self, answer: &Answer) -> bool {
-        match (&self.words, answer) {
-            (Words::Permission { input, .. }, Answer::Allow { input: Some(other) }) => input != other,
+        match (&self.content, answer) {
+            (RequestContent::Permission { input, .. }, Answer::Allow { input: Some(other) }) => input != other,
             _ => false,
         }
     }
 
-    /// Says what is known of the call beside the request.
+    /// Adds a detail of the call that the request does not contain.
     pub(super) fn add(&mut self, name: &str, value: Value) {
-        if let Words::Permission { input: Value::Object(fields), .. } = &mut self.words {
+        if let RequestContent::Permission { input: Value::Object(fields), .. } = &mut self.content {
             fields.entry(name).or_insert(value);
         }
     }
@@ -179,7 +182,7 @@ impl Asked {
         }
     }
 
-    /// What is written back.
+    /// Returns the result of the response.
     pub(super) fn response(&self, answer: &Answer) -> Value {
         let answer = &*without_option(answer);
         let allowed = matches!(answer, Answer::Allow { .. } | Answer::AllowAlways);
@@ -223,13 +226,13 @@ impl Asked {
         }
     }
 
-    /// The event, under this id; servers go by the names that the caller gave.
+    /// Returns the event of the request. MCP servers have the names that the caller gave.
     pub(super) fn event(&self, request_id: RequestId, names: &Names) -> Event {
-        match &self.words {
-            Words::Permission { tool, tool_id, input } => {
+        match &self.content {
+            RequestContent::Permission { tool, tool_id, input } => {
                 let (name, server, kind) = match tool {
                     Tool::Own(name) => ((*name).to_owned(), None, own_kind(name)),
-                    // As the rule names it that would allow it.
+                    // The name of the rule that would allow the call.
                     Tool::Mcp { server, tool } => {
                         let server = names.given(server);
                         (format!("mcp__{server}__{tool}"), Some(server.into()), ToolKind::Mcp)
@@ -243,7 +246,7 @@ impl Asked {
                     ..PermissionRequest::new(request_id, name, input.clone().into())
                 }))
             }
-            Words::Question(questions) => {
+            RequestContent::Question(questions) => {
                 Event::Question(Box::new(Question { request_id, questions: questions.clone() }))
             }
         }
@@ -282,31 +285,31 @@ fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Requests that wait for their answers.
+/// Requests that wait for the caller's answer.
 #[derive(Debug, Default)]
-pub(super) struct Dialog {
-    /// With the ids by which the app-server knows them.
-    open: BTreeMap<RequestId, (Value, Asked)>,
+pub(super) struct PendingRequests {
+    /// With the app-server's ids.
+    open: BTreeMap<RequestId, (Value, ServerRequest)>,
 }
 
-impl Dialog {
-    pub(super) fn wait(&mut self, request: RequestId, id: Value, asked: Asked) {
-        self.open.insert(request, (id, asked));
+impl PendingRequests {
+    pub(super) fn insert(&mut self, request: RequestId, id: Value, pending: ServerRequest) {
+        self.open.insert(request, (id, pending));
     }
 
-    /// Takes a request that waits, with the id by which the app-server knows it.
-    pub(super) fn take(&mut self, request: &RequestId) -> Option<(Value, Asked)> {
+    /// Removes a pending request, and returns it with the app-server's id.
+    pub(super) fn take(&mut self, request: &RequestId) -> Option<(Value, ServerRequest)> {
         self.open.remove(request)
     }
 
-    /// The app-server does not wait any more.
+    /// Removes a request for which the app-server no longer waits.
     pub(super) fn resolved(&mut self, id: &Value) -> Option<RequestId> {
         let request = self.open.iter().find(|(_, (known, _))| known == id).map(|(request, _)| request.clone())?;
         self.open.remove(&request);
         Some(request)
     }
 
-    /// Nothing waits any more: the turn is over.
+    /// Removes all requests, because the turn has ended.
     pub(super) fn clear(&mut self) -> impl Iterator<Item = RequestId> {
         std::mem::take(&mut self.open).into_keys()
     }

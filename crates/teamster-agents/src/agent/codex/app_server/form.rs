@@ -1,4 +1,4 @@
-//! Forms that an MCP server puts to the user, as questions, and their answers by the form's schema.
+//! Forms of MCP servers: converts a form to questions, and answers to the form's result.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use teamster_types::event::{QuestionItem, QuestionOption};
 
-/// The one question of a form without fields.
+/// The id of the question for a form without fields.
 const CONFIRM: &str = "confirm";
 const YES: &str = "Accept";
 
-/// A form: an object of plain fields.
+/// A form: an object with fields of simple types.
 #[derive(Debug)]
 pub(super) struct Form {
     message: String,
@@ -31,13 +31,13 @@ enum Shape {
     Number,
     Integer,
     Boolean,
-    /// Values with their labels.
+    /// Labels with their values.
     One(Vec<(String, Value)>),
     Many(Vec<(String, Value)>),
 }
 
 impl Form {
-    /// Reads a form; `None` where a field is of a kind that we do not know.
+    /// Reads a form; `None` if the type of a field is unknown.
     pub(super) fn read(message: &str, schema: &Value) -> Option<Self> {
         let none = Map::new();
         let properties = schema.get("properties").map_or(Some(&none), Value::as_object)?;
@@ -83,11 +83,11 @@ impl Form {
         self.fields.iter().map(item).collect()
     }
 
-    /// The form, filled in; `None` where the answers do not follow it.
+    /// Returns the result of the form; `None` if the answers do not match it.
     pub(super) fn filled(&self, chosen: &BTreeMap<String, Vec<String>>) -> Option<Value> {
         if self.fields.is_empty() {
-            let says_yes = chosen.get(CONFIRM).is_some_and(|labels| labels.iter().any(|label| label == YES));
-            return says_yes.then(|| Value::Object(Map::new()));
+            let accepts = chosen.get(CONFIRM).is_some_and(|labels| labels.iter().any(|label| label == YES));
+            return accepts.then(|| Value::Object(Map::new()));
         }
         let mut content = Map::new();
         for field in &self.fields {
@@ -143,7 +143,7 @@ impl Shape {
     }
 }
 
-/// `enum`, with names beside it or not; `oneOf` and `anyOf` of constants with titles.
+/// Reads the choices of a field: `enum`, optionally with names, or `oneOf` or `anyOf` of constants with titles.
 fn choices(schema: &Value) -> Option<Vec<(String, Value)>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let names = schema.get("enumNames").and_then(Value::as_array);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_asked_field_by_field_and_filled_in_by_its_schema() {
+    fn each_field_is_a_question_and_the_answers_are_converted_by_the_schema() {
         let schema = json!({"type": "object", "required": ["name"], "properties": {
             "name": {"type": "string"},
             "age": {"type": "integer", "title": "Age"},
@@ -200,8 +200,8 @@ mod tests {
     }
 
     #[test]
-    fn a_form_without_fields_is_a_question_of_yes_or_no() {
-        let form = Form::read("Go on?", &json!({"type": "object", "properties": {}})).unwrap();
+    fn a_form_without_fields_is_a_yes_or_no_question() {
+        let form = Form::read("Continue?", &json!({"type": "object", "properties": {}})).unwrap();
         assert_eq!(form.questions().len(), 1);
         assert_eq!(form.filled(&chosen(&[("confirm", &["Accept"])])), Some(json!({})));
         assert_eq!(form.filled(&chosen(&[("confirm", &["Decline"])])), None);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_of_an_unknown_kind_is_none() {
+    fn a_form_with_an_unknown_type_of_field_is_not_read() {
         assert!(Form::read("?", &json!({"properties": {"x": {"type": "object"}}})).is_none());
         assert!(Form::read("?", &json!({"properties": 1})).is_none());
     }

@@ -1,10 +1,10 @@
-//! The state machine over the lines of `codex app-server`: a thread is opened, and turns are taken on it.
+//! The state machine for the lines of `codex app-server`: it opens a thread, and runs turns on it.
 //!
-//! Invariants: no turn is started on a thread that is not the one asked for; every turn gets one outcome; what belongs to
-//! another turn or thread is not told; every request of the app-server is answered.
+//! Invariants: no turn starts on a wrong thread. Every turn gets one outcome. Output of another turn or thread is not emitted. Every
+//! request of the app-server gets a response.
 
-mod dialog;
 mod notifications;
+mod server_requests;
 mod turns;
 
 use serde::Deserialize;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::super::thread::Expected;
 use super::super::{failure, notices};
-use super::Speech;
-use super::approvals::Dialog;
-use super::opening::{Opening, Step};
-use super::tally::Tally;
+use super::approvals::PendingRequests;
+use super::prompt_input::PromptEncoder;
+use super::thread_request::{ThreadCall, ThreadRequest};
+use super::thread_usage::ThreadUsage;
 use super::turn::{Stage, Turn};
 use super::wire::{ListAnswer, Origin, ReadAnswer, ThreadAnswer, TurnLine};
 use crate::agent::codex::prompt;
@@ -31,32 +31,32 @@ use teamster_types::request::{OutputMode, RunRequest};
 
 type Actions = Vec<Action>;
 
-/// A run or a session on one process.
+/// The protocol of a run or a session, in one process.
 pub(super) struct AppServer {
     caller: Caller<Call>,
-    opening: Opening,
-    speech: Speech,
+    thread_request: ThreadRequest,
+    prompts: PromptEncoder,
     is_session: bool,
     whole_messages: bool,
     servers: Health,
-    link: Link,
+    thread_state: ThreadState,
     turn: Option<Turn>,
-    dialog: Dialog,
-    tally: Tally,
-    /// The model from the next turn on.
+    pending: PendingRequests,
+    usage: ThreadUsage,
+    /// The model of the next turns.
     model: Option<String>,
     /// Instructions that are prepended to the session's first prompt.
     instructions: Option<String>,
     notices: Ids,
-    /// The run's outcome, when it has been given.
+    /// The outcome of a run, after it was returned.
     ended: Option<Box<Outcome>>,
-    /// Refusals that came beside the protocol, after the outcome.
+    /// Denials that the diagnostics reported after the outcome.
     late_denials: Vec<PermissionDenial>,
-    /// What was said within the turn, and is not known to be heard.
+    /// Steering prompts that were sent and not yet confirmed.
     steering: Vec<SteerId>,
 }
 
-/// What a call of ours is for.
+/// The purpose of a call of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Call {
     Initialize,
@@ -65,18 +65,18 @@ enum Call {
     Open,
     StartTurn,
     Interrupt,
-    /// The model is told more in its turn: by the caller, if there is an id.
+    /// Sends more input within the turn: the caller's, if there is an id.
     Steer(Option<SteerId>),
-    /// The commands of an interrupted turn are to end.
-    Clear,
+    /// Kills the commands of an interrupted turn.
+    CleanUp,
 }
 
-/// Whether there is a thread.
-enum Link {
+/// The state of the thread.
+enum ThreadState {
     Opening,
     Open(Thread),
-    /// There will be none: each turn ends like this.
-    Lost(Box<Outcome>),
+    /// It cannot be opened. Each turn ends with this outcome.
+    Failed(Box<Outcome>),
 }
 
 struct Thread {
@@ -85,18 +85,23 @@ struct Thread {
 }
 
 impl AppServer {
-    pub(super) fn new(request: &RunRequest, servers: Health, opening: Opening, prompt: Option<Value>) -> Self {
+    pub(super) fn new(
+        request: &RunRequest,
+        servers: Health,
+        thread_request: ThreadRequest,
+        prompt: Option<Value>,
+    ) -> Self {
         Self {
             caller: Caller::new(Header::Bare),
-            opening,
-            speech: Speech::of(request),
+            thread_request,
+            prompts: PromptEncoder::new(request),
             is_session: prompt.is_none(),
             whole_messages: request.output == OutputMode::Messages,
             servers,
-            link: Link::Opening,
+            thread_state: ThreadState::Opening,
             turn: prompt.map(|input| Turn::new(Stage::Waiting(input))),
-            dialog: Dialog::default(),
-            tally: Tally::default(),
+            pending: PendingRequests::default(),
+            usage: ThreadUsage::default(),
             model: None,
             instructions: prompt::instructions(request).map(str::to_owned),
             notices: Ids::default(),
@@ -114,7 +119,7 @@ impl AppServer {
     fn started(&mut self, actions: &mut Actions) {
         let params = json!({
             "clientInfo": { "name": "teamster", "title": "Teamster", "version": env!("CARGO_PKG_VERSION") },
-            // For profiles of permissions, and to end the commands of a turn that is interrupted.
+            // Needed for permission profiles, and to kill the commands of an interrupted turn.
             "capabilities": { "experimentalApi": true },
         });
         self.call(Call::Initialize, "initialize", &params, actions);
@@ -123,18 +128,18 @@ impl AppServer {
     fn line(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
         match rpc::read(text)? {
             Message::Answer { id, outcome } => match self.caller.answered(&id) {
-                Some(purpose) => self.answered(purpose, outcome, actions),
+                Some(purpose) => self.call_answered(purpose, outcome, actions),
                 None => Ok(()),
             },
             Message::Request { id, method, params } => {
-                self.asked(id, &method, params.get(), actions);
+                self.server_request(id, &method, params.get(), actions);
                 Ok(())
             }
-            Message::Notification { method, params } => self.notified(&method, params, actions),
+            Message::Notification { method, params } => self.notification(&method, params, actions),
         }
     }
 
-    fn answered(
+    fn call_answered(
         &mut self,
         purpose: Call,
         outcome: Result<&RawValue, RpcError>,
@@ -144,91 +149,91 @@ impl AppServer {
         match (purpose, outcome) {
             (Call::Initialize, Ok(_)) => {
                 actions.push(Action::Write(self.caller.notify("initialized", None)));
-                let first = self.opening.first();
-                self.step(first, actions);
+                let first = self.thread_request.first();
+                self.send_call(first, actions);
             }
             (Call::List, Ok(answer)) => {
                 let newest = parse::<ListAnswer>(answer)?.data.into_iter().next().map(|thread| thread.id);
-                let next = self.opening.found(newest);
-                self.step(next, actions);
+                let next = self.thread_request.after_list(newest);
+                self.send_call(next, actions);
             }
             (Call::Read, answer) => {
-                // If it cannot be read, the next call says why.
+                // If the thread cannot be read, the next call fails with the reason.
                 let model = answer.ok().and_then(|answer| parse::<ReadAnswer>(answer).ok()?.thread.model);
-                let next = self.opening.open(model);
-                self.step(next, actions);
+                let next = self.thread_request.open(model);
+                self.send_call(next, actions);
             }
             (Call::Open, Ok(answer)) => self.opened(parse(answer)?, actions),
             (Call::StartTurn, Ok(answer)) => self.turn_known(parse::<TurnLine>(answer)?.turn.id),
             (Call::Initialize | Call::List | Call::Open, Err(error)) => self.not_opened(&error.message, actions),
             (Call::StartTurn, Err(error)) => {
-                let judgement = failure::of_call(&error.message);
-                self.end_turn(judgement.into(), actions);
+                let classification = failure::of_call(&error.message);
+                self.end_turn(classification.into(), actions);
             }
-            (Call::Clear, _) => self.cleared(actions),
+            (Call::CleanUp, _) => self.cleaned_up(actions),
             (Call::Steer(id), answer) => self.steered(id.as_ref(), answer.is_ok(), actions),
-            // A turn that has ended meanwhile says so itself.
+            // If the turn has ended meanwhile, its own notification reports it.
             (Call::Interrupt, _) => {}
         }
         Ok(())
     }
 
-    fn step(&mut self, step: Step, actions: &mut Actions) {
-        match step {
-            Step::List(params) => self.call(Call::List, "thread/list", &params, actions),
-            Step::Read(params) => self.call(Call::Read, "thread/read", &params, actions),
-            Step::Open(method, params) => self.call(Call::Open, method, &params, actions),
+    fn send_call(&mut self, next: ThreadCall, actions: &mut Actions) {
+        match next {
+            ThreadCall::List(params) => self.call(Call::List, "thread/list", &params, actions),
+            ThreadCall::Read(params) => self.call(Call::Read, "thread/read", &params, actions),
+            ThreadCall::Open(method, params) => self.call(Call::Open, method, &params, actions),
         }
     }
 
     fn opened(&mut self, answer: ThreadAnswer, actions: &mut Actions) {
-        if let Some(problem) = problem(&self.opening.expected(), &answer.thread.id) {
+        if let Some(problem) = problem(&self.thread_request.expected(), &answer.thread.id) {
             actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, problem.clone()).into()));
             let failure = Some(Failure::new(ErrorCode::Protocol, problem));
             return self.lose(Outcome { failure, ..Outcome::default() }, actions);
         }
-        if self.opening.is_new() {
-            self.tally.new_thread();
+        if self.thread_request.is_new() {
+            self.usage.new_thread();
         }
         let mut init = Init::new("codex", answer.thread.id.as_str().into());
         init.model = answer.model.or(answer.thread.model).map(Into::into);
         init.agent_version = answer.thread.cli_version.map(Into::into);
         init.cwd = answer.cwd.map(Into::into);
-        self.link = Link::Open(Thread { id: answer.thread.id, init });
-        self.begin(actions);
+        self.thread_state = ThreadState::Open(Thread { id: answer.thread.id, init });
+        self.start_turn(actions);
     }
 
-    /// There will be no thread.
+    /// Handles a failure to open the thread.
     fn not_opened(&mut self, message: &str, actions: &mut Actions) {
-        let (_, lacking) = message.split_once(failure::SERVERS_FAILED).unwrap_or_default();
-        let mut lacks = None;
-        for (server, error) in lacking.split("; ").filter_map(|server| server.split_once(": ")) {
+        let (_, failed) = message.split_once(failure::SERVERS_FAILED).unwrap_or_default();
+        let mut server_failure = None;
+        for (server, error) in failed.split("; ").filter_map(|server| server.split_once(": ")) {
             let failure = self.servers.failed(server, "failed", &format!("did not start: {error}"), actions);
-            lacks = lacks.or(failure);
+            server_failure = server_failure.or(failure);
         }
-        let told = Outcome::from(failure::of_call(message));
-        // By the name that the request gave.
-        self.lose(Outcome { failure: lacks.or(told.failure.clone()), ..told }, actions);
+        let outcome = Outcome::from(failure::of_call(message));
+        // The failure of the server has the name that the caller gave.
+        self.lose(Outcome { failure: server_failure.or(outcome.failure.clone()), ..outcome }, actions);
     }
 
-    /// The turn that waits ends, and all that follow.
+    /// Ends the waiting turn, and all that follow, with this outcome.
     fn lose(&mut self, outcome: Outcome, actions: &mut Actions) {
-        self.link = Link::Lost(Box::new(outcome.clone()));
+        self.thread_state = ThreadState::Failed(Box::new(outcome.clone()));
         if self.turn.is_some() {
             self.end_turn(outcome, actions);
         }
     }
 
     fn session_id(&self) -> Option<SessionId> {
-        match &self.link {
-            Link::Open(thread) => Some(thread.init.session_id.clone()),
+        match &self.thread_state {
+            ThreadState::Open(thread) => Some(thread.init.session_id.clone()),
             _ => None,
         }
     }
 
     fn is_of_thread(&self, origin: &Origin<'_>) -> bool {
-        match (&self.link, &origin.thread_id) {
-            (Link::Open(thread), Some(id)) => thread.id == **id,
+        match (&self.thread_state, &origin.thread_id) {
+            (ThreadState::Open(thread), Some(id)) => thread.id == **id,
             _ => false,
         }
     }
@@ -251,17 +256,17 @@ impl AppServer {
             return;
         }
         let Some(turn) = &self.turn else { return };
-        if let Stage::Clearing(_, outcome) = &turn.stage {
+        if let Stage::CleaningUp(_, outcome) = &turn.stage {
             return actions.push(Action::Outcome(outcome.clone()));
         }
-        let said = || turn.error.as_deref().map(|error| failure::of_turn(error, None));
-        if let Some(judgement) = failure::of_exit(exit).or_else(said) {
-            actions.push(Action::Outcome(Box::new(self.judged(judgement))));
+        let last_error = || turn.error.as_deref().map(|error| failure::of_turn(error, None));
+        if let Some(classification) = failure::of_exit(exit).or_else(last_error) {
+            actions.push(Action::Outcome(Box::new(self.outcome_of(classification))));
         }
     }
 
-    fn judged(&self, judgement: Classification) -> Outcome {
-        Outcome { session_id: self.session_id(), ..judgement.into() }
+    fn outcome_of(&self, classification: Classification) -> Outcome {
+        Outcome { session_id: self.session_id(), ..classification.into() }
     }
 }
 
@@ -290,7 +295,7 @@ impl Protocol for AppServer {
     }
 
     fn visible_stderr(&self, stderr: &str) -> Option<String> {
-        Some(notices::shown(stderr))
+        Some(notices::visible_stderr(stderr))
     }
 }
 
@@ -298,7 +303,7 @@ fn parse<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> serde_json::Result<T> {
     serde_json::from_str(raw.get())
 }
 
-/// What is wrong with a thread that answers.
+/// Returns what is wrong with the thread that answers.
 fn problem(expected: &Expected, thread: &str) -> Option<String> {
-    if thread.is_empty() { Some("the agent names no thread".to_owned()) } else { expected.problem(thread) }
+    if thread.is_empty() { Some("the agent reports no thread id".to_owned()) } else { expected.problem(thread) }
 }

@@ -1,14 +1,14 @@
-//! A turn: what its items are to the caller.
+//! A turn: converts its items to events.
 //!
-//! Invariants: text is told once, be it by deltas or when it is whole; every call is told once, and its result at most once;
-//! what was streamed of a message that is said again is void.
+//! Invariants: a text is emitted once, as deltas or as a whole message. A call is emitted once, and its result at most once. Deltas
+//! of a message that is sent again are retracted.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::super::items::{FirstId, Item};
 use super::super::tools;
-use super::super::wire::{FirstId, Item};
-use super::wire::{DeltaLine, PlanLine, Spoken};
+use super::wire::{DeltaLine, MessageItem, PlanLine};
 use crate::agent::mcp::Names;
 use crate::bounded::{self, Bounded, ToldText};
 use crate::protocol::{Action, Outcome};
@@ -19,57 +19,58 @@ use teamster_types::json::RawJson;
 
 type Actions = Vec<Action>;
 
-/// A turn that was asked for and has not ended.
+/// A turn that was requested and has not ended.
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) stage: Stage,
-    /// Only then can it be interrupted.
+    /// The app-server reported its start. An earlier interrupt would have no effect.
     pub(super) has_started: bool,
-    /// The caller wants it to end.
+    /// The caller interrupted it.
     pub(super) is_stopping: bool,
-    /// Messages that are not whole, with what was told of them.
-    open: Bounded<String, Said>,
+    /// Incomplete messages.
+    open: Bounded<String, StreamedMessage>,
     calls: Bounded<String, Call>,
     answer: Option<String>,
     plan: Option<Plan>,
     pub(super) denials: Vec<PermissionDenial>,
-    /// What went wrong last, which may be all that is known if the process ends.
+    /// The last error. It may be the only description of a failure if the process exits.
     pub(super) error: Option<String>,
 }
 
-/// How far a turn is.
+/// The stage of a turn.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// There is no thread yet. With what it begins with.
+    /// The thread is not open. With the turn's input.
     Waiting(Value),
     /// `turn/start` was written.
-    Asked,
-    /// By its id.
+    Requested,
+    /// It runs. With its id.
     Running(String),
-    /// It is over, but its commands may still run: by its id, with its outcome.
-    Clearing(String, Box<Outcome>),
+    /// It has ended, but its commands may still run. With its id and outcome.
+    CleaningUp(String, Box<Outcome>),
 }
 
+/// The emitted part of an incomplete message.
 #[derive(Debug, Default)]
-struct Said {
-    told: ToldText,
-    /// The part of a summary that was spoken last.
+struct StreamedMessage {
+    emitted: ToldText,
+    /// The index of the last part of a summary.
     part: u64,
 }
 
 #[derive(Debug)]
 struct Call {
-    told: ToolUse,
-    /// Of a patch.
+    tool_use: ToolUse,
+    /// The diffs of a patch.
     diffs: Vec<String>,
-    is_over: bool,
-    /// Permission was asked for it.
-    is_asked: bool,
+    is_complete: bool,
+    /// The app-server requested permission for it.
+    is_requested: bool,
 }
 
-/// Who speaks.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum ContentKind {
     Text,
     Thinking,
 }
@@ -89,15 +90,15 @@ impl Turn {
         }
     }
 
-    /// The turn's id, as far as it is known.
+    /// Returns the turn's id, if it is known.
     pub(super) fn id(&self) -> Option<&str> {
         match &self.stage {
-            Stage::Running(id) | Stage::Clearing(id, _) => Some(id),
-            Stage::Waiting(_) | Stage::Asked => None,
+            Stage::Running(id) | Stage::CleaningUp(id, _) => Some(id),
+            Stage::Waiting(_) | Stage::Requested => None,
         }
     }
 
-    /// The last message of the model.
+    /// Returns the model's last message.
     pub(super) fn answer(&self) -> Option<&str> {
         self.answer.as_deref()
     }
@@ -106,20 +107,20 @@ impl Turn {
         !self.calls.is_empty()
     }
 
-    pub(super) fn delta(&mut self, voice: Voice, line: &DeltaLine<'_>, actions: &mut Actions) {
+    pub(super) fn delta(&mut self, kind: ContentKind, line: &DeltaLine<'_>, actions: &mut Actions) {
         self.error = None;
         if !self.open.contains(&*line.item_id) {
-            self.open.insert(line.item_id.to_string(), Said::default(), 0);
+            self.open.insert(line.item_id.to_string(), StreamedMessage::default(), 0);
         }
-        let Some(said) = self.open.get_mut(&*line.item_id) else { return };
+        let Some(message) = self.open.get_mut(&*line.item_id) else { return };
         let mut text = line.delta.to_string();
-        if line.summary_index > said.part && !said.told.is_empty() {
-            // As the parts are joined when the summary is whole.
+        if line.summary_index > message.part && !message.emitted.is_empty() {
+            // The parts of a complete summary are joined in the same way.
             text.insert(0, '\n');
         }
-        said.part = line.summary_index;
-        said.told.push(&text);
-        tell(voice, &line.item_id, text, actions);
+        message.part = line.summary_index;
+        message.emitted.push(&text);
+        emit_delta(kind, &line.item_id, text, actions);
     }
 
     pub(super) fn item_started(
@@ -131,7 +132,7 @@ impl Turn {
         let (id, item) = read(raw)?;
         self.error = None;
         match item.kind.as_str() {
-            // What is searched for is known only when it is over.
+            // The query is known only at the end of the search.
             "web_search" => actions.push(Action::Alive),
             _ => self.call(&id, &item, names, actions),
         }
@@ -145,13 +146,17 @@ impl Turn {
         actions: &mut Actions,
     ) -> serde_json::Result<()> {
         self.error = None;
-        let spoken: Spoken<'_> = serde_json::from_str(raw.get())?;
-        match &*spoken.kind {
+        let message: MessageItem<'_> = serde_json::from_str(raw.get())?;
+        match &*message.kind {
             "agentMessage" => {
-                self.whole(Voice::Text, &spoken.id, spoken.text.as_deref().unwrap_or_default(), actions);
-                self.answer = spoken.text;
+                let text = message.text.as_deref().unwrap_or_default();
+                self.complete_message(ContentKind::Text, &message.id, text, actions);
+                self.answer = message.text;
             }
-            "reasoning" => self.whole(Voice::Thinking, &spoken.id, &spoken.summary.join("\n"), actions),
+            "reasoning" => {
+                let text = message.summary.join("\n");
+                self.complete_message(ContentKind::Thinking, &message.id, &text, actions);
+            }
             "contextCompaction" => {
                 let warning = Warning::new(WarningCode::Compacted, "the agent shortened its conversation");
                 actions.push(Action::Emit(warning.into()));
@@ -159,11 +164,11 @@ impl Turn {
             _ => {
                 let (id, item) = read(raw)?;
                 self.call(&id, &item, names, actions);
-                if let Some(call) = self.calls.get_mut(&id).filter(|call| !call.is_over) {
-                    call.is_over = true;
-                    bounded::push_denials(&mut self.denials, tools::denial(&call.told, &item));
-                    // Nothing is asked about it any more.
-                    (call.told.input, call.diffs) = (RawJson::default(), Vec::new());
+                if let Some(call) = self.calls.get_mut(&id).filter(|call| !call.is_complete) {
+                    call.is_complete = true;
+                    bounded::push_denials(&mut self.denials, tools::denial(&call.tool_use, &item));
+                    // No later request refers to the call.
+                    (call.tool_use.input, call.diffs) = (RawJson::default(), Vec::new());
                     actions.push(Action::Emit(Event::ToolResult(Box::new(tools::result(&id, &item)))));
                 }
             }
@@ -171,55 +176,56 @@ impl Turn {
         Ok(())
     }
 
-    /// A message is whole: what was not told of it is.
-    fn whole(&mut self, voice: Voice, id: &str, text: &str, actions: &mut Actions) {
-        let said = self.open.remove(id).unwrap_or_default();
-        let rest = said.told.rest(text);
-        tell(voice, id, rest.to_owned(), actions);
+    /// Emits the rest of a complete message.
+    fn complete_message(&mut self, kind: ContentKind, id: &str, text: &str, actions: &mut Actions) {
+        let message = self.open.remove(id).unwrap_or_default();
+        let rest = message.emitted.rest(text);
+        emit_delta(kind, id, rest.to_owned(), actions);
     }
 
     fn call(&mut self, id: &str, item: &Item, names: &Names, actions: &mut Actions) {
         match tools::call(id, item, names) {
-            Some(told) if !self.calls.contains(id) => {
+            Some(tool_use) if !self.calls.contains(id) => {
                 let diffs: Vec<_> = item.changes.iter().flatten().filter_map(|change| change.diff.clone()).collect();
-                let bytes = told.input.as_str().len() + diffs.iter().map(String::len).sum::<usize>();
-                let call = Call { told: told.clone(), diffs, is_over: false, is_asked: false };
+                let bytes = tool_use.input.as_str().len() + diffs.iter().map(String::len).sum::<usize>();
+                let call = Call { tool_use: tool_use.clone(), diffs, is_complete: false, is_requested: false };
                 self.calls.insert(id.to_owned(), call, bytes);
-                actions.push(Action::Emit(Event::ToolUse(Box::new(told))));
+                actions.push(Action::Emit(Event::ToolUse(Box::new(tool_use))));
             }
             _ => actions.push(Action::Alive),
         }
     }
 
-    /// The arguments of a call, and what a patch would change.
+    /// Returns a call, and the diffs of a patch.
     pub(super) fn call_of(&self, id: &str) -> Option<(&ToolUse, &[String])> {
-        self.calls.get(id).map(|call| (&call.told, call.diffs.as_slice()))
+        self.calls.get(id).map(|call| (&call.tool_use, call.diffs.as_slice()))
     }
 
-    /// Returns the call of an MCP tool that permission is asked for: the app-server does not give its id. It is one with these
-    /// arguments that permission was not asked for before; calls that differ in nothing are taken in the order of their ids.
+    /// Returns the id of the MCP tool call that a permission request refers to, because the request does not contain it. The call has
+    /// the same arguments and no request yet. Identical calls are assigned in the order of their ids.
     pub(super) fn mcp_call(&mut self, server: &str, tool: &str, input: &Value) -> Option<String> {
-        let is_it = |call: &Call| {
-            let told = &call.told;
-            !call.is_over
-                && !call.is_asked
-                && told.server.as_deref() == Some(server)
-                && told.tool_name == tool
-                && told.input.to_value().is_ok_and(|told| is_same_input(&told, input))
+        let matches = |call: &Call| {
+            let tool_use = &call.tool_use;
+            !call.is_complete
+                && !call.is_requested
+                && tool_use.server.as_deref() == Some(server)
+                && tool_use.tool_name == tool
+                && tool_use.input.to_value().is_ok_and(|arguments| is_same_input(&arguments, input))
         };
-        let id = self.calls.iter().find(|(_, call)| is_it(call))?.0.clone();
-        self.calls.get_mut(&id)?.is_asked = true;
+        let id = self.calls.iter().find(|(_, call)| matches(call))?.0.clone();
+        self.calls.get_mut(&id)?.is_requested = true;
         Some(id)
     }
 
-    /// What was streamed of messages that are not whole is void: they are said again, or never.
+    /// Retracts incomplete messages. The agent sends them again, or never completes them.
     pub(super) fn retract(&mut self, actions: &mut Actions) {
-        let void = |(id, _)| Action::Emit(Event::Retract(Retract { message_id: MessageId::from(String::as_str(&id)) }));
-        actions.extend(self.open.take().into_iter().map(void));
+        let retract =
+            |(id, _)| Action::Emit(Event::Retract(Retract { message_id: MessageId::from(String::as_str(&id)) }));
+        actions.extend(self.open.take().into_iter().map(retract));
     }
 
     pub(super) fn plan(&mut self, line: PlanLine, actions: &mut Actions) {
-        let status = |word: &str| match word {
+        let status = |status: &str| match status {
             "inProgress" => PlanStatus::InProgress,
             "completed" => PlanStatus::Completed,
             _ => PlanStatus::Pending,
@@ -235,13 +241,13 @@ impl Turn {
         actions.push(Action::Emit(Event::Plan(plan)));
     }
 
-    /// Calls that were refused, as far as only diagnostics tell.
+    /// Adds denials that only the diagnostics report.
     pub(super) fn denied(&mut self, denials: Vec<PermissionDenial>) {
         bounded::push_denials(&mut self.denials, denials);
     }
 }
 
-/// Whether arguments are the same: none may be an empty object.
+/// Returns whether two inputs are the same. A missing input equals an empty object.
 fn is_same_input(one: &Value, other: &Value) -> bool {
     let is_none = |input: &Value| input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
     one == other || is_none(one) && is_none(other)
@@ -249,16 +255,16 @@ fn is_same_input(one: &Value, other: &Value) -> bool {
 
 fn read(raw: &RawValue) -> serde_json::Result<(String, Item)> {
     let id = serde_json::from_str::<FirstId>(raw.get())?.0.unwrap_or_default();
-    Ok((id, serde_json::from_str::<Item>(raw.get())?.respelled()))
+    Ok((id, serde_json::from_str::<Item>(raw.get())?.in_snake_case()))
 }
 
-fn tell(voice: Voice, id: &str, text: String, actions: &mut Actions) {
+fn emit_delta(kind: ContentKind, id: &str, text: String, actions: &mut Actions) {
     if text.is_empty() {
         return actions.push(Action::Alive);
     }
     let delta = Delta { text: text.into(), message_id: id.into(), parent_tool_id: None };
-    actions.push(Action::Emit(match voice {
-        Voice::Text => Event::Text(delta),
-        Voice::Thinking => Event::Thinking(delta),
+    actions.push(Action::Emit(match kind {
+        ContentKind::Text => Event::Text(delta),
+        ContentKind::Thinking => Event::Thinking(delta),
     }));
 }

@@ -1,4 +1,4 @@
-//! What `codex app-server` 0.169.0 tells, typed as far as we use it. Unknown fields are skipped, unknown methods are data.
+//! Messages of `codex app-server` 0.169.0: the fields that are used. Unknown fields are skipped. Methods are strings.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) struct ListAnswer {
     pub(super) data: Vec<ThreadInfo>,
 }
 
-/// Whose a notification is. Some name no thread, and some no turn.
+/// The thread and the turn of a notification. Some have no thread, and some have no turn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Origin<'a> {
@@ -58,13 +58,13 @@ pub(super) struct TurnInfo {
     pub(super) error: Option<TurnError>,
 }
 
-/// Why a turn failed, or what went wrong in it.
+/// Why a turn failed, or an error within it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TurnError {
     #[serde(default)]
     pub(super) message: String,
-    /// A name, or an object of one field whose name it is.
+    /// A name, or an object whose only field has this name.
     pub(super) codex_error_info: Option<Value>,
     pub(super) additional_details: Option<String>,
 }
@@ -85,9 +85,9 @@ pub(super) struct ItemLine<'a> {
     pub(super) item: &'a RawValue,
 }
 
-/// What is told of a message and of reasoning when it is whole.
+/// A complete message, or a complete summary of reasoning.
 #[derive(Debug, Deserialize)]
-pub(super) struct Spoken<'a> {
+pub(super) struct MessageItem<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
     #[serde(borrow)]
@@ -131,13 +131,13 @@ pub(super) struct UsageLine {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct TokenUsage {
-    /// Of the whole thread.
+    /// The whole thread.
     pub(super) total: Tokens,
-    /// Of the last call of the model.
+    /// The last call of the model.
     pub(super) last: Tokens,
 }
 
-/// Cached tokens stand inside `inputTokens`, reasoning inside `outputTokens`.
+/// Cached tokens are part of `inputTokens`, reasoning is part of `outputTokens`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Tokens {
@@ -156,7 +156,7 @@ pub(super) struct ServerLine {
     pub(super) error: Option<String>,
 }
 
-/// `warning`, `guardianWarning`, `configWarning` and `deprecationNotice`: some have a message, some a summary.
+/// `warning`, `guardianWarning`, `configWarning` and `deprecationNotice`: some have a message, and some have a summary.
 #[derive(Debug, Deserialize)]
 pub(super) struct NoticeLine {
     pub(super) message: Option<String>,
@@ -193,7 +193,7 @@ pub(super) struct Limits {
 pub(super) struct Window {
     #[serde(default)]
     pub(super) used_percent: i64,
-    /// Seconds since 1970.
+    /// Seconds since 1970-01-01 (UTC).
     pub(super) resets_at: Option<i64>,
 }
 

@@ -1,10 +1,10 @@
-//! What the app-server tells by itself: of the turn, its items and tokens, of MCP servers and limits.
+//! Notifications of the app-server: turns, items, tokens, MCP servers and rate limits.
 
 use serde_json::value::RawValue;
 
 use super::super::super::notices;
-use super::super::limits;
-use super::super::turn::Voice;
+use super::super::rate_limits;
+use super::super::turn::ContentKind;
 use super::super::wire::{
     DeltaLine, ErrorLine, ItemLine, LimitsLine, NoticeLine, Origin, PlanLine, ReroutedLine, ServerLine, TurnLine,
     UsageLine,
@@ -14,7 +14,7 @@ use crate::protocol::{Action, Outcome};
 use teamster_types::event::{Event, UsageScope, UsageSoFar, Warning, WarningCode};
 
 impl AppServer {
-    pub(super) fn notified(
+    pub(super) fn notification(
         &mut self,
         method: &str,
         params: &RawValue,
@@ -33,22 +33,7 @@ impl AppServer {
                 }
             }
             "error" => self.error(parse(params)?, &parse(params)?, actions),
-            "thread/tokenUsage/updated" => {
-                let origin: Origin<'_> = parse(params)?;
-                let usage = self.is_of_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
-                let is_of_turn = self.turn.as_ref().is_some_and(|turn| turn.id() == origin.turn_id.as_deref());
-                let used = match usage {
-                    Some(usage) if is_of_turn => self.tally.count(&usage.token_usage),
-                    Some(usage) => {
-                        self.tally.recall(&usage.token_usage);
-                        None
-                    }
-                    None => None,
-                };
-                actions.push(used.map_or(Action::Alive, |usage| {
-                    Action::Emit(Event::Usage(UsageSoFar { usage, scope: UsageScope::Run }))
-                }));
-            }
+            "thread/tokenUsage/updated" => self.token_usage(params, actions)?,
             "mcpServer/startupStatus/updated" => self.server(&parse(params)?, actions),
             "warning" | "guardianWarning" | "configWarning" | "deprecationNotice" => {
                 self.notice(parse(params)?, actions);
@@ -59,7 +44,7 @@ impl AppServer {
                 actions.push(Action::Emit(Warning::new(WarningCode::ModelFallback, text).into()));
             }
             "account/rateLimits/updated" => {
-                let limit = limits::of(&parse::<LimitsLine>(params)?.rate_limits);
+                let limit = rate_limits::event(&parse::<LimitsLine>(params)?.rate_limits);
                 actions.push(limit.map_or(Action::Alive, |limit| Action::Emit(Event::RateLimit(Box::new(limit)))));
             }
             "serverRequest/resolved" => self.resolved(&parse(params)?, actions),
@@ -71,7 +56,27 @@ impl AppServer {
         Ok(())
     }
 
-    /// What happens in a turn.
+    fn token_usage(&mut self, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+        let origin: Origin<'_> = parse(params)?;
+        let line = self.is_of_thread(&origin).then(|| parse::<UsageLine>(params)).transpose()?;
+        let is_of_turn = self.turn.as_ref().is_some_and(|turn| turn.id() == origin.turn_id.as_deref());
+        let usage = match line {
+            Some(line) if is_of_turn => self.usage.count(&line.token_usage),
+            Some(line) => {
+                self.usage.recall(&line.token_usage);
+                None
+            }
+            None => None,
+        };
+        actions.push(
+            usage.map_or(Action::Alive, |usage| {
+                Action::Emit(Event::Usage(UsageSoFar { usage, scope: UsageScope::Run }))
+            }),
+        );
+        Ok(())
+    }
+
+    /// Handles a notification of a turn.
     fn in_turn(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
         let origin: Origin<'_> = parse(params)?;
         let is_ours = self.is_of_thread(&origin);
@@ -85,11 +90,11 @@ impl AppServer {
             "item/started" => return turn.item_started(parse::<ItemLine<'_>>(params)?.item, names, actions),
             "item/completed" => return turn.item_completed(parse::<ItemLine<'_>>(params)?.item, names, actions),
             "item/agentMessage/delta" if !self.whole_messages => {
-                turn.delta(Voice::Text, &parse::<DeltaLine<'_>>(params)?, actions);
+                turn.delta(ContentKind::Text, &parse::<DeltaLine<'_>>(params)?, actions);
             }
-            // What the model thinks behind its summary is not shown, nor is it by `exec`.
+            // Only summaries of reasoning are emitted, as in `exec`.
             "item/reasoning/summaryTextDelta" if !self.whole_messages => {
-                turn.delta(Voice::Thinking, &parse::<DeltaLine<'_>>(params)?, actions);
+                turn.delta(ContentKind::Thinking, &parse::<DeltaLine<'_>>(params)?, actions);
             }
             "turn/plan/updated" => turn.plan(parse::<PlanLine>(params)?, actions),
             _ => actions.push(Action::Alive),
@@ -97,7 +102,7 @@ impl AppServer {
         Ok(())
     }
 
-    /// Not the end: what ends a turn says itself once more in `turn/completed`.
+    /// Handles an `error` notification. It does not end the turn: `turn/completed` repeats a fatal error.
     fn error(&mut self, line: ErrorLine, origin: &Origin<'_>, actions: &mut Actions) {
         let is_ours = self.is_of_thread(origin);
         let turn = self.turn.as_mut().filter(|turn| is_ours && turn.id() == origin.turn_id.as_deref());
@@ -120,7 +125,7 @@ impl AppServer {
         if line.status != "failed" {
             return actions.push(Action::Alive);
         }
-        let reason = format!("did not start: {}", line.error.as_deref().unwrap_or("the agent does not say why"));
+        let reason = format!("did not start: {}", line.error.as_deref().unwrap_or("the agent reports no reason"));
         if let Some(failure) = self.servers.failed(&line.name, "failed", &reason, actions) {
             self.lose(Outcome { failure: Some(failure), ..Outcome::default() }, actions);
         }
@@ -131,11 +136,11 @@ impl AppServer {
         if let Some(details) = line.details {
             message.extend(["\n", &details]);
         }
-        // Many come again with each turn, and some twice.
-        actions.push(if notices::is_told_by_no_other_form(&message) || !self.notices.add(message.clone()) {
+        // Many notices are repeated in each turn, and some twice in a turn.
+        actions.push(if notices::is_app_server_only(&message) || !self.notices.add(message.clone()) {
             Action::Alive
         } else {
-            Action::Emit(notices::of_item(&message).into())
+            Action::Emit(notices::warning_for(&message).into())
         });
     }
 }

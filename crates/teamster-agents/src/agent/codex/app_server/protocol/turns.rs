@@ -1,11 +1,11 @@
-//! Turns, from their prompt to their outcome.
+//! Turns, from the prompt to the outcome.
 
 use serde_json::{Value, json};
 
 use super::super::super::{answer, failure};
 use super::super::turn::{Stage, Turn};
 use super::super::wire::TurnInfo;
-use super::{Actions, AppServer, Call, Link};
+use super::{Actions, AppServer, Call, ThreadState};
 use crate::protocol::{Action, Command, Outcome};
 use teamster_types::event::{ErrorCode, Event, Failure, StopReason, UsageScope};
 use teamster_types::request::{Prompt, with_instructions};
@@ -17,19 +17,19 @@ impl AppServer {
             Command::Steer { id, prompt } => self.steer(id, prompt, actions),
             Command::Answer { request, answer } => self.answer(request, answer, actions),
             Command::SetModel(model) => self.model = Some(model.to_owned()),
-            // A mode is more than a turn can change: what MCP tools need, and which sandbox cannot be left.
+            // The mode also decides the MCP configuration and the sandbox, which a turn cannot change.
             Command::SetPermissionMode(_) => actions.push(Action::RestartProcess),
             Command::Close => actions.push(Action::CloseStdin),
         }
     }
 
-    /// A turn of a session begins.
+    /// Starts a turn of a session.
     fn send(&mut self, prompt: &Prompt, actions: &mut Actions) {
         if !self.is_session || self.turn.is_some() {
             return;
         }
-        let words = with_instructions(self.instructions.as_deref(), &prompt.text);
-        let input = match self.speech.input(&words, &prompt.attachments) {
+        let text = with_instructions(self.instructions.as_deref(), &prompt.text);
+        let input = match self.prompts.input(&text, &prompt.attachments) {
             Ok(input) => input,
             Err(error) => {
                 let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
@@ -38,19 +38,19 @@ impl AppServer {
         };
         self.instructions = None;
         self.turn = Some(Turn::new(Stage::Waiting(input)));
-        self.begin(actions);
+        self.start_turn(actions);
     }
 
-    /// Starts the turn that waits, if there is one, and a thread for it.
-    pub(super) fn begin(&mut self, actions: &mut Actions) {
+    /// Starts the waiting turn, if there is one and the thread is open.
+    pub(super) fn start_turn(&mut self, actions: &mut Actions) {
         let Some(turn) = &mut self.turn else { return };
-        let thread = match &self.link {
-            Link::Opening => return,
-            Link::Lost(outcome) => {
+        let thread = match &self.thread_state {
+            ThreadState::Opening => return,
+            ThreadState::Failed(outcome) => {
                 let outcome = Outcome::clone(outcome);
                 return self.end_turn(outcome, actions);
             }
-            Link::Open(thread) => thread,
+            ThreadState::Open(thread) => thread,
         };
         let Stage::Waiting(input) = &mut turn.stage else { return };
         let mut params = json!({ "threadId": thread.id, "input": std::mem::take(input) });
@@ -59,7 +59,7 @@ impl AppServer {
                 fields.insert(name.to_owned(), value);
             }
         };
-        if let Some(schema) = &self.speech.schema {
+        if let Some(schema) = &self.prompts.schema {
             put("outputSchema", schema.clone());
         }
         let mut init = thread.init.clone();
@@ -67,15 +67,15 @@ impl AppServer {
             put("model", model.as_str().into());
             init.model = Some(model.clone().into());
         }
-        turn.stage = Stage::Asked;
+        turn.stage = Stage::Requested;
         actions.push(Action::Emit(Event::Init(Box::new(init))));
-        self.tally.begin_turn();
+        self.usage.start_turn();
         self.call(Call::StartTurn, "turn/start", &params, actions);
     }
 
-    /// The turn's id is known, before or after it has begun.
+    /// Stores the turn's id. The response and the notification may arrive in any order.
     pub(super) fn turn_known(&mut self, id: String) {
-        if let Some(turn) = self.turn.as_mut().filter(|turn| matches!(turn.stage, Stage::Asked)) {
+        if let Some(turn) = self.turn.as_mut().filter(|turn| matches!(turn.stage, Stage::Requested)) {
             turn.stage = Stage::Running(id);
         }
     }
@@ -90,26 +90,26 @@ impl AppServer {
         actions.push(Action::Alive);
     }
 
-    /// The caller wants the turn to end.
+    /// Interrupts the turn.
     pub(super) fn interrupt(&mut self, actions: &mut Actions) {
         let Some(turn) = self.turn.as_mut().filter(|turn| !turn.is_stopping) else { return };
         turn.is_stopping = true;
         match &turn.stage {
-            // The model has not heard of it, and never will.
+            // The prompt has not been sent, and is dropped.
             Stage::Waiting(_) => {
                 let outcome =
                     Outcome { interrupted: true, stop_reason: Some(StopReason::Cancelled), ..Outcome::default() };
                 self.end_turn(outcome, actions);
             }
             Stage::Running(_) if turn.has_started => self.stop(actions),
-            // It cannot be interrupted before it has begun.
-            Stage::Running(_) | Stage::Asked | Stage::Clearing(..) => {}
+            // It is interrupted when its start is reported.
+            Stage::Running(_) | Stage::Requested | Stage::CleaningUp(..) => {}
         }
     }
 
     fn stop(&mut self, actions: &mut Actions) {
         let turn = self.turn.as_ref().and_then(Turn::id);
-        if let (Link::Open(thread), Some(turn)) = (&self.link, turn) {
+        if let (ThreadState::Open(thread), Some(turn)) = (&self.thread_state, turn) {
             let params = json!({ "threadId": thread.id, "turnId": turn });
             self.call(Call::Interrupt, "turn/interrupt", &params, actions);
         }
@@ -119,7 +119,7 @@ impl AppServer {
         let Some(turn) = &mut self.turn else { return };
         let mut outcome = match info.status.as_str() {
             "completed" => {
-                let schema = self.speech.schema.as_ref();
+                let schema = self.prompts.schema.as_ref();
                 let (structured_output, failure) = answer::classify(turn.answer(), schema, turn.has_calls());
                 let stop_reason = Some(StopReason::EndTurn).filter(|_| failure.is_none());
                 Outcome { failure, stop_reason, structured_output, ..Outcome::default() }
@@ -134,51 +134,51 @@ impl AppServer {
                     "interrupted" => "the agent interrupted its turn by itself".to_owned(),
                     _ => "the turn failed".to_owned(),
                 });
-                let kind = error.and_then(|error| error.codex_error_info);
-                // Half a message is none.
+                let info = error.and_then(|error| error.codex_error_info);
+                // An incomplete message is not part of the answer.
                 turn.retract(actions);
                 Outcome {
                     interrupted: turn.is_stopping,
                     stop_reason: failure::stop_reason(&message),
-                    ..failure::of_turn(&message, kind.as_ref()).into()
+                    ..failure::of_turn(&message, info.as_ref()).into()
                 }
             }
         };
         outcome.permission_denials.clone_from(&turn.denials);
-        outcome.usage = self.tally.turn().map(|usage| (usage, UsageScope::Run));
+        outcome.usage = self.usage.turn().map(|usage| (usage, UsageScope::Run));
         if !turn.is_stopping {
             return self.end_turn(outcome, actions);
         }
-        // An interrupt ends the turn and not its commands.
-        turn.stage = Stage::Clearing(info.id, Box::new(outcome));
+        // An interrupt does not end the turn's commands.
+        turn.stage = Stage::CleaningUp(info.id, Box::new(outcome));
         self.withdraw_all(actions);
-        if let Link::Open(thread) = &self.link {
+        if let ThreadState::Open(thread) = &self.thread_state {
             let params = json!({ "threadId": thread.id });
-            self.call(Call::Clear, "thread/backgroundTerminals/clean", &params, actions);
+            self.call(Call::CleanUp, "thread/backgroundTerminals/clean", &params, actions);
         }
     }
 
-    /// Nothing of an interrupted turn runs any more.
-    pub(super) fn cleared(&mut self, actions: &mut Actions) {
-        if let Some(Stage::Clearing(_, outcome)) = self.turn.as_ref().map(|turn| &turn.stage) {
+    /// Ends an interrupted turn, whose commands have ended.
+    pub(super) fn cleaned_up(&mut self, actions: &mut Actions) {
+        if let Some(Stage::CleaningUp(_, outcome)) = self.turn.as_ref().map(|turn| &turn.stage) {
             let outcome = Outcome::clone(outcome);
             self.end_turn(outcome, actions);
         }
     }
 
-    /// Gives the turn's outcome. A run ends with it.
+    /// Ends the turn with an outcome. A run ends with its turn.
     pub(super) fn end_turn(&mut self, mut outcome: Outcome, actions: &mut Actions) {
         self.turn = None;
-        self.tally.end_turn();
+        self.usage.end_turn();
         self.withdraw_all(actions);
-        let unheard = std::mem::take(&mut self.steering).into_iter();
-        actions.extend(unheard.map(|id| Action::Steered { id, heard: false }));
+        let unsent = std::mem::take(&mut self.steering).into_iter();
+        actions.extend(unsent.map(|id| Action::Steered { id, heard: false }));
         outcome.session_id = outcome.session_id.or_else(|| self.session_id());
         actions.push(Action::Outcome(Box::new(outcome.clone())));
         if !self.is_session {
             self.ended = Some(Box::new(outcome));
             actions.push(Action::CloseStdin);
-        } else if matches!(self.link, Link::Lost(_)) {
+        } else if matches!(self.thread_state, ThreadState::Failed(_)) {
             actions.push(Action::RestartProcess);
         }
     }

@@ -1,7 +1,7 @@
-//! What the agent asks leave for, and the answers.
+//! Permission requests of the agent, and the responses.
 //!
-//! Invariant: a request is answered once, and by an option that allows no more than the answer does; where there is no such
-//! option, nothing is allowed.
+//! Invariant: a request gets one response, which selects an option that permits no more than the answer does. If there is no such
+//! option, nothing is permitted.
 
 use std::collections::BTreeMap;
 
@@ -11,49 +11,50 @@ use super::wire::PermissionChoice;
 use teamster_types::event::{PermissionDecision, PermissionOption, PermissionOptionKind, RequestId};
 use teamster_types::request::{Answer, PermissionMode};
 
-/// Requests that wait, by our ids.
+/// Pending requests, by our ids.
 #[derive(Debug, Default)]
-pub(super) struct Dialog {
-    open: BTreeMap<RequestId, Asked>,
-    asked: u64,
+pub(super) struct PendingRequests {
+    open: BTreeMap<RequestId, Pending>,
+    /// The number of requests so far.
+    count: u64,
 }
 
-/// A request that waits.
+/// A permission request of the agent.
 #[derive(Debug)]
-pub(super) struct Asked {
-    /// The agent's id of it.
+pub(super) struct Pending {
+    /// The agent's id of the request.
     pub(super) id: Value,
-    /// The call that waits for leave.
+    /// The id of the tool call.
     pub(super) call: String,
     options: Vec<PermissionChoice>,
 }
 
-/// An answer, as it goes to the agent.
+/// The response to a request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reply {
     pub(super) result: Value,
-    /// The option that it chooses.
+    /// The selected option.
     pub(super) option: Option<PermissionOption>,
-    /// Whether the call may be made.
+    /// Whether the call is permitted.
     pub(super) allows: bool,
 }
 
-impl Asked {
+impl Pending {
     pub(super) fn new(id: Value, call: String, options: Vec<PermissionChoice>) -> Self {
         Self { id, call, options }
     }
 
-    /// The options as callers see them.
+    /// Returns the options as the caller sees them.
     pub(super) fn options(&self) -> Vec<PermissionOption> {
         self.options.iter().map(option).collect()
     }
 
-    /// What is answered. An agent takes no other arguments and no choices: neither is leave. Of options that do the same the
-    /// one of the lowest rank is taken.
+    /// Returns the response for an answer. Changed arguments and choices cannot be sent, so they are denials. Of several options of
+    /// one kind, the one with the lowest rank is selected.
     pub(super) fn reply(&self, answer: &Answer, rank: impl Fn(&str) -> u8) -> Reply {
         if let Answer::Option { option_id } = answer {
             let listed = self.options.iter().find(|option| option.option_id == *option_id);
-            return listed.map_or_else(cancelled, chosen);
+            return listed.map_or_else(cancelled, selected);
         }
         let kinds: &[&str] = match answer {
             Answer::Allow { input: None } => &["allow_once"],
@@ -66,8 +67,8 @@ impl Asked {
         };
         let found = kinds.iter().find_map(least);
         match found {
-            Some(option) => chosen(option),
-            // Where leave was given and there is no option for it, it is refused.
+            Some(option) => selected(option),
+            // There is no option that permits the call, so it is denied.
             None if matches!(answer, Answer::Allow { input: None } | Answer::AllowAlways) => {
                 self.reply(&Answer::Deny { message: None }, rank)
             }
@@ -77,7 +78,7 @@ impl Asked {
 }
 
 impl Reply {
-    /// What it says. An agent that is answered that the request is cancelled does not make the call.
+    /// Returns the decision. An agent does not make the call of a cancelled request.
     pub(super) fn decision(&self) -> PermissionDecision {
         match self.option.as_ref().map(|option| &option.kind) {
             Some(PermissionOptionKind::AllowOnce) => PermissionDecision::Allow,
@@ -97,8 +98,8 @@ fn option(choice: &PermissionChoice) -> PermissionOption {
     }
 }
 
-/// Chooses an option. One of a kind that we do not know may allow the call: that it was denied must not be said.
-fn chosen(choice: &PermissionChoice) -> Reply {
+/// Returns the response that selects an option. An option of an unknown kind may permit the call, so it is not reported as a denial.
+fn selected(choice: &PermissionChoice) -> Reply {
     Reply {
         result: json!({"outcome": {"outcome": "selected", "optionId": choice.option_id}}),
         option: Some(option(choice)),
@@ -106,47 +107,49 @@ fn chosen(choice: &PermissionChoice) -> Reply {
     }
 }
 
-/// The answer to a request of a turn that is being cancelled.
+/// Returns the response to a request of a cancelled turn.
 pub(super) fn cancelled() -> Reply {
     Reply { result: json!({"outcome": {"outcome": "cancelled"}}), option: None, allows: false }
 }
 
-/// What the permission mode itself answers.
+/// Returns the answer of the permission mode, if the mode decides the request.
 pub(super) fn by_mode(mode: PermissionMode, kind: &str) -> Option<Answer> {
-    let reads = matches!(kind, "read" | "search" | "fetch" | "think");
+    let is_read_only = matches!(kind, "read" | "search" | "fetch" | "think");
     match mode {
         PermissionMode::Full => Some(Answer::Allow { input: None }),
         PermissionMode::Edit if kind == "edit" => Some(Answer::Allow { input: None }),
-        PermissionMode::ReadOnly if !reads => Some(Answer::Deny { message: Some("The mode is read-only.".to_owned()) }),
+        PermissionMode::ReadOnly if !is_read_only => {
+            Some(Answer::Deny { message: Some("The mode is read-only.".to_owned()) })
+        }
         PermissionMode::Edit | PermissionMode::Ask | PermissionMode::ReadOnly => None,
     }
 }
 
-impl Dialog {
-    /// An id for a request.
+impl PendingRequests {
+    /// Returns a new id for a request.
     pub(super) fn next_id(&mut self) -> RequestId {
-        self.asked += 1;
-        RequestId::from(format!("permission-{}", self.asked))
+        self.count += 1;
+        RequestId::from(format!("permission-{}", self.count))
     }
 
-    /// Notes a request that waits from now on.
-    pub(super) fn wait(&mut self, id: RequestId, asked: Asked) {
-        self.open.insert(id, asked);
+    /// Adds a request that waits for an answer.
+    pub(super) fn insert(&mut self, id: RequestId, pending: Pending) {
+        self.open.insert(id, pending);
     }
 
-    /// Takes a request that is answered.
-    pub(super) fn take(&mut self, id: &RequestId) -> Option<Asked> {
+    /// Removes a request that is answered.
+    pub(super) fn take(&mut self, id: &RequestId) -> Option<Pending> {
         self.open.remove(id)
     }
 
-    /// Takes the request of which the agent says that it waits no longer.
-    pub(super) fn take_theirs(&mut self, theirs: &Value) -> Option<(RequestId, Asked)> {
-        let id = self.open.iter().find(|(_, asked)| asked.id == *theirs).map(|(id, _)| id.clone())?;
+    /// Removes the request with the agent's id, which the agent has cancelled.
+    pub(super) fn take_cancelled(&mut self, agents_id: &Value) -> Option<(RequestId, Pending)> {
+        let id = self.open.iter().find(|(_, pending)| pending.id == *agents_id).map(|(id, _)| id.clone())?;
         self.open.remove_entry(&id)
     }
 
-    /// Takes all.
-    pub(super) fn take_all(&mut self) -> BTreeMap<RequestId, Asked> {
+    /// Removes all requests.
+    pub(super) fn take_all(&mut self) -> BTreeMap<RequestId, Pending> {
         std::mem::take(&mut self.open)
     }
 }
@@ -155,17 +158,17 @@ impl Dialog {
 mod tests {
     use super::*;
 
-    fn asked(kinds: &[&str]) -> Asked {
+    fn pending(kinds: &[&str]) -> Pending {
         let option = |kind: &&str| PermissionChoice {
             option_id: format!("id-{kind}"),
             name: (*kind).to_owned(),
             kind: (*kind).to_owned(),
         };
-        Asked::new(json!(0), "call".to_owned(), kinds.iter().map(option).collect())
+        Pending::new(json!(0), "call".to_owned(), kinds.iter().map(option).collect())
     }
 
     #[test]
-    fn an_answer_never_allows_more_than_it_says() {
+    fn a_response_never_permits_more_than_the_answer() {
         let allow = Answer::Allow { input: None };
         let other = Answer::Allow { input: Some(json!({})) };
         let deny = Answer::Deny { message: None };
@@ -184,7 +187,7 @@ mod tests {
             (&["allow_once", "reject_once", "reject_always"], &never, Some("reject_always")),
             (&["allow_once", "reject_once"], &never, None),
         ] {
-            let reply = asked(kinds).reply(answer, |_| 0);
+            let reply = pending(kinds).reply(answer, |_| 0);
             let expected = match option {
                 Some(kind) => json!({"outcome": {"outcome": "selected", "optionId": format!("id-{kind}")}}),
                 None => json!({"outcome": {"outcome": "cancelled"}}),

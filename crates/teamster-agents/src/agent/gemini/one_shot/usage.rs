@@ -1,17 +1,17 @@
-//! What a run adds up to: usage and model.
+//! The usage and the model of a run.
 
 use super::wire::{DocumentStats, Stats};
 use teamster_types::event::{Usage, UsageScope};
 
-/// Sums of this process, which are the run's own. After a failed call everything is zero, whatever was used before
-/// (`err_auth_401`): then nothing is known.
+/// Returns the usage of the process, which is that of the run. After a failed call the CLI reports zero for all (`err_auth_401`).
+/// Then the usage is unknown.
 pub(super) fn usage(stats: &Stats) -> Option<(Usage, UsageScope)> {
-    // Thoughts stand in the total alone.
+    // Only the total includes thoughts.
     let reasoning = stats.total_tokens.saturating_sub(stats.input_tokens + stats.output_tokens);
     of(stats.input_tokens, stats.cached, stats.output_tokens, reasoning)
 }
 
-/// The same from a batch run's document.
+/// Returns the usage of a batch run.
 pub(super) fn document_usage(stats: &DocumentStats) -> Option<(Usage, UsageScope)> {
     let sum = |pick: fn(&super::wire::Tokens) -> u64| stats.models.values().map(|model| pick(&model.tokens)).sum();
     of(
@@ -29,7 +29,7 @@ fn of(prompt: u64, cached: u64, candidates: u64, reasoning: u64) -> Option<(Usag
     (!usage.is_zero()).then_some((usage, UsageScope::Run))
 }
 
-/// The model that answered, where there was only one: with `auto`, a router's model is another one.
-pub(super) fn only<'a>(mut models: impl Iterator<Item = &'a String>) -> Option<String> {
+/// Returns the model that answered, if there was only one. With the model `auto`, the router is a second one.
+pub(super) fn only_model<'a>(mut models: impl Iterator<Item = &'a String>) -> Option<String> {
     models.next().filter(|_| models.next().is_none()).cloned()
 }

@@ -1,10 +1,11 @@
-//! Gemini CLI's session form: ACP, by `gemini --acp`, as 0.61.0 speaks it.
+//! The session interface of Gemini CLI 0.61.0: ACP, by `gemini --acp`.
 //!
-//! What it says of a tool call is a title: the tool's name stands in the call's id, and arguments are known of few tools.
-//! Tokens are told as a sum in which cached ones cannot be told apart, so no usage is told.
+//! A tool call has a title. The tool's name is part of the call's id, and only some tools report their arguments. Usage is not
+//! emitted, because the reported sum of tokens does not separate cached tokens.
 
 use serde_json::{Value, json};
 
+use super::error::unsupported;
 use super::{failure, log, tools};
 use crate::agent::acp::dialect::Dialect;
 use crate::agent::acp::{Call, Tool, kind_of};
@@ -15,28 +16,26 @@ use teamster_types::event::{Failure, ToolKind};
 use teamster_types::json::RawJson;
 use teamster_types::request::{Prompt, PromptMode, RequestError};
 
-use super::unsupported;
-
-/// What it runs itself when a prompt begins with `/` or `$` and one of these. Whatever else begins so goes to the model.
+/// The commands that the CLI runs itself, after `/` or `$` at the start of a prompt. Other text is sent to the model.
 const COMMANDS: &[&str] = &["memory", "extensions", "init", "restore", "about", "help"];
 
-/// Pieces of an answer that are none of the model's.
+/// Texts in message chunks that the model did not write.
 const MODE_UPDATES: &[&str] =
     &["[MODE_UPDATE] default", "[MODE_UPDATE] autoEdit", "[MODE_UPDATE] yolo", "[MODE_UPDATE] plan"];
 
-/// How Gemini CLI speaks ACP.
-pub(super) struct Live {
+/// The ACP dialect of Gemini CLI.
+pub(super) struct GeminiDialect {
     servers: Health,
     prompt_mode: PromptMode,
 }
 
-impl Live {
+impl GeminiDialect {
     pub(super) fn new(servers: Health, prompt_mode: PromptMode) -> Self {
         Self { servers, prompt_mode }
     }
 }
 
-impl Dialect for Live {
+impl Dialect for GeminiDialect {
     fn agent(&self) -> &'static str {
         "gemini"
     }
@@ -53,7 +52,7 @@ impl Dialect for Live {
             };
         };
         let tool = tools::tool_use(&call.id, name, input(name, call), &self.servers.names);
-        // Tools that it discovers have names of which nothing is known.
+        // Tools that the CLI discovers at runtime have unknown names.
         let kind = if tool.kind == ToolKind::Unclassified { kind_of(&call.kind) } else { tool.kind };
         Tool {
             name: tool.tool_name.into_string(),
@@ -64,8 +63,8 @@ impl Dialect for Live {
         }
     }
 
-    /// A command that exits with an error is a success here, so nothing is said of one.
-    fn failed(&self, call: &Call, failed: bool) -> Option<bool> {
+    /// A command that exits with an error is reported as a success, so the result of a command is unknown.
+    fn is_error(&self, call: &Call, failed: bool) -> Option<bool> {
         let unknown = !failed && tool_name(&call.id) == Some("run_shell_command");
         (!unknown).then_some(failed)
     }
@@ -74,27 +73,26 @@ impl Dialect for Live {
         MODE_UPDATES.contains(&text)
     }
 
-    /// A session that is loaded is first begun anew, in a file that has the minute in its name, and the first eight
-    /// characters of the id that was asked for. In the minute in which the session began that is its own file, whose
-    /// history is lost by it (`acp_load_same_minute`). With a space before the id the file is another one; the session is
-    /// looked for without it.
-    fn old_session(&self, id: &str) -> String {
+    /// `session/load` first creates a new file. Its name contains the current minute and the first eight characters of the requested
+    /// id. In the minute in which the session started, this is the session's own file, and its history is lost
+    /// (`acp_load_same_minute`). A space before the id changes the file's name. The search for the session ignores the space.
+    fn wire_session_id(&self, id: &str) -> String {
         format!(" {id}")
     }
 
-    fn replays_late(&self) -> bool {
+    fn replays_after_opening(&self) -> bool {
         true
     }
 
-    fn is_set_at_start(&self) -> bool {
+    fn is_configured_at_start(&self) -> bool {
         true
     }
 
-    fn owes_an_answer(&self) -> bool {
+    fn requires_answer(&self) -> bool {
         true
     }
 
-    fn rank(&self, option: &str) -> u8 {
+    fn option_rank(&self, option: &str) -> u8 {
         match option {
             "proceed_always_and_save" => 2,
             "proceed_always_server" => 1,
@@ -102,12 +100,12 @@ impl Dialect for Live {
         }
     }
 
-    fn check(&self, prompt: &Prompt) -> Result<(), RequestError> {
+    fn check_prompt(&self, prompt: &Prompt) -> Result<(), RequestError> {
         let text = prompt.text.trim();
         let command = text.strip_prefix(['/', '$']).and_then(|rest| rest.split_whitespace().next());
-        match command.filter(|word| self.prompt_mode == PromptMode::Literal && COMMANDS.contains(word)) {
-            Some(word) => {
-                let why = format!("in a session that lives the CLI runs {word:?} itself; take mode exec");
+        match command.filter(|name| self.prompt_mode == PromptMode::Literal && COMMANDS.contains(name)) {
+            Some(name) => {
+                let why = format!("in a session the CLI runs {name:?} itself; use mode exec");
                 Err(unsupported("this prompt literally", why))
             }
             None => Ok(()),
@@ -123,19 +121,19 @@ impl Dialect for Live {
         Some(log::without(stderr))
     }
 
-    fn of_exit(&self, exit: ExitReport<'_>) -> Option<Classification> {
+    fn classify_exit(&self, exit: ExitReport<'_>) -> Option<Classification> {
         failure::of_exit(exit)
     }
 }
 
-/// `NAME__ID`, where the id begins with the name unless the model gave it.
+/// Returns the tool's name of `NAME__ID`. The id repeats the name, unless the model generated it.
 fn tool_name(id: &str) -> Option<&str> {
     let names = || id.match_indices("__").filter_map(|(at, _)| Some((id.get(..at)?, id.get(at + 2..)?)));
-    let said_twice = names().find(|(name, rest)| rest.starts_with(name));
-    said_twice.or_else(|| names().next()).map(|(name, _)| name).filter(|name| !name.is_empty())
+    let repeated = names().find(|(name, rest)| rest.starts_with(name));
+    repeated.or_else(|| names().next()).map(|(name, _)| name).filter(|name| !name.is_empty())
 }
 
-/// The arguments, of tools whose title or content has them all; else what is shown.
+/// Returns the arguments, if the title or the content of the call contains them. Otherwise returns what the call shows.
 fn input(name: &str, call: &Call) -> RawJson {
     let written = || {
         let diff = call.diffs().next()?;
@@ -144,7 +142,7 @@ fn input(name: &str, call: &Call) -> RawJson {
     match name {
         "run_shell_command" if !call.title.is_empty() => command(&call.title, call.text().as_deref()).into(),
         "write_file" => written().map_or_else(|| call.input(), RawJson::from),
-        // The arguments of a server's tool, unless they are long.
+        // The content contains the arguments of an MCP tool, unless they are long.
         _ if name.starts_with("mcp_") => match call.text() {
             Some(text) if text.starts_with('{') => serde_json::from_str(&text).unwrap_or_else(|_| call.input()),
             Some(text) => json!({"title": call.title, "details": text}).into(),
@@ -154,9 +152,9 @@ fn input(name: &str, call: &Call) -> RawJson {
     }
 }
 
-/// A command, where it runs, and what else is said of it: `[current working directory DIR]` or `[in DIR]`, then ` (DESCRIPTION)`
-/// and ` [background]`. The model chooses DIR in the latter and the description: where it could be read in two ways, it is
-/// given as it is, and no allow rule means it.
+/// Returns the input of a shell command. The details are `[current working directory DIR]` or `[in DIR]`, then optionally
+/// ` (DESCRIPTION)` and ` [background]`. The model writes the DIR of the second form and the description. Ambiguous details are
+/// returned unchanged, in a field that no allow rule accepts.
 fn command(command: &str, details: Option<&str>) -> Value {
     let mut input = json!({ "command": command });
     let mut put =
@@ -190,7 +188,7 @@ mod tests {
     use teamster_types::request::McpServer;
 
     #[test]
-    fn where_a_command_runs_is_a_part_of_its_input() {
+    fn the_directory_of_a_command_is_part_of_its_input() {
         for (details, expected) in [
             (None, json!({})),
             (Some("[current working directory /p]"), json!({})),
@@ -205,14 +203,14 @@ mod tests {
             (Some("[in .] (d) [background]"), json!({"details": "[in .] (d) [background]"})),
             (Some("anything else"), json!({"details": "anything else"})),
         ] {
-            let mut wanted = expected;
-            wanted["command"] = "make".into();
-            assert_eq!(command("make", details), wanted, "{details:?}");
+            let mut input = expected;
+            input["command"] = "make".into();
+            assert_eq!(command("make", details), input, "{details:?}");
         }
     }
 
     #[test]
-    fn the_name_of_a_tool_stands_in_its_id() {
+    fn the_name_of_a_tool_is_read_from_the_calls_id() {
         for (id, name) in [
             ("run_shell_command__run_shell_command_1795308238187_0", Some("run_shell_command")),
             ("mcp_a__b_add__mcp_a__b_add_1795308238187_0", Some("mcp_a__b_add")),
@@ -225,9 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_of_a_server_never_has_the_name_of_a_built_in_tool_in_rules() {
+    fn a_servers_tool_never_has_the_name_of_a_built_in_tool_in_rules() {
         let servers = [("x".to_owned(), McpServer::stdio("x"))].into();
-        let live = Live::new(Health::new(&crate::agent::gemini::mcp::STYLE, &servers).unwrap(), PromptMode::Agent);
+        let health = Health::new(&crate::agent::gemini::mcp::STYLE, &servers).unwrap();
+        let dialect = GeminiDialect::new(health, PromptMode::Agent);
         for (id, name) in [
             ("write_file__write_file_1795308238187_0", "write_file"),
             ("mcp_x_write_file__mcp_x_write_file_1795308238187_0", "mcp__x__write_file"),
@@ -236,7 +235,7 @@ mod tests {
         ] {
             let mut call = Call::default();
             call.id = id.to_owned();
-            assert_eq!(live.tool(&call).rule_name(), name, "{id}");
+            assert_eq!(dialect.tool(&call).rule_name(), name, "{id}");
         }
     }
 }

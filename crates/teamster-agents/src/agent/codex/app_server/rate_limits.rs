@@ -1,4 +1,4 @@
-//! The vendor's limits, as `account/rateLimits/updated` tells them after each answer.
+//! The vendor's rate limits, from `account/rateLimits/updated`.
 
 use time::OffsetDateTime;
 
@@ -6,11 +6,11 @@ use super::wire::{Limits, Window};
 use crate::agent::limit;
 use teamster_types::event::{RateLimit, RateLimitStatus};
 
-/// From here on the agent's own terminal warns.
+/// The percentage at which Codex's own terminal interface warns.
 const NEAR: i64 = 90;
 
-/// What is worth telling of them: that a limit is reached, or near.
-pub(super) fn of(limits: &Limits) -> Option<RateLimit> {
+/// Returns the event for these limits; `None` if none is reached or near.
+pub(super) fn event(limits: &Limits) -> Option<RateLimit> {
     let windows = [&limits.primary, &limits.secondary].into_iter().flatten();
     let fullest = windows.max_by_key(|window| window.used_percent);
     let used = fullest.map_or(0, |window| window.used_percent);
@@ -34,22 +34,22 @@ mod tests {
 
     use super::*;
 
-    fn told(limits: serde_json::Value) -> Option<serde_json::Value> {
-        of(&serde_json::from_value(limits).unwrap()).map(|limit| serde_json::to_value(limit).unwrap())
+    fn reported(limits: serde_json::Value) -> Option<serde_json::Value> {
+        event(&serde_json::from_value(limits).unwrap()).map(|limit| serde_json::to_value(limit).unwrap())
     }
 
     #[test]
-    fn a_limit_is_told_when_it_is_near_or_reached() {
+    fn a_limit_is_reported_if_it_is_near_or_reached() {
         let window = |used: i64| json!({"usedPercent": used, "windowDurationMins": 300, "resetsAt": 1_999_999_999});
         let at = "2033-05-18T03:33:19Z";
-        assert_eq!(told(json!({"limitId": "codex", "primary": null, "secondary": null})), None);
-        assert_eq!(told(json!({"limitId": "codex", "primary": window(89)})), None);
+        assert_eq!(reported(json!({"limitId": "codex", "primary": null, "secondary": null})), None);
+        assert_eq!(reported(json!({"limitId": "codex", "primary": window(89)})), None);
         let near = json!({"status": "warning", "resetsAt": at, "kind": "codex"});
-        assert_eq!(told(json!({"limitId": "codex", "primary": window(3), "secondary": window(90)})), Some(near));
+        assert_eq!(reported(json!({"limitId": "codex", "primary": window(3), "secondary": window(90)})), Some(near));
         // app_err_usage_limit
         let reached = json!({"status": "rejected", "resetsAt": at, "kind": "codex"});
-        assert_eq!(told(json!({"limitId": "codex", "primary": window(100)})), Some(reached));
+        assert_eq!(reported(json!({"limitId": "codex", "primary": window(100)})), Some(reached));
         let depleted = json!({"status": "rejected", "kind": "workspace_owner_credits_depleted"});
-        assert_eq!(told(json!({"rateLimitReachedType": "workspace_owner_credits_depleted"})), Some(depleted));
+        assert_eq!(reported(json!({"rateLimitReachedType": "workspace_owner_credits_depleted"})), Some(depleted));
     }
 }

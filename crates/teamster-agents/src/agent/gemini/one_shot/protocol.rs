@@ -1,15 +1,17 @@
-//! The state machine over Gemini CLI's lines: what each line means, in order.
+//! The state machine for the output of a run of Gemini CLI.
 //!
-//! Invariants: text is told once; a success without an answer is none; a line that we do not know is nothing, one that we
-//! cannot read is a warning.
+//! Invariants: a text is emitted once. A success without an answer is a failure. An unknown line is ignored, and an unreadable one is
+//! a warning.
 
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::super::failure::of_exit;
+use super::super::{log, tools::tool_use};
 use super::document::{self, Lines};
-use super::failure::Complaint;
+use super::failure::ReportedFailure;
 use super::wire::{Document, Line, Problem};
-use super::{failure, log, outcome, tools};
+use super::{failure, tools, usage};
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
 use crate::bounded::{self, Bounded, MAX_BYTES};
@@ -23,35 +25,35 @@ use teamster_types::request::{Conversation, OutputMode, RunRequest};
 
 type Actions = Vec<Action>;
 
-/// One run of Gemini CLI.
-pub(super) struct Headless {
-    form: Form,
+/// The protocol of one run.
+pub(super) struct OneShot {
+    output: OutputFormat,
     /// The session that must answer.
     expected_session: Option<SessionId>,
     servers: Health,
-    /// Messages begun so far: the CLI gives them no ids.
+    /// The number of messages so far. The CLI reports no message ids.
     messages: u64,
-    /// The message that is being said.
-    speaking: bool,
-    /// Text that waits for the end of its message, where messages are told as a whole.
+    /// The last message may continue.
+    in_message: bool,
+    /// The text of an incomplete message, if messages are emitted as a whole.
     waiting: Option<String>,
     calls: Bounded<String, (String, RawJson)>,
     denials: Vec<PermissionDenial>,
-    text_told: bool,
-    /// The last `error` event that is the end of the run.
-    told: Option<String>,
-    /// The caller has asked it to stop.
+    has_emitted_text: bool,
+    /// The last `error` event that is fatal.
+    fatal_error: Option<String>,
+    /// The caller interrupted the run.
     interrupted: bool,
     phase: Phase,
 }
 
-enum Form {
+enum OutputFormat {
     Lines,
     Document(Lines),
 }
 
-/// What the final word says of the run.
-enum Verdict<'a> {
+/// The result that the CLI reported.
+enum ReportedResult<'a> {
     Success,
     Failed(Option<&'a Problem>),
 }
@@ -59,36 +61,38 @@ enum Verdict<'a> {
 enum Phase {
     /// No result has been read.
     Open,
-    /// A result has been read; of a failure the exit code may tell more.
+    /// A result has been read. If it is a failure, the exit code may add details.
     Answered(Option<Box<Failed>>),
-    /// Another session answered than the one asked for, or a server is missing that the run cannot do without: nothing that
-    /// it says is meant for the caller.
+    /// Another session answered, or a required server is missing. Nothing of the output is emitted.
     Refused,
 }
 
-/// A result that tells of a failure.
+/// A result that reports a failure.
 struct Failed {
     outcome: Outcome,
-    complaint: Complaint,
+    reported: ReportedFailure,
     at: Option<OffsetDateTime>,
 }
 
-impl Headless {
+impl OneShot {
     pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
         Self {
-            form: if request.output == OutputMode::Batch { Form::Document(Lines::default()) } else { Form::Lines },
+            output: match request.output {
+                OutputMode::Batch => OutputFormat::Document(Lines::default()),
+                _ => OutputFormat::Lines,
+            },
             expected_session: match &request.conversation {
                 Conversation::Resume(id) => Some(id.clone()),
                 _ => None,
             },
             servers,
             messages: 0,
-            speaking: false,
+            in_message: false,
             waiting: (request.output == OutputMode::Messages).then(String::new),
             calls: Bounded::default(),
             denials: Vec::new(),
-            text_told: false,
-            told: None,
+            has_emitted_text: false,
+            fatal_error: None,
             interrupted: false,
             phase: Phase::Open,
         }
@@ -98,7 +102,7 @@ impl Headless {
         match &*line.kind {
             "init" => self.init(&line, actions),
             "message" if line.role.as_deref() == Some("assistant") => {
-                self.say(line.content.as_deref().unwrap_or_default(), actions);
+                self.text(line.content.as_deref().unwrap_or_default(), actions);
             }
             "tool_use" => self.tool_use(&mut line, actions),
             "tool_result" => self.tool_result(&mut line, actions),
@@ -118,12 +122,12 @@ impl Headless {
         actions.push(Action::Emit(Event::Init(Box::new(init))));
     }
 
-    /// Before the model is called: an answer without its history is worse than none.
+    /// Stops the run if another session answers than the requested one. The model has not been called yet.
     fn refuses(&mut self, session: &str, actions: &mut Actions) -> bool {
         let Some(expected) = self.expected_session.as_ref().filter(|expected| expected.as_str() != session) else {
             return false;
         };
-        let message = format!("asked to resume session {}, but {session} answers", expected.as_str());
+        let message = format!("requested to resume session {}, but {session} answers", expected.as_str());
         actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, message.clone()).into()));
         let failure = Failure::new(ErrorCode::Protocol, message);
         actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
@@ -132,19 +136,19 @@ impl Headless {
         true
     }
 
-    fn say(&mut self, text: &str, actions: &mut Actions) {
+    fn text(&mut self, text: &str, actions: &mut Actions) {
         if text.is_empty() {
             return actions.push(Action::Alive);
         }
-        if !self.speaking {
-            self.speaking = true;
+        if !self.in_message {
+            self.in_message = true;
             self.messages += 1;
         }
-        self.text_told = true;
+        self.has_emitted_text = true;
         match &mut self.waiting {
             Some(waiting) => {
                 waiting.push_str(text);
-                // A message that is too long to wait comes in parts.
+                // A message that exceeds the limit is emitted in parts.
                 if waiting.len() > MAX_BYTES {
                     return self.flush(actions);
                 }
@@ -162,7 +166,7 @@ impl Headless {
         format!("message-{}", self.messages).into()
     }
 
-    /// Tells what waits for the end of its message.
+    /// Emits the waiting text.
     fn flush(&mut self, actions: &mut Actions) {
         let waiting = self.waiting.as_mut().map(std::mem::take).filter(|text| !text.is_empty());
         if let Some(text) = waiting {
@@ -178,14 +182,14 @@ impl Headless {
         let input = line.parameters.take().unwrap_or_default();
         self.calls.insert(id.to_owned(), (name.to_owned(), input.clone()), name.len() + input.as_str().len());
         let plan = tools::plan(name, &input);
-        actions.push(Action::Emit(Event::ToolUse(Box::new(tools::tool_use(id, name, input, &self.servers.names)))));
+        actions.push(Action::Emit(Event::ToolUse(Box::new(tool_use(id, name, input, &self.servers.names)))));
         actions.extend(plan.map(|plan| Action::Emit(Event::Plan(plan))));
     }
 
     fn tool_result(&mut self, line: &mut Line<'_>, actions: &mut Actions) {
-        // What the model says after it is a new message.
+        // The next text is a new message.
         self.flush(actions);
-        self.speaking = false;
+        self.in_message = false;
         let Some(id) = line.tool_id.clone() else { return actions.push(Action::Alive) };
         let call = self.calls.remove(&*id);
         if let Some((name, input)) = &call
@@ -205,20 +209,20 @@ impl Headless {
     fn error(&mut self, line: &Line<'_>, actions: &mut Actions) {
         let message = line.message.as_deref().unwrap_or_default();
         if line.severity.as_deref() == Some("error") {
-            // The model was asked several times, and each answer was streamed into the same message (trap 6).
-            self.withdraw(actions);
-            self.told = Some(message.to_owned());
+            // The CLI called the model several times, and streamed each answer into the same message.
+            self.retract(actions);
+            self.fatal_error = Some(message.to_owned());
             return actions.push(Action::Alive);
         }
-        // Then the result is called a success (loop_detection).
+        // The CLI then reports a success (`loop_detection`).
         if message.starts_with("Loop detected") {
-            self.told = Some(message.to_owned());
+            self.fatal_error = Some(message.to_owned());
         }
         actions.push(Action::Emit(Warning::new(WarningCode::Notice, message).into()));
     }
 
-    fn withdraw(&mut self, actions: &mut Actions) {
-        if std::mem::take(&mut self.speaking) && self.waiting.as_mut().map(std::mem::take).is_none() {
+    fn retract(&mut self, actions: &mut Actions) {
+        if std::mem::take(&mut self.in_message) && self.waiting.as_mut().map(std::mem::take).is_none() {
             actions.push(Action::Emit(Event::Retract(Retract { message_id: self.message_id() })));
         }
     }
@@ -228,8 +232,8 @@ impl Headless {
         let stats = line.stats.as_ref();
         let called = stats.is_none_or(|stats| stats.total_tokens > 0);
         let mut outcome = Outcome {
-            usage: stats.and_then(outcome::usage),
-            model: stats.and_then(|stats| outcome::only(stats.models.keys())),
+            usage: stats.and_then(usage::usage),
+            model: stats.and_then(|stats| usage::only_model(stats.models.keys())),
             ..Outcome::default()
         };
         let failed = line.status.as_deref() != Some("success");
@@ -238,37 +242,37 @@ impl Headless {
         if cancelled {
             outcome.interrupted = true;
         }
-        let verdict = if failed { Verdict::Failed(problem) } else { Verdict::Success };
+        let reported = if failed { ReportedResult::Failed(problem) } else { ReportedResult::Success };
         let at = line.timestamp.as_deref().and_then(|text| OffsetDateTime::parse(text, &Rfc3339).ok());
-        self.end(outcome, &verdict, called, at, actions);
+        self.end(outcome, &reported, called, at, actions);
     }
 
-    /// Gives the final word.
+    /// Ends the run with the reported result.
     fn end(
         &mut self,
         mut outcome: Outcome,
-        verdict: &Verdict<'_>,
+        result: &ReportedResult<'_>,
         called: bool,
         at: Option<OffsetDateTime>,
         actions: &mut Actions,
     ) {
-        let complaint = match (verdict, self.told.take()) {
-            (Verdict::Failed(problem), told) => Some(Complaint::new(*problem, told.as_deref())),
-            (Verdict::Success, Some(told)) => Some(Complaint::new(None, Some(&told))),
-            (Verdict::Success, None) => None,
+        let reported = match (result, self.fatal_error.take()) {
+            (ReportedResult::Failed(problem), event) => Some(ReportedFailure::new(*problem, event.as_deref())),
+            (ReportedResult::Success, Some(event)) => Some(ReportedFailure::new(None, Some(&event))),
+            (ReportedResult::Success, None) => None,
         };
-        match &complaint {
-            Some(complaint) => complaint.classify(None).apply_to(&mut outcome),
-            None => outcome.failure = (!self.text_told).then(|| failure::of_silence(called)),
+        match &reported {
+            Some(reported) => reported.classify(None).apply_to(&mut outcome),
+            None => outcome.failure = (!self.has_emitted_text).then(|| failure::of_missing_answer(called)),
         }
         outcome.stop_reason = match &outcome.failure {
             Some(Failure { code: ErrorCode::MaxTurns, .. }) => Some(StopReason::MaxTurns),
             _ if outcome.interrupted => Some(StopReason::Cancelled),
-            // Whether the model had said all, ran out of tokens or was cut off is not told (stream_max_tokens).
+            // The CLI does not report whether the model finished or reached its token limit (`stream_max_tokens`).
             _ => None,
         };
         outcome.permission_denials = std::mem::take(&mut self.denials);
-        let failed = complaint.map(|complaint| Box::new(Failed { outcome: outcome.clone(), complaint, at }));
+        let failed = reported.map(|reported| Box::new(Failed { outcome: outcome.clone(), reported, at }));
         self.phase = Phase::Answered(failed);
         actions.push(Action::Outcome(Box::new(outcome)));
     }
@@ -280,26 +284,26 @@ impl Headless {
             }
             actions.push(Action::Emit(Event::Init(Box::new(Init::new("gemini", session.as_str().into())))));
         }
-        // What a run that failed says may hold a message several times (json_nofinish).
+        // The response of a failed run may repeat a message (`json_nofinish`).
         if let Some(text) = document.response.as_deref().filter(|_| document.error.is_none()) {
-            self.say(text, actions);
+            self.text(text, actions);
             self.flush(actions);
         }
         let stats = document.stats.as_ref();
         let outcome = Outcome {
-            usage: stats.and_then(outcome::document_usage),
-            model: stats.and_then(|stats| outcome::only(stats.models.keys())),
+            usage: stats.and_then(usage::document_usage),
+            model: stats.and_then(|stats| usage::only_model(stats.models.keys())),
             api_duration_ms: stats.map(|stats| stats.models.values().map(|model| model.api.total_latency_ms).sum()),
             ..Outcome::default()
         };
         let called = stats.is_none_or(|stats| stats.models.values().any(|model| model.tokens.total > 0));
         let failed = document.error.is_some() || document.response.is_none();
-        let verdict = if failed { Verdict::Failed(document.error.as_ref()) } else { Verdict::Success };
-        self.end(outcome, &verdict, called, None, actions);
+        let reported = if failed { ReportedResult::Failed(document.error.as_ref()) } else { ReportedResult::Success };
+        self.end(outcome, &reported, called, None, actions);
     }
 
     fn read(&mut self, bytes: &[u8], actions: &mut Actions) {
-        if let Form::Document(lines) = &mut self.form {
+        if let OutputFormat::Document(lines) = &mut self.output {
             actions.push(Action::Alive);
             if let Some(document) = lines.take(bytes) {
                 self.document(&document, actions);
@@ -329,7 +333,7 @@ impl Headless {
     }
 
     fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
-        // By itself it does not say which one it was (mcp_server_fails_to_start).
+        // This message does not name the server (`mcp_server_fails_to_start`).
         if exit.stderr.contains("MCP issues detected") && !self.servers.has_reported() {
             let text = "an MCP server did not start or has no tools; its tools were missing";
             actions.push(Action::Emit(Warning::new(WarningCode::McpServerFailed, text).into()));
@@ -338,52 +342,53 @@ impl Headless {
         match &mut self.phase {
             Phase::Refused | Phase::Answered(None) => {}
             Phase::Answered(Some(failed)) => {
-                failed.complaint.classify(exit.code).apply_to(&mut failed.outcome);
+                failed.reported.classify(exit.code).apply_to(&mut failed.outcome);
                 if failed.outcome.failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::RateLimit) {
-                    let until = failed.at.and_then(|at| failed.complaint.resets_at(at));
+                    let until = failed.at.and_then(|at| failed.reported.resets_at(at));
                     actions.extend(until.map(|until| Action::Emit(rejected_until(until))));
                 }
                 actions.push(Action::Outcome(Box::new(failed.outcome.clone())));
             }
-            Phase::Open => self.ended_early(exit, actions),
+            Phase::Open => self.exited_without_result(exit, actions),
         }
     }
 
-    fn ended_early(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
-        let found = matches!(self.form, Form::Document(_)).then(|| document::last_in(exit.stderr)).flatten();
+    fn exited_without_result(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
+        let is_batch = matches!(self.output, OutputFormat::Document(_));
+        let found = is_batch.then(|| document::last_in(exit.stderr)).flatten();
         if let Some(document) = found.filter(|document| document.error.is_some()) {
             self.document(&document, actions);
             return self.exited(exit, actions);
         }
-        let told = match exit.code {
+        let outcome = match exit.code {
             Some(0) => Some(Outcome { failure: Some(failure::of_missing_result()), ..Outcome::default() }),
-            _ => failure::of_exit(exit).map(Outcome::from),
+            _ => of_exit(exit).map(Outcome::from),
         };
-        if let Some(told) = told {
+        if let Some(outcome) = outcome {
             actions.push(Action::Outcome(Box::new(Outcome {
                 interrupted: self.interrupted,
                 stop_reason: self.interrupted.then_some(StopReason::Cancelled),
                 permission_denials: std::mem::take(&mut self.denials),
-                ..told
+                ..outcome
             })));
         }
     }
 }
 
-impl Protocol for Headless {
+impl Protocol for OneShot {
     fn visible_stderr(&self, stderr: &str) -> Option<String> {
         Some(log::without(stderr))
     }
 
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
-            // A session's turns are runs.
+            // These belong to sessions.
             Input::Started | Input::Command(_) | Input::Server(_) => {}
             Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => self.read(bytes, actions),
             Input::Diagnostic(line) => self.diagnostic(line, actions),
-            // It exits with 0 and says nothing more; what its tools started is ended with the tree.
+            // The CLI exits with code 0 and prints no more. Processes that its tools started are killed with the tree.
             Input::Interrupt => {
                 self.interrupted = true;
                 actions.push(Action::Interrupt);

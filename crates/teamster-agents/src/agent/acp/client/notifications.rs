@@ -1,24 +1,30 @@
-//! What the agent tells: its answer piece by piece, its calls of tools, how the session is set.
+//! Notifications of the agent: chunks of the answer, tool calls and settings of the session.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Actions, Client, Phase, emit};
-use crate::agent::acp::dialog;
-use crate::agent::acp::speech::Voice;
+use crate::agent::acp::messages::ContentKind;
+use crate::agent::acp::permissions;
 use crate::agent::acp::wire::{Block, CallFields, Entry, Update, UpdateParams};
 use crate::protocol::Action;
 use teamster_types::event::{Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
 
 impl Client {
-    pub(super) fn told(&mut self, method: &str, params: &RawValue, actions: &mut Actions) -> serde_json::Result<()> {
+    pub(super) fn notification(
+        &mut self,
+        method: &str,
+        params: &RawValue,
+        actions: &mut Actions,
+    ) -> serde_json::Result<()> {
         match method {
             "session/update" => self.update(&serde_json::from_str(params.get())?, actions)?,
             "$/cancel_request" => {
                 let params: Value = serde_json::from_str(params.get())?;
-                if let Some((id, asked)) = params.get("requestId").and_then(|id| self.dialog.take_theirs(id)) {
+                let id = params.get("requestId");
+                if let Some((id, pending)) = id.and_then(|id| self.pending.take_cancelled(id)) {
                     actions.push(Action::Withdraw(id));
-                    self.reply(&asked, &dialog::cancelled(), "The agent asks no more.", actions);
+                    self.reply(&pending, &permissions::cancelled(), "The agent cancelled the request.", actions);
                 }
             }
             _ => actions.push(Action::Alive),
@@ -32,16 +38,15 @@ impl Client {
             actions.push(Action::Alive);
             return Ok(());
         };
-        let of_ours = session.wire == *params.session_id;
+        let is_ours = session.wire_id == *params.session_id;
         let mut events = Vec::new();
         match &*update.kind {
-            _ if !of_ours => {}
+            _ if !is_ours => {}
             "config_option_update" => self.settings.options(update.config_options),
             "current_mode_update" => {
                 let mode = update.current_mode_id.unwrap_or_default();
-                if self.settings.note_mode(&mode, self.wishes.mode) {
-                    let text =
-                        format!("the agent went into mode {mode:?} by itself, which allows more than was asked for");
+                if self.settings.note_mode(&mode, self.options.mode) {
+                    let text = format!("the agent entered mode {mode:?} by itself, which permits more than requested");
                     events.push(Warning::new(WarningCode::Notice, text).into());
                 }
             }
@@ -49,13 +54,13 @@ impl Client {
                 let cost = update.cost.filter(|cost| cost.currency == "USD" && cost.amount.is_finite());
                 self.cost = cost.map(|cost| cost.amount).or(self.cost);
             }
-            // What comes before the model was asked is an old session's history.
+            // Before the prompt is sent, updates are the history of an old session.
             _ if self.turn.as_ref().is_none_or(|turn| turn.prompt.is_some()) => {}
-            "agent_message_chunk" => self.say(Voice::Text, &update, &mut events),
-            "agent_thought_chunk" => self.say(Voice::Thinking, &update, &mut events),
+            "agent_message_chunk" => self.chunk(ContentKind::Text, &update, &mut events),
+            "agent_thought_chunk" => self.chunk(ContentKind::Thinking, &update, &mut events),
             "tool_call" | "tool_call_update" => {
                 let fields: CallFields = serde_json::from_str(params.update.get())?;
-                self.speech.pause(&mut events);
+                self.messages.end_message(&mut events);
                 self.calls.update(fields, &*update.kind == "tool_call", &*self.dialect, &mut events);
             }
             "plan" => {
@@ -72,7 +77,7 @@ impl Client {
         Ok(())
     }
 
-    fn say(&mut self, voice: Voice, update: &Update<'_>, events: &mut Vec<Event>) {
+    fn chunk(&mut self, content_kind: ContentKind, update: &Update<'_>, events: &mut Vec<Event>) {
         let block = update.content.and_then(|raw| serde_json::from_str::<Block<'_>>(raw.get()).ok());
         let Some(block) = block else { return };
         let inner = block.resource.and_then(|resource| resource.text);
@@ -81,13 +86,13 @@ impl Client {
             "resource_link" => block.uri.as_deref(),
             "resource" => inner.as_deref(),
             kind => {
-                let text = format!("the agent said something that is no text, and is left out: {kind}");
+                let text = format!("a chunk of a message is not text and was skipped: {kind}");
                 return events.push(Warning::new(WarningCode::Notice, text).into());
             }
         };
         let text = text.unwrap_or_default();
         if !self.dialect.is_noise(text) {
-            self.speech.say(voice, update.message_id.as_deref(), text, events);
+            self.messages.push(content_kind, update.message_id.as_deref(), text, events);
         }
     }
 }

@@ -1,29 +1,31 @@
-//! How a prompt reaches Gemini CLI 0.61.0.
+//! The prompt of a run of Gemini CLI 0.61.0.
 //!
-//! It goes by standard input, where the CLI runs a leading `/command` and puts files in the place of `@path`. The text of a
-//! command of the user's is not looked through for either: a literal prompt that has one is such a command's text.
+//! The prompt is standard input, in which the CLI runs a leading `/command` and replaces `@path` by the file. It does neither in the
+//! text of a custom command. Therefore a literal prompt that contains one of them becomes the text of a custom command.
 
 use crate::launch::ShadowEntry;
 use teamster_types::request::{PromptMode, RequestError, RunRequest};
 
-use super::policy::quoted;
-use super::unsupported;
+use super::super::error::unsupported;
+use super::super::policy::quoted;
 
-/// What the CLI reads: the rest is cut off without a word (`prompt_9mb_stdin_truncated`).
+/// The maximum bytes of a prompt. The CLI silently truncates a longer one (`prompt_9mb_stdin_truncated`).
 const LONGEST: usize = 8 << 20;
 
-/// The command's file, in the CLI's folder.
+/// The path of the custom command in the CLI's folder.
 const COMMAND_FILE: &str = "commands/teamster-literal-prompt.toml";
 const COMMAND: &str = "/teamster-literal-prompt";
 
-/// What a command's text may not hold: files, shell commands and arguments are put in their place.
-const FILLED_IN: &[&str] = &["@{", "!{", "{{args}}"];
+/// Texts that the CLI replaces in a custom command: by files, output of shell commands and arguments.
+const REPLACED: &[&str] = &["@{", "!{", "{{args}}"];
 
+/// The standard input of a run, and the custom command that it needs.
 pub(super) struct Prompt {
     pub(super) stdin: String,
     pub(super) command: Option<(&'static str, ShadowEntry)>,
 }
 
+/// Returns the prompt of a request.
 pub(super) fn of(request: &RunRequest) -> Result<Prompt, RequestError> {
     let text = &request.prompt;
     if text.len() > LONGEST {
@@ -32,15 +34,15 @@ pub(super) fn of(request: &RunRequest) -> Result<Prompt, RequestError> {
     if request.prompt_mode == PromptMode::Agent || !is_interpreted(text) {
         return Ok(Prompt { stdin: text.clone(), command: None });
     }
-    if let Some(filled_in) = FILLED_IN.iter().find(|word| text.contains(**word)) {
-        let why = format!("the CLI has no way to leave {filled_in} beside a leading / or an @ as it is");
+    if let Some(replaced) = REPLACED.iter().find(|pattern| text.contains(**pattern)) {
+        let why = format!("the CLI cannot keep {replaced} unchanged in a prompt with a leading / or an @");
         return Err(unsupported("this prompt literally", why));
     }
     let document = format!("prompt = {}\n", quoted(text));
     Ok(Prompt { stdin: COMMAND.to_owned(), command: Some((COMMAND_FILE, ShadowEntry::Text(document))) })
 }
 
-/// Whether the CLI would do something with it but pass it on. It trims the prompt before it looks for a command.
+/// Returns whether the CLI would interpret the text. It trims the prompt before it checks for a command.
 fn is_interpreted(text: &str) -> bool {
     text.contains('@') || text.trim_start().starts_with('/')
 }
@@ -56,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_prompt_that_means_something_to_the_cli_is_a_commands_text() {
+    fn a_literal_prompt_that_the_cli_would_interpret_becomes_a_custom_command() {
         let prompt = literal("/quit\n\"@a\\\u{7f}").unwrap();
         assert_eq!(prompt.stdin, COMMAND);
         let expected = ShadowEntry::Text("prompt = \"/quit\\n\\\"@a\\\\\\u007f\"\n".to_owned());
@@ -65,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_that_cannot_reach_the_model_whole_is_refused() {
+    fn a_prompt_that_the_cli_would_change_is_rejected() {
         assert!(literal("/x !{ls}").is_err());
         assert!(of(&RunRequest::new("x".repeat(LONGEST + 1))).is_err());
     }

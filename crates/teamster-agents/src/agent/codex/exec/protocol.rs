@@ -1,14 +1,14 @@
-//! The state machine over the lines of `codex exec --json`.
+//! The state machine for the lines of `codex exec --json`.
 //!
-//! Invariants: a message is told once, when it is whole; only `turn.completed` and `turn.failed` end a run; a thread that is
-//! not the one asked for is stopped before the model is called; a line that we do not know is nothing, one that we cannot
-//! read is a warning.
+//! Invariants: a message is emitted once, when it is complete. Only `turn.completed` and `turn.failed` end a run. If a wrong thread
+//! answers, the process is stopped before it calls the model. An unknown line is ignored, and an unreadable one is a warning.
 
 use serde_json::Value;
 
-use super::thread::Expected;
-use super::wire::{FirstId, Item, Line, Todo, TurnUsage};
-use super::{answer, failure, mcp, notices, tools};
+use super::super::items::{FirstId, Item, Todo};
+use super::super::thread::Expected;
+use super::super::{answer, failure, mcp, notices, tools};
+use super::wire::{Line, TurnUsage};
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::{self, Ids};
@@ -30,12 +30,12 @@ pub(super) struct Exec {
     thread: Option<SessionId>,
     phase: Phase,
     interrupted: bool,
-    /// Calls that were told.
+    /// Calls that were emitted.
     calls: Ids,
     plan: Option<Plan>,
-    /// The last message of the model.
+    /// The model's last message.
     answer: Option<String>,
-    /// The last `error` line that nothing followed, which may be all that is known of a failure.
+    /// The last `error` line, until another line follows. It may be the only description of a failure.
     error: Option<String>,
     notices: Ids,
     denials: Vec<PermissionDenial>,
@@ -46,8 +46,7 @@ enum Phase {
     Open,
     /// The turn is over.
     Ended(Box<Outcome>),
-    /// Another thread answers than the one asked for, or a server is missing that the run cannot do without: nothing that it
-    /// says is meant for the caller.
+    /// A wrong thread answers, or a required server is missing. Nothing of the output is emitted.
     Refused,
 }
 
@@ -55,7 +54,7 @@ impl Exec {
     pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
         let scope = match request.conversation {
             Conversation::New => UsageScope::Run,
-            // Figures add up over the thread, across processes too, and nobody tells what it had before (trap 2).
+            // The figures are sums over the thread and all its processes, and the earlier sum is not reported.
             _ => UsageScope::Session,
         };
         Self {
@@ -87,7 +86,7 @@ impl Exec {
             ("error", _) => self.error_line(line.message.unwrap_or_default(), actions),
             ("item.started" | "item.updated", Some(raw)) => {
                 let id = serde_json::from_str::<FirstId>(raw.get())?.0;
-                self.item_under_way(&id.unwrap_or_default(), &serde_json::from_str(raw.get())?, actions);
+                self.item_started(&id.unwrap_or_default(), &serde_json::from_str(raw.get())?, actions);
             }
             ("item.completed", Some(raw)) => {
                 let id = serde_json::from_str::<FirstId>(raw.get())?.0;
@@ -108,16 +107,16 @@ impl Exec {
         actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, problem.clone()).into()));
         let failure = Some(Failure::new(ErrorCode::Protocol, problem));
         actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
-        // Before the model is called: an answer without its history is worse than none.
+        // The model has not been called. An answer without its history would be wrong.
         actions.push(Action::Stop);
         self.phase = Phase::Refused;
     }
 
-    fn item_under_way(&mut self, id: &str, item: &Item, actions: &mut Actions) {
+    fn item_started(&mut self, id: &str, item: &Item, actions: &mut Actions) {
         self.error = None;
         match item.kind.as_str() {
             "todo_list" => self.plan(item.items.as_deref().unwrap_or_default(), actions),
-            // What is searched for is known only when it is over.
+            // The query is known only at the end of the search.
             "web_search" => actions.push(Action::Alive),
             _ => self.call(id, item, actions),
         }
@@ -129,7 +128,7 @@ impl Exec {
             message_id: id.into(),
             parent_tool_id: None,
         };
-        // The work goes on: what went wrong before is over.
+        // The run continues, so the last error was not fatal.
         self.error.take_if(|_| item.kind != "error");
         match item.kind.as_str() {
             "agent_message" => {
@@ -139,10 +138,10 @@ impl Exec {
             "reasoning" => actions.push(Action::Emit(Event::Thinking(delta(item.text)))),
             "todo_list" => self.plan(item.items.as_deref().unwrap_or_default(), actions),
             "error" => {
-                // The same notice may come twice (flag_unknown_c_key).
+                // The same notice may be printed twice (`flag_unknown_c_key`).
                 let message = item.message.unwrap_or_default();
                 if self.notices.add(message.clone()) {
-                    actions.push(Action::Emit(notices::of_item(&message).into()));
+                    actions.push(Action::Emit(notices::warning_for(&message).into()));
                 }
             }
             _ => {
@@ -175,7 +174,7 @@ impl Exec {
         actions.push(Action::Emit(Event::Plan(plan)));
     }
 
-    /// Not the end: reconnects come here too, and what ends the turn says itself once more in `turn.failed` (trap 3).
+    /// Handles an `error` line. It does not end the run: it may be a reconnect, and `turn.failed` repeats a fatal error.
     fn error_line(&mut self, message: String, actions: &mut Actions) {
         match notices::reconnecting(&message) {
             Some(warning) => actions.push(Action::Emit(warning.into())),
@@ -236,7 +235,7 @@ impl Exec {
                 outcome.permission_denials.extend(denials);
                 outcome
             }
-            // SIGINT ends it without a line (signal_sigint_stream_native).
+            // SIGINT ends the CLI without a line (`signal_sigint_stream_native`).
             Phase::Open if self.interrupted => Box::new(Outcome {
                 interrupted: true,
                 session_id: self.thread.clone(),
@@ -245,14 +244,14 @@ impl Exec {
                 ..Outcome::default()
             }),
             Phase::Open => {
-                let said = || {
+                let last_error = || {
                     self.error
                         .as_deref()
                         .filter(|_| exit.code.is_some_and(|code| code != 0))
                         .map(|error| failure::of_turn(error, None))
                 };
-                let Some(judgement) = failure::of_exit(exit).or_else(said) else { return };
-                Box::new(Outcome { session_id: self.thread.clone(), ..judgement.into() })
+                let Some(classification) = failure::of_exit(exit).or_else(last_error) else { return };
+                Box::new(Outcome { session_id: self.thread.clone(), ..classification.into() })
             }
         };
         actions.push(Action::Outcome(outcome));
@@ -262,7 +261,7 @@ impl Exec {
 impl Protocol for Exec {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
-            // A session's turns are runs.
+            // These belong to sessions, which `exec` does not have.
             Input::Started | Input::Command(_) | Input::Server(_) => {}
             Input::Line(_) if matches!(self.phase, Phase::Refused) => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
@@ -283,7 +282,7 @@ impl Protocol for Exec {
     }
 }
 
-/// Cached tokens are inside `input_tokens`; reasoning is inside `output_tokens`, as it is with us.
+/// Returns the thread's usage. Cached tokens are part of `input_tokens`. Reasoning is part of `output_tokens`, as in [`Usage`].
 fn of_thread(usage: &TurnUsage) -> Usage {
     let cached = usage.cached_input_tokens.unwrap_or(0).saturating_add(usage.cache_write_input_tokens.unwrap_or(0));
     Usage::new(usage.input_tokens.saturating_sub(cached), usage.output_tokens)

@@ -1,51 +1,22 @@
-//! The lines that `codex exec --json` 0.169.0 writes, typed as far as we use them; and items, which are the same in the
-//! app-server but for the spelling of names.
+//! Items of `codex` 0.169.0. Both interfaces use them, with different spellings of names.
 //!
-//! Unknown fields are skipped, unknown types are data. Items are flat: which fields are there depends on their type.
+//! Unknown fields are skipped. The type of an item is a string, and decides which fields exist.
 
 use std::collections::BTreeMap;
 
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-use crate::agent::line::Text;
 use crate::agent::line::if_readable;
 use teamster_types::json::RawJson;
-
-/// A line.
-#[derive(Debug, Deserialize)]
-pub(super) struct Line<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
-    #[serde(borrow)]
-    pub(super) thread_id: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) item: Option<&'a RawValue>,
-    pub(super) usage: Option<TurnUsage>,
-    pub(super) error: Option<ErrorBody>,
-    pub(super) message: Option<String>,
-}
-
-/// Tokens of the whole thread: cached ones stand inside `input_tokens`, reasoning inside `output_tokens`.
-#[derive(Debug, Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-pub(super) struct TurnUsage {
-    pub(super) input_tokens: u64,
-    pub(super) cached_input_tokens: Option<u64>,
-    pub(super) cache_write_input_tokens: Option<u64>,
-    pub(super) output_tokens: u64,
-    pub(super) reasoning_output_tokens: Option<u64>,
-}
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ErrorBody {
     pub(super) message: String,
 }
 
-/// What happened in a turn. Its `id` is not here: a web search has two of them, and a struct takes a key but once.
+/// A part of a turn. It has no `id` field here: a web search has two, and a struct accepts a key only once.
 #[derive(Debug, Deserialize)]
 pub(super) struct Item {
     #[serde(rename = "type")]
@@ -82,26 +53,26 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// An item of the app-server in the spelling of `exec`.
-    pub(super) fn respelled(mut self) -> Self {
-        let respell = |word: &mut String| *word = snake_case(word);
-        respell(&mut self.kind);
-        self.status.iter_mut().for_each(respell);
+    /// Converts an item of the app-server to the spelling of `exec`.
+    pub(super) fn in_snake_case(mut self) -> Self {
+        let convert = |name: &mut String| *name = snake_case(name);
+        convert(&mut self.kind);
+        self.status.iter_mut().for_each(convert);
         if self.kind == "collab_agent_tool_call" {
             "collab_tool_call".clone_into(&mut self.kind);
-            self.tool.iter_mut().for_each(respell);
+            self.tool.iter_mut().for_each(convert);
         }
-        self.agents_states.iter_mut().flatten().for_each(|(_, state)| respell(&mut state.status));
+        self.agents_states.iter_mut().flatten().for_each(|(_, state)| convert(&mut state.status));
         if let Some(Value::String(kind)) = self.action.as_mut().and_then(|action| action.get_mut("type")) {
-            respell(kind);
+            convert(kind);
         }
         self
     }
 }
 
-fn snake_case(word: &str) -> String {
-    let mut out = String::with_capacity(word.len() + 4);
-    for c in word.chars() {
+fn snake_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
         if c.is_ascii_uppercase() {
             out.push('_');
         }
@@ -115,15 +86,15 @@ pub(super) struct Change {
     pub(super) path: String,
     #[serde(deserialize_with = "change_kind")]
     pub(super) kind: String,
-    /// In the app-server alone.
+    /// Only the app-server reports it.
     pub(super) diff: Option<String>,
 }
 
-/// A word, or an object with the word.
+/// Reads a string, or the field `type` of an object.
 fn change_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let kind = Value::deserialize(deserializer)?;
-    let word = kind.as_str().or_else(|| kind.get("type")?.as_str());
-    Ok(word.unwrap_or_default().to_owned())
+    let name = kind.as_str().or_else(|| kind.get("type")?.as_str());
+    Ok(name.unwrap_or_default().to_owned())
 }
 
 #[derive(Debug, Deserialize)]
@@ -147,7 +118,7 @@ pub(super) struct AgentState {
     pub(super) message: Option<String>,
 }
 
-/// The first `id` of an item: the CLI's own. The second one of a web search is the vendor's.
+/// The first `id` of an item, which is the CLI's own. The second one, of a web search, is the vendor's.
 #[derive(Debug)]
 pub(super) struct FirstId(pub(super) Option<String>);
 
@@ -184,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_with_two_ids_has_the_first_one() {
+    fn the_id_of_an_item_with_two_ids_is_the_first_one() {
         // web_search
         let item = r#"{"id":"item_0","type":"web_search","id":"ws_1","query":"q","action":{"type":"other"}}"#;
         assert_eq!(serde_json::from_str::<FirstId>(item).unwrap().0.as_deref(), Some("item_0"));
@@ -192,16 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn an_item_of_the_app_server_reads_as_one_of_exec() {
+    fn an_item_of_the_app_server_is_converted_to_the_spelling_of_exec() {
         let item =
             r#"{"type":"fileChange","status":"inProgress","changes":[{"path":"/a","kind":{"type":"add"},"diff":"x"}]}"#;
-        let item = serde_json::from_str::<Item>(item).unwrap().respelled();
+        let item = serde_json::from_str::<Item>(item).unwrap().in_snake_case();
         let changes = item.changes.unwrap();
         assert_eq!((item.kind.as_str(), item.status.as_deref()), ("file_change", Some("in_progress")));
         assert_eq!((changes[0].kind.as_str(), changes[0].diff.as_deref()), ("add", Some("x")));
         let call =
             r#"{"type":"collabAgentToolCall","tool":"spawnAgent","agentsStates":{"t":{"status":"pendingInit"}}}"#;
-        let call = serde_json::from_str::<Item>(call).unwrap().respelled();
+        let call = serde_json::from_str::<Item>(call).unwrap().in_snake_case();
         assert_eq!((call.kind.as_str(), call.tool.as_deref()), ("collab_tool_call", Some("spawn_agent")));
         assert_eq!(call.agents_states.unwrap()["t"].status, "pending_init");
     }

@@ -1,6 +1,6 @@
-//! What Gemini CLI 0.61.0 writes, typed as far as we use it: the lines of `stream-json`, the document of `json`.
+//! The output of Gemini CLI 0.61.0: the fields that are used of `stream-json` lines and of the `json` document.
 //!
-//! Unknown fields are skipped, unknown types are data.
+//! Unknown fields are skipped. Types are strings.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::agent::line::{Text, if_readable};
 use teamster_types::json::RawJson;
 
-/// A line. Which fields are there depends on `kind`.
+/// A line. `kind` decides which fields exist.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(borrow, rename = "type")]
@@ -44,7 +44,7 @@ pub(super) struct Line<'a> {
     pub(super) stats: Option<Stats>,
 }
 
-/// What went wrong with a tool or a run. `code` stands in documents alone: the vendor's status or the exit code.
+/// The error of a tool or a run. Only documents have a `code`: the vendor's status or the exit code.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Problem {
@@ -55,7 +55,7 @@ pub(super) struct Problem {
     pub(super) code: Option<u64>,
 }
 
-/// Sums over the calls of this process. Cached tokens are part of `input_tokens`, thoughts are in the total alone.
+/// Sums over the model calls of this process. `input_tokens` includes cached tokens. Only the total includes thoughts.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Stats {
@@ -67,7 +67,7 @@ pub(super) struct Stats {
     pub(super) models: BTreeMap<String, Value>,
 }
 
-/// The document of a batch run, or of one that failed.
+/// The document of a batch run. A failed run also prints one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Document {
@@ -110,7 +110,7 @@ pub(super) struct Tokens {
     pub(super) total: u64,
 }
 
-/// A string as it is, anything else as JSON.
+/// Reads a string, or the JSON text of any other value.
 fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Null => None,

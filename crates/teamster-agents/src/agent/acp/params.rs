@@ -1,4 +1,4 @@
-//! What we ask of an agent, as parameters of calls.
+//! The parameters of our calls to an agent.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::wire::{McpCapabilities, PromptCapabilities};
 use teamster_types::request::{Attachment, AttachmentKind, McpEndpoint, McpServer, McpTransport, Prompt, RequestError};
 
-/// The version of the protocol that we speak.
+/// The version of the protocol.
 pub(super) const VERSION: u64 = 1;
 
-/// Who we are, and that we serve neither files nor terminals.
+/// Returns the parameters of `initialize`. They declare that the client offers neither files nor terminals.
 pub(super) fn initialize() -> Value {
     json!({
         "protocolVersion": VERSION,
@@ -21,7 +21,7 @@ pub(super) fn initialize() -> Value {
     })
 }
 
-/// A session in a directory; an old one by its id.
+/// Returns the parameters of the call that opens a session: a new one, or an old one by its id.
 pub(super) fn session(cwd: &Path, servers: &[Value], old: Option<&str>) -> Value {
     let mut params = json!({"cwd": cwd.to_string_lossy(), "mcpServers": servers});
     if let (Some(id), Some(fields)) = (old, params.as_object_mut()) {
@@ -30,11 +30,11 @@ pub(super) fn session(cwd: &Path, servers: &[Value], old: Option<&str>) -> Value
     params
 }
 
-/// An MCP server, if the agent can speak to it; else what it cannot.
+/// Returns the entry of an MCP server, or why the agent does not support the server.
 pub(super) fn mcp_server(name: &str, server: &McpServer, can: &McpCapabilities) -> Result<Value, String> {
     let remote = |kind: &str, can: bool, endpoint: &McpEndpoint| {
         if !can {
-            return Err(format!("the agent cannot reach MCP servers by {kind}, as {name:?} is: leave it out"));
+            return Err(format!("the agent does not support MCP servers of type {kind}; remove server {name:?}"));
         }
         let headers = endpoint.all_headers();
         Ok(json!({"type": kind, "name": name, "url": endpoint.url, "headers": pairs(headers)}))
@@ -52,7 +52,7 @@ fn pairs(values: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -
     values.into_iter().map(|(name, value)| json!({"name": name.as_ref(), "value": value.as_ref()})).collect()
 }
 
-/// What cannot be asked for before anything is known of the agent.
+/// Rejects an MCP server that the protocol cannot represent.
 pub(super) fn check_mcp_server(agent: &str, name: &str, server: &McpServer) -> Result<(), RequestError> {
     if let McpTransport::Stdio { cwd: Some(_), .. } = &server.transport {
         return Err(RequestError::Unsupported {
@@ -64,7 +64,7 @@ pub(super) fn check_mcp_server(agent: &str, name: &str, server: &McpServer) -> R
     Ok(())
 }
 
-/// A prompt's blocks: what is attached comes before the words.
+/// Returns the content blocks of a prompt. Attachments come first.
 pub(super) fn prompt(prompt: &Prompt, can: &PromptCapabilities) -> Result<Vec<Value>, RequestError> {
     let mut blocks = prompt.attachments.iter().map(|file| attachment(file, can)).collect::<Result<Vec<_>, _>>()?;
     blocks.push(json!({"type": "text", "text": prompt.text}));
@@ -72,15 +72,15 @@ pub(super) fn prompt(prompt: &Prompt, can: &PromptCapabilities) -> Result<Vec<Va
 }
 
 fn attachment(file: &Attachment, can: &PromptCapabilities) -> Result<Value, RequestError> {
-    let wrong = |name: &str, problem: &str| {
+    let invalid = |name: &str, problem: &str| {
         Err(RequestError::Attachment { name: name.to_owned(), problem: problem.to_owned() })
     };
     let (name, data) = match file {
         Attachment::Data { name, data } => (name, data),
         Attachment::Path(path) => {
-            return wrong(
+            return invalid(
                 &path.display().to_string(),
-                "it has not been read: whoever starts the run must read it first",
+                "it has not been read: the caller that starts the run must read it first",
             );
         }
     };
@@ -88,8 +88,8 @@ fn attachment(file: &Attachment, can: &PromptCapabilities) -> Result<Value, Requ
         Some(AttachmentKind::Image(kind)) if can.image => {
             Ok(json!({"type": "image", "mimeType": kind, "data": BASE64_STANDARD.encode(data)}))
         }
-        Some(AttachmentKind::Image(_)) => wrong(name, "the agent takes no images"),
-        // Every agent takes text, and interprets nothing in it.
+        Some(AttachmentKind::Image(_)) => invalid(name, "the agent does not accept images"),
+        // Every agent accepts text, and interprets nothing in it.
         Some(AttachmentKind::Text) => {
             let text = String::from_utf8_lossy(data);
             Ok(json!({"type": "text", "text": format!("Attached file {name}:\n{text}")}))
@@ -102,7 +102,7 @@ fn attachment(file: &Attachment, can: &PromptCapabilities) -> Result<Value, Requ
                 "blob": BASE64_STANDARD.encode(data),
             },
         })),
-        Some(AttachmentKind::Pdf) => wrong(name, "the agent takes no documents"),
-        None => wrong(name, "it is no text, PNG, JPEG, GIF, WebP or PDF"),
+        Some(AttachmentKind::Pdf) => invalid(name, "the agent does not accept documents"),
+        None => invalid(name, "its type is not text, PNG, JPEG, GIF, WebP or PDF"),
     }
 }

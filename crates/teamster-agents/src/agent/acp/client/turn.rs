@@ -1,0 +1,46 @@
+//! The state of a turn, and outcomes that are the same for all agents.
+
+use crate::protocol::Outcome;
+use teamster_types::event::{Failure, StopReason};
+use teamster_types::request::{PermissionMode, Prompt};
+
+/// A turn without an outcome.
+pub(super) struct Turn {
+    /// The prompt, until it is sent.
+    pub(super) prompt: Option<Prompt>,
+    pub(super) has_emitted_init: bool,
+    pub(super) is_interrupted: bool,
+    /// The interrupt cancelled pending requests.
+    pub(super) has_cancelled_requests: bool,
+    pub(super) mode: PermissionMode,
+    pub(super) cost_before: Option<f64>,
+}
+
+impl Turn {
+    pub(super) fn new(prompt: Prompt, mode: PermissionMode, cost_before: Option<f64>) -> Self {
+        Self {
+            prompt: Some(prompt),
+            has_emitted_init: false,
+            is_interrupted: false,
+            has_cancelled_requests: false,
+            mode,
+            cost_before,
+        }
+    }
+
+    /// Returns whether the interrupt ended the turn, by the agent's stop reason. A turn that ended before the agent received the
+    /// interrupt was not interrupted. OpenCode 1.18.33 may report a normal end if the interrupt cancelled its requests.
+    pub(super) fn was_interrupted(&self, stop: &str) -> bool {
+        self.is_interrupted && (stop == "cancelled" || self.has_cancelled_requests)
+    }
+}
+
+/// Returns the outcome of a turn that failed.
+pub(super) fn failed_turn(failure: Failure) -> Outcome {
+    Outcome { failure: Some(failure), ..Outcome::default() }
+}
+
+/// Returns the outcome of a turn that the caller interrupted.
+pub(super) fn interrupted_turn() -> Outcome {
+    Outcome { interrupted: true, stop_reason: Some(StopReason::Cancelled), ..Outcome::default() }
+}
