@@ -13,7 +13,7 @@ use teamster_config::document::{DocumentError, Entries, Format, Place, merge, ta
 use teamster_process::{Frame, LineFramer};
 use teamster_agents::agent::Agent;
 use teamster_types::event::{Event, RequestId};
-use teamster_agents::protocol::{Action, Command, ExitReport, Input};
+use teamster_agents::protocol::{Action, Command, ExitReport, Input, SessionAction};
 use teamster_types::request::{Answer, Conversation, AgentInterface, OutputMode, PermissionMode, RunRequest};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
@@ -120,9 +120,9 @@ pub fn session_with(background: bool, agent: &dyn Agent, bytes: &[u8]) {
                         transcript.push(event, events);
                     }
                 }
-                Action::Withdraw(request) => asked.retain(|other| *other != request),
-                Action::PromptNotAccepted => drop(turn.take().expect("no turn runs that could be untaken")),
-                Action::AgentTurnStarted | Action::SteerTurnStarted => {
+                Action::Session(SessionAction::Withdraw(request)) => asked.retain(|other| *other != request),
+                Action::Session(SessionAction::PromptNotAccepted) => drop(turn.take().expect("no turn runs that could be untaken")),
+                Action::Session(SessionAction::AgentTurnStarted) | Action::Session(SessionAction::SteerTurnStarted) => {
                     assert!(turn.is_none(), "a turn begins within another one");
                     *turn = Some(Default::default());
                 }

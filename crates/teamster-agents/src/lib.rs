@@ -13,7 +13,7 @@
 //! let mut plan = Claude.plan(&request)?;
 //! let mut actions = Vec::new();
 //! plan.protocol.handle(Input::Started, &mut actions);
-//! assert!(matches!(&actions[..], [Action::Write(_), ..])); // the prompt goes to standard input
+//! assert!(matches!(&actions[..], [ProcessAction::Write(_), ..])); // the prompt goes to standard input
 //! # Ok::<(), teamster_types::request::RequestError>(())
 //! ```
 //!

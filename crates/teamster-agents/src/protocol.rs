@@ -38,7 +38,7 @@ pub enum Input<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ServerInput<'a> {
-    /// The CLI's server answered a [call](Action::Call). What it said in its diagnostics before has been told.
+    /// The CLI's server answered a [call](ServerAction::Call). What it said in its diagnostics before has been told.
     Reply {
         /// The call.
         call: CallId,
@@ -47,7 +47,7 @@ pub enum ServerInput<'a> {
         /// The whole body.
         body: &'a [u8],
     },
-    /// The data of one event of the stream that was [asked for](Action::Subscribe).
+    /// The data of one event of the stream that was [asked for](ServerAction::Subscribe).
     Event(&'a [u8]),
     /// A call of the CLI's server broke, or the stream of its events did, though the process lives on.
     Unreachable {
@@ -70,8 +70,8 @@ pub enum Command<'a> {
         prompt: &'a Prompt,
     },
     /// The model is to be told this within the running turn, at the next moment when it listens. Only where the protocol
-    /// [supports steering](Protocol::supports_steering). Before the turn's outcome [`Action::Steered`] tells what became of it; or
-    /// [`Action::SteerTurnStarted`] follows the outcome.
+    /// [supports steering](Protocol::supports_steering). Before the turn's outcome [`SessionAction::Steered`] tells what became of it; or
+    /// [`SessionAction::SteerTurnStarted`] follows the outcome.
     Steer {
         /// Which words.
         id: &'a SteerId,
@@ -104,61 +104,80 @@ pub struct ExitReport<'a> {
     pub stderr: &'a str,
 }
 
-/// What should be done.
+/// An output of a protocol. The driver carries out the actions in order.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Action {
-    /// Tell the caller. Neither `error` nor `done`: both are made from the [`Outcome`].
+    /// Emits an event to the caller. `error` and `done` are not emitted this way; the driver creates both from the [`Outcome`].
     Emit(Event),
-    /// The agent is alive and at work, though there is nothing to tell.
+    /// Reports that the agent works, without an event.
     Alive,
-    /// Write this to standard input.
+    /// Reports the result of the run, or of the session's turn, which ends with it. A later outcome replaces an earlier one.
+    Outcome(Box<Outcome>),
+    /// An action on the process.
+    Process(ProcessAction),
+    /// An action on the server that the CLI runs.
+    Server(ServerAction),
+    /// A report to the session's queue of prompts and answers.
+    Session(SessionAction),
+}
+
+/// An action on the process of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessAction {
+    /// Write these bytes to standard input.
     Write(Vec<u8>),
-    /// Close standard input when all is written.
+    /// Close standard input when everything is written.
     CloseStdin,
-    /// The CLI's server listens at this address (`http://127.0.0.1:4096`): calls go there from now on. One that is not of this
-    /// machine is refused.
+    /// Send SIGINT. Used by agents without another way to interrupt them.
+    Interrupt,
+    /// Kill the process, because it would do harm if it continued.
+    Stop,
+    /// Terminate the process, because its work is done and it cannot exit by itself. Its exit status is not reported.
+    Shutdown,
+}
+
+/// An action on the server that the CLI runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerAction {
+    /// Send calls to this address from now on (`http://127.0.0.1:4096`). An address of another machine is rejected.
     Connect {
         /// Scheme, host and port.
         address: String,
     },
-    /// Call the CLI's server.
+    /// Call the server.
     Call(ServerCall),
-    /// Read the server's stream of events (server-sent events) from now on.
+    /// Read the server's event stream (server-sent events) from now on.
     Subscribe {
-        /// Its path.
+        /// The path of the stream.
         path: String,
     },
-    /// The agent's final word on the run; a later one replaces it. In a session: on the turn, which ends with it.
-    Outcome(Box<Outcome>),
-    /// In a session: the agent waits for the answer to this request no longer.
+}
+
+/// A report of a protocol to the session that it serves. A run has no session and ignores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionAction {
+    /// The agent no longer waits for an answer to this request.
     Withdraw(RequestId),
-    /// In a session, with a [`Command::Answer`] or an [`Action::Withdraw`]: what the agent takes for the answer to a permission
-    /// request, where that is not what the answer says.
+    /// The answer to a permission request as the agent applies it, if that differs from the answer that was given. Follows a
+    /// [`Command::Answer`] or precedes a [`Withdraw`](Self::Withdraw).
     Answered(Box<Taken>),
-    /// In a session: the model hears within the turn what it is steered by; or it was too late for that, and nothing was
-    /// said.
+    /// The model received the prompt of a [`Command::Steer`] in the running turn, or it was too late and the model receives
+    /// nothing.
     Steered {
-        /// Which words.
+        /// The id of the prompt.
         id: SteerId,
-        /// Whether the model hears them.
+        /// Whether the model received it.
         heard: bool,
     },
-    /// In a session, after a turn's outcome: the agent begins the next turn by itself, with what it was steered by too late.
+    /// After a turn's outcome: the agent starts the next turn by itself, with the prompts that came too late to steer.
     SteerTurnStarted,
-    /// In a session, between turns or after an outcome: the agent begins a turn that nobody asked for. What follows belongs to it.
+    /// Between turns or after an outcome: the agent starts a turn without a prompt. The actions that follow belong to that turn.
     AgentTurnStarted,
-    /// In a session, in a turn of which nothing was said yet: the agent has not taken the prompt. It is to be sent again, after the
-    /// turn that the agent may [have begun](Self::AgentTurnStarted) by itself. What follows does not belong to the prompt's turn.
+    /// In a turn without events so far: the agent has not accepted the prompt. The driver sends it again after the turn that
+    /// the agent may have [started](Self::AgentTurnStarted). The actions that follow do not belong to the prompt's turn.
     PromptNotAccepted,
-    /// In a session: what was asked for needs another process, which goes on with the conversation.
+    /// A command needs another process, which resumes the conversation.
     RestartProcess,
-    /// Send the process SIGINT: the agent has no other polite way.
-    Interrupt,
-    /// End the process: going on would do harm.
-    Stop,
-    /// End the process: there is no more to do, and it cannot exit by itself. How it ends then is no news of the run.
-    Shutdown,
 }
 
 /// The answer to a permission request, as the agent takes it.

@@ -9,7 +9,7 @@
 
 use serde_json::json;
 use teamster_agents::agent::{Agent, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
-use teamster_agents::protocol::{Action, CallId, Command, Input, Outcome, Protocol, ServerInput};
+use teamster_agents::protocol::{Action, CallId, Command, Input, Outcome, Protocol, ServerAction, ServerInput};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_types::event::{Delta, Done, Event, PermissionDenial, Warning, WarningCode};
 use teamster_types::request::{AgentInterface, PermissionMode, Prompt, RunRequest};
@@ -427,7 +427,7 @@ fn requests_of_opencode_that_wait_for_their_calls_are_bounded_and_those_beyond_a
     let (before, mut refused) = (peak(), 0);
     for number in 0..1400 {
         fed.event(&asked(number).to_string());
-        refused += fed.actions.iter().filter(|action| matches!(action, Action::Call(_))).count();
+        refused += fed.actions.iter().filter(|action| matches!(action, Action::Server(ServerAction::Call(_)))).count();
     }
     assert_grew_less_than(before, 36 * MIB);
     assert!(refused > 500, "{refused} were refused");

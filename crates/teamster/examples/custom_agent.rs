@@ -5,7 +5,7 @@
 use std::io::Write as _;
 
 use teamster::agent::launch::{Launch, Stdin};
-use teamster::agent::protocol::{Action, Input, Outcome, Protocol};
+use teamster::agent::protocol::{Action, Input, Outcome, ProcessAction, Protocol};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Failure, Init, Warning, WarningCode};
 use teamster::request::{RequestError, RunRequest};
@@ -52,7 +52,7 @@ impl Protocol for Lines {
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>) {
         match input {
             Input::Line(line) => self.line(line, actions),
-            Input::Interrupt => actions.push(Action::Interrupt),
+            Input::Interrupt => actions.push(Action::Process(ProcessAction::Interrupt)),
             // An end without its last line is no success: the transcript says so by itself.
             _ => {}
         }

@@ -75,12 +75,12 @@ pub mod tools;
 mod turns;
 
 pub use backend::Backend;
-pub use driver::pool::WarmPoolConfig;
+pub use driver::warm_pool::WarmPoolConfig;
 pub use events::stamped::StampedEvent;
 pub use inspect::{Inspection, VersionStatus};
 pub use permits::{AgentStats, RuntimeStats};
 pub use registry::{Registry, UnknownAgent};
-pub use run::{Control, ResultTaken, Run};
+pub use run::{ResultTaken, Run};
 pub use runtime::{RunError, Runtime, RuntimeBuilder};
 pub use session::{AnswerError, SendError, Sent, Session, SessionOptions};
 pub use teamster_config::{self as config, RestoreLog};
@@ -89,6 +89,7 @@ pub use teamster_types::event::{self, Event, RunResult};
 pub use teamster_types::request::{self, RunRequest};
 pub use teamster_types::{json, text};
 pub use tokio_check::TokioError;
+pub use turns::control::Control;
 
 /// For authors of agents: the trait [`Agent`](agent::Agent), what it returns, and the agents that come with Teamster.
 pub mod agent {

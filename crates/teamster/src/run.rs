@@ -11,9 +11,12 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::driver::outbox::{Backlog, Estate};
+use crate::events::queue::{Backlog, Leftovers};
 use crate::events::stamped::{RunIdentity, StampedEvent, Timed};
-use crate::turns::{Content, TurnOrder, Waiting};
+use crate::turns::control::Control;
+use crate::turns::handle::RunHandle;
+use crate::turns::list::TurnOrder;
+use crate::turns::waiting::Content;
 
 /// The capacity of the channel between the driver and the consumer. Further events wait in the driver's queue.
 const CHANNEL_EVENTS: usize = 256;
@@ -41,7 +44,7 @@ const CHANNEL_EVENTS: usize = 256;
 pub struct Run {
     events: mpsc::Receiver<Timed>,
     control: Control,
-    estate: Estate,
+    leftovers: Leftovers,
     /// The events that the driver had not delivered when it ended.
     rest: Option<Backlog>,
     done: bool,
@@ -53,53 +56,32 @@ pub struct Run {
 #[derive(Debug)]
 pub struct Stamped(Run);
 
-/// Interrupts or aborts a run. It can be cloned and used beside the run's stream.
-#[derive(Clone, Debug)]
-pub struct Control {
-    interrupt: CancellationToken,
-    abort: CancellationToken,
-    /// The content of a waiting turn of a session.
-    waiting: Option<Waiting>,
-}
-
 /// The result of a run was requested after its stream had ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the result was already read: it is in the event `done`, the last of the stream")]
 #[non_exhaustive]
 pub struct ResultTaken;
 
-/// The driver's side of a run.
-#[derive(Debug)]
-pub(crate) struct Outlet {
-    pub(crate) events: mpsc::Sender<Timed>,
-    pub(crate) estate: Estate,
-    pub(crate) interrupted: CancellationToken,
-    pub(crate) aborted: CancellationToken,
-}
-
-impl Outlet {
-    /// Returns whether the caller interrupted or aborted the run.
-    pub(crate) fn is_ended(&self) -> bool {
-        self.aborted.is_cancelled() || self.interrupted.is_cancelled()
-    }
-}
-
 impl Run {
     /// Starts the driver in a task of the tracker.
-    pub(crate) fn start<F>(drivers: &TaskTracker, identity: RunIdentity, drive: impl FnOnce(Outlet) -> F) -> Self
+    pub(crate) fn start<F>(drivers: &TaskTracker, identity: RunIdentity, drive: impl FnOnce(RunHandle) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (run, outlet) = Self::with_abort(CancellationToken::new(), identity);
-        drivers.spawn(drive(outlet));
+        let (run, handle) = Self::with_abort(CancellationToken::new(), identity);
+        drivers.spawn(drive(handle));
         run
     }
 
     /// Creates a turn of a session. It is aborted when the session is.
-    pub(crate) fn of_session(aborted: &CancellationToken, identity: RunIdentity, id: Option<String>) -> (Self, Outlet) {
-        let (mut run, outlet) = Self::with_abort(aborted.child_token(), identity);
+    pub(crate) fn of_session(
+        aborted: &CancellationToken,
+        identity: RunIdentity,
+        id: Option<String>,
+    ) -> (Self, RunHandle) {
+        let (mut run, handle) = Self::with_abort(aborted.child_token(), identity);
         run.turn_id = id;
-        (run, outlet)
+        (run, handle)
     }
 
     /// Creates a waiting turn of a session.
@@ -107,24 +89,19 @@ impl Run {
         aborted: &CancellationToken,
         identity: RunIdentity,
         prompt: Prompt,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> (Self, TurnOrder) {
-        let (mut run, outlet) = Self::of_session(aborted, identity, prompt.id.clone());
-        let order = TurnOrder::new(Content { prompt, outlet, place }, &mut run.control);
+        let (mut run, handle) = Self::of_session(aborted, identity, prompt.id.clone());
+        let order = TurnOrder::new(Content { prompt, handle, permit }, &mut run.control);
         (run, order)
     }
 
-    fn with_abort(abort: CancellationToken, identity: RunIdentity) -> (Self, Outlet) {
+    fn with_abort(abort: CancellationToken, identity: RunIdentity) -> (Self, RunHandle) {
         let (sender, events) = mpsc::channel(CHANNEL_EVENTS);
-        let control = Control { interrupt: CancellationToken::new(), abort, waiting: None };
-        let estate = Estate::default();
-        let outlet = Outlet {
-            events: sender,
-            estate: estate.clone(),
-            interrupted: control.interrupt.clone(),
-            aborted: control.abort.clone(),
-        };
-        (Self { events, control, estate, rest: None, done: false, turn_id: None, identity }, outlet)
+        let control = Control::new(abort);
+        let leftovers = Leftovers::default();
+        let handle = control.handle(sender, leftovers.clone());
+        (Self { events, control, leftovers, rest: None, done: false, turn_id: None, identity }, handle)
     }
 
     /// Returns the next event; `None` after [`Event::Done`].
@@ -189,7 +166,7 @@ impl Run {
             Some(rest) => rest.pop(),
         };
         let Some(event) = event else {
-            self.rest = Some(self.estate.take().unwrap_or_else(events_without_driver));
+            self.rest = Some(self.leftovers.take().unwrap_or_else(events_without_driver));
             return self.poll(context);
         };
         self.done = matches!(event.event, Event::Done(_));
@@ -223,31 +200,6 @@ impl Stream for Stamped {
 impl Drop for Run {
     fn drop(&mut self) {
         self.control.abort();
-    }
-}
-
-impl Control {
-    /// Asks the agent to stop. If it does not stop within the grace period, it is killed. A waiting turn ends at once.
-    pub fn interrupt(&self) {
-        self.interrupt.cancel();
-        self.cancel();
-    }
-
-    /// Terminates the run at once: SIGTERM to the process tree, SIGKILL after the grace period.
-    pub fn abort(&self) {
-        self.abort.cancel();
-        self.cancel();
-    }
-
-    /// Cancels a waiting turn.
-    fn cancel(&self) {
-        if let Some(waiting) = &self.waiting {
-            waiting.cancel();
-        }
-    }
-
-    pub(crate) fn cancel_with(&mut self, waiting: Waiting) {
-        self.waiting = Some(waiting);
     }
 }
 

@@ -6,7 +6,7 @@ mod turns;
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, acp::Acp};
-use teamster_agents::protocol::{Action, Command, Input, Outcome, Protocol};
+use teamster_agents::protocol::{Action, Command, Input, Outcome, ProcessAction, Protocol, SessionAction};
 use teamster_types::event::{ErrorCode, Event, RequestId};
 use teamster_types::request::{Prompt, RunRequest};
 
@@ -56,11 +56,13 @@ impl Played {
         self.protocol.handle(input, &mut actions);
         for action in actions {
             match action {
-                Action::Write(bytes) => self.written.push(serde_json::from_slice(&bytes).unwrap()),
+                Action::Process(ProcessAction::Write(bytes)) => {
+                    self.written.push(serde_json::from_slice(&bytes).unwrap())
+                }
                 Action::Emit(event) => self.events.push(event),
                 Action::Outcome(outcome) => self.outcomes.push(*outcome),
-                Action::Withdraw(id) => self.withdrawn.push(id),
-                Action::RestartProcess => self.reopens = true,
+                Action::Session(SessionAction::Withdraw(id)) => self.withdrawn.push(id),
+                Action::Session(SessionAction::RestartProcess) => self.reopens = true,
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! Drives a protocol as the driver does, without a process.
 
-use teamster_agents::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use teamster_agents::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
 use teamster_agents::transcript::{Cause, End, Transcript};
 use teamster_types::event::{ErrorCode, Event, Failure};
 use teamster_types::request::RunRequest;
@@ -43,10 +43,10 @@ impl Driver {
             match action {
                 Action::Emit(event) => self.tell_all(|transcript, out| transcript.push(event, out)),
                 Action::Outcome(outcome) => self.transcript.set_outcome(*outcome),
-                Action::Write(bytes) => self.steps.push(Step::Wrote(bytes)),
-                Action::CloseStdin => self.steps.push(Step::CloseStdin),
-                Action::Interrupt => self.steps.push(Step::Interrupt),
-                Action::Stop => self.steps.push(Step::Stop),
+                Action::Process(ProcessAction::Write(bytes)) => self.steps.push(Step::Wrote(bytes)),
+                Action::Process(ProcessAction::CloseStdin) => self.steps.push(Step::CloseStdin),
+                Action::Process(ProcessAction::Interrupt) => self.steps.push(Step::Interrupt),
+                Action::Process(ProcessAction::Stop) => self.steps.push(Step::Stop),
                 _ => {}
             }
         }

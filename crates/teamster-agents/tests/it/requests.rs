@@ -7,7 +7,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, claude::Claude};
 use teamster_agents::launch::{Arg, Launch, Stdin};
-use teamster_agents::protocol::{Action, Input};
+use teamster_agents::protocol::{Action, Input, ProcessAction};
 use teamster_types::request::{
     AgentInterface, Attachment, Conversation, Inherit, McpServer, OutputMode, PermissionMode, ProjectTrust, PromptMode,
     RetryPolicy, RunRequest,
@@ -326,7 +326,7 @@ fn planned(request: &RunRequest) -> Option<(Launch, Vec<u8>)> {
     let mut actions = Vec::new();
     plan.protocol.handle(Input::Started, &mut actions);
     let written = actions.into_iter().flat_map(|action| match action {
-        Action::Write(bytes) => bytes,
+        Action::Process(ProcessAction::Write(bytes)) => bytes,
         other => panic!("{other:?} at the start"),
     });
     Some((plan.launch, written.collect()))

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use teamster_agents::agent::Plan;
 use teamster_agents::launch::Launch;
-use teamster_agents::protocol::{Action, CallId, Command, Input, Protocol, ServerInput};
+use teamster_agents::protocol::{Action, CallId, Command, Input, ProcessAction, Protocol, ServerAction, ServerInput};
 use teamster_types::event::SteerId;
 use teamster_types::request::Prompt;
 
@@ -64,11 +64,11 @@ fn feed(protocol: &mut dyn Protocol, input: Input<'_>, written: &mut Vec<Vec<u8>
     protocol.handle(input, &mut actions);
     for action in actions {
         match action {
-            Action::Write(bytes) => {
+            Action::Process(ProcessAction::Write(bytes)) => {
                 answers.extend(bytes.split(|byte| *byte == b'\n').filter_map(reply));
                 written.push(bytes);
             }
-            Action::Call(call) => {
+            Action::Server(ServerAction::Call(call)) => {
                 let path = call.path.split('?').next().unwrap_or_default();
                 // The result of these paths is a list and a map.
                 let body = match path {
@@ -79,7 +79,7 @@ fn feed(protocol: &mut dyn Protocol, input: Input<'_>, written: &mut Vec<Vec<u8>
                 answers.push(Answer::Reply { call: call.id, body: body.to_string().into_bytes() });
                 written.push([call.path.as_bytes(), b" ", call.body.as_deref().unwrap_or_default()].concat());
             }
-            Action::Subscribe { .. } => {
+            Action::Server(ServerAction::Subscribe { .. }) => {
                 let event = json!({"id": "evt_1", "type": "server.connected", "properties": {}});
                 answers.push(Answer::Event(event.to_string().into_bytes()));
             }

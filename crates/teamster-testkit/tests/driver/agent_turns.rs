@@ -4,7 +4,7 @@ use std::fs::File;
 use std::num::NonZeroU64;
 
 use teamster::agent::launch::{Launch, Stdin};
-use teamster::agent::protocol::{Action, Command, Input, Protocol};
+use teamster::agent::protocol::{Action, Command, Input, ProcessAction, Protocol, SessionAction};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Usage, UsageScope, UsageSoFar, WarningCode};
 use teamster::request::{PermissionMode, RequestError};
@@ -41,12 +41,12 @@ impl Agent for SelfStartingAgent {
 
 impl Protocol for SelfStartingAgent {
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>) {
-        let write = |text: &str| Action::Write(format!("{text}\n").into_bytes());
+        let write = |text: &str| Action::Process(ProcessAction::Write(format!("{text}\n").into_bytes()));
         match input {
             // All actions of a line happen at once.
             Input::Line(line) => actions.extend(line.split(|byte| *byte == b' ').map(|word| match word {
-                b"unasked" => Action::AgentTurnStarted,
-                b"untaken" => Action::PromptNotAccepted,
+                b"unasked" => Action::Session(SessionAction::AgentTurnStarted),
+                b"untaken" => Action::Session(SessionAction::PromptNotAccepted),
                 b"end" => Action::Outcome(Box::default()),
                 b"used" => Action::Emit(Event::Usage(UsageSoFar { usage: used(), scope: UsageScope::Run })),
                 word => Action::Emit(Event::Text(Delta {
@@ -57,8 +57,10 @@ impl Protocol for SelfStartingAgent {
             })),
             Input::Command(Command::Send { prompt, .. }) => actions.push(write(&prompt.text)),
             Input::Command(Command::SetModel(model)) => actions.push(write(model)),
-            Input::Command(Command::SetPermissionMode(_)) => actions.extend([write("mode"), Action::RestartProcess]),
-            Input::Command(Command::Close) => actions.push(Action::CloseStdin),
+            Input::Command(Command::SetPermissionMode(_)) => {
+                actions.extend([write("mode"), Action::Session(SessionAction::RestartProcess)])
+            }
+            Input::Command(Command::Close) => actions.push(Action::Process(ProcessAction::CloseStdin)),
             Input::Interrupt => actions.push(write("interrupt")),
             _ => {}
         }

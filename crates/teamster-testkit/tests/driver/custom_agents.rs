@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use teamster::agent::launch::{Launch, ProtocolStream, Stdin};
-use teamster::agent::protocol::{Action, Input, Protocol};
+use teamster::agent::protocol::{Action, Input, ProcessAction, Protocol};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event};
 use teamster::request::RequestError;
@@ -52,7 +52,7 @@ impl Protocol for EchoProtocol {
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>) {
         match input {
             Input::Line(b"end") => actions.push(Action::Outcome(Box::default())),
-            Input::Line(b"stop") => actions.push(Action::Stop),
+            Input::Line(b"stop") => actions.push(Action::Process(ProcessAction::Stop)),
             Input::Line(b"panic") => panic!("a line at which this protocol panics"),
             Input::Line(line) => actions.push(Action::Emit(Event::Text(Delta {
                 text: String::from_utf8_lossy(line).into_owned().into(),
@@ -61,7 +61,7 @@ impl Protocol for EchoProtocol {
             }))),
             Input::Interrupt => {
                 self.assert_no_panic_at("interrupt");
-                actions.push(Action::Interrupt);
+                actions.push(Action::Process(ProcessAction::Interrupt));
             }
             Input::Started => self.assert_no_panic_at("start"),
             Input::Exited(exit) if exit.code == Some(9) => panic!("an exit at which this protocol panics"),

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use teamster::agent::launch::{Launch, LocalServer};
-use teamster::agent::protocol::{Action, CallId, Input, Method, Outcome, Protocol, ServerCall, ServerInput};
+use teamster::agent::protocol::{
+    Action, CallId, Input, Method, Outcome, ProcessAction, Protocol, ServerAction, ServerCall, ServerInput,
+};
 use teamster::agent::{Agent, Plan};
 use teamster::event::{Delta, ErrorCode, Event, Failure};
 use teamster::request::{Limits, RequestError};
@@ -46,15 +48,15 @@ impl Protocol for ServerProtocol {
         match input {
             Input::Line(line) => {
                 let address = String::from_utf8_lossy(line).into_owned();
-                actions.push(Action::Connect { address });
-                actions.push(Action::Subscribe { path: "/event".to_owned() });
+                actions.push(Action::Server(ServerAction::Connect { address }));
+                actions.push(Action::Server(ServerAction::Subscribe { path: "/event".to_owned() }));
                 let body = Some(b"{}".to_vec());
                 let call = ServerCall { id: CallId(1), method: Method::Post, path: "/call".to_owned(), body };
-                actions.push(Action::Call(call));
+                actions.push(Action::Server(ServerAction::Call(call)));
             }
             Input::Server(ServerInput::Event(b"end")) => {
                 actions.push(Action::Outcome(Box::default()));
-                actions.push(Action::Stop);
+                actions.push(Action::Process(ProcessAction::Stop));
             }
             Input::Server(ServerInput::Event(data)) => {
                 actions.push(emit_text(String::from_utf8_lossy(data).into_owned()));
@@ -67,7 +69,7 @@ impl Protocol for ServerProtocol {
                     outcome.failure = Some(failure);
                     outcome
                 })));
-                actions.push(Action::Stop);
+                actions.push(Action::Process(ProcessAction::Stop));
             }
             _ => {}
         }

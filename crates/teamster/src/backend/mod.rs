@@ -196,7 +196,7 @@ fn probe(agent: &dyn Agent, request: &RunRequest) -> Result<(), RunError> {
     if let Some(capabilities) = agent.capabilities() {
         capabilities.check(agent.name(), &request)?;
     }
-    runtime::plan(agent, &request).map(drop)
+    runtime::plan_run(agent, &request).map(drop)
 }
 
 fn without_allow_rules(request: &RunRequest) -> RunRequest {

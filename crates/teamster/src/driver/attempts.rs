@@ -1,15 +1,13 @@
-//! A run as one attempt, or as several: what failed in passing is started again, in the same stream.
+//! Drives a run as one attempt, or as several: a run whose failure is temporary is started again, in the same stream.
 //!
-//! Invariant: no attempt begins after the caller asked to end the run, nor past the deadline, which counts for all attempts
-//! and the waits between them together.
+//! Invariant: no attempt starts after the caller stopped the run, or after the deadline. The deadline includes all attempts
+//! and the waits between them.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use backon::ExponentialBackoff;
 use teamster_agents::agent::{Agent, Plan};
-use teamster_agents::launch::Launch;
 use teamster_agents::transcript::Cause;
 use teamster_types::event::{ErrorCode, Failure, LeftProcess};
 use teamster_types::request::{Limits, RunRequest};
@@ -17,208 +15,183 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::budget::used_up;
-use super::process::{self, Ended};
-use super::retry::{self, Case, Next};
-use super::{Host, Story, prepare, start};
+use super::ended::Ended;
+use super::event_sink::EventSink;
+use super::failures::rejected_plan;
+use super::host::Host;
+use super::process::AgentProcess;
+use super::retry::{self, Decision, FailedAttempt};
+use super::starting::{deliver_while, start_within};
+use super::turn;
 use crate::permits::{Permits, Ticket};
-use crate::run::Outlet;
-use crate::runtime::RunError;
+use crate::runtime::plan_run;
+use crate::turns::handle::RunHandle;
 
-/// What a run needs to be started again.
-pub(crate) struct Again {
+/// What it takes to start a run again.
+pub(crate) struct Retry {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) request: RunRequest,
-    /// Lets runs in.
     pub(crate) permits: Permits,
 }
 
-/// The attempts of one run.
+/// The attempts of a run.
 struct Attempts<'a> {
-    again: &'a Again,
-    /// Those of the whole run.
+    retry: &'a Retry,
+    /// The limits of the whole run.
     limits: &'a Limits,
     deadline: Option<Instant>,
     delays: ExponentialBackoff,
-    begun: u32,
-    /// Processes that attempts before the last one left.
+    started: u32,
+    /// Remaining processes of the earlier attempts.
     left: Vec<LeftProcess>,
 }
 
-/// Goes through the attempts of a run, and tells how the last one ended.
+/// Drives the attempts of a run, and returns how the last one ended.
 pub(super) async fn run(
-    launch: Launch,
-    again: Option<Again>,
+    plan: Plan,
+    retry: Option<Retry>,
     ticket: &mut Ticket,
     host: Host,
     limits: &Limits,
-    story: &mut Story,
-    outlet: &Outlet,
+    sink: &mut EventSink,
+    run: &RunHandle,
 ) -> Ended {
-    let Some(again) = &again else { return attempt(launch, host, limits, story, outlet).await };
+    let Some(retry) = &retry else { return attempt(plan, host, limits, sink, run).await };
     let mut attempts = Attempts {
-        again,
+        retry,
         limits,
-        // One that lies beyond the end of time is none.
-        deadline: story.started.checked_add(limits.deadline).filter(|_| !limits.deadline.is_zero()),
-        delays: retry::delays(&again.request.retries),
-        begun: 0,
+        // A deadline that cannot be represented as a time is no deadline.
+        deadline: sink.started().checked_add(limits.deadline).filter(|_| !limits.deadline.is_zero()),
+        delays: retry::delays(&retry.request.retries),
+        started: 0,
         left: Vec::new(),
     };
-    let mut ended = Box::pin(attempts.all(launch, ticket, host, story, outlet)).await;
+    let mut ended = Box::pin(attempts.drive(plan, ticket, host, sink, run)).await;
     attempts.left.retain(|process| !ended.left.contains(process));
     ended.left.splice(..0, attempts.left);
     ended
 }
 
 impl Attempts<'_> {
-    /// Makes attempts until one of them is the last, and returns how that one ended.
-    async fn all(
+    /// Makes attempts until one is the last, and returns how that one ended.
+    async fn drive(
         &mut self,
-        mut launch: Launch,
+        mut plan: Plan,
         ticket: &mut Ticket,
         host: Host,
-        story: &mut Story,
-        outlet: &Outlet,
+        sink: &mut EventSink,
+        run: &RunHandle,
     ) -> Ended {
         loop {
-            let mut ended = self.one(launch, host.clone(), story, outlet).await;
-            let Some(failure) = story.failure(&ended).filter(|_| !outlet.is_ended()) else { return ended };
-            let Some(delay) = self.delay(&failure, story) else { return ended };
+            let mut ended = self.attempt(plan, host.clone(), sink, run).await;
+            let Some(failure) = sink.failure(&ended).filter(|_| !run.is_stopped()) else { return ended };
+            let Some(delay) = self.delay(&failure, ended.has_output, sink) else { return ended };
             self.left.append(&mut ended.left);
-            story.begin_again();
-            story.say(retry::retrying(&failure, self.begun, self.again.request.retries.max, delay).into());
-            if waiting(self.wait(delay, ticket), story, outlet).await.is_none() {
+            sink.restart();
+            sink.emit(retry::retrying(&failure, self.started, self.retry.request.retries.max, delay));
+            if deliver_while(self.wait(delay, ticket), sink, run).await.is_none() {
                 return Ended::by(Cause::Aborted);
             }
-            match plan(self.again, story.transcript.earlier_cost_usd()) {
-                Ok(plan) => {
-                    launch = plan.launch;
-                    story.listen_to(plan.protocol);
-                }
+            plan = match plan_again(self.retry, sink.transcript.earlier_cost_usd()) {
+                Ok(plan) => plan,
                 Err(failure) => return Ended::by(Cause::Failed(failure)),
-            }
+            };
         }
     }
 
-    /// One more attempt, as long as there is time.
-    async fn one(&mut self, launch: Launch, host: Host, story: &mut Story, outlet: &Outlet) -> Ended {
+    /// Makes an attempt, if the deadline has not passed.
+    async fn attempt(&mut self, plan: Plan, host: Host, sink: &mut EventSink, run: &RunHandle) -> Ended {
         let mut limits = self.limits.clone();
-        match self.left() {
-            // As a limit, zero would be none.
-            Some(Duration::ZERO) => return Ended::by(Cause::Failed(self.too_late())),
-            left => limits.deadline = left.unwrap_or_default(),
+        match self.remaining() {
+            // As a limit, zero would mean no deadline.
+            Some(Duration::ZERO) => return Ended::by(Cause::Failed(self.deadline_exceeded())),
+            remaining => limits.deadline = remaining.unwrap_or_default(),
         }
-        self.begun += 1;
-        tracing::Span::current().record("attempt", self.begun);
-        let mut ended = attempt(launch, host, &limits, story, outlet).await;
-        // The attempt knows only of its own share.
+        self.started += 1;
+        tracing::Span::current().record("attempt", self.started);
+        let mut ended = attempt(plan, host, &limits, sink, run).await;
+        // The attempt reports the remaining time as its deadline, instead of the deadline of the run.
         if let Some(Cause::Failed(failure)) = &mut ended.cause
             && failure.code == ErrorCode::DeadlineExceeded
         {
-            *failure = self.too_late();
+            *failure = self.deadline_exceeded();
         }
         ended
     }
 
-    /// How long to wait for the next attempt; `None` if there is none.
-    fn delay(&mut self, failure: &Failure, story: &mut Story) -> Option<Duration> {
-        if story.transcript.is_past_retraction() {
-            tracing::debug!("too much was said to be taken back: the run is not started again");
+    /// Returns the delay before the next attempt. `None` if there is no next attempt.
+    fn delay(&mut self, failure: &Failure, has_output: bool, sink: &mut EventSink) -> Option<Duration> {
+        if sink.transcript.is_past_retraction() {
+            tracing::debug!("the run is not retried, because too many events would have to be retracted");
             return None;
         }
-        let case = Case {
+        let failed = FailedAttempt {
             failure,
-            tools: story.transcript.has_tools(),
-            prompt: self.again.request.conversation.continues_session() && story.heard,
-            limit: story.transcript.limit().and_then(retry::lasts),
-            left: self.left(),
+            called_tools: sink.transcript.has_tools(),
+            may_have_stored_prompt: self.retry.request.conversation.continues_session() && has_output,
+            rate_limited_for: sink.transcript.limit().and_then(retry::remaining),
+            until_deadline: self.remaining(),
         };
-        match retry::decide(&case, self.again.request.retries.policy, &mut self.delays) {
-            Next::Wait(delay) => Some(delay),
-            Next::Refuse(refusal) => {
-                story.say(retry::not_retried(failure, &refusal).into());
+        match retry::decide(&failed, self.retry.request.retries.policy, &mut self.delays) {
+            Decision::Retry(delay) => Some(delay),
+            Decision::Refuse(refusal) => {
+                sink.emit(retry::not_retried(failure, &refusal));
                 None
             }
-            Next::End => None,
+            Decision::End => None,
         }
     }
 
-    /// Waits, and then for the run's place, but not beyond the deadline.
+    /// Waits for the delay and then for the run's place in the queue, until the deadline at most.
     async fn wait(&self, delay: Duration, ticket: &mut Ticket) {
-        // Others may run meanwhile.
+        // Other runs can have the place meanwhile.
         *ticket = Ticket::default();
         sleep(delay).await;
-        let key = self.again.request.queue_key.as_deref();
-        *ticket = self.again.permits.enqueue_always(key, self.again.agent.name(), true);
+        let key = self.retry.request.queue_key.as_deref();
+        *ticket = self.retry.permits.enqueue_always(key, self.retry.agent.name(), true);
         match self.deadline {
             Some(deadline) => _ = timeout_at(deadline, ticket.granted()).await,
             None => ticket.granted().await,
         }
     }
 
-    fn left(&self) -> Option<Duration> {
+    fn remaining(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    fn too_late(&self) -> Failure {
+    fn deadline_exceeded(&self) -> Failure {
         let seconds = self.limits.deadline.as_secs_f64();
-        let several = if self.begun > 1 { format!(", in {} attempts", self.begun) } else { String::new() };
+        let several = if self.started > 1 { format!(", in {} attempts", self.started) } else { String::new() };
         let text = format!("the run took longer than its deadline of {seconds} s{several}");
         Failure::new(ErrorCode::DeadlineExceeded, text)
     }
 }
 
-/// Lives through one process, and hears the agent's last word.
-pub(super) async fn attempt(launch: Launch, host: Host, limits: &Limits, story: &mut Story, outlet: &Outlet) -> Ended {
+/// Starts a process for a run, drives it to its exit, and returns how it ended.
+pub(super) async fn attempt(plan: Plan, host: Host, limits: &Limits, sink: &mut EventSink, run: &RunHandle) -> Ended {
     let started = Instant::now();
-    let recorder = host.recorder(&story.redactor);
-    let starting = async |stop: &CancellationToken| prepare::start(launch, host, recorder, limits, stop).await;
-    let mut ended = match start(starting, limits, outlet).await {
-        Ok(mut live) => {
-            if let Some(warning) = live.warning.take() {
-                story.say(warning.into());
-            }
-            process::run(live, story, limits, outlet, started).await
-        }
+    let redactor = Arc::clone(sink.redactor());
+    let start = async |cancel: &CancellationToken| AgentProcess::start(plan, host, redactor, limits, cancel).await;
+    let mut process = match start_within(start, limits, run).await {
+        Ok(process) => process,
         Err(cause) => return Ended::by(cause),
     };
-    story.last_word(&mut ended);
-    ended
-}
-
-/// Waits for something while the consumer gets what it has not got yet; `None` if the caller ends the run meanwhile.
-async fn waiting<T>(what: impl Future<Output = T>, story: &mut Story, outlet: &Outlet) -> Option<T> {
-    let mut what = pin!(what);
-    loop {
-        tokio::select! {
-            biased;
-            () = outlet.aborted.cancelled() => return None,
-            () = outlet.interrupted.cancelled() => return None,
-            output = &mut what => return Some(output),
-            () = story.outbox.deliver(), if !story.outbox.is_empty() => {}
-        }
+    if let Some(warning) = process.take_warning() {
+        sink.emit(warning);
     }
+    let exit = turn::drive_to_exit(&mut process, sink, limits, run, started).await;
+    process.end(exit, sink, limits).await.report(sink)
 }
 
-/// The same plan once more, with what the attempts before it have left of the budget. It was possible before, but the agent is
-/// asked anew, and may be somebody else's code.
-fn plan(again: &Again, spent_usd: f64) -> Result<Plan, Failure> {
-    let mut request = again.request.clone();
+/// Plans the run again, with the rest of its budget. The plan can fail now, because the agent's code is called again.
+fn plan_again(retry: &Retry, spent_usd: f64) -> Result<Plan, Failure> {
+    let mut request = retry.request.clone();
     for budget in [&mut request.max_budget_usd, &mut request.max_session_budget_usd].into_iter().flatten() {
         if *budget <= spent_usd {
-            return Err(used_up(format!("the run has cost the {budget} US dollars it may; it was not started again")));
+            return Err(used_up(format!("the run is not retried: it has cost its budget of {budget} US dollars")));
         }
-        // A cost below zero must not add to the budget.
+        // A negative cost must not increase the budget.
         *budget -= spent_usd.max(0.0);
     }
-    crate::runtime::plan(&*again.agent, &request).map_err(|error| not_planned(&error))
-}
-
-/// What could be planned when the caller asked for it cannot any more.
-pub(super) fn not_planned(error: &RunError) -> Failure {
-    let code = match error {
-        RunError::AgentPanicked { .. } => ErrorCode::Protocol,
-        _ => ErrorCode::InvalidRequest,
-    };
-    Failure::new(code, error.to_string())
+    plan_run(&*retry.agent, &request).map_err(|error| rejected_plan(&error))
 }

@@ -1,5 +1,4 @@
-//! Whether a run that failed is started again, and after how long. Decided from what is known of the attempt; the clock is
-//! read in one place only.
+//! Decides whether a failed run is retried, and after which delay. Only [`remaining`] reads the clock.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use teamster_types::request::{Retries, RetryPolicy};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// The waits before each retry: as many as there may be.
+/// Returns the delays before each retry, as many as there may be retries.
 pub(super) fn delays(retries: &Retries) -> ExponentialBackoff {
     ExponentialBuilder::new()
         .with_min_delay(retries.base)
@@ -20,33 +19,34 @@ pub(super) fn delays(retries: &Retries) -> ExponentialBackoff {
         .build()
 }
 
-/// A failed attempt, as far as it matters for another one.
-pub(super) struct Case<'a> {
+/// What the decision needs to know about a failed attempt.
+pub(super) struct FailedAttempt<'a> {
     pub(super) failure: &'a Failure,
-    /// Tools were called.
-    pub(super) tools: bool,
-    /// A session that is gone on with may hold the prompt.
-    pub(super) prompt: bool,
-    /// How long the vendor's limit lasts.
-    pub(super) limit: Option<Duration>,
-    /// How long until the deadline.
-    pub(super) left: Option<Duration>,
+    pub(super) called_tools: bool,
+    /// Whether the resumed session may contain the prompt already.
+    pub(super) may_have_stored_prompt: bool,
+    /// The remaining time of the vendor's rate limit.
+    pub(super) rate_limited_for: Option<Duration>,
+    pub(super) until_deadline: Option<Duration>,
 }
 
-/// What becomes of a run whose attempt failed.
+/// Whether a run is retried.
 #[derive(Debug, PartialEq)]
-pub(super) enum Next {
+pub(super) enum Decision {
+    /// The failure is not temporary, or there are no retries left.
     End,
+    /// The failure is temporary, but a retry is not safe or not useful.
     Refuse(Refusal),
-    Wait(Duration),
+    /// After this delay.
+    Retry(Duration),
 }
 
-/// Why a run is not started again, though its failure may pass.
+/// Why a run is not retried, although its failure is temporary.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("a tool has run, and may have changed something")]
     Tools,
-    #[error("the session may hold the prompt already")]
+    #[error("the session may contain the prompt already")]
     Prompt,
     #[error("the vendor's limit lasts for another {} s", .0.as_secs())]
     Limit(Duration),
@@ -54,52 +54,52 @@ pub(super) enum Refusal {
     Deadline,
 }
 
-/// Decides, and takes one of the waits if there is to be one.
-pub(super) fn decide(case: &Case<'_>, policy: RetryPolicy, delays: &mut ExponentialBackoff) -> Next {
+/// Decides whether a run is retried. Takes one of the delays if so.
+pub(super) fn decide(failed: &FailedAttempt<'_>, policy: RetryPolicy, delays: &mut ExponentialBackoff) -> Decision {
     let never = [ErrorCode::Aborted, ErrorCode::DeadlineExceeded, ErrorCode::SessionNotFound];
-    // A quota that is used up is not retryable by itself, but comes back at a time that may be known and near.
-    let limit = case.limit.filter(|_| case.failure.code == ErrorCode::RateLimit);
-    let may_pass = case.failure.retryable == Some(true) || limit.is_some();
-    if !may_pass || never.contains(&case.failure.code) {
-        return Next::End;
+    // A used-up quota is not retryable by itself, but the vendor may report when it is available again.
+    let limit = failed.rate_limited_for.filter(|_| failed.failure.code == ErrorCode::RateLimit);
+    let is_temporary = failed.failure.retryable == Some(true) || limit.is_some();
+    if !is_temporary || never.contains(&failed.failure.code) {
+        return Decision::End;
     }
-    let Some(delay) = delays.next() else { return Next::End };
-    if case.tools && policy < RetryPolicy::MayRepeatTools {
-        return Next::Refuse(Refusal::Tools);
+    let Some(delay) = delays.next() else { return Decision::End };
+    if failed.called_tools && policy < RetryPolicy::MayRepeatTools {
+        return Decision::Refuse(Refusal::Tools);
     }
-    if case.prompt && policy < RetryPolicy::MayRepeatPrompt {
-        return Next::Refuse(Refusal::Prompt);
+    if failed.may_have_stored_prompt && policy < RetryPolicy::MayRepeatPrompt {
+        return Decision::Refuse(Refusal::Prompt);
     }
     let limit = limit.unwrap_or_default();
     if limit > Retries::LONGEST_LIMIT {
-        return Next::Refuse(Refusal::Limit(limit));
+        return Decision::Refuse(Refusal::Limit(limit));
     }
-    // Counted from the end of the limit, so that not all who wait for it come back at that moment.
+    // The random delay starts at the end of the limit, so that not all waiting runs start at the same moment.
     let delay = limit + delay;
-    if case.left.is_some_and(|left| left <= delay) {
-        return Next::Refuse(Refusal::Deadline);
+    if failed.until_deadline.is_some_and(|left| left <= delay) {
+        return Decision::Refuse(Refusal::Deadline);
     }
-    Next::Wait(delay)
+    Decision::Retry(delay)
 }
 
-/// How long a vendor's limit lasts from now on, where the agent tells.
-pub(super) fn lasts(limit: &RateLimit) -> Option<Duration> {
+/// Returns the remaining time of a vendor's limit, if the agent reports its end.
+pub(super) fn remaining(limit: &RateLimit) -> Option<Duration> {
     let end = OffsetDateTime::parse(limit.resets_at.as_deref()?, &Rfc3339).ok()?;
     Some((end - OffsetDateTime::now_utc()).try_into().unwrap_or_default())
 }
 
-/// Tells that the run is started again, for the how manieth time.
-pub(super) fn retrying(failure: &Failure, number: u32, max: u32, delay: Duration) -> Warning {
+/// Returns the warning that the run is retried. `attempt` is the number of the failed attempt, starting at 1.
+pub(super) fn retrying(failure: &Failure, attempt: u32, max: u32, delay: Duration) -> Warning {
     let text = format!("{} [{}]; the run is started again", failure.message.as_str(), failure.code);
     Warning::new(WarningCode::Retrying, text)
-        .with("attempt", number)
+        .with("attempt", attempt)
         .with("max", max)
         .with("delayMs", u64::try_from(delay.as_millis()).unwrap_or(u64::MAX))
         .with("errorCode", failure.code.as_str())
         .with("errorMessage", failure.message.as_str())
 }
 
-/// Tells why it is not.
+/// Returns the warning that the run is not retried.
 pub(super) fn not_retried(failure: &Failure, refusal: &Refusal) -> Warning {
     let reason = match refusal {
         Refusal::Tools => "tools",
@@ -128,20 +128,26 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// What is decided of a failure with this code, whatever is set besides.
-    fn decided(code: ErrorCode, set: impl FnOnce(&mut Case<'_>), policy: RetryPolicy) -> Next {
+    /// Returns the decision on a failure with this code.
+    fn decided(code: ErrorCode, set: impl FnOnce(&mut FailedAttempt<'_>), policy: RetryPolicy) -> Decision {
         let failure = Failure { retryable: Some(true), ..Failure::new(code, "why") };
-        let mut case = Case { failure: &failure, tools: false, prompt: false, limit: None, left: None };
+        let mut case = FailedAttempt {
+            failure: &failure,
+            called_tools: false,
+            may_have_stored_prompt: false,
+            rate_limited_for: None,
+            until_deadline: None,
+        };
         set(&mut case);
         decide(&case, policy, &mut delays(&retries(1)))
     }
 
-    fn waits(next: &Next, least: Duration, most: Duration) -> bool {
-        matches!(next, Next::Wait(delay) if (least..=most).contains(delay))
+    fn waits(next: &Decision, least: Duration, most: Duration) -> bool {
+        matches!(next, Decision::Retry(delay) if (least..=most).contains(delay))
     }
 
     #[test]
-    fn waits_double_from_five_seconds_to_a_minute_and_chance_adds_as_much_again_at_most() {
+    fn delays_double_from_five_seconds_to_a_minute_and_jitter_at_most_doubles_them() {
         for _ in 0..100 {
             let waits: Vec<_> = delays(&retries(6)).collect();
             assert_eq!(waits.len(), 6);
@@ -152,77 +158,89 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_that_failed_together_do_not_come_back_together() {
+    fn two_runs_that_failed_together_are_not_retried_together() {
         let firsts: Vec<_> = (0..10).filter_map(|_| delays(&retries(1)).next()).collect();
         assert!(firsts.iter().any(|first| *first != firsts[0]), "{firsts:?}");
     }
 
     #[test]
-    fn a_base_of_zero_waits_for_nothing() {
+    fn a_base_of_zero_means_no_delay() {
         let mut retries = retries(3);
         retries.base = Duration::ZERO;
         assert_eq!(delays(&retries).collect::<Vec<_>>(), [Duration::ZERO; 3]);
     }
 
     #[test]
-    fn some_failures_are_never_started_again_whatever_is_said_of_them() {
+    fn some_failures_are_never_retried_even_if_marked_retryable() {
         for code in [ErrorCode::Aborted, ErrorCode::DeadlineExceeded, ErrorCode::SessionNotFound] {
-            assert_eq!(decided(code, |_| {}, RetryPolicy::MayRepeatTools), Next::End);
+            assert_eq!(decided(code, |_| {}, RetryPolicy::MayRepeatTools), Decision::End);
         }
         let failure = Failure { retryable: None, ..Failure::new(ErrorCode::Overloaded, "why") };
-        let case = Case { failure: &failure, tools: false, prompt: false, limit: None, left: None };
-        assert_eq!(decide(&case, RetryPolicy::MayRepeatTools, &mut delays(&retries(1))), Next::End);
+        let case = FailedAttempt {
+            failure: &failure,
+            called_tools: false,
+            may_have_stored_prompt: false,
+            rate_limited_for: None,
+            until_deadline: None,
+        };
+        assert_eq!(decide(&case, RetryPolicy::MayRepeatTools, &mut delays(&retries(1))), Decision::End);
     }
 
     #[test]
-    fn what_may_stand_of_an_attempt_is_a_matter_of_degree() {
-        let tools = |case: &mut Case<'_>| (case.tools, case.prompt) = (true, true);
-        let prompt = |case: &mut Case<'_>| case.prompt = true;
-        let of = |set: fn(&mut Case<'_>), policy| decided(ErrorCode::Overloaded, set, policy);
-        assert_eq!(of(tools, RetryPolicy::Safe), Next::Refuse(Refusal::Tools));
-        assert_eq!(of(tools, RetryPolicy::MayRepeatPrompt), Next::Refuse(Refusal::Tools));
-        assert!(matches!(of(tools, RetryPolicy::MayRepeatTools), Next::Wait(_)));
-        assert_eq!(of(prompt, RetryPolicy::Safe), Next::Refuse(Refusal::Prompt));
-        assert!(matches!(of(prompt, RetryPolicy::MayRepeatPrompt), Next::Wait(_)));
+    fn the_policy_decides_whether_tools_or_the_prompt_may_be_repeated() {
+        let tools = |case: &mut FailedAttempt<'_>| (case.called_tools, case.may_have_stored_prompt) = (true, true);
+        let prompt = |case: &mut FailedAttempt<'_>| case.may_have_stored_prompt = true;
+        let of = |set: fn(&mut FailedAttempt<'_>), policy| decided(ErrorCode::Overloaded, set, policy);
+        assert_eq!(of(tools, RetryPolicy::Safe), Decision::Refuse(Refusal::Tools));
+        assert_eq!(of(tools, RetryPolicy::MayRepeatPrompt), Decision::Refuse(Refusal::Tools));
+        assert!(matches!(of(tools, RetryPolicy::MayRepeatTools), Decision::Retry(_)));
+        assert_eq!(of(prompt, RetryPolicy::Safe), Decision::Refuse(Refusal::Prompt));
+        assert!(matches!(of(prompt, RetryPolicy::MayRepeatPrompt), Decision::Retry(_)));
     }
 
     #[test]
-    fn the_wait_begins_when_the_vendors_limit_ends() {
-        let limit = |limit: Duration| move |case: &mut Case<'_>| case.limit = Some(limit);
+    fn the_delay_starts_at_the_end_of_the_vendors_limit() {
+        let limit = |limit: Duration| move |case: &mut FailedAttempt<'_>| case.rate_limited_for = Some(limit);
         let next = decided(ErrorCode::RateLimit, limit(seconds(100)), RetryPolicy::Safe);
         assert!(waits(&next, seconds(105), seconds(110)), "{next:?}");
         let longest = Retries::LONGEST_LIMIT + seconds(1);
         let next = decided(ErrorCode::RateLimit, limit(longest), RetryPolicy::Safe);
-        assert_eq!(next, Next::Refuse(Refusal::Limit(longest)));
+        assert_eq!(next, Decision::Refuse(Refusal::Limit(longest)));
         let quota = Failure { retryable: Some(false), ..Failure::new(ErrorCode::RateLimit, "why") };
-        let mut case = Case { failure: &quota, tools: false, prompt: false, limit: None, left: None };
-        assert_eq!(decide(&case, RetryPolicy::MayRepeatTools, &mut delays(&retries(1))), Next::End);
-        case.limit = Some(seconds(100));
+        let mut case = FailedAttempt {
+            failure: &quota,
+            called_tools: false,
+            may_have_stored_prompt: false,
+            rate_limited_for: None,
+            until_deadline: None,
+        };
+        assert_eq!(decide(&case, RetryPolicy::MayRepeatTools, &mut delays(&retries(1))), Decision::End);
+        case.rate_limited_for = Some(seconds(100));
         let next = decide(&case, RetryPolicy::Safe, &mut delays(&retries(1)));
         assert!(waits(&next, seconds(105), seconds(110)), "{next:?}");
-        // A limit that is not why the run failed holds nothing up.
+        // A limit that did not cause the failure has no effect.
         let next = decided(ErrorCode::Overloaded, limit(longest), RetryPolicy::Safe);
         assert!(waits(&next, seconds(5), seconds(10)), "{next:?}");
     }
 
     #[test]
-    fn a_wait_beyond_the_deadline_is_refused() {
-        let left = |left: Duration| move |case: &mut Case<'_>| case.left = Some(left);
+    fn a_delay_beyond_the_deadline_is_refused() {
+        let left = |left: Duration| move |case: &mut FailedAttempt<'_>| case.until_deadline = Some(left);
         let next = decided(ErrorCode::Overloaded, left(seconds(4)), RetryPolicy::Safe);
-        assert_eq!(next, Next::Refuse(Refusal::Deadline));
-        assert!(matches!(decided(ErrorCode::Overloaded, left(seconds(11)), RetryPolicy::Safe), Next::Wait(_)));
+        assert_eq!(next, Decision::Refuse(Refusal::Deadline));
+        assert!(matches!(decided(ErrorCode::Overloaded, left(seconds(11)), RetryPolicy::Safe), Decision::Retry(_)));
     }
 
     #[test]
-    fn the_end_of_a_limit_is_read_where_it_is_a_time() {
+    fn the_end_of_a_limit_is_read_only_if_it_is_a_time() {
         let limit = |resets_at: Option<&str>| RateLimit {
             status: RateLimitStatus::Rejected,
             resets_at: resets_at.map(Into::into),
             kind: None,
         };
-        assert_eq!(lasts(&limit(None)), None);
-        assert_eq!(lasts(&limit(Some("soon"))), None);
-        assert_eq!(lasts(&limit(Some("2001-01-01T00:00:00Z"))), Some(Duration::ZERO));
-        assert!(lasts(&limit(Some("9999-01-01T00:00:00+02:00"))) > Some(Retries::LONGEST_LIMIT));
+        assert_eq!(remaining(&limit(None)), None);
+        assert_eq!(remaining(&limit(Some("soon"))), None);
+        assert_eq!(remaining(&limit(Some("2001-01-01T00:00:00Z"))), Some(Duration::ZERO));
+        assert!(remaining(&limit(Some("9999-01-01T00:00:00+02:00"))) > Some(Retries::LONGEST_LIMIT));
     }
 }

@@ -12,7 +12,7 @@ use teamster_process::{Ledger, Supervisor};
 use tokio_util::task::TaskTracker;
 
 use super::Runtime;
-use crate::driver::pool::{Pool, WarmPoolConfig};
+use crate::driver::warm_pool::{WarmPool, WarmPoolConfig};
 use crate::permits::Permits;
 use crate::registry::Registry;
 use crate::setup::environment::Environment;
@@ -149,9 +149,9 @@ impl RuntimeBuilder {
             permits: self.permits,
             idle_timeout: self.idle_timeout,
             ledger: Arc::new(self.ledger.unwrap_or_else(Ledger::of_user)),
-            journals: self.restore_log.or_else(restore_log_of_user),
+            restore_log: self.restore_log.or_else(restore_log_of_user),
             swept: AtomicBool::new(false),
-            pool: self.warm_pool.map(Pool::new),
+            warm_pool: self.warm_pool.map(WarmPool::new),
             requires_process_control: self.requires_process_control,
         }
     }

@@ -3,19 +3,19 @@
 mod builder;
 mod error;
 mod inputs;
+mod planning;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use teamster_agents::agent::{Agent, Plan};
+use teamster_agents::agent::Agent;
 use teamster_agents::rules::ToolRules;
 use teamster_config::RestoreLog;
 use teamster_process::limitations::{Limitation, limitations};
 use teamster_process::{Ledger, Supervisor};
 use teamster_types::event::{Warning, WarningCode};
-use teamster_types::request::{AgentInterface, ProjectTrust, RequestError, RunRequest};
+use teamster_types::request::{AgentInterface, ProjectTrust, RunRequest};
 use tokio::sync::{Mutex, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,26 +25,28 @@ pub use self::builder::RuntimeBuilder;
 pub use self::error::RunError;
 use self::inputs::directory;
 pub(crate) use self::inputs::{read_attachment, working_directory};
-
+pub(crate) use self::planning::{plan_run, plan_session};
 use crate::agent_server::Password;
 use crate::callers::Callers;
-use crate::driver::attempts::Again;
+use crate::driver::attempts::Retry;
 use crate::driver::budget::Budget;
-use crate::driver::desk::Desk;
-use crate::driver::pool::Pool;
-use crate::driver::session::{OWN_TURNS, SessionJob};
-use crate::driver::{self, Host, Job};
+use crate::driver::host::Host;
+use crate::driver::run::{self, RunJob};
+use crate::driver::session::{self, MAX_AGENT_TURNS, SessionJob};
+use crate::driver::session_queue::SessionQueue;
+use crate::driver::warm_pool::WarmPool;
 use crate::events::stamped::RunIdentity;
 use crate::permits::{Permits, QueueFull, RuntimeStats};
 use crate::recording::Recording;
 use crate::registry::Registry;
 use crate::run::Run;
-use crate::session::{ORDERS, Session, SessionOptions, TURNS};
+use crate::session::order::MAX_ORDERS;
+use crate::session::{MAX_TURNS, Session, SessionOptions};
 use crate::setup::crash_recovery;
 use crate::setup::environment::{Environment, inherited};
 use crate::threads;
 use crate::tokio_check;
-use crate::turns::Turns;
+use crate::turns::list::Turns;
 
 /// Starts runs and sessions. It can be shared between threads.
 ///
@@ -67,9 +69,9 @@ pub struct Runtime {
     permits: Permits,
     idle_timeout: Option<Duration>,
     ledger: Arc<Ledger>,
-    journals: Option<RestoreLog>,
+    restore_log: Option<RestoreLog>,
     swept: AtomicBool,
-    pool: Option<Arc<Pool>>,
+    warm_pool: Option<Arc<WarmPool>>,
     requires_process_control: bool,
 }
 
@@ -101,7 +103,7 @@ impl Runtime {
 
     /// Returns the log of changes to the user's configuration files. `None` if no directory for it is known.
     pub fn restore_log(&self) -> Option<&RestoreLog> {
-        self.journals.as_ref()
+        self.restore_log.as_ref()
     }
 
     pub(crate) fn supervisor(&self) -> &Supervisor {
@@ -129,7 +131,7 @@ impl Runtime {
         for attachment in &mut request.attachments {
             read_attachment(attachment, &host.cwd)?;
         }
-        let plan = plan(&*agent, &request)?;
+        let plan = plan_run(&*agent, &request)?;
         let redactor = Arc::new(host.redactor(&plan.launch, &request));
         let ticket = self.permits.enqueue(request.queue_key.as_deref(), agent.name(), true);
         let span = tracing::info_span!(
@@ -144,9 +146,9 @@ impl Runtime {
         host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
         let (limits, budget) = (request.limits.clone(), Budget::of(&request));
-        let again = (request.retries.max > 0).then(|| Again { agent, request, permits: self.permits.clone() });
-        let job = Job { plan, again, warnings, host, redactor, limits, budget };
-        Ok(Run::start(&self.drivers, identity, |outlet| driver::drive(ticket, job, outlet).instrument(span)))
+        let retry = (request.retries.max > 0).then(|| Retry { agent, request, permits: self.permits.clone() });
+        let job = RunJob { plan, retry, warnings, host, redactor, limits, budget };
+        Ok(Run::start(&self.drivers, identity, |handle| run::drive(ticket, job, handle).instrument(span)))
     }
 
     /// Opens a session: a conversation of many turns. Call it inside a Tokio runtime.
@@ -158,68 +160,57 @@ impl Runtime {
     /// ([`TokioError`](crate::TokioError)). A request with a prompt is invalid: prompts are sent turn by turn.
     pub fn open(&self, agent: &str, options: impl Into<SessionOptions>) -> Result<Session, RunError> {
         tokio_check::check()?;
-        let SessionOptions { request: mut frame, handler } = options.into();
+        let SessionOptions { mut request, handler } = options.into();
         let agent = self.registry.get(agent)?;
-        frame.validate_session()?;
-        let identity = RunIdentity::new(&frame.labels);
-        let (mut host, warnings) = self.host(&*agent, &identity, &mut frame)?;
-        // A request that cannot be planned is an error now, not with the first turn.
-        let spawns =
-            frame.interface != AgentInterface::Auto || guarded(&*agent, || agent.plan_session(&frame))?.is_none();
-        if spawns {
-            plan(&*agent, &frame.turn("x".into(), frame.conversation.clone()))?;
+        request.validate_session()?;
+        let identity = RunIdentity::new(&request.labels);
+        let (mut host, warnings) = self.host(&*agent, &identity, &mut request)?;
+        // A request that cannot be planned is an error now, and not with the first turn.
+        let process_per_turn = request.interface != AgentInterface::Auto || plan_session(&*agent, &request)?.is_none();
+        if process_per_turn {
+            plan_run(&*agent, &request.turn("x".into(), request.conversation.clone()))?;
         }
-        host.recording = self.recording(&*agent, &frame)?;
+        let cwd = host.cwd.clone();
+        let rules = ToolRules::read(&request.permissions, Some(&cwd))?;
+        host.recording = self.recording(&*agent, &request)?;
         self.sweep_once();
-        let (orders, ordered) = mpsc::channel(ORDERS);
-        let (begun, own_turns) = mpsc::channel(OWN_TURNS);
-        let begun = (frame.background_tasks).then_some(begun);
-        let (told, id) = watch::channel(None);
-        let (abort, cwd) = (CancellationToken::new(), host.cwd.clone());
-        let rules = ToolRules::read(&frame.permissions, Some(&cwd))?;
-        let budget = Budget::of(&frame);
-        let turns = Turns::default();
+        let (orders, received_orders) = mpsc::channel(MAX_ORDERS);
+        let (agent_turns, received_agent_turns) = mpsc::channel(MAX_AGENT_TURNS);
+        let (session_id, id) = watch::channel(None);
+        let (abort, ended, turns) = (CancellationToken::new(), CancellationToken::new(), Turns::default());
         let span = tracing::info_span!(
             "session",
             run_id = &*identity.run_id,
             agent = agent.name(),
             labels = ?identity.labels,
         );
-        let desk = Desk::new(ordered, handler, rules, frame, turns.clone());
-        let (permits, aborted) = (self.permits.clone(), abort.clone());
-        let (pool, tasks) = (self.pool.clone(), self.drivers.clone());
-        let (own_count, listed, ended) = (0, turns.clone(), CancellationToken::new());
-        let (idle_timeout, permit, has_spoken, outlived) = (self.idle_timeout, None, false, Vec::new());
         let job = SessionJob {
             agent,
             host,
-            permits,
-            desk,
-            budget,
-            spawns,
+            permits: self.permits.clone(),
+            budget: Budget::of(&request),
+            process_per_turn,
             warnings,
-            told,
-            aborted,
-            own: begun,
-            own_count,
-            turns: listed,
-            idle_timeout,
-            permit,
-            has_spoken,
-            outlived,
+            session_id,
+            aborted: abort.clone(),
+            agent_turns: request.background_tasks.then_some(agent_turns),
+            queue: SessionQueue::new(received_orders, handler, rules, request, turns.clone()),
+            turns: turns.clone(),
+            warm_pool: self.warm_pool.clone(),
+            tasks: self.drivers.clone(),
+            idle_timeout: self.idle_timeout,
             identity: identity.clone(),
-            pool,
-            tasks,
         };
         let end = ended.clone().drop_guard();
         let driven = async move {
-            Box::pin(driver::session::drive(job)).await;
+            Box::pin(session::drive(job)).await;
             drop(end);
         };
         self.drivers.spawn(driven.instrument(span));
-        let places = Arc::new(Semaphore::new(TURNS));
+        let turn_permits = Arc::new(Semaphore::new(MAX_TURNS));
+        let agent_turns = Mutex::new(received_agent_turns);
         let closing = AtomicBool::new(false);
-        Ok(Session { orders, places, id, abort, ended, closing, turns, identity, own: Mutex::new(own_turns), cwd })
+        Ok(Session { orders, turn_permits, id, abort, ended, closing, turns, identity, agent_turns, cwd })
     }
 
     /// Returns the host's part of a run or session, and the warnings about the request. Makes paths of the request absolute.
@@ -254,7 +245,7 @@ impl Runtime {
             environment: inherited(&self.environment, request, agent.capabilities(), &self.registry),
             supervisor: Arc::clone(&self.supervisor),
             ledger: Arc::clone(&self.ledger),
-            journals: self.journals.clone(),
+            restore_log: self.restore_log.clone(),
             password: Password::new().map_err(RunError::NoRandomness)?,
             agent: agent.name().to_owned(),
             orphans: request.orphans,
@@ -277,7 +268,7 @@ impl Runtime {
         if self.swept.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let Err(error) = crash_recovery::start(&self.drivers, &self.ledger, self.journals.as_ref()) {
+        if let Err(error) = crash_recovery::start(&self.drivers, &self.ledger, self.restore_log.as_ref()) {
             tracing::warn!("remaining processes of crashed hosts were not removed yet: {}", threads::explain(&error));
             // The next run tries again.
             self.swept.store(false, Ordering::Relaxed);
@@ -289,13 +280,13 @@ impl Runtime {
     /// Dropping a [`Run`] terminates its process tree. Before the Tokio runtime ends, wait for this call, so that trees can
     /// exit within the grace period. Otherwise they are killed.
     pub async fn shutdown(&self) {
-        if let Some(pool) = &self.pool {
+        if let Some(pool) = &self.warm_pool {
             pool.close();
         }
         self.drivers.close();
         self.drivers.wait().await;
         self.drivers.reopen();
-        if let Some(pool) = &self.pool {
+        if let Some(pool) = &self.warm_pool {
             pool.reopen();
         }
     }
@@ -317,16 +308,4 @@ impl Default for Runtime {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Plans a run. A panic of the agent becomes an error.
-pub(crate) fn plan(agent: &dyn Agent, request: &RunRequest) -> Result<Plan, RunError> {
-    guarded(agent, || agent.plan(request))
-}
-
-/// Calls an agent's code. A panic becomes an error.
-pub(crate) fn guarded<T>(agent: &dyn Agent, ask: impl FnOnce() -> Result<T, RequestError>) -> Result<T, RunError> {
-    catch_unwind(AssertUnwindSafe(ask))
-        .map_err(|_| RunError::AgentPanicked { agent: agent.name().to_owned() })?
-        .map_err(RunError::Request)
 }

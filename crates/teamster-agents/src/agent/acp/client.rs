@@ -25,7 +25,7 @@ use super::settings::{Setting, Settings};
 use super::wire::{AuthMethod, Info, PromptCapabilities};
 use crate::agent::line;
 use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
-use crate::protocol::{Action, Command, ExitReport, Input, Outcome, Protocol};
+use crate::protocol::{Action, Command, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
 use crate::rules::{PathResolver, TextOnly, ToolRules};
 use teamster_types::event::{
     AnsweredBy, ErrorCode, Event, Failure, PermissionRequest, RequestId, SessionId, Warning, WarningCode,
@@ -175,7 +175,7 @@ impl Client {
     }
 
     fn call(&mut self, purpose: Purpose, method: &str, params: &Value, actions: &mut Actions) {
-        actions.push(Action::Write(self.caller.call(purpose, method, params)));
+        actions.push(Action::Process(ProcessAction::Write(self.caller.call(purpose, method, params))));
     }
 
     fn message(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
@@ -247,7 +247,9 @@ impl Client {
                 }
             }
             Command::SetModel(model) => match self.settings.set_model(model) {
-                _ if !matches!(self.phase, Phase::Open(_)) => actions.push(Action::RestartProcess),
+                _ if !matches!(self.phase, Phase::Open(_)) => {
+                    actions.push(Action::Session(SessionAction::RestartProcess))
+                }
                 Ok(setting) => self.set(Purpose::SetModel, setting, actions),
                 Err(why) => {
                     actions.push(warning(
@@ -257,12 +259,14 @@ impl Client {
                 }
             },
             Command::SetPermissionMode(_) if self.dialect.is_configured_at_start() => {
-                actions.push(Action::RestartProcess);
+                actions.push(Action::Session(SessionAction::RestartProcess));
             }
             Command::SetPermissionMode(mode) => self.set_permission_mode(mode, actions),
             // The protocol does not support more input within a turn.
-            Command::Steer { id, .. } => actions.push(Action::Steered { id: id.clone(), heard: false }),
-            Command::Close => actions.push(Action::CloseStdin),
+            Command::Steer { id, .. } => {
+                actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }))
+            }
+            Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
         }
     }
 

@@ -12,7 +12,7 @@ use super::tools;
 use super::wire::ControlRequest;
 use crate::agent::mcp::Names;
 use crate::agent::permission::{self, options, without_option};
-use crate::protocol::Action;
+use crate::protocol::{Action, ProcessAction, SessionAction};
 use teamster_types::event::{
     AnsweredBy, Event, PermissionDecision, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
     ToolKind,
@@ -49,19 +49,21 @@ impl Dialog {
 
     /// The CLI waits no longer.
     pub(super) fn withdraw(&mut self, id: &str) -> Option<Action> {
-        self.open.remove(id).map(|_| Action::Withdraw(RequestId::from(id)))
+        self.open.remove(id).map(|_| Action::Session(SessionAction::Withdraw(RequestId::from(id))))
     }
 
     /// Writes the answer to a request that waits.
     pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer) -> Option<Action> {
         let asked = self.open.remove(id.as_str())?;
-        Some(Action::Write(control::respond(id.as_str(), &response(asked, answer))))
+        Some(Action::Process(ProcessAction::Write(control::respond(id.as_str(), &response(asked, answer)))))
     }
 
     /// Nothing waits any more: the turn is over.
     pub(super) fn clear(&mut self, actions: &mut Vec<Action>) {
         actions.extend(
-            std::mem::take(&mut self.open).into_keys().map(|id| Action::Withdraw(RequestId::from(id.as_str()))),
+            std::mem::take(&mut self.open)
+                .into_keys()
+                .map(|id| Action::Session(SessionAction::Withdraw(RequestId::from(id.as_str())))),
         );
     }
 }
@@ -212,7 +214,11 @@ mod tests {
         let asked = dialog.ask("r".to_owned(), serde_json::from_str(&line).unwrap(), &names);
         let Action::Emit(Event::PermissionRequest(request)) = asked else { panic!("{asked:?}") };
         assert_eq!(request.input.as_str(), input);
-        let Some(Action::Write(bytes)) = dialog.answer(&"r".into(), &Answer::Allow { input: None }) else { panic!() };
+        let Some(Action::Process(ProcessAction::Write(bytes))) =
+            dialog.answer(&"r".into(), &Answer::Allow { input: None })
+        else {
+            panic!()
+        };
         let written = String::from_utf8(bytes).unwrap();
         assert!(written.contains(&format!(r#""updatedInput":{input}"#)), "{written}");
     }

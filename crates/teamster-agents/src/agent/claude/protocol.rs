@@ -14,7 +14,7 @@ use super::{control, failure, launch, notices};
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::{Bounded, Ids};
-use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
 use teamster_types::event::{
     ErrorCode, Event, Failure, Init, McpServerState, MessageId, ToolId, ToolResult, Warning, WarningCode,
 };
@@ -173,7 +173,7 @@ impl Stream {
             let failure = Failure::new(ErrorCode::Protocol, message);
             actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
             // Before the model is called: an answer without its history is worse than none.
-            actions.push(Action::Stop);
+            actions.push(Action::Process(ProcessAction::Stop));
             self.phase = Phase::Refused;
             return;
         }
@@ -257,12 +257,12 @@ impl Stream {
         let judgement = failure::of_result(&line, before);
         actions.push(Action::Outcome(Box::new(self.tally.outcome(line, judgement))));
         if self.session.as_ref().is_some_and(|session| session.has_turn_budget) {
-            actions.push(Action::RestartProcess);
+            actions.push(Action::Session(SessionAction::RestartProcess));
         }
         self.phase = Phase::Answered;
         match &mut self.session {
             Some(_) => self.turn_over(actions),
-            None if self.speaks => actions.push(Action::CloseStdin),
+            None if self.speaks => actions.push(Action::Process(ProcessAction::CloseStdin)),
             None => {}
         }
     }
@@ -272,14 +272,20 @@ impl Protocol for Stream {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             Input::Started => {
-                actions.extend(std::mem::take(&mut self.opening).into_iter().map(Action::Write));
+                actions.extend(
+                    std::mem::take(&mut self.opening)
+                        .into_iter()
+                        .map(|value| Action::Process(ProcessAction::Write(value))),
+                );
             }
             Input::Line(_) if self.phase == Phase::Refused => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) if !self.is_due(bytes, actions) => {}
             Input::Line(bytes) => self.line(bytes, actions),
-            Input::Interrupt if self.speaks => actions.push(Action::Write(control::interrupt())),
-            Input::Interrupt => actions.push(Action::Interrupt),
+            Input::Interrupt if self.speaks => {
+                actions.push(Action::Process(ProcessAction::Write(control::interrupt())))
+            }
+            Input::Interrupt => actions.push(Action::Process(ProcessAction::Interrupt)),
             Input::Command(command) => self.command(command, actions),
             Input::Diagnostic(_) | Input::Server(_) => {}
             Input::Exited(exit) => self.exited(exit, actions),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Names, Style};
 use crate::bounded::Ids;
-use crate::protocol::{Action, Outcome};
+use crate::protocol::{Action, Outcome, ProcessAction};
 use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 use teamster_types::request::{McpServer, RequestError};
 
@@ -61,6 +61,6 @@ impl Health {
     pub(in crate::agent) fn end(failure: Failure, actions: &mut Vec<Action>) {
         actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
         // The answer would lack the tools that the caller requires.
-        actions.push(Action::Stop);
+        actions.push(Action::Process(ProcessAction::Stop));
     }
 }

@@ -14,7 +14,7 @@ use crate::agent::failure::Classification;
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
 use crate::bounded;
-use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
 use teamster_types::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, Retract, SessionId, StopReason, Warning, WarningCode,
 };
@@ -214,7 +214,7 @@ impl Stream {
         self.closed = true;
         let outcome = Outcome { failure: Some(failure), ..self.tally.outcome(stop_reason) };
         actions.push(Action::Outcome(Box::new(outcome)));
-        actions.push(Action::Stop);
+        actions.push(Action::Process(ProcessAction::Stop));
     }
 
     fn diagnostic(&mut self, line: &[u8], actions: &mut Actions) {
@@ -287,7 +287,7 @@ impl Stream {
             actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, text).into()));
         }
         // It handles no signal and has no other way: SIGINT ends it at once, and the session stays whole.
-        actions.push(Action::Interrupt);
+        actions.push(Action::Process(ProcessAction::Interrupt));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, codex::Codex};
-use teamster_agents::protocol::{Action, Command, Input, Protocol};
+use teamster_agents::protocol::{Action, Command, Input, ProcessAction, Protocol, SessionAction};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 use teamster_types::event::{Event, RequestId, RunResult, SteerId, WarningCode};
@@ -131,7 +131,7 @@ impl Talk {
         for action in actions {
             match action {
                 Action::Emit(event) => self.transcript.push(event, &mut self.events),
-                Action::Write(bytes) => {
+                Action::Process(ProcessAction::Write(bytes)) => {
                     let lines = bytes.strip_suffix(b"\n").unwrap().split(|byte| *byte == b'\n');
                     self.written.extend(lines.map(|line| serde_json::from_slice::<Value>(line).unwrap()));
                 }
@@ -141,10 +141,10 @@ impl Talk {
                     self.in_turn = false;
                     assert_eq!(check(&self.events), Ok(()), "{:#?}", self.events);
                 }
-                Action::CloseStdin => self.closed = true,
-                Action::RestartProcess => self.reopens = true,
-                Action::Withdraw(request) => self.withdrawn.push(request),
-                Action::Steered { id, heard } => self.steered.push((id, heard)),
+                Action::Process(ProcessAction::CloseStdin) => self.closed = true,
+                Action::Session(SessionAction::RestartProcess) => self.reopens = true,
+                Action::Session(SessionAction::Withdraw(request)) => self.withdrawn.push(request),
+                Action::Session(SessionAction::Steered { id, heard }) => self.steered.push((id, heard)),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@ mod permissions;
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent as _, claude::Claude};
-use teamster_agents::protocol::{Action, Command, ExitReport, Input, Protocol};
+use teamster_agents::protocol::{Action, Command, ExitReport, Input, ProcessAction, Protocol, SessionAction};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
 use teamster_types::event::{Event, RequestId, SteerId};
@@ -113,7 +113,7 @@ impl Talk {
 
     fn act(&mut self, action: Action) {
         match action {
-            Action::Write(bytes) => {
+            Action::Process(ProcessAction::Write(bytes)) => {
                 assert_eq!(bytes.iter().position(|byte| *byte == b'\n'), Some(bytes.len() - 1), "one line");
                 self.written.push(serde_json::from_slice(&bytes).unwrap());
             }
@@ -134,29 +134,29 @@ impl Talk {
                     self.finish(turn, &End::default());
                 }
             }
-            Action::PromptNotAccepted => {
+            Action::Session(SessionAction::PromptNotAccepted) => {
                 let turn = self.turn.take().expect("no turn runs that could be untaken");
                 let is_aside = |event: &Event| matches!(event, Event::Warning(_) | Event::RateLimit(_));
                 assert!(turn.events.iter().all(is_aside), "said of a prompt that was not taken: {:?}", turn.events);
                 let Whose::Sent(number) = turn.whose else { panic!("nobody sent this turn") };
                 self.untaken = Some(number);
             }
-            Action::AgentTurnStarted => {
+            Action::Session(SessionAction::AgentTurnStarted) => {
                 assert!(self.turn.is_none(), "a turn begins within another one");
                 self.begin(Whose::Own);
             }
             // The words are a turn that the CLI has begun.
-            Action::SteerTurnStarted => {
+            Action::Session(SessionAction::SteerTurnStarted) => {
                 assert!(!std::mem::take(&mut self.steering).is_empty(), "nothing was said too late");
                 self.prompts += 1;
                 self.begin(Whose::Sent(self.prompts));
             }
-            Action::Steered { id, .. } => {
+            Action::Session(SessionAction::Steered { id, .. }) => {
                 let at = self.steering.iter().position(|other| *other == id).expect("nobody waits for this");
                 self.steering.remove(at);
             }
-            Action::Withdraw(request) => self.asked.retain(|other| *other != request),
-            Action::Stop => self.stopped = true,
+            Action::Session(SessionAction::Withdraw(request)) => self.asked.retain(|other| *other != request),
+            Action::Process(ProcessAction::Stop) => self.stopped = true,
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent as _, claude::Claude};
-use teamster_agents::protocol::{Action, Input};
+use teamster_agents::protocol::{Action, Input, ProcessAction};
 use teamster_types::event::{AnsweredBy, Event, PermissionOptionKind, PermissionRequest, ToolKind};
 use teamster_types::request::{Answer, McpServer, PermissionMode, RunRequest};
 
@@ -145,7 +145,9 @@ fn a_run_in_the_mode_edit_allows_an_edit_and_denies_every_command() {
         let mut protocol = plan.protocol;
         let mut actions = Vec::new();
         protocol.handle(Input::Line(asks(tool, &input, &edit_suggestion()).to_string().as_bytes()), &mut actions);
-        let [Action::Emit(Event::PermissionAnswered(answered)), Action::Write(bytes)] = &actions[..] else {
+        let [Action::Emit(Event::PermissionAnswered(answered)), Action::Process(ProcessAction::Write(bytes))] =
+            &actions[..]
+        else {
             panic!("{actions:?}")
         };
         assert_eq!((answered.decision.as_str(), &answered.by), (behavior, &by), "{tool}");

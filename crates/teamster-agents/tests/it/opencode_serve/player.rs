@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, opencode::OpenCode};
 use teamster_agents::protocol::{
-    Action, Command, ExitReport, Input, Method, Outcome, Protocol, ServerCall, ServerInput,
+    Action, Command, ExitReport, Input, Method, Outcome, ProcessAction, Protocol, ServerAction, ServerCall, ServerInput,
 };
 use teamster_agents::transcript::{End, Transcript};
 use teamster_types::event::{Event, RunResult};
@@ -147,7 +147,7 @@ impl Player {
                     let new = self.events[from..].iter().map(|event| serde_json::to_string(event).unwrap());
                     self.told.extend(new);
                 }
-                Action::Call(call) => {
+                Action::Server(ServerAction::Call(call)) => {
                     let body = call.body.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
                     self.told.push(format!("> {} {} {body}", call.method.as_str(), call.path));
                     if !self.silent {
@@ -155,7 +155,7 @@ impl Player {
                     }
                     self.calls.push(call);
                 }
-                Action::Subscribe { path } => {
+                Action::Server(ServerAction::Subscribe { path }) => {
                     self.told.push(format!("> listen {path}"));
                     listens = true;
                 }
@@ -168,9 +168,11 @@ impl Player {
                     self.transcript.set_outcome((*outcome).clone());
                     self.outcomes.push(*outcome);
                 }
-                Action::Shutdown => self.stopped = true,
+                Action::Process(ProcessAction::Shutdown) => self.stopped = true,
                 Action::Alive => {}
-                other => self.told.push(format!("= {other:?}")),
+                Action::Process(action) => self.told.push(format!("= {action:?}")),
+                Action::Server(action) => self.told.push(format!("= {action:?}")),
+                Action::Session(action) => self.told.push(format!("= {action:?}")),
             }
         }
         for (call, (status, body)) in replies {

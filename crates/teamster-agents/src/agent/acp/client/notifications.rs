@@ -7,7 +7,7 @@ use super::{Actions, Client, Phase, emit};
 use crate::agent::acp::messages::ContentKind;
 use crate::agent::acp::permissions;
 use crate::agent::acp::wire::{Block, CallFields, Entry, Update, UpdateParams};
-use crate::protocol::Action;
+use crate::protocol::{Action, SessionAction};
 use teamster_types::event::{Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
 
 impl Client {
@@ -23,7 +23,7 @@ impl Client {
                 let params: Value = serde_json::from_str(params.get())?;
                 let id = params.get("requestId");
                 if let Some((id, pending)) = id.and_then(|id| self.pending.take_cancelled(id)) {
-                    actions.push(Action::Withdraw(id));
+                    actions.push(Action::Session(SessionAction::Withdraw(id)));
                     self.reply(&pending, &permissions::cancelled(), "The agent cancelled the request.", actions);
                 }
             }

@@ -7,7 +7,7 @@ use super::{Actions, Client, RequestSource, emit, warning};
 use crate::agent::acp::permissions::{self, Pending, Reply};
 use crate::agent::acp::wire::PermissionParams;
 use crate::agent::rpc::METHOD_NOT_FOUND;
-use crate::protocol::{Action, Taken};
+use crate::protocol::{Action, ProcessAction, SessionAction, Taken};
 use crate::rules::Verdict;
 use teamster_types::event::{AnsweredBy, Event, PermissionAnswered, PermissionRequest, WarningCode};
 use teamster_types::request::{Answer, PermissionMode};
@@ -19,7 +19,7 @@ impl Client {
     pub(super) fn request(&mut self, id: Value, method: &str, params: &RawValue, actions: &mut Actions) {
         if method != "session/request_permission" {
             let text = format!("Teamster does not support {method}");
-            actions.push(Action::Write(self.caller.refuse(&id, METHOD_NOT_FOUND, &text)));
+            actions.push(Action::Process(ProcessAction::Write(self.caller.refuse(&id, METHOD_NOT_FOUND, &text))));
             return actions.push(Action::Alive);
         }
         let params: PermissionParams = serde_json::from_str(params.get()).unwrap_or_default();
@@ -111,9 +111,12 @@ impl Client {
         };
         let (decision, message) = (reply.decision(), message.map(UntrustedText::from));
         actions.push(match source {
-            RequestSource::Caller(request) => {
-                Action::Answered(Box::new(Taken { request, decision, option_id, message: message.clone() }))
-            }
+            RequestSource::Caller(request) => Action::Session(SessionAction::Answered(Box::new(Taken {
+                request,
+                decision,
+                option_id,
+                message: message.clone(),
+            }))),
             RequestSource::Automatic(request, by) => {
                 let mut answered = PermissionAnswered::unasked(request, decision, by);
                 (answered.option_id, answered.message) = (option_id, message.clone());
@@ -136,7 +139,7 @@ impl Client {
 
     /// Sends the response to a request. The agent may not report the end of a denied call, so its result is emitted here.
     pub(super) fn reply(&mut self, pending: &Pending, reply: &Reply, why: &str, actions: &mut Actions) {
-        actions.push(Action::Write(self.caller.answer(&pending.id, &reply.result)));
+        actions.push(Action::Process(ProcessAction::Write(self.caller.answer(&pending.id, &reply.result))));
         if !reply.allows && self.turn.is_some() {
             let mut events = Vec::new();
             self.calls.deny(&pending.call, why, &*self.dialect, &mut events);
@@ -150,7 +153,7 @@ impl Client {
             if let Some(turn) = &mut self.turn {
                 turn.has_cancelled_requests |= turn.is_interrupted;
             }
-            actions.push(Action::Withdraw(id));
+            actions.push(Action::Session(SessionAction::Withdraw(id)));
             self.reply(&pending, &permissions::cancelled(), "interrupted", actions);
         }
     }

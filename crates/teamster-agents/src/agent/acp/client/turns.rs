@@ -5,7 +5,7 @@ use super::{Actions, Client, Phase, Purpose, emit};
 use crate::agent::acp::wire::PromptResult;
 use crate::agent::acp::{failure, params, usage};
 use crate::agent::rpc::RpcError;
-use crate::protocol::{Action, Outcome};
+use crate::protocol::{Action, Outcome, ProcessAction, SessionAction};
 use teamster_types::event::{ErrorCode, Event, Failure, Init, StopReason, UsageScope};
 
 impl Client {
@@ -56,7 +56,7 @@ impl Client {
         self.cancel_requests(actions);
         if let Phase::Open(session) = &self.phase {
             let params = serde_json::json!({"sessionId": session.wire_id});
-            actions.push(Action::Write(self.caller.notify("session/cancel", Some(&params))));
+            actions.push(Action::Process(ProcessAction::Write(self.caller.notify("session/cancel", Some(&params)))));
         }
     }
 
@@ -132,10 +132,10 @@ impl Client {
         outcome.model = self.settings.model().map(str::to_owned);
         actions.push(Action::Outcome(outcome));
         if !self.is_session {
-            actions.push(Action::CloseStdin);
+            actions.push(Action::Process(ProcessAction::CloseStdin));
         } else if matches!(self.phase, Phase::Failed(_)) {
             // A new process may succeed, for example after the user has logged in.
-            actions.push(Action::RestartProcess);
+            actions.push(Action::Session(SessionAction::RestartProcess));
         }
     }
 }

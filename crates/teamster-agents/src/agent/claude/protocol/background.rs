@@ -12,7 +12,7 @@ use super::super::control;
 use super::super::wire::FloorLine;
 use super::{Actions, Stream};
 use crate::bounded::{self, Ids};
-use crate::protocol::{Action, Outcome};
+use crate::protocol::{Action, Outcome, ProcessAction, SessionAction};
 use teamster_types::event::{ErrorCode, Event, Failure, SteerId};
 
 /// How many notices wait for the next turn.
@@ -121,7 +121,7 @@ impl Stream {
             }
             Floor::Offered(id) if read.begins_turn() => {
                 let id = id.clone();
-                actions.extend([Action::Write(control::claim(&id)), Action::Alive]);
+                actions.extend([Action::Process(ProcessAction::Write(control::claim(&id))), Action::Alive]);
                 background.floor = Floor::Claimed { id, lines: vec![line.to_vec()], bytes: line.len() };
                 false
             }
@@ -131,7 +131,7 @@ impl Stream {
             }
             // It has dropped the prompt: it was asked for it in the moment in which it took it.
             Floor::Awaited if read.is_idle() => {
-                actions.push(Action::PromptNotAccepted);
+                actions.push(Action::Session(SessionAction::PromptNotAccepted));
                 self.free_the_floor(actions);
                 true
             }
@@ -149,7 +149,7 @@ impl Stream {
         let Some(background) = self.background() else { return };
         let Floor::Claimed { lines, .. } = std::mem::take(&mut background.floor) else { return };
         if given_back {
-            actions.push(Action::PromptNotAccepted);
+            actions.push(Action::Session(SessionAction::PromptNotAccepted));
             return self.lines(lines, actions);
         }
         // Its turn is the first that is not the CLI's own; one that has not ended is not, since the prompt was not taken within one.
@@ -181,7 +181,7 @@ impl Stream {
         background.floor = Floor::Taken;
         background.subagents.take();
         if own {
-            actions.push(Action::AgentTurnStarted);
+            actions.push(Action::Session(SessionAction::AgentTurnStarted));
         }
         actions.append(&mut background.notices);
         background.notice_bytes = 0;
@@ -216,7 +216,7 @@ impl Stream {
         let message = "the CLI does not tell whether it has taken the prompt, or goes on by itself";
         let failure = Some(Failure::new(ErrorCode::Protocol, message));
         actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
-        actions.push(Action::Stop);
+        actions.push(Action::Process(ProcessAction::Stop));
     }
 
     pub(super) fn background(&mut self) -> Option<&mut Background> {

@@ -5,7 +5,7 @@ use super::super::dialog::{self, Dialog};
 use super::super::wire::{ControlRequestLine, ControlResponse};
 use super::background::Background;
 use super::{Actions, Phase, Stream, warning};
-use crate::protocol::{Action, Command, Outcome};
+use crate::protocol::{Action, Command, Outcome, ProcessAction, SessionAction};
 use teamster_types::event::{AnsweredBy, ErrorCode, Failure, PermissionDecision, SteerId, WarningCode};
 use teamster_types::request::{Prompt, PromptMode, RunRequest};
 
@@ -38,10 +38,10 @@ impl Stream {
             Command::Answer { request, answer } => {
                 actions.extend(self.session.as_mut().and_then(|session| session.dialog.answer(request, answer)));
             }
-            Command::SetModel(model) => actions.push(Action::Write(control::set_model(model))),
+            Command::SetModel(model) => actions.push(Action::Process(ProcessAction::Write(control::set_model(model)))),
             // Ours are more than the CLI's modes: tools that are denied by flags.
-            Command::SetPermissionMode(_) => actions.push(Action::RestartProcess),
-            Command::Close => actions.push(Action::CloseStdin),
+            Command::SetPermissionMode(_) => actions.push(Action::Session(SessionAction::RestartProcess)),
+            Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
         }
     }
 
@@ -53,7 +53,7 @@ impl Stream {
             None => control::user_message(&prompt.text, &prompt.attachments, session.prompt_mode),
         };
         match message {
-            Ok(bytes) => actions.push(Action::Write(bytes)),
+            Ok(bytes) => actions.push(Action::Process(ProcessAction::Write(bytes))),
             Err(error) => {
                 let failure = Some(Failure::new(ErrorCode::InvalidRequest, error.to_string()));
                 return actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
@@ -78,10 +78,10 @@ impl Stream {
         match control::steering(id, prompt, session.prompt_mode) {
             Ok(bytes) => {
                 session.steering.push(id.clone());
-                actions.push(Action::Write(bytes));
+                actions.push(Action::Process(ProcessAction::Write(bytes)));
             }
             // As a turn of its own it can say what is wrong.
-            Err(_) => actions.push(Action::Steered { id: id.clone(), heard: false }),
+            Err(_) => actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false })),
         }
     }
 
@@ -89,7 +89,7 @@ impl Stream {
     pub(super) fn echoed(&mut self, uuid: &str, actions: &mut Actions) {
         let Some(session) = &mut self.session else { return };
         if let Some(at) = session.steering.iter().position(|id| id.as_str() == uuid) {
-            actions.push(Action::Steered { id: session.steering.remove(at), heard: true });
+            actions.push(Action::Session(SessionAction::Steered { id: session.steering.remove(at), heard: true }));
         }
     }
 
@@ -98,7 +98,7 @@ impl Stream {
         let Some(session) = &mut self.session else { return };
         session.dialog.clear(actions);
         if !std::mem::take(&mut session.steering).is_empty() {
-            actions.push(Action::SteerTurnStarted);
+            actions.push(Action::Session(SessionAction::SteerTurnStarted));
             self.next_turn();
         }
         self.free_the_floor(actions);
@@ -112,7 +112,7 @@ impl Stream {
             let (decision, by) = (PermissionDecision::Allow, AnsweredBy::Mode);
             let answered = dialog::unasked(&request_id, &request, &self.servers.names, decision, by, "");
             self.note_answer(answered, actions);
-            return actions.push(Action::Write(control::allow(&request_id, request.input)));
+            return actions.push(Action::Process(ProcessAction::Write(control::allow(&request_id, request.input))));
         }
         let is_between_turns = self.background().is_some_and(|background| background.is_between_turns());
         if let Some(session) = self.session.as_mut().filter(|_| is_permission && !is_between_turns) {
@@ -123,7 +123,7 @@ impl Stream {
         let names = &self.servers.names;
         let answered = dialog::unasked(&request_id, &request, names, decision, by, control::UNATTENDED);
         self.note_answer(answered, actions);
-        actions.push(Action::Write(control::refuse(&request_id, &request.subtype)));
+        actions.push(Action::Process(ProcessAction::Write(control::refuse(&request_id, &request.subtype))));
     }
 
     /// Reports an answer in the running turn. Between turns it waits for the next one that begins: a prompt that the CLI has not

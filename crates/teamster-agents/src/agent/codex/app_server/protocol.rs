@@ -25,7 +25,7 @@ use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::agent::rpc::{self, Caller, Header, Message, RpcError};
 use crate::bounded::{self, Ids};
-use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
 use teamster_types::event::{ErrorCode, Failure, Init, PermissionDenial, SessionId, SteerId, Warning, WarningCode};
 use teamster_types::request::{OutputMode, RunRequest};
 
@@ -113,7 +113,7 @@ impl AppServer {
 
     fn call(&mut self, purpose: Call, method: &str, params: &Value, actions: &mut Actions) {
         let line = self.caller.call(purpose, method, params);
-        actions.push(Action::Write(line));
+        actions.push(Action::Process(ProcessAction::Write(line)));
     }
 
     fn started(&mut self, actions: &mut Actions) {
@@ -148,7 +148,7 @@ impl AppServer {
         actions.push(Action::Alive);
         match (purpose, outcome) {
             (Call::Initialize, Ok(_)) => {
-                actions.push(Action::Write(self.caller.notify("initialized", None)));
+                actions.push(Action::Process(ProcessAction::Write(self.caller.notify("initialized", None))));
                 let first = self.thread_request.first();
                 self.send_call(first, actions);
             }

@@ -12,7 +12,7 @@ use super::wire::{Line, TurnUsage};
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::{self, Ids};
-use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
 use teamster_types::event::{
     Delta, ErrorCode, Event, Failure, Init, PermissionDenial, Plan, PlanEntry, PlanStatus, SessionId, StopReason,
     Usage, UsageScope, Warning, WarningCode,
@@ -108,7 +108,7 @@ impl Exec {
         let failure = Some(Failure::new(ErrorCode::Protocol, problem));
         actions.push(Action::Outcome(Box::new(Outcome { failure, ..Outcome::default() })));
         // The model has not been called. An answer without its history would be wrong.
-        actions.push(Action::Stop);
+        actions.push(Action::Process(ProcessAction::Stop));
         self.phase = Phase::Refused;
     }
 
@@ -275,7 +275,7 @@ impl Protocol for Exec {
             Input::Diagnostic(line) => self.diagnostic(line, actions),
             Input::Interrupt => {
                 self.interrupted = true;
-                actions.push(Action::Interrupt);
+                actions.push(Action::Process(ProcessAction::Interrupt));
             }
             Input::Exited(exit) => self.exited(exit, actions),
         }

@@ -15,7 +15,7 @@ use super::{failure, tools, usage};
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
 use crate::bounded::{self, Bounded, MAX_BYTES};
-use crate::protocol::{Action, ExitReport, Input, Outcome, Protocol};
+use crate::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
 use teamster_types::event::{
     Delta, ErrorCode, Event, Failure, Init, MessageId, PermissionDenial, Retract, SessionId, StopReason, Warning,
     WarningCode,
@@ -131,7 +131,7 @@ impl OneShot {
         actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, message.clone()).into()));
         let failure = Failure::new(ErrorCode::Protocol, message);
         actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
-        actions.push(Action::Stop);
+        actions.push(Action::Process(ProcessAction::Stop));
         self.phase = Phase::Refused;
         true
     }
@@ -391,7 +391,7 @@ impl Protocol for OneShot {
             // The CLI exits with code 0 and prints no more. Processes that its tools started are killed with the tree.
             Input::Interrupt => {
                 self.interrupted = true;
-                actions.push(Action::Interrupt);
+                actions.push(Action::Process(ProcessAction::Interrupt));
             }
             Input::Exited(exit) => self.exited(exit, actions),
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::protocol::{Action, CallId, Method, ServerCall};
+use crate::protocol::{Action, CallId, Method, ServerAction, ServerCall};
 use teamster_types::event::SessionId;
 
 /// What a call was made for.
@@ -55,7 +55,7 @@ impl Calls {
         self.last += 1;
         let id = CallId(self.last);
         self.waiting.insert(id, purpose);
-        Action::Call(ServerCall { id, method, path, body })
+        Action::Server(ServerAction::Call(ServerCall { id, method, path, body }))
     }
 
     pub(super) fn new_session(&mut self) -> Action {

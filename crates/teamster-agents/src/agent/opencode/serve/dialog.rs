@@ -12,7 +12,7 @@ use super::stream::Called;
 use super::wire::{Asked, AskedItem, Permission, Replied};
 use crate::agent::permission::{self, options, without_option};
 use crate::bounded::Bounded;
-use crate::protocol::{Action, Taken};
+use crate::protocol::{Action, SessionAction, Taken};
 use teamster_types::event::{
     AnsweredBy, Event, PermissionDecision, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
     ToolId, Warning, WarningCode,
@@ -86,9 +86,14 @@ impl Dialog {
         };
         if let (Waiting::Permission, Some(decision)) = (waiting, decision) {
             let request = RequestId::from(id);
-            actions.push(Action::Answered(Box::new(Taken { request, decision, option_id: None, message: None })));
+            actions.push(Action::Session(SessionAction::Answered(Box::new(Taken {
+                request,
+                decision,
+                option_id: None,
+                message: None,
+            }))));
         }
-        actions.push(Action::Withdraw(RequestId::from(id)));
+        actions.push(Action::Session(SessionAction::Withdraw(RequestId::from(id))));
     }
 
     /// Sends the answer to a request that waits.
@@ -109,7 +114,8 @@ impl Dialog {
     pub(super) fn clear(&mut self, actions: &mut Actions) {
         self.held.take();
         let open = std::mem::take(&mut self.open);
-        actions.extend(open.into_keys().map(|id| Action::Withdraw(RequestId::from(id.as_str()))));
+        actions
+            .extend(open.into_keys().map(|id| Action::Session(SessionAction::Withdraw(RequestId::from(id.as_str())))));
     }
 }
 
@@ -164,7 +170,7 @@ fn permission(id: &RequestId, answer: &Answer, actions: &mut Actions) -> Value {
             let text = "OpenCode takes no other arguments for a call: it was denied";
             let (request, decision) = (id.clone(), PermissionDecision::Deny);
             let taken = Taken { request, decision, option_id: None, message: Some(text.into()) };
-            actions.push(Action::Answered(Box::new(taken)));
+            actions.push(Action::Session(SessionAction::Answered(Box::new(taken))));
             actions.push(Action::Emit(Warning::new(WarningCode::OptionIgnored, text).into()));
             deny("The user wants other arguments, and cannot give them here.")
         }

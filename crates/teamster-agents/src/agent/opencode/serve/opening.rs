@@ -9,7 +9,7 @@ use super::stream::{Actions, State, Stream};
 use super::wire::{Place, ServerStatus, SessionInfo};
 use crate::agent::failure::Classification;
 use crate::agent::line;
-use crate::protocol::Action;
+use crate::protocol::{Action, ServerAction};
 use teamster_types::event::{ErrorCode, Failure, Init, SessionId};
 use teamster_types::request::Conversation;
 
@@ -39,7 +39,7 @@ impl Stream {
             return;
         }
         actions.push(Action::Alive);
-        actions.push(Action::Connect { address: address.to_owned() });
+        actions.push(Action::Server(ServerAction::Connect { address: address.to_owned() }));
         match &self.conversation {
             Conversation::Resume(id) | Conversation::Fork(id) if !is_session_id(id.as_str()) => {
                 let failure = not_found(id);
@@ -121,7 +121,7 @@ impl Stream {
         init.cwd = session.directory.map(Into::into);
         self.init = Some(init);
         self.say_hello(actions);
-        actions.push(Action::Subscribe { path: "/event".to_owned() });
+        actions.push(Action::Server(ServerAction::Subscribe { path: "/event".to_owned() }));
         if self.has_servers {
             self.opening.awaits_servers = true;
             actions.push(self.calls.get(Purpose::Servers, "/mcp"));

@@ -8,7 +8,7 @@
 use super::stream::{Actions, State, Stream};
 use super::turn::{Turn, Work};
 use crate::bounded::Ids;
-use crate::protocol::{Action, CallId};
+use crate::protocol::{Action, CallId, SessionAction};
 use teamster_types::event::SteerId;
 use teamster_types::request::Prompt;
 
@@ -83,7 +83,7 @@ impl Stream {
             (turn, session, self.manner.body(&prompt.text, &prompt.attachments))
         else {
             // As a turn of its own it is heard, or says what is wrong.
-            return actions.push(Action::Steered { id: id.clone(), heard: false });
+            return actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }));
         };
         let (call, action) = self.calls.steer(session, &body);
         turn.steering.said.push(Said { id: id.clone(), call, message: None });
@@ -94,7 +94,7 @@ impl Stream {
     pub(super) fn not_taken(&mut self, call: CallId, actions: &mut Actions) {
         let Some(turn) = &mut self.turn else { return };
         if let Some(id) = turn.steering.refuse(call) {
-            actions.push(Action::Steered { id, heard: false });
+            actions.push(Action::Session(SessionAction::Steered { id, heard: false }));
         }
         self.on_its_way_no_more(actions);
     }
@@ -103,11 +103,11 @@ impl Stream {
     pub(super) fn written_down(&mut self, message: &str, actions: &mut Actions) {
         let Some(turn) = &mut self.turn else { return };
         if let Some(id) = turn.steering.see(message) {
-            actions.push(Action::Steered { id, heard: true });
+            actions.push(Action::Session(SessionAction::Steered { id, heard: true }));
             self.on_its_way_no_more(actions);
             if self.turn.is_none() {
                 // What had stopped the agent ends the turn; and for these words it may begin work anew.
-                actions.push(Action::RestartProcess);
+                actions.push(Action::Session(SessionAction::RestartProcess));
             }
         }
     }

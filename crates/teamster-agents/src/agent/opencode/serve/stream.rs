@@ -16,7 +16,9 @@ use crate::agent::failure::Classification;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::Bounded;
-use crate::protocol::{Action, CallId, Command, ExitReport, Input, Outcome, Protocol, ServerInput};
+use crate::protocol::{
+    Action, CallId, Command, ExitReport, Input, Outcome, ProcessAction, Protocol, ServerInput, SessionAction,
+};
 use serde_json::Value;
 use teamster_types::event::{
     ErrorCode, Event, Failure, Init, SessionId, StopReason, ToolId, ToolKind, Warning, WarningCode,
@@ -187,9 +189,9 @@ impl Stream {
                 }
             }
             // The rules stand in the configuration.
-            Command::SetPermissionMode(_) => actions.push(Action::RestartProcess),
+            Command::SetPermissionMode(_) => actions.push(Action::Session(SessionAction::RestartProcess)),
             // It handles no signal but by its end, and has no other way: what was said is written down.
-            Command::Close => actions.push(Action::Stop),
+            Command::Close => actions.push(Action::Process(ProcessAction::Stop)),
             Command::Steer { id, prompt } => self.steer(id, prompt, actions),
         }
     }
@@ -267,7 +269,7 @@ impl Stream {
         let cost = turn.as_ref().and_then(|turn| turn.tally.cost).unwrap_or_default();
         self.session_budget_usd = self.session_budget_usd.map(|left| (left - cost).max(0.0));
         let unseen = turn.iter_mut().flat_map(|turn| turn.steering.unseen());
-        actions.extend(unseen.map(|id| Action::Steered { id, heard: false }));
+        actions.extend(unseen.map(|id| Action::Session(SessionAction::Steered { id, heard: false })));
         self.past = turn.and_then(|turn| turn.newest().map(str::to_owned)).or(self.past.take());
         self.waiting = None;
         self.voices = Voices::default();
@@ -278,7 +280,7 @@ impl Stream {
         actions.push(Action::Outcome(Box::new(outcome)));
         if self.is_run() {
             self.state = State::Closed;
-            actions.push(Action::Shutdown);
+            actions.push(Action::Process(ProcessAction::Shutdown));
         }
     }
 
@@ -289,7 +291,7 @@ impl Stream {
             judgement.clone().apply_to(&mut outcome);
             self.end(outcome, actions);
             if !self.is_run() {
-                actions.push(Action::RestartProcess);
+                actions.push(Action::Session(SessionAction::RestartProcess));
             }
         }
         if !matches!(self.state, State::Closed) {

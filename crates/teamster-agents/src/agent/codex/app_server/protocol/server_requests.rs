@@ -9,7 +9,7 @@ use super::{Actions, AppServer, Call, ThreadState};
 use crate::agent::mcp::Names;
 use crate::agent::permission;
 use crate::agent::rpc::METHOD_NOT_FOUND;
-use crate::protocol::{Action, Taken};
+use crate::protocol::{Action, ProcessAction, SessionAction, Taken};
 use teamster_types::event::{AnsweredBy, PermissionDecision, RequestId, SteerId, Warning, WarningCode};
 use teamster_types::request::{Answer, Attachment, Prompt};
 
@@ -17,7 +17,7 @@ impl AppServer {
     pub(super) fn server_request(&mut self, id: Value, method: &str, params: &str, actions: &mut Actions) {
         let Some(mut request) = ServerRequest::read(method, params) else {
             let line = self.caller.refuse(&id, METHOD_NOT_FOUND, &format!("{method} is not supported"));
-            return actions.push(Action::Write(line));
+            return actions.push(Action::Process(ProcessAction::Write(line)));
         };
         let turn = self.turn.as_mut().filter(|turn| self.is_session && matches!(turn.stage, Stage::Running(_)));
         let Some((turn, turn_id)) = turn.and_then(|turn| turn.id().map(str::to_owned).map(|id| (turn, id))) else {
@@ -26,7 +26,7 @@ impl AppServer {
             let event = request.event(RequestId::from(id.to_string()), &self.servers.names);
             let (decision, by) = (PermissionDecision::Deny, AnsweredBy::Unattended);
             actions.extend(permission::automatic_answer(event, decision, by, "No caller can answer requests now."));
-            actions.push(Action::Write(self.caller.answer(&id, &response)));
+            actions.push(Action::Process(ProcessAction::Write(self.caller.answer(&id, &response))));
             return actions.push(Action::Alive);
         };
         // Each process numbers its requests from zero. With the turn's id, a late answer never matches another request.
@@ -42,11 +42,11 @@ impl AppServer {
             let text = "the call was denied, because its arguments cannot be changed";
             let (request, decision) = (request.clone(), PermissionDecision::Deny);
             let taken = Taken { request: request.clone(), decision, option_id: None, message: Some(text.into()) };
-            actions.push(Action::Answered(Box::new(taken)));
+            actions.push(Action::Session(SessionAction::Answered(Box::new(taken))));
             let warning = Warning::new(WarningCode::OptionIgnored, text).with("requestId", request.as_str());
             actions.push(Action::Emit(warning.into()));
         }
-        actions.push(Action::Write(self.caller.answer(&id, &pending.response(answer))));
+        actions.push(Action::Process(ProcessAction::Write(self.caller.answer(&id, &pending.response(answer)))));
         // A denial has no field for a reason, so the reason is sent to the model within its turn.
         if let Answer::Deny { message: Some(message) } = answer {
             self.send_within_turn(None, message, &[], actions);
@@ -59,7 +59,7 @@ impl AppServer {
             return self.steering.push(id.clone());
         }
         // The session sends it as a turn of its own, which reports an invalid prompt.
-        actions.push(Action::Steered { id: id.clone(), heard: false });
+        actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }));
     }
 
     /// Sends input within the turn. Returns whether it was written.
@@ -84,18 +84,18 @@ impl AppServer {
     pub(super) fn steered(&mut self, id: Option<&SteerId>, accepted: bool, actions: &mut Actions) {
         let at = self.steering.iter().position(|waiting| Some(waiting) == id);
         if let Some(at) = at {
-            actions.push(Action::Steered { id: self.steering.remove(at), heard: accepted });
+            actions.push(Action::Session(SessionAction::Steered { id: self.steering.remove(at), heard: accepted }));
         }
     }
 
     pub(super) fn resolved(&mut self, line: &ResolvedLine, actions: &mut Actions) {
         let request = self.pending.resolved(&line.request_id);
-        actions.push(request.map_or(Action::Alive, Action::Withdraw));
+        actions.push(request.map_or(Action::Alive, |value| Action::Session(SessionAction::Withdraw(value))));
     }
 
     /// Withdraws all pending requests, because the turn has ended.
     pub(super) fn withdraw_all(&mut self, actions: &mut Actions) {
-        actions.extend(self.pending.clear().map(Action::Withdraw));
+        actions.extend(self.pending.clear().map(|value| Action::Session(SessionAction::Withdraw(value))));
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::super::{answer, failure};
 use super::super::turn::{Stage, Turn};
 use super::super::wire::TurnInfo;
 use super::{Actions, AppServer, Call, ThreadState};
-use crate::protocol::{Action, Command, Outcome};
+use crate::protocol::{Action, Command, Outcome, ProcessAction, SessionAction};
 use teamster_types::event::{ErrorCode, Event, Failure, StopReason, UsageScope};
 use teamster_types::request::{Prompt, with_instructions};
 
@@ -18,8 +18,8 @@ impl AppServer {
             Command::Answer { request, answer } => self.answer(request, answer, actions),
             Command::SetModel(model) => self.model = Some(model.to_owned()),
             // The mode also decides the MCP configuration and the sandbox, which a turn cannot change.
-            Command::SetPermissionMode(_) => actions.push(Action::RestartProcess),
-            Command::Close => actions.push(Action::CloseStdin),
+            Command::SetPermissionMode(_) => actions.push(Action::Session(SessionAction::RestartProcess)),
+            Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
         }
     }
 
@@ -172,14 +172,14 @@ impl AppServer {
         self.usage.end_turn();
         self.withdraw_all(actions);
         let unsent = std::mem::take(&mut self.steering).into_iter();
-        actions.extend(unsent.map(|id| Action::Steered { id, heard: false }));
+        actions.extend(unsent.map(|id| Action::Session(SessionAction::Steered { id, heard: false })));
         outcome.session_id = outcome.session_id.or_else(|| self.session_id());
         actions.push(Action::Outcome(Box::new(outcome.clone())));
         if !self.is_session {
             self.ended = Some(Box::new(outcome));
-            actions.push(Action::CloseStdin);
+            actions.push(Action::Process(ProcessAction::CloseStdin));
         } else if matches!(self.thread_state, ThreadState::Failed(_)) {
-            actions.push(Action::RestartProcess);
+            actions.push(Action::Session(SessionAction::RestartProcess));
         }
     }
 }

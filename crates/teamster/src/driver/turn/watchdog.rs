@@ -1,35 +1,35 @@
-//! How long the agent may be silent, phase by phase. Pure: the time is an argument.
+//! The watchdog: limits on the silence of an agent, for each phase of its work. Pure: the time is an argument.
 
 use std::time::Duration;
 
 use teamster_types::request::Limits;
 use tokio::time::Instant;
 
-/// What the agent is doing, as far as silence is concerned.
+/// The phase of the agent's work. Each phase has its own limit on silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing has come yet.
+    /// The agent has emitted nothing so far.
     Starting,
-    /// It works, or waits for its model.
+    /// The agent works, or waits for its model.
     Working,
-    /// It has given its final word and should exit.
-    AfterResult,
+    /// The agent has reported its outcome and should exit.
+    AfterOutcome,
 }
 
-/// Counts silence while the driver waits for the agent.
+/// Measures the silence of an agent.
 #[derive(Debug)]
 pub(super) struct Watchdog {
     phase: Phase,
     since: Instant,
 }
 
-/// The silence was too long.
+/// What to do when the silence has reached its limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Bark {
-    /// The run fails, with these words.
-    Silent(String),
-    /// The final word has come; the process is to be ended.
-    ExitOverdue,
+pub(super) enum WatchdogAction {
+    /// Fail the run with this message.
+    Fail(String),
+    /// Terminate the process, which has reported its outcome.
+    Terminate,
 }
 
 impl Watchdog {
@@ -37,57 +37,57 @@ impl Watchdog {
         Self { phase: Phase::Starting, since: now }
     }
 
-    /// The agent has shown that it works, and maybe that its last word was not the final one.
+    /// Notes that the agent works. If it has reported an outcome before, that was not its last one.
     pub(super) fn activity(&mut self, now: Instant) {
         self.phase = Phase::Working;
         self.since = now;
     }
 
-    /// The agent lives. After its final word that is no reason to wait longer.
+    /// Notes that the agent lives. After its outcome this does not delay its exit.
     pub(super) fn alive(&mut self, now: Instant) {
-        if self.phase != Phase::AfterResult {
+        if self.phase != Phase::AfterOutcome {
             self.activity(now);
         }
     }
 
-    /// The agent has given its final word.
-    pub(super) fn final_word(&mut self, now: Instant) {
-        self.phase = Phase::AfterResult;
+    /// Notes that the agent has reported its outcome.
+    pub(super) fn outcome(&mut self, now: Instant) {
+        self.phase = Phase::AfterOutcome;
         self.since = now;
     }
 
-    /// The driver did not listen until now: the consumer was slow.
-    pub(super) fn listen_again(&mut self, now: Instant) {
+    /// Restarts the measurement, because the driver has not read the agent's output until now.
+    pub(super) fn restart(&mut self, now: Instant) {
         self.since = now;
     }
 
-    /// When the silence is too long; `None` where the limit is off.
+    /// Returns the time at which the silence reaches its limit. `None` if the limit is off.
     pub(super) fn due(&self, limits: &Limits, tool: Option<&str>) -> Option<Instant> {
         let limit = self.limit(limits, tool).0;
         (!limit.is_zero()).then(|| self.since + limit)
     }
 
-    /// What to do about it.
-    pub(super) fn bark(&self, limits: &Limits, tool: Option<&str>) -> Bark {
+    /// Returns what to do when the silence has reached its limit.
+    pub(super) fn action(&self, limits: &Limits, tool: Option<&str>) -> WatchdogAction {
         let (limit, name) = self.limit(limits, tool);
         let seconds = limit.as_secs_f64();
         match (self.phase, tool) {
-            (Phase::AfterResult, _) => Bark::ExitOverdue,
+            (Phase::AfterOutcome, _) => WatchdogAction::Terminate,
             (Phase::Starting, _) => {
-                Bark::Silent(format!("the agent said nothing for {seconds} s after its start ({name})"))
+                WatchdogAction::Fail(format!("the agent was silent for {seconds} s after its start ({name})"))
             }
             (Phase::Working, Some(tool)) => {
-                Bark::Silent(format!("the agent said nothing for {seconds} s while its tool {tool} ran ({name})"))
+                WatchdogAction::Fail(format!("the agent was silent for {seconds} s while its tool {tool} ran ({name})"))
             }
-            (Phase::Working, None) => Bark::Silent(format!("the agent said nothing for {seconds} s ({name})")),
+            (Phase::Working, None) => WatchdogAction::Fail(format!("the agent was silent for {seconds} s ({name})")),
         }
     }
 
-    /// The limit that holds now, and its name.
+    /// Returns the current limit and its name.
     pub(super) fn limit(&self, limits: &Limits, tool: Option<&str>) -> (Duration, &'static str) {
         match (self.phase, tool) {
             (Phase::Starting, _) => (limits.startup, "limit: startup"),
-            (Phase::AfterResult, _) => (limits.after_result, "limit: after result"),
+            (Phase::AfterOutcome, _) => (limits.after_result, "limit: after result"),
             (Phase::Working, Some(_)) => (limits.tool, "limit: tool"),
             (Phase::Working, None) => (limits.silence, "limit: silence"),
         }
@@ -108,27 +108,27 @@ mod tests {
     }
 
     #[test]
-    fn each_phase_has_its_own_limit_and_says_which() {
+    fn each_phase_has_its_own_limit_and_its_message_names_it() {
         let (limits, start) = (limits(), Instant::now());
         let mut watchdog = Watchdog::new(start);
         assert_eq!(watchdog.due(&limits, None), Some(start + limits.startup));
-        assert!(matches!(watchdog.bark(&limits, None), Bark::Silent(text) if text.contains("startup")));
+        assert!(matches!(watchdog.action(&limits, None), WatchdogAction::Fail(text) if text.contains("startup")));
         watchdog.alive(start);
         assert_eq!(watchdog.due(&limits, None), Some(start + limits.silence));
         assert_eq!(watchdog.due(&limits, Some("Bash")), Some(start + limits.tool));
-        let Bark::Silent(text) = watchdog.bark(&limits, Some("Bash")) else { panic!() };
-        assert_eq!(text, "the agent said nothing for 3 s while its tool Bash ran (limit: tool)");
-        watchdog.final_word(start);
+        let WatchdogAction::Fail(text) = watchdog.action(&limits, Some("Bash")) else { panic!() };
+        assert_eq!(text, "the agent was silent for 3 s while its tool Bash ran (limit: tool)");
+        watchdog.outcome(start);
         assert_eq!(watchdog.due(&limits, Some("Bash")), Some(start + limits.after_result));
-        assert_eq!(watchdog.bark(&limits, None), Bark::ExitOverdue);
+        assert_eq!(watchdog.action(&limits, None), WatchdogAction::Terminate);
     }
 
     #[test]
-    fn signs_of_life_after_the_final_word_do_not_put_off_the_exit_but_another_turn_does() {
+    fn after_the_outcome_only_new_work_delays_the_exit() {
         let (limits, start) = (limits(), Instant::now());
         let later = start + Duration::from_secs(1);
         let mut watchdog = Watchdog::new(start);
-        watchdog.final_word(start);
+        watchdog.outcome(start);
         watchdog.alive(later);
         assert_eq!(watchdog.due(&limits, None), Some(start + limits.after_result));
         watchdog.activity(later);

@@ -1,7 +1,8 @@
-//! What waits for the consumer: in memory up to a bound, then on disk up to another, and only then is reading stopped.
+//! The queue of events between the driver and the consumer: in memory up to a bound, then on disk up to another. Beyond both,
+//! the driver stops reading from the agent.
 //!
-//! Invariants: events leave in the order they came, whichever way they took; and what waits when the driver ends is left
-//! to the run, so that the driver never waits for a consumer.
+//! Invariants: events are delivered in the order in which they were pushed, whether they waited in memory or on disk. When
+//! the driver ends, the run takes over the undelivered events, so the driver never waits for a consumer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,76 +15,76 @@ use tokio::sync::mpsc;
 use crate::events::size;
 use crate::events::stamped::Timed;
 
-/// How much may wait.
+/// The maximum size of a queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bounds {
-    /// Bytes of events in memory, roughly.
+    /// Bytes of events in memory, estimated.
     memory: usize,
     /// Bytes of events on disk.
     disk: u64,
 }
 
 impl Bounds {
-    pub(super) fn of(limits: &Limits) -> Self {
+    pub(crate) fn of(limits: &Limits) -> Self {
         Self { memory: limits.backlog_bytes, disk: limits.backlog_disk_bytes }
     }
 }
 
-/// An event that weighs more than this is delivered only when the consumer has taken all before it: what the channel to the
-/// consumer holds is bounded in bytes too.
+/// The size in bytes above which an event is delivered only after the consumer has read every event before it. This bounds the
+/// bytes in the channel to the consumer.
 const LARGE: usize = 16 * 1024;
 
-/// Events on their way to the consumer. Dropping it leaves to the run what has not been delivered.
+/// The events that wait for the consumer of a run. Dropping the queue hands the undelivered events over to the run.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub(crate) struct EventQueue {
     consumer: mpsc::Sender<Timed>,
     backlog: Backlog,
-    estate: Estate,
+    leftovers: Leftovers,
 }
 
-/// Where the driver leaves what the consumer has not taken yet.
+/// The undelivered events of a driver that has ended, for the run to take.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Estate(Arc<Mutex<Option<Backlog>>>);
+pub(crate) struct Leftovers(Arc<Mutex<Option<Backlog>>>);
 
-/// Events that wait.
+/// Waiting events.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     bounds: Bounds,
-    /// The oldest, in memory.
+    /// The oldest events, in memory.
     front: VecDeque<Timed>,
     front_bytes: usize,
-    /// Those that came after them.
+    /// The events after them, on disk.
     spill: Option<Spill>,
-    /// Those that no longer fitted on disk. They had been read already, so they are kept; nothing more is read.
+    /// The events after those, which did not fit on disk. The driver reads nothing more until the consumer has taken them.
     overflow: VecDeque<Timed>,
 }
 
-impl Outbox {
-    pub(super) fn new(consumer: mpsc::Sender<Timed>, estate: Estate, bounds: Bounds) -> Self {
-        Self { consumer, backlog: Backlog { bounds, ..Backlog::default() }, estate }
+impl EventQueue {
+    pub(crate) fn new(consumer: mpsc::Sender<Timed>, leftovers: Leftovers, bounds: Bounds) -> Self {
+        Self { consumer, backlog: Backlog { bounds, ..Backlog::default() }, leftovers }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.backlog.is_empty()
     }
 
-    /// Whether nothing more should be read for now.
-    pub(super) fn is_full(&self) -> bool {
+    /// Whether the driver must stop reading from the agent.
+    pub(crate) fn is_full(&self) -> bool {
         self.backlog.is_full()
     }
 
-    pub(super) fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: Event) {
         if !self.consumer.is_closed() {
             self.backlog.push(event);
         }
     }
 
-    /// Delivers until nothing waits or the consumer takes no more for now. Can be dropped and called again at any time.
-    pub(super) async fn deliver(&mut self) {
+    /// Delivers events until the queue is empty or the channel to the consumer is full. Cancel safe.
+    pub(crate) async fn deliver(&mut self) {
         let consumer = self.consumer.clone();
         let places = if self.backlog.is_next_large() { consumer.max_capacity() } else { 1 };
         let Ok(mut permits) = consumer.reserve_many(places).await else {
-            // The consumer is gone, and the run is being ended: `push` keeps nothing any more.
+            // The consumer is gone and the run is being ended. From now on `push` drops events.
             self.backlog = Backlog::default();
             return;
         };
@@ -97,28 +98,28 @@ impl Outbox {
     }
 }
 
-impl Drop for Outbox {
-    /// Before the channel closes: whoever sees its end finds the rest.
+impl Drop for EventQueue {
+    /// Hands over the rest before the channel closes, so that a consumer that sees the end of the channel finds it.
     fn drop(&mut self) {
-        self.estate.leave(std::mem::take(&mut self.backlog));
+        self.leftovers.set(std::mem::take(&mut self.backlog));
     }
 }
 
-impl Estate {
-    fn leave(&self, backlog: Backlog) {
+impl Leftovers {
+    fn set(&self, backlog: Backlog) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(backlog);
     }
 
-    /// What was left, once.
+    /// Takes the undelivered events. Returns `None` if the driver has not ended, or they were taken before.
     pub(crate) fn take(&self) -> Option<Backlog> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl Backlog {
-    /// Adds an event, which is emitted now.
+    /// Adds an event with the current time.
     pub(crate) fn push(&mut self, event: Event) {
-        // Nothing may stand between an error and its done, so the last words cause no warning.
+        // No warning may come between an error and its `done`, so these two stay in memory.
         let is_last = matches!(event, Event::Error(_) | Event::Done(_));
         let event = Timed::now(event);
         if self.is_full() {
@@ -143,7 +144,7 @@ impl Backlog {
         self.overflow.pop_front()
     }
 
-    /// Whether the next event is large. One that waits on disk is read back to find out.
+    /// Whether the next event is large. Reads it back from disk if necessary.
     fn is_next_large(&mut self) -> bool {
         if self.front.is_empty()
             && self.spilled() > 0
@@ -179,17 +180,17 @@ impl Backlog {
             match Spill::create(&std::env::temp_dir(), self.bounds.disk) {
                 Ok(spill) => self.spill = Some(spill),
                 Err(error) => {
-                    tracing::warn!(%error, "cannot keep waiting events on disk");
+                    tracing::warn!(%error, "waiting events cannot be written to disk");
                     return self.overflow.push_back(event);
                 }
             }
-            let text = "the consumer is slow: events wait on disk";
+            let text = "the consumer is slow; events wait on disk";
             self.push_to_memory(Timed::now(Warning::new(WarningCode::Spilled, text).into()));
         }
         let Some(spill) = &mut self.spill else { return self.overflow.push_back(event) };
         let record = serde_json::to_vec(&event).unwrap_or_default();
         if let Err(error) = spill.push(&record) {
-            tracing::warn!(%error, "no more waiting events fit on disk");
+            tracing::warn!(%error, "the disk space for waiting events is used up");
             self.overflow.push_back(event);
         }
     }
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn events_keep_their_order_through_memory_disk_and_overflow() {
+    fn events_keep_their_order_in_memory_on_disk_and_in_the_overflow() {
         let mut backlog = small();
         let mut pushed = 0;
         while !backlog.is_full() {
@@ -256,11 +257,11 @@ mod tests {
         let events = all(&mut backlog);
         assert_eq!(numbers(&events), (0..=pushed).collect::<Vec<_>>());
         assert_eq!(events.iter().filter(|event| is_spilled(event)).count(), 1);
-        assert!(!backlog.is_full(), "reading goes on when the consumer has caught up");
+        assert!(!backlog.is_full(), "reading continues when the consumer has caught up");
     }
 
     #[test]
-    fn with_bounds_of_zero_one_event_waits_before_reading_stops() {
+    fn with_bounds_of_zero_reading_stops_after_one_waiting_event() {
         let mut backlog = Backlog::default();
         backlog.push(text(0));
         assert!(!backlog.is_full());
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_between_an_error_and_its_done() {
+    fn no_event_comes_between_an_error_and_its_done() {
         let last = || {
             let failure = Failure::new(ErrorCode::Protocol, "");
             [Event::Error(Box::new(failure)), Event::Done(Box::new(Done { result: RunResult::default() }))]
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_weighs_what_it_holds() {
+    fn the_size_of_an_event_includes_its_contents() {
         let event = |value: serde_json::Value| serde_json::from_value::<Event>(value).unwrap();
         let nested = serde_json::json!([{"type": "x", "list": vec![serde_json::json!([1]); 20_000]}]);
         let long = "x".repeat(10_000);
@@ -324,29 +325,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_consumer_that_is_gone_holds_nothing_up() {
+    async fn a_queue_whose_consumer_is_gone_drops_its_events() {
         let (sender, consumer) = mpsc::channel(1);
-        let mut outbox = Outbox::new(sender, Estate::default(), Bounds::of(&Limits::default()));
-        outbox.push(text(1));
+        let mut queue = EventQueue::new(sender, Leftovers::default(), Bounds::of(&Limits::default()));
+        queue.push(text(1));
         drop(consumer);
-        outbox.push(text(2));
-        outbox.deliver().await;
-        assert!(outbox.is_empty());
+        queue.push(text(2));
+        queue.deliver().await;
+        assert!(queue.is_empty());
     }
 
     #[tokio::test]
-    async fn what_is_not_delivered_is_left_to_the_run() {
+    async fn the_run_takes_over_undelivered_events() {
         let (sender, mut consumer) = mpsc::channel(2);
-        let estate = Estate::default();
-        let mut outbox = Outbox::new(sender, estate.clone(), Bounds::of(&Limits::default()));
-        (0..5).map(text).for_each(|event| outbox.push(event));
-        outbox.deliver().await;
-        drop(outbox);
+        let leftovers = Leftovers::default();
+        let mut queue = EventQueue::new(sender, leftovers.clone(), Bounds::of(&Limits::default()));
+        (0..5).map(text).for_each(|event| queue.push(event));
+        queue.deliver().await;
+        drop(queue);
         let mut events = Vec::new();
         while let Some(event) = consumer.recv().await {
             events.push(event.event);
         }
-        events.extend(all(&mut estate.take().unwrap()));
+        events.extend(all(&mut leftovers.take().unwrap()));
         assert_eq!(numbers(&events), [0, 1, 2, 3, 4]);
     }
 }

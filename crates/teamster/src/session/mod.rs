@@ -1,31 +1,29 @@
 //! Sessions: a conversation of many turns.
 
+mod error;
+mod options;
+pub(crate) mod order;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use teamster_types::event::{Event, RequestId, SessionId};
-use teamster_types::request::{self, AgentInterface, Answer, PermissionMode, Prompt, RequestError, RunRequest};
-use teamster_types::text::UntrustedText;
+use teamster_types::event::{RequestId, SessionId};
+use teamster_types::request::{self, Answer, PermissionMode, Prompt};
 use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::desk::{Now, Order};
+pub(crate) use self::error::MAX_TURNS;
+pub use self::error::{AnswerError, SendError};
+pub(crate) use self::options::Handler;
+pub use self::options::SessionOptions;
+pub use self::order::Sent;
+use self::order::{Order, SendNow};
 use crate::events::stamped::RunIdentity;
 use crate::run::Run;
 use crate::runtime::read_attachment;
-use crate::turns::{TurnOrder, Turns};
-
-/// The maximum number of waiting turns of a session.
-pub(crate) const TURNS: usize = 256;
-
-/// The maximum number of other waiting orders. The driver takes them at once.
-pub(crate) const ORDERS: usize = TURNS + 64;
-
-/// A handler for the agent's requests, called with each [`Event::PermissionRequest`] and [`Event::Question`].
-pub(crate) type Handler = Arc<dyn Fn(Event) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+use crate::turns::list::{TurnOrder, Turns};
 
 /// A conversation with an agent, turn by turn ([`Runtime::open`](crate::Runtime::open)).
 ///
@@ -49,7 +47,7 @@ pub(crate) type Handler = Arc<dyn Fn(Event) -> Pin<Box<dyn Future<Output = Answe
 pub struct Session {
     pub(crate) orders: mpsc::Sender<Order>,
     /// Permits for waiting turns.
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) turn_permits: Arc<Semaphore>,
     pub(crate) id: watch::Receiver<Option<SessionId>>,
     pub(crate) abort: CancellationToken,
     /// Cancelled when the driver has ended.
@@ -59,130 +57,9 @@ pub struct Session {
     pub(crate) turns: Turns,
     pub(crate) identity: RunIdentity,
     /// Turns that the agent started by itself.
-    pub(crate) own: Mutex<mpsc::Receiver<Run>>,
+    pub(crate) agent_turns: Mutex<mpsc::Receiver<Run>>,
     /// The base of relative paths of attachments.
     pub(crate) cwd: PathBuf,
-}
-
-/// The options of a session: a request without a prompt, and a handler for the agent's requests.
-///
-/// ```
-/// use teamster::request::Answer;
-/// use teamster::{RunRequest, SessionOptions};
-///
-/// let options = SessionOptions::new(RunRequest::session())
-///     .with_handler(|_event| async { Answer::Deny { message: None } });
-/// # _ = options;
-/// ```
-pub struct SessionOptions {
-    pub(crate) request: RunRequest,
-    pub(crate) handler: Option<Handler>,
-}
-
-impl SessionOptions {
-    /// Creates options from the request that all turns share. Its limits apply to each turn.
-    pub fn new(request: RunRequest) -> Self {
-        Self { request, handler: None }
-    }
-
-    /// Uses one process for each turn, even if the agent has a live interface ([`AgentInterface::Spawn`]).
-    #[must_use]
-    pub fn process_per_turn(mut self) -> Self {
-        self.request.interface = AgentInterface::Spawn;
-        self
-    }
-
-    /// Lets the agent run commands and subagents in the background between turns. When one ends, the agent may start a turn by
-    /// itself ([`Session::next_agent_turn`]).
-    #[must_use]
-    pub fn with_background_tasks(mut self) -> Self {
-        self.request.background_tasks = true;
-        self
-    }
-
-    /// Sets the handler for the agent's requests. It is called with each [`Event::PermissionRequest`] and [`Event::Question`].
-    /// The stream emits these events too, and [`Session::answer`] may answer first. If the handler panics, or takes longer
-    /// than `limits.answer` of the request, the request is denied.
-    #[must_use]
-    pub fn with_handler<F>(mut self, handler: impl Fn(Event) -> F + Send + Sync + 'static) -> Self
-    where
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        self.handler = Some(Arc::new(move |event| Box::pin(handler(event))));
-        self
-    }
-}
-
-impl From<RunRequest> for SessionOptions {
-    fn from(request: RunRequest) -> Self {
-        Self::new(request)
-    }
-}
-
-impl std::fmt::Debug for SessionOptions {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("SessionOptions")
-            .field("request", &self.request)
-            .field("handler", &self.handler.is_some())
-            .finish()
-    }
-}
-
-/// The effect of a prompt that was [sent at once](Session::send_now).
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Sent {
-    /// The running turn received it. The answer is in the stream of that turn.
-    Steered,
-    /// It is a turn of its own.
-    Turn(Box<Run>),
-}
-
-/// The reason why a prompt was rejected. Nothing was sent.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SendError {
-    /// The prompt or an attachment is invalid.
-    #[error(transparent)]
-    Prompt(#[from] RequestError),
-    /// The maximum number of turns is waiting.
-    #[error("{TURNS} turns are waiting; send again when one has started")]
-    Busy,
-    /// The session has ended.
-    #[error("the session has ended; open another one")]
-    Ended,
-}
-
-/// The reason why an answer was rejected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AnswerError {
-    /// The request does not wait for an answer: it was answered, it expired, or it does not exist.
-    #[error("the request {} does not wait for an answer: it is unknown, was answered before, or its turn has ended", request.escaped())]
-    NotWaiting {
-        /// The request.
-        request: RequestId,
-    },
-    /// The request does not list the option. It still waits for an answer.
-    #[error("the request {} does not list the option {}; it lists {}", request.escaped(), UntrustedText::from(option_id.as_str()).escaped(), names(listed))]
-    UnknownOption {
-        /// The request.
-        request: RequestId,
-        /// The chosen option.
-        option_id: String,
-        /// The ids of the listed options.
-        listed: Vec<UntrustedText>,
-    },
-    /// The session has ended.
-    #[error("the session has ended")]
-    Ended,
-}
-
-/// Formats the ids of options for an error.
-fn names(listed: &[UntrustedText]) -> String {
-    let names: Vec<_> = listed.iter().map(|id| id.escaped().to_string()).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl Session {
@@ -214,7 +91,7 @@ impl Session {
         let (reply, received) = oneshot::channel();
         // Until the agent has it, it can be cancelled like a turn.
         self.turns.push_first(&turn);
-        self.order(Order::Now(Box::new(Now { turn, run: Box::new(run), told: reply })))?;
+        self.order(Order::SendNow(Box::new(SendNow { turn, run: Box::new(run), reply })))?;
         received.await.map_err(|_| SendError::Ended)
     }
 
@@ -224,7 +101,7 @@ impl Session {
     /// Such a turn runs between two other turns. Dropping it kills the process. Turns that are not taken wait; if 16 wait, further
     /// ones are stopped with a warning. Cancel safe: the call can be dropped and repeated at any time.
     pub async fn next_agent_turn(&self) -> Option<Run> {
-        self.own.lock().await.recv().await
+        self.agent_turns.lock().await.recv().await
     }
 
     /// Answers a request of the agent. Only the first answer to a request is accepted.
@@ -233,7 +110,7 @@ impl Session {
     /// The request does not wait for an answer, or does not list the chosen option.
     pub async fn answer(&self, request: RequestId, answer: Answer) -> Result<(), AnswerError> {
         let (reply, received) = oneshot::channel();
-        let order = Order::Answer { request, answer, told: reply };
+        let order = Order::Answer { request, answer, reply };
         self.orders.send(order).await.map_err(|_| AnswerError::Ended)?;
         received.await.unwrap_or(Err(AnswerError::Ended))
     }
@@ -307,8 +184,8 @@ impl Session {
         for attachment in &mut prompt.attachments {
             read_attachment(attachment, &self.cwd)?;
         }
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| SendError::Busy)?;
-        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, place))
+        let permit = Arc::clone(&self.turn_permits).try_acquire_owned().map_err(|_| SendError::Busy)?;
+        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, permit))
     }
 
     fn order(&self, order: Order) -> Result<(), SendError> {

@@ -1,8 +1,8 @@
-//! Answers to requests of the agent: who gave them, and how the stream reports them.
+//! Open requests of the agent, and the answers to them.
 
 use std::time::{Duration, SystemTime};
 
-use teamster_agents::protocol::{Action, Command, Input};
+use teamster_agents::protocol::{Action, Command, Input, SessionAction, Taken};
 use teamster_types::event::{
     AnsweredBy, Event, PermissionAnswered, PermissionDecision, PermissionOptionKind, PermissionRequest, RequestId,
 };
@@ -15,94 +15,101 @@ use tokio::time::Instant;
 
 use crate::events::size;
 
-/// A request that waits.
+/// A request of the agent that waits for an answer.
 #[derive(Debug, Default)]
-pub(super) struct Open {
-    until: Option<Instant>,
+pub(super) struct OpenRequest {
+    deadline: Option<Instant>,
     bytes: usize,
     /// `None` for a question.
     permission: Option<Box<PermissionRequest>>,
 }
 
-impl Open {
+impl OpenRequest {
+    /// Creates a request that waits from now on. A limit of zero means no deadline.
     pub(super) fn new(event: &Event, limit: Duration) -> Self {
-        let until = (!limit.is_zero()).then(|| Instant::now() + limit);
-        Self { until, bytes: size::in_memory(event), permission: permission(event) }
+        let deadline = (!limit.is_zero()).then(|| Instant::now() + limit);
+        Self { deadline, bytes: size::in_memory(event), permission: permission(event) }
     }
 
-    /// How many bytes the request has, roughly.
+    /// Returns the estimated size of the request in memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// When it will have waited for too long.
-    pub(super) fn until(&self) -> Option<Instant> {
-        self.until
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
-    /// Whether the request lists the option that an answer chooses, if it chooses one.
+    /// Whether the request lists the option that the answer chooses. True if the answer chooses none.
     pub(super) fn lists(&self, answer: &Answer) -> bool {
         let Answer::Option { option_id } = answer else { return true };
         self.permission.as_ref().is_some_and(|request| request.options.iter().any(|one| one.option_id == *option_id))
     }
 
-    /// The ids of the options that it lists.
+    /// Returns the ids of the options that the request lists.
     pub(super) fn options(&self) -> Vec<UntrustedText> {
         let options = self.permission.iter().flat_map(|request| &request.options);
         options.map(|option| option.option_id.clone()).collect()
     }
 
-    pub(super) fn answered(self, request: RequestId, answer: Answer, by: AnsweredBy) -> Given {
-        Given { request, answer, by, permission: self.permission, is_asked: true }
+    pub(super) fn answered(self, request: RequestId, answer: Answer, by: AnsweredBy) -> GivenAnswer {
+        GivenAnswer { request, answer, by, permission: self.permission, was_emitted: true }
     }
 }
 
-/// The deadline of a request that waits from now on for so long at most, to the millisecond.
+/// Returns the request that an event makes to the caller.
+pub(super) fn request_of(event: &Event) -> Option<&RequestId> {
+    match event {
+        Event::PermissionRequest(request) => Some(&request.request_id),
+        Event::Question(question) => Some(&question.request_id),
+        _ => None,
+    }
+}
+
+/// Returns the deadline of a request that is emitted now, in RFC 3339 with milliseconds. A limit of zero means no deadline.
 pub(super) fn deadline(limit: Duration) -> Option<UntrustedText> {
     let at = SystemTime::now().checked_add(limit).filter(|_| !limit.is_zero())?;
     let at = OffsetDateTime::from(at);
     at.replace_millisecond(at.millisecond()).ok()?.format(&Rfc3339).ok().map(Into::into)
 }
 
-/// An answer on its way to the agent.
+/// An answer to a request of the agent, on its way to the agent.
 #[derive(Clone, Debug)]
-pub(in crate::driver) struct Given {
-    pub(in crate::driver) request: RequestId,
+pub(super) struct GivenAnswer {
+    pub(super) request: RequestId,
     answer: Answer,
     by: AnsweredBy,
     permission: Option<Box<PermissionRequest>>,
-    /// Whether the request was emitted.
-    is_asked: bool,
+    /// Whether the request was emitted to the caller.
+    was_emitted: bool,
 }
 
-impl Given {
-    pub(in crate::driver) fn of(request: RequestId, answer: Answer, by: AnsweredBy) -> Self {
-        Self { request, answer, by, permission: None, is_asked: true }
+impl GivenAnswer {
+    /// Creates a denial.
+    pub(super) fn deny(request: RequestId, reason: &str, by: AnsweredBy) -> Self {
+        Self::new(request, Answer::Deny { message: Some(reason.to_owned()) }, by)
     }
 
-    /// The same, to a request that is not emitted.
-    pub(super) fn unasked(self, event: &Event) -> Self {
-        Self { permission: permission(event), is_asked: false, ..self }
+    pub(super) fn new(request: RequestId, answer: Answer, by: AnsweredBy) -> Self {
+        Self { request, answer, by, permission: None, was_emitted: true }
     }
 
-    /// The answer for the protocol.
-    pub(in crate::driver) fn input(&self) -> Input<'_> {
-        Input::Command(self.command())
+    /// Marks the request as one that is answered without being emitted.
+    pub(super) fn without_request(self, event: &Event) -> Self {
+        Self { permission: permission(event), was_emitted: false, ..self }
     }
 
-    pub(in crate::driver) fn command(&self) -> Command<'_> {
-        Command::Answer { request: &self.request, answer: &self.answer }
+    /// Returns the answer for the protocol.
+    pub(super) fn input(&self) -> Input<'_> {
+        Input::Command(Command::Answer { request: &self.request, answer: &self.answer })
     }
 
-    /// The event that reports the answer, when the protocol has said what is to be done. The transcript passes it on if a permission
-    /// request waits for it.
-    pub(in crate::driver) fn event(&self, actions: &[Action]) -> Event {
-        let taken = actions.iter().find_map(|action| match action {
-            Action::Answered(taken) if taken.request == self.request => Some(taken),
-            _ => None,
-        });
-        let (decision, option_id) = match taken {
-            Some(taken) => (taken.decision.clone(), taken.option_id.clone()),
+    /// Returns the event that reports the answer. `actions` are the protocol's reaction to the answer. The transcript emits the
+    /// event if a permission request waits for it.
+    pub(super) fn event(&self, actions: &[Action]) -> PermissionAnswered {
+        let applied = self.applied(actions);
+        let (decision, option_id) = match applied {
+            Some(applied) => (applied.decision.clone(), applied.option_id.clone()),
             None => self.decision(),
         };
         let allows = matches!(decision, PermissionDecision::Allow | PermissionDecision::AllowAlways);
@@ -110,22 +117,30 @@ impl Given {
         answered.option_id = option_id;
         answered.message = match &self.answer {
             Answer::Deny { message: Some(message) } => Some(message.as_str().into()),
-            _ => taken.and_then(|taken| taken.message.clone()),
+            _ => applied.and_then(|applied| applied.message.clone()),
         };
         answered.input = self.changed_input().filter(|_| allows);
-        answered.request = self.permission.clone().filter(|_| !self.is_asked);
-        answered.into()
+        answered.request = self.permission.clone().filter(|_| !self.was_emitted);
+        answered
     }
 
-    /// What the answer is, if the agent takes it as it is.
+    /// Returns the answer as the agent applies it, if that differs from this answer.
+    fn applied<'a>(&self, actions: &'a [Action]) -> Option<&'a Taken> {
+        actions.iter().find_map(|action| match action {
+            Action::Session(SessionAction::Answered(applied)) if applied.request == self.request => Some(&**applied),
+            _ => None,
+        })
+    }
+
+    /// Returns the decision and the option of the answer, if the agent applies it unchanged.
     fn decision(&self) -> (PermissionDecision, Option<UntrustedText>) {
         let options = self.permission.as_ref().map(|request| &request.options);
         let decision = match &self.answer {
             Answer::Allow { .. } => PermissionDecision::Allow,
             Answer::AllowAlways => {
                 let is_always = |kind: &PermissionOptionKind| *kind == PermissionOptionKind::AllowAlways;
-                let can_last = options.is_none_or(|options| options.iter().any(|option| is_always(&option.kind)));
-                if can_last { PermissionDecision::AllowAlways } else { PermissionDecision::Allow }
+                let has_always = options.is_none_or(|options| options.iter().any(|option| is_always(&option.kind)));
+                if has_always { PermissionDecision::AllowAlways } else { PermissionDecision::Allow }
             }
             Answer::Option { option_id } => {
                 let mut listed = options.into_iter().flatten();
@@ -144,7 +159,7 @@ impl Given {
         (decision, None)
     }
 
-    /// What the tool is to be called with instead of what it was.
+    /// Returns the new input of the tool, if the answer changes it.
     fn changed_input(&self) -> Option<RawJson> {
         let Answer::Allow { input: Some(input) } = &self.answer else { return None };
         let is_same = self.permission.as_ref().is_some_and(|request| request.input == *input);

@@ -1,0 +1,132 @@
+//! An agent process that waits for its next turn.
+
+use teamster_agents::protocol::{Action, Command, Input};
+use teamster_process::spawn::PIPE_BYTES;
+use teamster_types::event::{Event, LeftProcess};
+use teamster_types::request::{Limits, OrphanPolicy};
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use super::idle_buffer::{IdleBuffer, IdleReceiver};
+use super::output::Receiver as _;
+use super::{AgentProcess, MAX_UNREAD_INPUT, left_process};
+use crate::agent_server::{ServerEvent, next_event};
+
+/// How many reads in a row [`IdleProcess::listen`] makes before it yields. Tokio lets a task read only a certain amount before
+/// it must yield. An agent that writes without end would use that up, and the other branches of the caller's select would
+/// never run.
+const READS_BEFORE_YIELD: u32 = 8;
+
+/// An agent process that waits for its next turn.
+pub(in crate::driver) struct IdleProcess {
+    process: AgentProcess,
+    buffer: IdleBuffer,
+}
+
+impl IdleProcess {
+    /// Creates an idle process from one that was just started.
+    pub(in crate::driver) fn started(process: AgentProcess) -> Self {
+        let mut idle = Self { process, buffer: IdleBuffer::default() };
+        idle.input(Input::Started);
+        idle
+    }
+
+    /// Creates an idle process from one whose turn has ended. `rest` are actions after the end of the turn.
+    pub(in crate::driver) fn after_turn(mut process: AgentProcess, rest: Vec<Action>) -> Self {
+        let mut buffer = IdleBuffer::default();
+        // All open requests were denied at the end of the turn.
+        _ = buffer.act(rest, &mut process.link);
+        Self { process, buffer }
+    }
+
+    pub(in crate::driver) fn process(&self) -> &AgentProcess {
+        &self.process
+    }
+
+    pub(in crate::driver) fn buffer(&self) -> &IdleBuffer {
+        &self.buffer
+    }
+
+    /// Returns the process for a turn, with the events since the last turn, and the actions of a turn that the agent has started
+    /// by itself.
+    pub(in crate::driver) fn into_turn(self) -> (AgentProcess, Vec<Event>, Option<Vec<Action>>) {
+        let Self { process, mut buffer } = self;
+        (process, buffer.take_events(), buffer.take_agent_turn())
+    }
+
+    /// Passes an input to the protocol.
+    pub(in crate::driver) fn input(&mut self, input: Input<'_>) {
+        let AgentProcess { protocol, link, .. } = &mut self.process;
+        IdleReceiver { protocol, link, buffer: &mut self.buffer }.input(input);
+    }
+
+    /// Reads what the agent writes, until the leader exits, its server is unreachable, or the agent starts a turn by itself.
+    /// Cancel safe.
+    pub(in crate::driver) async fn listen(&mut self) {
+        let Self { process, buffer } = self;
+        let AgentProcess { tree, link, output, protocol, .. } = process;
+        let mut unread = None::<usize>;
+        let mut reads = 0_u32;
+        loop {
+            reads += 1;
+            if reads.is_multiple_of(READS_BEFORE_YIELD) {
+                yield_now().await;
+            }
+            // At first, these are the lines that were read with the end of the turn.
+            output.deliver_lines(&mut IdleReceiver { protocol, link, buffer });
+            if buffer.has_agent_turn() {
+                return;
+            }
+            // The leader has exited. Its last output is in the pipe. Other processes may write to it without end.
+            if let Some(unread) = &mut unread {
+                match output.fill_lines_now() {
+                    Some(count @ 1..) if *unread > 0 => *unread = unread.saturating_sub(count),
+                    _ => return,
+                }
+                continue;
+            }
+            let reads_lines = link.stdin.pending() <= MAX_UNREAD_INPUT;
+            tokio::select! {
+                _ = tree.exited() => unread = Some(PIPE_BYTES),
+                filled = output.fill(reads_lines) => {
+                    output.deliver(filled, &mut IdleReceiver { protocol, link, buffer });
+                }
+                _ = link.stdin.flush(), if !link.stdin.is_idle() => {}
+                event = next_event(&mut link.server) => match event {
+                    ServerEvent::Unreachable { .. } => return,
+                    event => output.deliver_event(&event, &mut IdleReceiver { protocol, link, buffer }),
+                },
+            }
+        }
+    }
+
+    /// Asks the leader to exit, and waits for it within the grace period. Then kills the tree. Returns the remaining processes.
+    pub(in crate::driver) async fn close(mut self, limits: &Limits) -> Vec<LeftProcess> {
+        self.buffer = IdleBuffer::default();
+        self.input(Input::Command(Command::Close));
+        // Some agents cannot exit by themselves. Their protocols request a termination.
+        if !self.buffer.needs_restart() {
+            _ = timeout(limits.grace, self.listen_until_exit()).await;
+        }
+        let AgentProcess { tree, resources, orphans, link, .. } = self.process;
+        let left = if orphans == OrphanPolicy::Keep {
+            tree.detach().await
+        } else {
+            let survivors = tree.terminate(limits.grace).await;
+            link.recorder.exit(tree.exited().await);
+            survivors
+        };
+        resources.remove_and_log().await;
+        left.into_iter().map(left_process).collect()
+    }
+
+    /// Reads what the agent writes until the leader exits. Ignores turns that the agent starts meanwhile.
+    async fn listen_until_exit(&mut self) {
+        loop {
+            self.listen().await;
+            if self.buffer.take_agent_turn().is_none() {
+                return;
+            }
+        }
+    }
+}

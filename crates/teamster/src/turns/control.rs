@@ -1,0 +1,52 @@
+//! The caller's control of a run.
+
+use tokio_util::sync::CancellationToken;
+
+use super::handle::RunHandle;
+use super::waiting::Waiting;
+use crate::events::queue::Leftovers;
+use crate::events::stamped::Timed;
+
+/// Interrupts or aborts a run. It can be cloned and used beside the run's stream.
+#[derive(Clone, Debug)]
+pub struct Control {
+    interrupt: CancellationToken,
+    abort: CancellationToken,
+    /// The content of a waiting turn of a session.
+    waiting: Option<Waiting>,
+}
+
+impl Control {
+    pub(crate) fn new(abort: CancellationToken) -> Self {
+        Self { interrupt: CancellationToken::new(), abort, waiting: None }
+    }
+
+    /// Returns the driver's side of the run that this controls.
+    pub(crate) fn handle(&self, events: tokio::sync::mpsc::Sender<Timed>, leftovers: Leftovers) -> RunHandle {
+        RunHandle { events, leftovers, interrupted: self.interrupt.clone(), aborted: self.abort.clone() }
+    }
+
+    /// Asks the agent to stop. If it does not stop within the grace period, it is killed. A waiting turn ends at once.
+    pub fn interrupt(&self) {
+        self.interrupt.cancel();
+        self.cancel();
+    }
+
+    /// Terminates the run at once: SIGTERM to the process tree, SIGKILL after the grace period.
+    pub fn abort(&self) {
+        self.abort.cancel();
+        self.cancel();
+    }
+
+    /// Cancels a waiting turn.
+    fn cancel(&self) {
+        if let Some(waiting) = &self.waiting {
+            waiting.cancel();
+        }
+    }
+
+    /// Makes an interrupt or abort cancel the waiting turn.
+    pub(crate) fn cancel_with(&mut self, waiting: Waiting) {
+        self.waiting = Some(waiting);
+    }
+}
