@@ -31,13 +31,13 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run every check: format, lints, tests, docs, the real CLIs, dependency policy
+    /// Run all checks: format, lints, tests, docs, the real CLIs, dependency policy
     Test {
-        /// Leave out the conformance tests, which need Node and the real CLIs
+        /// Run only the format, the lints and the fast tests, without Node
         #[arg(long)]
         quick: bool,
     },
-    /// Run every check as CI does (this is what .ci/run calls)
+    /// Run the checks of CI, as .ci/run does
     Ci,
     /// Install the agent CLIs pinned in conformance/package.json, and verify that they run
     InstallClis,

@@ -1,9 +1,9 @@
-//! `cargo xtask test` and `cargo xtask ci`: every check in order, up to the first that fails.
+//! `cargo xtask test` and `cargo xtask ci`: runs all checks in order, up to the first that fails.
 //!
-//! The whole workspace is built with one set of features, and the tests are chosen among what was built, so that
-//! nothing is compiled twice.
+//! The whole workspace is built with one set of features. The tests are selected from this build, so that no crate is
+//! compiled twice.
 
-mod not_in_ci;
+mod left_out;
 
 use std::process::Command;
 use std::time::Instant;
@@ -18,10 +18,10 @@ use crate::totals::Totals;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Everything that needs no Node.
+    /// Format, source text, lints, and the tests that take little time and no Node.
     Quick,
     Full,
-    /// Everything, with output for a log file.
+    /// As `Full`, without the tests that CI leaves out, and with output for a log file.
     Ci,
 }
 
@@ -32,7 +32,7 @@ struct Check {
 
 enum Action {
     Run(Command),
-    /// A test runner: its closing lines are counted.
+    /// A test runner, whose closing lines are counted.
     Count(Command),
     /// The checks of the source text.
     Tidy,
@@ -87,18 +87,21 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
         check("format", Action::Run(cargo(&["fmt", "--all", "--check"]))),
         check("source text", Action::Tidy),
         check("lints", Action::Run(clippy)),
-        check("macOS, as far as it compiles", macos(tools)),
         check("tests", Action::Count(tests(scope, tools, Part::Ordinary))),
+    ];
+    if scope == Scope::Quick {
+        return checks;
+    }
+    checks.extend([
+        check("macOS, as far as it compiles", macos(tools)),
         check("examples in the docs", Action::Count(cargo(&["test", "--doc", "--workspace", "--all-features"]))),
         check("docs", Action::Run(docs)),
-    ];
+    ]);
     if !tools.nextest {
         checks.push(check("survival", Action::Count(survival(tools, Column::Fake))));
     }
-    if scope != Scope::Quick {
-        checks.push(check("agent CLIs", Action::InstallClis));
-        checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
-    }
+    checks.push(check("agent CLIs", Action::InstallClis));
+    checks.push(check("conformance", Action::Count(tests(scope, tools, Part::Conformance))));
     checks.push(check(
         "dependency policy",
         if tools.deny {
@@ -110,7 +113,7 @@ fn checks(scope: Scope, tools: &Tools) -> Vec<Check> {
     checks
 }
 
-/// What is shipped, checked for macOS.
+/// Checks the shipped crates for macOS.
 fn macos(tools: &Tools) -> Action {
     if !tools.macos {
         return Action::Skip("skipped: the target is not installed (get it: rustup target add x86_64-apple-darwin)");
@@ -123,11 +126,11 @@ fn macos(tools: &Tools) -> Action {
 #[derive(Clone, Copy)]
 enum Part {
     Ordinary,
-    /// The tests that drive the real CLIs, at most two side by side.
+    /// The tests of the real CLIs, at most two at a time.
     Conformance,
 }
 
-/// What plays the CLI in the survival suite.
+/// The CLIs of the survival suite.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
     Fake,
@@ -159,10 +162,16 @@ fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
         };
     }
     let filter = match part {
+        Part::Ordinary if scope == Scope::Quick => {
+            format!("not package(teamster-conformance) & not ({})", left_out::filter(left_out::NOT_IN_QUICK))
+        }
         Part::Ordinary => format!("not package(teamster-conformance) | ({FAKE_SURVIVAL})"),
         // Bounded by its group in .config/nextest.toml.
         Part::Conformance if scope == Scope::Ci => {
-            format!("package(teamster-conformance) & not ({FAKE_SURVIVAL}) & not ({})", not_in_ci::filter())
+            format!(
+                "package(teamster-conformance) & not ({FAKE_SURVIVAL}) & not ({})",
+                left_out::filter(left_out::NOT_IN_CI)
+            )
         }
         Part::Conformance => format!("package(teamster-conformance) & not ({FAKE_SURVIVAL})"),
     };
@@ -173,7 +182,7 @@ fn tests(scope: Scope, tools: &Tools, part: Part) -> Command {
     command
 }
 
-/// The survival suite alone.
+/// Returns the command that runs only the survival suite.
 pub(crate) fn survival(tools: &Tools, column: Column) -> Command {
     if tools.nextest {
         let filter = match column {

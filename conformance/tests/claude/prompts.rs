@@ -36,14 +36,18 @@ pub(crate) const ODD_CHARACTERS: &[&str] = &[
 
 async fn reach_the_model(prompts: &[&str]) -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
+    let session = env.open(env.request(""))?;
+    let mut sent = Vec::new();
     for &prompt in prompts {
-        let recording = env.run(env.request(prompt)).await?;
+        sent.push(prompt);
+        let recording = session.run_turn(prompt).await?;
         assert_eq!(recording.requests.len(), 1, "{prompt:?}");
         let messages = recording.requests[0].messages.iter().filter(|message| message.is_prompt());
         let texts: Vec<&str> = messages.flat_map(Message::texts).collect();
-        assert_eq!(texts, [prompt]);
+        assert_eq!(texts, sent);
         assert_eq!(recording.result.text, "Aye.");
     }
+    session.close().await?;
     assert!(fs::read_dir(env.project())?.next().is_none(), "a command was run");
     Ok(())
 }
@@ -90,10 +94,11 @@ async fn a_file_named_in_the_prompt_is_read_by_the_agent() -> Result<()> {
 async fn a_literal_prompt_reaches_the_model_unchanged() -> Result<()> {
     let env = TestEnv::claude(Reply::new().text("Aye.")).await?;
     fs::write(env.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
+    let mut request = env.request("");
+    request.prompt_mode = PromptMode::Literal;
+    let session = env.open(request)?;
     for prompt in ["/nope", "/compact", "/", "Read @there.txt please", "@there.txt", "plain"] {
-        let mut request = env.request(prompt);
-        request.prompt_mode = PromptMode::Literal;
-        let recording = env.run(request).await?;
+        let recording = session.run_turn(prompt).await?;
         assert_eq!(recording.prompts(0)?, [prompt]);
         assert_eq!(recording.result.text, "Aye.");
         let body = recording.requests[0].body.to_string();
@@ -101,7 +106,7 @@ async fn a_literal_prompt_reaches_the_model_unchanged() -> Result<()> {
         // Vendors refuse an empty block.
         assert!(!body.contains(r#""text":"""#), "{prompt:?}");
     }
-    Ok(())
+    session.close().await
 }
 
 #[tokio::test]

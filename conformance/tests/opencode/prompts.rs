@@ -19,17 +19,18 @@ const PIXEL: [u8; 69] = [
 async fn a_prompt_reaches_the_model_unchanged() -> Result<()> {
     let env = TestEnv::opencode(reply().text("Aye.")).await?;
     fs::write(env.project().join("there.txt"), "CONTENT-OF-THE-FILE")?;
+    let mut request = env.request("");
+    request.prompt_mode = PromptMode::Literal;
+    let session = env.open(request)?;
     for prompt in
         ["-x", "--help", "\n\nfirst\nlast\n", "it's \"quoted\" `x` $(id) \\", "/init now", "!ls @there.txt {env:HOME}"]
     {
-        let mut request = env.request(prompt);
-        request.prompt_mode = PromptMode::Literal;
-        let recording = env.run(request).await?;
+        let recording = session.run_turn(prompt).await?;
         assert_eq!(recording.prompts(0)?, [prompt]);
         assert!(!recording.requests[0].body.to_string().contains("CONTENT-OF-THE-FILE"));
         assert_eq!(recording.result.text, "Aye.");
     }
-    Ok(())
+    session.close().await
 }
 
 #[tokio::test]

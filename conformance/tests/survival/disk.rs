@@ -1,17 +1,17 @@
-//! A disk of the host's own that is full, or soon will be.
+//! A small disk for the host, which is full or soon will be.
 //!
-//! It is a small file system in a user and mount namespace, or in a mount namespace alone if that is all that root may make. A
-//! machine that refuses both limits the size of the host's files instead: the same writes fail, of another cause.
+//! It is a small file system in a user and mount namespace, or in a mount namespace alone if root may create only that. If
+//! the machine permits neither, the size of the host's files is limited: the same writes fail, with another error.
 
-use crate::place::Place;
+use crate::cell_env::CellEnv;
 
-/// A line of shell before the host, after which these directories of the place are on one disk that takes so many KiB of
+/// Returns shell that runs before the host, after which these directories of the place are on one disk that takes so many KiB of
 /// files. The host's ledger has no other place than this disk, if it is there at all.
-pub(crate) fn of_kib(place: &Place, kib: u32, directories: &[&str]) -> String {
-    let path = place.path("");
+pub(crate) fn of_kib(cell: &CellEnv, kib: u32, directories: &[&str]) -> String {
+    let path = cell.path("");
     let path = path.display();
     let names = directories.join(" ");
-    // A file system has at least a page. One that is to take nothing has it filled.
+    // A file system has at least a page, which is filled if the disk should have no space.
     let size = kib.max(PAGE_KIB);
     let filled = (size - kib) * 1024;
     let blocks = kib * 2;
@@ -32,7 +32,7 @@ for NEW in -rm -m; do
     head -c {filled} /dev/zero > \"$DISK/filled\"
     exec \"$@\"' sh \"$DISK\" \"$0\" \"$@\"
 done
-echo 'nobody may make a file system here: a limit on the size of files stands in'
+echo 'cannot create a file system here: using a limit on the size of files'
 ulimit -f {blocks}"
     )
 }

@@ -1,4 +1,4 @@
-//! How a fault is made: what the CLI is, what stands around it, and what happens then, step by step.
+//! The description of a fault: the CLI, its environment, and the steps of the cell.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use teamster::event::WarningCode;
 use teamster_testkit::fake::Script;
 use teamster_testkit::provider::Scenario;
 
-/// How a CLI is started by default, in the shell script that stands around it.
+/// The default start of the CLI in the shell script around it.
 const LAUNCH: &str = "exec \"$CLI\" \"$@\"";
 
-/// One fault, ready to be made.
+/// A fault, and how it is caused.
 pub(crate) struct Fault {
     pub(crate) cli: Cli,
     /// Lines of shell around the CLI. `$CLI` is its program, `$T` a number of seconds by which a `sleep` is known as one of
     /// this cell, `$PLACE` a directory.
     pub(crate) shell: String,
-    /// A line of shell before the host.
+    /// Shell that runs before the host.
     pub(crate) host_shell: String,
     pub(crate) request: Vec<Change>,
-    /// What the CLI has said by the end, or by the last moment that is waited for.
-    pub(crate) said: String,
-    /// What the run warns of, if it must.
+    /// The text of the CLI at the end, or at the last awaited moment.
+    pub(crate) expected_text: String,
+    /// The code of a warning that the run must emit.
     pub(crate) warned: Option<WarningCode>,
     pub(crate) steps: Vec<Step>,
     pub(crate) start: Start,
@@ -32,46 +32,46 @@ pub(crate) struct Fault {
 
 type Change = Box<dyn FnOnce(&mut RunRequest)>;
 
-/// What runs as the CLI.
+/// The program that runs as the CLI.
 #[derive(Debug)]
 pub(crate) enum Cli {
-    /// The fake agent plays this.
+    /// The fake agent runs this script.
     Fake(Script),
-    /// The real CLI, whose model says this.
+    /// The real CLI, whose model follows this scenario.
     Real(Scenario),
-    /// Something that is no CLI.
+    /// A file that is not a CLI.
     File(PathBuf),
 }
 
-/// What the host does at the beginning.
+/// What the host does at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Starts the run and reads it as fast as it can.
+    /// Starts the run, and reads as fast as it can.
     Eager,
-    /// Reads an event in so many milliseconds.
+    /// Reads an event per this number of milliseconds.
     Slowly(u64),
     /// Aborts the run before it is polled the first time.
     Aborted,
-    /// Starts as many runs as there are numbers, so many at a time, and aborts each after its number of microseconds.
+    /// Starts a run for each number, at most `at_once` at a time, and aborts it after this number of microseconds.
     Storm { after_us: Vec<u64>, at_once: usize },
-    /// Opens so many sessions, which take turns with one process at a time.
+    /// Opens this number of sessions, which take turns with one process at a time.
     Sessions(usize),
 }
 
-/// What happens, in order. The clock of the cell starts anew with each moment that has come.
+/// A step of a cell. Each awaited moment restarts the clock of the cell.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// Waits for a moment.
     Await(Moment),
-    /// The caller's word to the run: `abort`, `interrupt`, `drop`, `pause`, `resume`.
-    Say(&'static str),
+    /// A command to the host: `abort`, `interrupt`, `drop`, `pause`, `resume`.
+    Command(&'static str),
     /// A signal to the CLI.
     Signal(Signal),
     /// A signal to one of the host's helpers.
     Helper(Helper, Signal),
     /// SIGKILL to the host.
     KillHost,
-    /// SIGSTOP to the host; the CLI goes on.
+    /// SIGSTOP to the host. The CLI continues.
     HaltHost,
     /// SIGCONT to the host after this long.
     ContinueHostAfter(Duration),
@@ -81,7 +81,7 @@ pub(crate) enum Step {
     Touch(&'static str),
 }
 
-/// A process that looks after the CLI.
+/// A helper process above the CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Helper {
     /// The parent of the CLI.
@@ -90,13 +90,13 @@ pub(crate) enum Helper {
     Supervisor,
 }
 
-/// When something is to happen.
+/// A state of the cell that a step awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The CLI's process is there.
+    /// The CLI's process exists.
     Running,
-    /// All that is to be said has been read.
-    Said,
+    /// The expected text was read.
+    TextRead,
     /// The model is in the middle of an answer.
     Streaming,
     /// A tool runs.
@@ -107,62 +107,62 @@ pub(crate) enum Moment {
     Gone,
     /// The CLI is stopped.
     Stopped,
-    /// A file of this name is in the cell's place.
+    /// A file of this name exists in the cell's directory.
     File(&'static str),
-    /// A file without a name that the host holds has so many bytes.
+    /// An unlinked file of the host has this number of bytes.
     Spilled(u64),
 }
 
 impl Fault {
-    pub(crate) fn new(cli: Cli, said: impl Into<String>) -> Self {
+    pub(crate) fn new(cli: Cli, expected_text: impl Into<String>) -> Self {
         Self {
             cli,
             shell: LAUNCH.to_owned(),
             host_shell: String::new(),
             request: Vec::new(),
-            said: said.into(),
+            expected_text: expected_text.into(),
             warned: None,
             steps: Vec::new(),
             start: Start::Eager,
         }
     }
 
-    /// Lines of shell before the CLI.
+    /// Runs shell before the CLI.
     pub(crate) fn after_shell(mut self, lines: &str) -> Self {
         self.shell = format!("{lines}\n{LAUNCH}");
         self
     }
 
-    /// Shell that starts the CLI itself.
+    /// Runs shell that starts the CLI.
     pub(crate) fn launched_by(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.shell);
         self
     }
 
-    /// A line of shell before the host.
+    /// Runs shell before the host.
     pub(crate) fn host_after(mut self, line: &str) -> Self {
         line.clone_into(&mut self.host_shell);
         self
     }
 
-    /// A change of the request.
+    /// Changes the request.
     pub(crate) fn asking(mut self, change: impl FnOnce(&mut RunRequest) + 'static) -> Self {
         self.request.push(Box::new(change));
         self
     }
 
-    /// What happens next.
+    /// Appends steps.
     pub(crate) fn then<const COUNT: usize>(mut self, steps: [Step; COUNT]) -> Self {
         self.steps.extend(steps);
         self
     }
 
-    pub(crate) fn saying(mut self, said: impl Into<String>) -> Self {
-        self.said = said.into();
+    pub(crate) fn expecting_text(mut self, text: impl Into<String>) -> Self {
+        self.expected_text = text.into();
         self
     }
 
-    /// What the run must warn of.
+    /// Requires a warning with this code.
     pub(crate) fn warning(mut self, code: WarningCode) -> Self {
         self.warned = Some(code);
         self

@@ -1,6 +1,6 @@
-//! The host: a program that holds one run and tells what it sees, an event a line. In some rows it is killed.
+//! The host: a program that owns one run and prints each event as a line. In some rows it is killed.
 //!
-//! It is told what to do by lines on its standard input, and ends with it.
+//! It reads commands from its standard input, and exits at its end.
 
 use std::fs;
 use std::io::{self, BufRead as _, Write as _};
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 /// The argument that makes this program a host.
 pub(crate) const PART: &str = "host";
 
-/// What the host does.
+/// The task of a host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub(crate) agent: String,
@@ -27,65 +27,65 @@ pub(crate) struct Spec {
     /// Milliseconds between two events.
     pub(crate) pause_ms: u64,
     pub(crate) abort_at_once: bool,
-    /// If there are any, so many runs, each aborted after so many microseconds.
+    /// The runs of an abort storm: each is aborted after this number of microseconds.
     pub(crate) storm_us: Vec<u64>,
-    /// How many of them live at a time.
+    /// The maximum number of these runs at a time.
     pub(crate) at_once: usize,
-    /// If there are any, so many sessions that take turns.
+    /// The number of sessions that take turns.
     pub(crate) sessions: usize,
 }
 
 impl Spec {
-    /// One run, read as fast as it can be.
+    /// Creates a task of one run, which is read as fast as possible.
     pub(crate) fn new(agent: &str, request: RunRequest) -> Self {
         let agent = agent.to_owned();
         Self { agent, request, pause_ms: 0, abort_at_once: false, storm_us: Vec::new(), at_once: 1, sessions: 0 }
     }
 }
 
-/// What the host says beside events.
+/// The host's output besides events.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "host", rename_all = "camelCase")]
-pub(crate) enum Word {
-    /// The run is over, nobody is left, and the host waits for its own end.
+pub(crate) enum HostReport {
+    /// The run has ended, no process is left, and the host waits for the end of its input.
     Ended,
-    /// A run of a storm is over.
+    /// A run of an abort storm has ended.
     Survived { aborted_after_us: u64, events: Vec<Event> },
 }
 
-/// Plays the host.
+/// Runs the host.
 pub(crate) fn main(spec: &Path) -> Result<()> {
-    let spec: Spec = serde_json::from_slice(&fs::read(spec).context("no spec")?).context("the spec makes no sense")?;
+    let spec: Spec = serde_json::from_slice(&fs::read(spec).context("no spec")?).context("the spec is invalid")?;
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     tokio.block_on(async {
-        let mut words = words();
+        let mut commands = commands();
         let runtime = Arc::new(if spec.sessions > 0 { limited() } else { Runtime::new() });
         if spec.sessions > 0 {
             take_turns(&spec, &runtime).await?;
         } else if spec.storm_us.is_empty() {
-            hold(&spec, &runtime, &mut words).await?;
+            run_one(&spec, &runtime, &mut commands).await?;
         } else {
-            weather(spec, &runtime).await?;
+            run_storm(spec, &runtime).await?;
         }
         runtime.shutdown().await;
-        say(&Word::Ended)?;
-        while words.recv().await.is_some() {}
+        print(&HostReport::Ended)?;
+        while commands.recv().await.is_some() {}
         Ok(())
     })
 }
 
-/// How long a session's process may be idle, where that is limited.
+/// The time limit of an idle process, for sessions that take turns.
 const IDLE: Duration = Duration::from_millis(300);
 
-/// How many turns each session has, where sessions take turns.
+/// The number of turns of each session that takes turns.
 const ROUNDS: usize = 2;
 
-/// A runtime for sessions that take turns.
+/// Returns a runtime for sessions that take turns.
 fn limited() -> Runtime {
     Runtime::builder().max_live_processes(NonZeroUsize::MIN).idle_process_timeout(IDLE).build()
 }
 
-/// Sessions take turns, although one process may live at a time and an idle one is closed: each goes on with its own
+/// Sessions take turns. At most one process is alive, and an idle one is closed. Each session continues its own
 /// conversation.
 async fn take_turns(spec: &Spec, runtime: &Runtime) -> Result<()> {
     let mut template = spec.request.clone();
@@ -104,9 +104,9 @@ async fn take_turns(spec: &Spec, runtime: &Runtime) -> Result<()> {
             ensure!(live <= 1, "{live} processes live");
             ensure!(id.is_none() || *id == session.id(), "another conversation: {id:?}, {:?}", session.id());
             *id = session.id();
-            say(&Word::Survived { aborted_after_us: 0, events })?;
+            print(&HostReport::Survived { aborted_after_us: 0, events })?;
         }
-        // Nobody needs the last one's place: it is closed since it is idle.
+        // No session waits for the last process: it is closed because it is idle.
         while runtime.stats().total.live_processes > 0 {
             tokio::time::sleep(IDLE / 10).await;
         }
@@ -117,8 +117,8 @@ async fn take_turns(spec: &Spec, runtime: &Runtime) -> Result<()> {
     Ok(())
 }
 
-/// Holds one run to its end.
-async fn hold(spec: &Spec, runtime: &Runtime, words: &mut mpsc::UnboundedReceiver<String>) -> Result<()> {
+/// Runs one run to its end.
+async fn run_one(spec: &Spec, runtime: &Runtime, commands: &mut mpsc::UnboundedReceiver<String>) -> Result<()> {
     let mut run = runtime.run(&spec.agent, spec.request.clone())?;
     let control = run.control();
     if spec.abort_at_once {
@@ -127,16 +127,16 @@ async fn hold(spec: &Spec, runtime: &Runtime, words: &mut mpsc::UnboundedReceive
     let mut reading = true;
     loop {
         tokio::select! {
-            word = words.recv() => match word.as_deref() {
+            command = commands.recv() => match command.as_deref() {
                 Some("abort") => control.abort(),
                 Some("interrupt") => control.interrupt(),
                 Some("pause") => reading = false,
                 Some("resume") => reading = true,
                 Some("drop") | None => return Ok(()),
-                Some(other) => bail!("the host does not know {other:?}"),
+                Some(other) => bail!("unknown command {other:?}"),
             },
             event = next(&mut run, spec.pause_ms), if reading => match event {
-                Some(event) => say(&event)?,
+                Some(event) => print(&event)?,
                 None => return Ok(()),
             },
         }
@@ -150,12 +150,12 @@ async fn next(run: &mut Run, pause_ms: u64) -> Option<Event> {
     run.next().await
 }
 
-/// Starts many runs and aborts each at its time.
-async fn weather(spec: Spec, runtime: &Arc<Runtime>) -> Result<()> {
-    let places = Arc::new(Semaphore::new(spec.at_once));
+/// Starts many runs, and aborts each at its time.
+async fn run_storm(spec: Spec, runtime: &Arc<Runtime>) -> Result<()> {
+    let permits = Arc::new(Semaphore::new(spec.at_once));
     let mut runs = JoinSet::new();
     for aborted_after_us in spec.storm_us {
-        let place = Arc::clone(&places).acquire_owned().await?;
+        let permit = Arc::clone(&permits).acquire_owned().await?;
         let mut run = runtime.run(&spec.agent, spec.request.clone())?;
         runs.spawn(async move {
             let control = run.control();
@@ -171,24 +171,24 @@ async fn weather(spec: Spec, runtime: &Arc<Runtime>) -> Result<()> {
                 events
             };
             let ((), events) = tokio::join!(abort, read);
-            drop(place);
-            say(&Word::Survived { aborted_after_us, events })
+            drop(permit);
+            print(&HostReport::Survived { aborted_after_us, events })
         });
     }
-    while let Some(said) = runs.join_next().await {
-        said??;
+    while let Some(result) = runs.join_next().await {
+        result??;
     }
     Ok(())
 }
 
-/// The lines of standard input, as they come. The channel is as long as what one test says in one cell.
-fn words() -> mpsc::UnboundedReceiver<String> {
+/// Returns the lines of standard input. The channel is unbounded: a cell sends a few commands.
+fn commands() -> mpsc::UnboundedReceiver<String> {
     let (sender, receiver) = mpsc::unbounded_channel();
     std::thread::spawn(move || io::stdin().lock().lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
     receiver
 }
 
-fn say(what: &impl Serialize) -> Result<()> {
+fn print(what: &impl Serialize) -> Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     let mut stdout = io::stdout().lock();

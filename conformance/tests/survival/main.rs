@@ -1,30 +1,33 @@
-//! The survival suite: every fault, on the fake agent and on each real CLI where it can be made.
+//! The survival suite: each fault, on the fake agent and on each real CLI where it can be caused.
 //!
-//! A cell of the table in `docs/survival.md` is a test, `COLUMN::ROW`; what the table says is what the test asserts. The
-//! column `fake` needs no CLI and no Node. `UPDATE_DOCS=1 cargo test -p teamster-conformance --test survival table::` writes the
-//! table anew.
+//! Each cell of the table in `docs/survival.md` is a test, `COLUMN::ROW`, which asserts what the table states. The column
+//! `fake` needs no CLI and no Node. `UPDATE_DOCS=1 cargo test -p teamster-conformance --test survival table::` writes the
+//! table.
 //!
-//! - `row`, `rows`: the table as data. - `fault`: how a fault is made, step by step. - `place`: where a cell happens; `disk`: a
-//!   full one. - `host`: the program that holds the run, and is killed in some rows; `caller`: its other end. - `census`: who
-//!   lives, and which files are there. - `crowd`: how busy the machine is. - `cell`: plays a cell; `verdict`: compares.
+//! - `row`, `rows`: the table as data.
+//! - `fault`: the description of a fault. `disk`: a full disk.
+//! - `cell_env`: the environment of a cell. `prepare`: its request. `cell`: runs a cell. `outcome`: compares the result with the table.
+//! - `host`: the program that owns the run, and is killed in some rows. `host_process`: the test's side of it.
+//! - `process_scan`: finds processes and files. `load`: the load of the machine.
 //! - `table`: the page.
 //!
-//! This program plays four parts: the tests, the host, (with a script in its environment) the fake agent, and a storm of processes
+//! This program is the tests, the host, the fake agent (with a script in its environment) and a storm of processes
 //! (`storm`).
 
-mod caller;
 mod cell;
-mod census;
-mod crowd;
+mod cell_env;
 mod disk;
 mod fault;
 mod host;
-mod place;
+mod host_process;
+mod load;
+mod outcome;
+mod prepare;
+mod process_scan;
 mod row;
 mod rows;
 mod storm;
 mod table;
-mod verdict;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,10 +41,10 @@ use row::{Column, Row};
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let [_, part, place] = arguments.as_slice()
+    if let [_, part, cell] = arguments.as_slice()
         && part == storm::PART
     {
-        return or_report(storm::main(Path::new(place)));
+        return or_report(storm::main(Path::new(cell)));
     }
     if let Ok(script) = std::env::var(SCRIPT_ENV) {
         return or_report(read_script(&script).and_then(|script| play(&script)).map_err(Into::into));

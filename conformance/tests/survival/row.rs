@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use teamster_conformance::{AGENTS, Agent};
 
+use crate::cell_env::CellEnv;
 use crate::fault::Fault;
-use crate::place::Place;
 
-/// Who plays the CLI.
+/// The CLI of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// The testkit's fake agent, which speaks like Claude Code.
+    /// The testkit's fake agent, in the protocol of Claude Code.
     Fake,
     /// A real CLI.
     Real(&'static Agent),
@@ -21,21 +21,21 @@ pub(crate) enum Column {
 pub(crate) struct Row {
     /// The end of its tests' names.
     pub(crate) id: &'static str,
-    /// The fault, as the table says it.
+    /// The fault, as in the table.
     pub(crate) fault: &'static str,
-    /// How it is made.
-    pub(crate) make: fn(&Place) -> Fault,
+    /// Returns the description of the fault.
+    pub(crate) make: fn(&CellEnv) -> Fault,
     cells: Vec<(Column, Expected)>,
     elsewhere: &'static str,
 }
 
-/// What a cell asserts, beside what every cell asserts: no process left, no file left, no byte lost.
+/// What a cell asserts, in addition to the assertions of all cells: no process left, no file left, no byte lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) end: End,
-    /// From the moment of the fault to the end.
+    /// The time limit from the fault to the end.
     pub(crate) within: Duration,
-    /// How many processes live on, since the request wants it.
+    /// The number of processes that stay alive, as the request demands.
     pub(crate) kept: usize,
 }
 
@@ -44,7 +44,7 @@ impl Expected {
         Self { end, within: Duration::from_secs(seconds), kept: 0 }
     }
 
-    /// So many processes live on.
+    /// Sets the number of processes that stay alive.
     pub(crate) const fn keeping(mut self, kept: usize) -> Self {
         self.kept = kept;
         self
@@ -58,39 +58,39 @@ pub(crate) enum End {
     Success,
     /// Exactly one `done`, with this code.
     Error(&'static str),
-    /// Exactly one `done`; the agent says itself whether it could go on.
+    /// Exactly one `done`, without an error or with this code.
     Either(&'static str),
-    /// Nobody is there to read a `done`.
+    /// No program reads a `done`.
     Unread,
 }
 
-/// It goes well.
+/// Expects success.
 pub(crate) const fn success(seconds: u64) -> Expected {
     Expected::new(End::Success, seconds)
 }
 
-/// It ends with this code.
+/// Expects this error code.
 pub(crate) const fn error(code: &'static str, seconds: u64) -> Expected {
     Expected::new(End::Error(code), seconds)
 }
 
-/// It goes well or ends with this code, as it happens.
+/// Expects success or this error code.
 pub(crate) const fn either(code: &'static str, seconds: u64) -> Expected {
     Expected::new(End::Either(code), seconds)
 }
 
-/// Nobody reads the end.
+/// Expects an end that no program reads.
 pub(crate) const fn unread(seconds: u64) -> Expected {
     Expected::new(End::Unread, seconds)
 }
 
 impl Column {
-    /// All columns, in the table's order.
+    /// Returns all columns, in the order of the table.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         std::iter::once(Self::Fake).chain(AGENTS.iter().map(Self::Real))
     }
 
-    /// The beginning of its tests' names.
+    /// Returns the start of the names of its tests.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fake => "fake",
@@ -98,7 +98,7 @@ impl Column {
         }
     }
 
-    /// Its head in the table.
+    /// Returns the heading in the table.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Fake => "fake agent",
@@ -108,21 +108,21 @@ impl Column {
 }
 
 impl Row {
-    pub(crate) fn new(id: &'static str, fault: &'static str, make: fn(&Place) -> Fault) -> Self {
+    pub(crate) fn new(id: &'static str, fault: &'static str, make: fn(&CellEnv) -> Fault) -> Self {
         Self { id, fault, make, cells: Vec::new(), elsewhere: "" }
     }
 
-    /// What is expected of the fake agent.
+    /// Sets the cell of the fake agent.
     pub(crate) fn fake(self, expected: Expected) -> Self {
         self.cell(Column::Fake, expected)
     }
 
-    /// What is expected of each real CLI.
+    /// Sets the cells of all real CLIs.
     pub(crate) fn real(self, expected: Expected) -> Self {
         AGENTS.iter().fold(self, |row, agent| row.cell(Column::Real(agent), expected))
     }
 
-    /// What is expected of one real CLI.
+    /// Sets the cell of one real CLI.
     pub(crate) fn on(self, name: &str, expected: Expected) -> Self {
         AGENTS
             .iter()
@@ -130,24 +130,24 @@ impl Row {
             .fold(self, |row, agent| row.cell(Column::Real(agent), expected))
     }
 
-    /// What is expected everywhere.
+    /// Sets all cells.
     pub(crate) fn everywhere(self, expected: Expected) -> Self {
         self.fake(expected).real(expected)
     }
 
-    /// Why the other cells are empty.
+    /// Sets the text of the empty cells.
     pub(crate) fn elsewhere(mut self, why: &'static str) -> Self {
         self.elsewhere = why;
         self
     }
 
-    /// What is expected in a column, if the fault can be made there.
+    /// Returns the cell of a column, if there is one.
     pub(crate) fn expected(&self, column: Column) -> Option<Expected> {
-        // The last word counts.
+        // The last one overrides the others.
         self.cells.iter().rev().find_map(|(of, expected)| (*of == column).then_some(*expected))
     }
 
-    /// What stands in an empty cell.
+    /// Returns the text of the empty cells.
     pub(crate) fn reason(&self) -> &'static str {
         self.elsewhere
     }

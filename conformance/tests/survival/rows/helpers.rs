@@ -3,37 +3,37 @@
 
 use rustix::process::Signal;
 
+use crate::cell_env::CellEnv;
 use crate::fault::{Fault, Helper, Moment, Step};
-use crate::place::Place;
 use crate::row::{Row, error, unread};
 
 use super::SHORT;
 
-/// Why the other CLIs have no cells.
+/// The text of the empty cells.
 const ALIKE: &str = "same";
 
 pub(super) fn rows() -> Vec<Row> {
     vec![
-        Row::new("keeper_stopped", "the keeper is stopped, then the caller aborts", |place| {
-            during_a_tool(place, [stop(Helper::Keeper), Step::Say("abort")])
+        Row::new("keeper_stopped", "the keeper is stopped, then the caller aborts", |cell| {
+            during_a_tool(cell, [stop(Helper::Keeper), Step::Command("abort")])
         })
         .fake(error("ABORTED", 5))
         .on("claude", error("ABORTED", 5))
         .elsewhere(ALIKE),
-        Row::new("keeper_stopped_deadline", "the keeper is stopped before the run's deadline of 2 s", |place| {
-            during_a_tool(place, [stop(Helper::Keeper)])
+        Row::new("keeper_stopped_deadline", "the keeper is stopped before the run's deadline of 2 s", |cell| {
+            during_a_tool(cell, [stop(Helper::Keeper)])
                 .asking(|request| (request.limits.deadline, request.limits.grace) = (SHORT * 7, SHORT))
         })
         .fake(error("DEADLINE_EXCEEDED", 8))
         .elsewhere(ALIKE),
-        Row::new("helpers_stopped", "the keeper and the supervisor are stopped, then the caller aborts", |place| {
-            during_a_tool(place, [stop(Helper::Supervisor), stop(Helper::Keeper), Step::Say("abort")])
+        Row::new("helpers_stopped", "the keeper and the supervisor are stopped, then the caller aborts", |cell| {
+            during_a_tool(cell, [stop(Helper::Supervisor), stop(Helper::Keeper), Step::Command("abort")])
         })
         .fake(error("ABORTED", 5))
         .on("claude", error("ABORTED", 5))
         .elsewhere(ALIKE),
-        Row::new("keeper_stopped_host_killed", "the keeper is stopped, then the host is killed", |place| {
-            during_a_tool(place, [stop(Helper::Keeper), Step::KillHost])
+        Row::new("keeper_stopped_host_killed", "the keeper is stopped, then the host is killed", |cell| {
+            during_a_tool(cell, [stop(Helper::Keeper), Step::KillHost])
         })
         .fake(unread(3))
         .on("claude", unread(3))
@@ -41,7 +41,7 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new(
             "helpers_stopped_host_killed",
             "the keeper and the supervisor are stopped, then the host is killed",
-            |place| during_a_tool(place, [stop(Helper::Supervisor), stop(Helper::Keeper), Step::KillHost]),
+            |cell| during_a_tool(cell, [stop(Helper::Supervisor), stop(Helper::Keeper), Step::KillHost]),
         )
         .fake(unread(3))
         .on("claude", unread(3))
@@ -49,10 +49,10 @@ pub(super) fn rows() -> Vec<Row> {
         Row::new(
             "helpers_killed",
             "the keeper and the supervisor are killed at the same moment, and the host lives",
-            |place| {
-                // Stopped first, so that neither can do anything about the death of the other.
+            |cell| {
+                // Stopped first, so that neither can react to the other's death.
                 let kill = |helper| Step::Helper(helper, Signal::KILL);
-                during_a_tool(place, [stop(Helper::Supervisor), kill(Helper::Keeper), kill(Helper::Supervisor)])
+                during_a_tool(cell, [stop(Helper::Supervisor), kill(Helper::Keeper), kill(Helper::Supervisor)])
             },
         )
         .fake(error("PROTOCOL", 8))
@@ -65,6 +65,6 @@ fn stop(helper: Helper) -> Step {
     Step::Helper(helper, Signal::STOP)
 }
 
-fn during_a_tool<const COUNT: usize>(place: &Place, steps: [Step; COUNT]) -> Fault {
-    place.works().then([Step::Await(Moment::Tool)]).then(steps)
+fn during_a_tool<const COUNT: usize>(cell: &CellEnv, steps: [Step; COUNT]) -> Fault {
+    cell.works().then([Step::Await(Moment::Tool)]).then(steps)
 }

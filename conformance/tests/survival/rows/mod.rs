@@ -1,4 +1,4 @@
-//! The rows, by what goes wrong.
+//! The rows of the table, by the kind of fault.
 
 mod caller;
 mod end;
@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use crate::row::Row;
 
-/// A limit that is to be reached.
+/// A time limit that the cell reaches.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A limit that nothing waits for.
+/// A time limit that the cell does not reach.
 const LONG: Duration = Duration::from_mins(10);
 
-/// The rows under their headings.
+/// Returns the rows under their headings.
 pub(crate) fn groups() -> [(&'static str, Vec<Row>); 8] {
     [
         ("Processes that the CLI leaves behind", left::rows()),
@@ -33,7 +33,7 @@ pub(crate) fn groups() -> [(&'static str, Vec<Row>); 8] {
     ]
 }
 
-/// All rows.
+/// Returns all rows.
 pub(crate) fn all() -> impl Iterator<Item = Row> {
     groups().into_iter().flat_map(|(_, rows)| rows)
 }

@@ -1,4 +1,4 @@
-//! The test's end of a host: what it has said so far, and the test's words to it.
+//! The host process as the test sees it: its output so far, and the test's commands to it.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
@@ -10,34 +10,34 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use teamster::event::Event;
 
-use crate::host::{PART, Word};
+use crate::host::{HostReport, PART};
 
-/// A host that runs.
+/// A running host.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct HostProcess {
     child: Child,
     stdin: Option<ChildStdin>,
-    heard: Arc<Mutex<Heard>>,
+    output: Arc<Mutex<HostOutput>>,
 }
 
-/// What a host has said.
+/// The output of a host.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct HostOutput {
     pub(crate) events: Vec<Event>,
-    /// The runs of a storm.
+    /// The runs of an abort storm: the time of the abort in microseconds, and the events.
     pub(crate) survived: Vec<(u64, Vec<Event>)>,
-    /// When the first `done` came.
+    /// The time of the first `done`.
     pub(crate) done: Option<Instant>,
-    /// When the host said that all is over.
+    /// The time at which the host reported its end.
     pub(crate) ended: Option<Instant>,
-    /// What it said that nobody understands, and its diagnostics.
+    /// Lines that are neither an event nor a report, and stderr.
     pub(crate) noise: String,
-    /// It says no more.
+    /// Whether stdout is closed.
     pub(crate) closed: bool,
 }
 
-impl Host {
-    /// Starts a host, after a line of shell if there is one.
+impl HostProcess {
+    /// Starts a host. `shell` is run before it, if it is not empty.
     pub(crate) fn start(shell: &str, spec: &Path, prepare: impl FnOnce(&mut Command)) -> Result<Self> {
         let program = std::env::current_exe()?;
         let mut command = if shell.is_empty() {
@@ -51,64 +51,64 @@ impl Host {
         prepare(&mut command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start the host")?;
-        let heard = Arc::new(Mutex::new(Heard::default()));
+        let output = Arc::new(Mutex::new(HostOutput::default()));
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else { bail!("no pipes") };
         thread::spawn({
-            let heard = Arc::clone(&heard);
+            let output = Arc::clone(&output);
             move || {
-                listen(stdout, |line| lock(&heard).line(line));
-                lock(&heard).closed = true;
+                read_lines(stdout, |line| lock(&output).line(line));
+                lock(&output).closed = true;
             }
         });
         thread::spawn({
-            let heard = Arc::clone(&heard);
-            move || listen(stderr, |line| lock(&heard).noise(line))
+            let output = Arc::clone(&output);
+            move || read_lines(stderr, |line| lock(&output).noise(line))
         });
         let stdin = child.stdin.take();
-        Ok(Self { child, stdin, heard })
+        Ok(Self { child, stdin, output })
     }
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// What it has said so far.
-    pub(crate) fn heard(&self) -> MutexGuard<'_, Heard> {
-        lock(&self.heard)
+    /// Returns the output so far.
+    pub(crate) fn output(&self) -> MutexGuard<'_, HostOutput> {
+        lock(&self.output)
     }
 
-    /// A word to it.
-    pub(crate) fn say(&mut self, word: &str) -> Result<()> {
-        let stdin = self.stdin.as_mut().context("the host is told no more")?;
-        writeln!(stdin, "{word}").with_context(|| format!("cannot say {word} to the host"))
+    /// Sends a command.
+    pub(crate) fn send(&mut self, command: &str) -> Result<()> {
+        let stdin = self.stdin.as_mut().context("the standard input of the host is closed")?;
+        writeln!(stdin, "{command}").with_context(|| format!("cannot send {command} to the host"))
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL, and waits for the exit.
     pub(crate) fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// Tells it that it may go.
+    /// Closes its standard input, at which the host exits.
     pub(crate) fn dismiss(&mut self) {
         self.stdin = None;
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if it has exited.
     pub(crate) fn exit(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
 }
 
-impl Drop for Host {
+impl Drop for HostProcess {
     fn drop(&mut self) {
         _ = self.kill();
     }
 }
 
-impl Heard {
-    /// What the agent has said, without its subagents.
+impl HostOutput {
+    /// Returns the agent's text, without that of subagents.
     pub(crate) fn text(&self) -> String {
         let texts = self.events.iter().filter_map(|event| match event {
             Event::Text(delta) if delta.parent_tool_id.is_none() => Some(delta.text.as_str()),
@@ -127,8 +127,8 @@ impl Heard {
             return;
         }
         match serde_json::from_str(line) {
-            Ok(Word::Ended) => self.ended = Some(now),
-            Ok(Word::Survived { aborted_after_us, events }) => self.survived.push((aborted_after_us, events)),
+            Ok(HostReport::Ended) => self.ended = Some(now),
+            Ok(HostReport::Survived { aborted_after_us, events }) => self.survived.push((aborted_after_us, events)),
             Err(_) => self.noise(line),
         }
     }
@@ -139,12 +139,12 @@ impl Heard {
     }
 }
 
-fn listen(stream: impl Read, mut hear: impl FnMut(&str)) {
+fn read_lines(stream: impl Read, mut on_line: impl FnMut(&str)) {
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
-        hear(&line);
+        on_line(&line);
     }
 }
 
-fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(output: &Mutex<HostOutput>) -> MutexGuard<'_, HostOutput> {
+    output.lock().unwrap_or_else(PoisonError::into_inner)
 }

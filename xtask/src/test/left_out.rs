@@ -1,15 +1,42 @@
-//! The conformance tests that CI leaves out. `cargo xtask test` runs all of them.
+//! The tests that CI and `cargo xtask test --quick` leave out. `cargo xtask test` runs all of them.
 
-/// Tests that CI leaves out.
+/// Tests that are left out.
 pub(super) struct LeftOut {
-    /// The test program: a folder or file of `conformance/tests`.
-    pub(super) binary: &'static str,
+    /// The test program: a folder or file in the `tests` of a crate.
+    binary: &'static str,
     /// Names of tests. A `*` stands for any characters.
-    pub(super) tests: &'static [&'static str],
-    /// Why CI does without them.
+    tests: &'static [&'static str],
+    /// Why.
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers, and for the test that each entry has one"))]
-    pub(super) reason: &'static str,
+    reason: &'static str,
 }
+
+/// Returns the filter of these tests, in cargo-nextest's language.
+pub(super) fn filter(list: &[LeftOut]) -> String {
+    let entries = list.iter().map(|LeftOut { binary, tests, .. }| {
+        let tests: Vec<_> = tests.iter().map(|test| format!("test(#{test})")).collect();
+        format!("(binary(={binary}) & ({}))", tests.join(" | "))
+    });
+    entries.collect::<Vec<_>>().join(" | ")
+}
+
+/// All tests that `cargo xtask test --quick` leaves out, besides the conformance tests. CI runs them.
+pub(super) const NOT_IN_QUICK: &[LeftOut] = &[
+    LeftOut {
+        binary: "bounds",
+        tests: &["*"],
+        reason: "Millions of lines through each parser, to measure its memory.",
+    },
+    LeftOut { binary: "descriptors", tests: &["*"], reason: "Hundreds of runs, to count their file descriptors." },
+    LeftOut { binary: "driver", tests: &["end_orders::*"], reason: "A thousand runs, in all orders of their ends." },
+    LeftOut { binary: "crash", tests: &["*"], reason: "A process for each step after which it can be killed." },
+    LeftOut {
+        binary: "it",
+        tests: &["properties::*", "replay::*", "merge_restore::*", "surroundings::*"],
+        reason: "Random input for each parser, all recorded runs, and processes that are killed at random moments.",
+    },
+    LeftOut { binary: "survival", tests: &["*"], reason: "The faults of the survival table, on the fake agent." },
+];
 
 /// All tests that CI leaves out.
 ///
@@ -128,6 +155,44 @@ pub(super) const NOT_IN_CI: &[LeftOut] = &[
         reason: "`all modes` tests the same modes on Claude Code.",
     },
     LeftOut {
+        binary: "claude",
+        tests: &[
+            "tools::a_shell_command_is_reported_*",
+            "tools::a_command_that_fails_*",
+            "tools::parallel_calls_*",
+            "text::init_is_the_first_event",
+        ],
+        reason: "`all streams` tests the same on Claude Code.",
+    },
+    LeftOut {
+        binary: "codex",
+        tests: &[
+            "tools::a_shell_command_is_reported_*",
+            "tools::parallel_calls_*",
+            "failures::too_many_requests_*",
+            "failures::an_overloaded_provider_*",
+            "failures::a_conversation_that_is_too_long_*",
+        ],
+        reason: "`all streams` and `all failures` test the same on Codex.",
+    },
+    LeftOut {
+        binary: "gemini",
+        tests: &["tools::a_command_is_reported_*", "tools::calls_of_one_turn_*"],
+        reason: "`all streams` tests the same on Gemini CLI.",
+    },
+    LeftOut {
+        binary: "opencode",
+        tests: &[
+            "text::the_answer_is_emitted_once_*",
+            "text::init_is_the_first_event",
+            "text::a_big_answer_is_whole",
+            "tools::a_shell_command_is_reported_*",
+            "tools::a_command_that_fails_*",
+            "tools::parallel_calls_*",
+        ],
+        reason: "`all streams` tests the same on OpenCode.",
+    },
+    LeftOut {
         binary: "opencode",
         tests: &["failures::a_vendor_that_cannot_be_reached_*", "failures::a_vendor_that_requests_an_hour_*"],
         reason: "They wait for the CLI's own retries: 66 and 20 seconds.",
@@ -159,15 +224,6 @@ pub(super) const NOT_IN_CI: &[LeftOut] = &[
     },
 ];
 
-/// Returns the filter of all tests that CI leaves out, in cargo-nextest's language.
-pub(super) fn filter() -> String {
-    let entries = NOT_IN_CI.iter().map(|LeftOut { binary, tests, .. }| {
-        let tests: Vec<_> = tests.iter().map(|test| format!("test(#{test})")).collect();
-        format!("(binary(={binary}) & ({}))", tests.join(" | "))
-    });
-    entries.collect::<Vec<_>>().join(" | ")
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -176,7 +232,7 @@ mod tests {
 
     use proc_macro2::{TokenStream, TokenTree};
 
-    use super::{LeftOut, NOT_IN_CI};
+    use super::{LeftOut, NOT_IN_CI, NOT_IN_QUICK};
     use crate::command::root;
 
     /// The agents of a test that names none.
@@ -187,25 +243,35 @@ mod tests {
     /// Returns the names of the tests in a test program, read from its source.
     fn names(binary: &str) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        read_folder(&root().join("conformance/tests").join(binary), &mut names);
+        let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+        for package in crates.chain([root().join("conformance")]) {
+            read_folder(&package.join("tests").join(binary), &mut names);
+            read_file(&package.join("tests").join(format!("{binary}.rs")), &mut names);
+        }
         names
     }
 
     fn read_folder(folder: &Path, names: &mut BTreeSet<String>) {
-        for entry in fs::read_dir(folder).unwrap().flatten() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() {
                 read_folder(&path, names);
             } else {
-                let module = path.file_stem().unwrap().to_str().unwrap().to_owned();
-                let text = fs::read_to_string(&path).unwrap();
-                read_file(&syn::parse_file(&text).unwrap(), &module, names);
-                names.extend(rows(&text));
+                read_file(&path, names);
             }
         }
     }
 
-    fn read_file(syntax: &syn::File, module: &str, names: &mut BTreeSet<String>) {
+    fn read_file(path: &Path, names: &mut BTreeSet<String>) {
+        let Ok(text) = fs::read_to_string(path) else { return };
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let module = path.file_stem().unwrap().to_str().unwrap();
+            read_items(&syn::parse_file(&text).unwrap(), module, names);
+            names.extend(rows(&text));
+        }
+    }
+
+    fn read_items(syntax: &syn::File, module: &str, names: &mut BTreeSet<String>) {
         for item in &syntax.items {
             match item {
                 syn::Item::Fn(item) if item.attrs.iter().any(is_test) => {
@@ -271,8 +337,8 @@ mod tests {
     }
 
     #[test]
-    fn every_test_that_ci_leaves_out_exists() {
-        for LeftOut { binary, tests, reason } in NOT_IN_CI {
+    fn every_test_that_is_left_out_exists() {
+        for LeftOut { binary, tests, reason } in NOT_IN_CI.iter().chain(NOT_IN_QUICK) {
             let names = names(binary);
             assert!(!names.is_empty(), "no tests in {binary}");
             let missing: Vec<_> = tests.iter().filter(|test| !names.iter().any(|name| matches(test, name))).collect();

@@ -1,8 +1,8 @@
-//! Who lives, and which files are there.
+//! Finds the processes and files of a cell.
 //!
-//! A process belongs to a cell if the cell's mark is in its environment or its token in its arguments, if it descends from
-//! the cell's host, or if it was seen to do so earlier. So a daemon is found that left its session, lost its parents and threw
-//! its environment away.
+//! A process belongs to a cell if the cell's variable is in its environment or its token in its arguments, if it descends
+//! from the cell's host, or if one of these was true earlier. So the scan finds a daemon that left its session, lost its
+//! parents and cleared its environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,22 +17,22 @@ use rustix::process::{Pid, Signal, kill_process};
 /// of a tree. The keeper exits after it has reported that no process of the tree is left.
 const TITLE: &str = "tree-reaper";
 
-/// The names of both, as the kernel keeps them: 15 bytes, and still there when a process that is ending has no arguments any more.
+/// The kernel's names of both, of 15 bytes. An exiting process still has a name when it has no arguments anymore.
 const NAMES: [&str; 2] = ["tree-reaper-all", "tree-reaper-one"];
 
-/// The variable in the environment of everybody in a cell.
-pub(crate) const MARK: &str = "TEAMSTER_SURVIVAL";
+/// The variable in the environment of all processes of a cell.
+pub(crate) const VARIABLE: &str = "TEAMSTER_SURVIVAL";
 
-/// Counts the processes of a cell.
+/// Finds the processes of a cell.
 #[derive(Debug)]
-pub(crate) struct Census {
+pub(crate) struct ProcessScan {
     token: String,
     host: Mutex<Option<u32>>,
-    /// Everybody who was ever found, by number and start.
+    /// All processes that were ever found, by id and start time.
     seen: Mutex<BTreeSet<(u32, u64)>>,
 }
 
-/// A process that lives.
+/// A living process.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -45,7 +45,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether it is Teamster's own.
+    /// Whether it is one of Teamster's own processes.
     pub(crate) fn is_teamster(&self) -> bool {
         self.command == TITLE || NAMES.contains(&&*self.name)
     }
@@ -58,24 +58,23 @@ impl fmt::Display for Process {
     }
 }
 
-impl Census {
+impl ProcessScan {
     pub(crate) fn new(token: &str) -> Self {
         Self { token: token.to_owned(), host: Mutex::default(), seen: Mutex::default() }
     }
 
-    /// From now on the descendants of this process belong to the cell, but not the process itself, nor, while it lives, its
-    /// supervisor.
+    /// Sets the host. Its descendants belong to the cell. The host does not, nor does its supervisor while the host is alive.
     pub(crate) fn set_host(&self, pid: u32) {
         *self.host.lock().unwrap_or_else(PoisonError::into_inner) = Some(pid);
     }
 
-    /// The cell's processes that live now, without the host.
+    /// Returns the living processes of the cell, without the host.
     pub(crate) fn living(&self) -> Vec<Process> {
         let host = *self.host.lock().unwrap_or_else(PoisonError::into_inner);
         let all = processes();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for process in all.values() {
-            if self.bears_mark(process) || host.is_some_and(|host| descends(process, host, &all)) {
+            if self.is_marked(process) || host.is_some_and(|host| descends(process, host, &all)) {
                 seen.insert((process.pid, process.started));
             }
         }
@@ -87,41 +86,41 @@ impl Census {
         all.into_values().filter(lives).collect()
     }
 
-    /// Ends everybody who is left, so that a failure of one cell is no fault of the next.
+    /// Kills all remaining processes, so that a failure of one cell does not affect the next.
     pub(crate) fn kill_all(&self) {
         for process in self.living() {
             signal(process.pid, Signal::KILL);
         }
     }
 
-    fn bears_mark(&self, process: &Process) -> bool {
+    fn is_marked(&self, process: &Process) -> bool {
         if process.command.contains(&self.token) {
             return true;
         }
-        let mark = format!("{MARK}={}", self.token);
+        let variable = format!("{VARIABLE}={}", self.token);
         let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
+        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
     }
 }
 
-/// Sends a signal; that the process is gone is no failure.
+/// Sends a signal. It is not a failure if the process has exited.
 pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         _ = kill_process(pid, signal);
     }
 }
 
-/// The state of a process; `None` if there is none.
+/// Returns the state of a process; `None` if it does not exist.
 pub(crate) fn state(pid: u32) -> Option<char> {
     read(pid).map(|process| process.state)
 }
 
-/// The parent of a process.
+/// Returns the parent of a process.
 pub(crate) fn parent(pid: u32) -> Option<u32> {
     read(pid).map(|process| process.parent)
 }
 
-/// Everything in a directory but the directories that are made once and kept.
+/// Returns all files and directories in a directory, except the directories in `kept`.
 pub(crate) fn files(directory: &Path, kept: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -138,7 +137,7 @@ pub(crate) fn files(directory: &Path, kept: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The sizes of files that a process holds and that have no name any more.
+/// Returns the sizes of the unlinked files that a process has open.
 pub(crate) fn unlinked(pid: u32) -> impl Iterator<Item = u64> {
     let held = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let nameless = held.filter(|entry| {
@@ -154,7 +153,7 @@ fn is_alive(process: &Process) -> bool {
 
 fn descends(process: &Process, host: u32, all: &BTreeMap<u32, Process>) -> bool {
     let mut parent = process.parent;
-    // As many steps as there are processes: what is read piece by piece may go round in circles.
+    // At most as many steps as there are processes: the table is not read atomically and may contain a loop.
     for _ in 0..all.len() {
         if parent == host {
             return true;
