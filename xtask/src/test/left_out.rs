@@ -283,6 +283,8 @@ mod tests {
                 syn::Item::Macro(item) if item.mac.path.is_ident("acp_tests") => {
                     names.extend(of_agents(item.mac.tokens.clone(), &ACP_AGENTS, module));
                 }
+                // The tests of another macro or of an inner module: only the file's module is known.
+                syn::Item::Macro(_) | syn::Item::Mod(_) => _ = names.insert(format!("{module}::")),
                 _ => {}
             }
         }
