@@ -49,7 +49,7 @@ pub(crate) fn run(mut command: Command) -> Result<()> {
 pub(crate) fn run_tests(mut command: Command, totals: &mut Totals) -> Result<()> {
     announce(&command);
     if io::stderr().is_terminal() {
-        command.env("CARGO_TERM_COLOR", "always"); // the pipe below would switch colours off
+        command.env("CARGO_TERM_COLOR", "always"); // the pipe below would switch colors off
     }
     let mut child = command
         .stdout(Stdio::piped())

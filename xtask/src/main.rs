@@ -1,7 +1,7 @@
 //! The project's own commands: `cargo xtask COMMAND`.
 //!
-//! One file a command. A command says what it runs before it runs it, stops at the first fault, and says in one line
-//! what failed. Nothing here is part of the product: no crate depends on it.
+//! Each command has a file. It prints each program before it runs it, stops at the first failure, and reports the
+//! failure in one line. No crate of the product depends on this one.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to a person or to a CI log")]
 
 mod bench;

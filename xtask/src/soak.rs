@@ -15,7 +15,7 @@ use crate::test::{Column, survival};
 use crate::tools::Tools;
 use crate::totals::Totals;
 
-/// How many turns of work are done between two looks at the clock's end.
+/// The number of operations between two checks for the end.
 const TURNS: u64 = 1_000_000;
 
 /// Run the survival suite many times in a row while every core is kept busy; stop at the first failure
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         Column::Fake
     };
-    // Built before the load begins.
+    // Built before the load starts.
     let mut build = survival(&tools, column);
     build.arg(if tools.nextest { "--no-run" } else { "--list" });
     crate::command::run(build)?;

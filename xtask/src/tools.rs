@@ -1,4 +1,4 @@
-//! What is installed on this machine, found out before any long work begins.
+//! Finds the installed tools, before long work starts.
 
 use std::path::Path;
 

@@ -18,7 +18,7 @@ impl Totals {
 
     /// Counts the line when it is a closing line; any other line changes nothing.
     pub(crate) fn read_line(&mut self, line: &str) {
-        let line = &without_colours(line);
+        let line = &without_colors(line);
         let counted = if line.starts_with("test result: ") {
             // test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
             number_before(line, " passed").map(|passed| (passed, number_before(line, " failed").unwrap_or(0)))
@@ -49,8 +49,8 @@ fn number_before(line: &str, word: &str) -> Option<u64> {
     before.rsplit(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Leaves out the colour sequences (`ESC [ ... m`).
-fn without_colours(line: &str) -> String {
+/// Leaves out the color sequences (`ESC [ ... m`).
+fn without_colors(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_coloured_lines() {
+    fn reads_colored_lines() {
         assert_eq!(
             counted(&[
                 "\u{1b}[32;1m     Summary\u{1b}[0m [   0.004s] \u{1b}[1m2\u{1b}[0m tests run: \u{1b}[1m2\u{1b}[0m \u{1b}[32;1mpassed\u{1b}[0m, \u{1b}[1m0\u{1b}[0m \u{1b}[33;1mskipped\u{1b}[0m\n"
