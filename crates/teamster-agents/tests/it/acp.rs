@@ -1,7 +1,7 @@
-//! The client of ACP in sessions: what is asked for, in which order, and what is answered.
+//! The ACP client in sessions: its calls and their order, and its responses.
 
-mod opening;
 mod properties;
+mod session_setup;
 mod turns;
 
 use serde_json::{Value, json};
@@ -12,46 +12,46 @@ use teamster_types::request::{Prompt, RunRequest};
 
 use crate::subject::precise;
 
-/// An agent's side of a session, played line by line.
-struct Played {
+/// A session whose agent is session line by line.
+struct TestSession {
     protocol: Box<dyn Protocol>,
     written: Vec<Value>,
     events: Vec<Event>,
     outcomes: Vec<Outcome>,
     withdrawn: Vec<RequestId>,
-    reopens: bool,
+    restarts: bool,
 }
 
-fn frame() -> RunRequest {
-    let mut frame = precise("");
-    frame.prompt.clear();
-    frame
+fn session_request() -> RunRequest {
+    let mut request = precise("");
+    request.prompt.clear();
+    request
 }
 
-impl Played {
-    fn of(agent: &dyn Agent, frame: &RunRequest) -> Self {
-        let protocol = agent.plan_session(frame).unwrap().unwrap().protocol;
+impl TestSession {
+    fn of(agent: &dyn Agent, request: &RunRequest) -> Self {
+        let protocol = agent.plan_session(request).unwrap().unwrap().protocol;
         let (written, events, outcomes, withdrawn) = Default::default();
-        let mut played = Self { protocol, written, events, outcomes, withdrawn, reopens: false };
-        played.tell(Input::Started);
-        played
+        let mut session = Self { protocol, written, events, outcomes, withdrawn, restarts: false };
+        session.handle(Input::Started);
+        session
     }
 
-    fn new(frame: &RunRequest) -> Self {
-        Self::of(&Acp::any(), frame)
+    fn new(request: &RunRequest) -> Self {
+        Self::of(&Acp::any(), request)
     }
 
-    /// A session that is open, with these fields in the answer that opened it.
-    fn open(frame: &RunRequest, opened: &Value) -> Self {
-        let mut played = Self::new(frame);
-        played.welcome(&json!({}));
+    /// Returns an open session, with these fields in the result of the call that opened it.
+    fn open(request: &RunRequest, opened: &Value) -> Self {
+        let mut session = Self::new(request);
+        session.initialize(&json!({}));
         let mut result = json!({"sessionId": "s"});
         result.as_object_mut().unwrap().extend(opened.as_object().unwrap().clone());
-        played.answer(&result);
-        played
+        session.answer(&result);
+        session
     }
 
-    fn tell(&mut self, input: Input<'_>) {
+    fn handle(&mut self, input: Input<'_>) {
         let mut actions = Vec::new();
         self.protocol.handle(input, &mut actions);
         for action in actions {
@@ -62,21 +62,21 @@ impl Played {
                 Action::Emit(event) => self.events.push(event),
                 Action::Outcome(outcome) => self.outcomes.push(*outcome),
                 Action::Session(SessionAction::Withdraw(id)) => self.withdrawn.push(id),
-                Action::Session(SessionAction::RestartProcess) => self.reopens = true,
+                Action::Session(SessionAction::RestartProcess) => self.restarts = true,
                 _ => {}
             }
         }
     }
 
     fn line(&mut self, line: &Value) {
-        self.tell(Input::Line(line.to_string().as_bytes()));
+        self.handle(Input::Line(line.to_string().as_bytes()));
     }
 
-    fn welcome(&mut self, capabilities: &Value) {
+    fn initialize(&mut self, capabilities: &Value) {
         self.answer(&json!({"protocolVersion": 1, "agentCapabilities": capabilities}));
     }
 
-    /// Answers the last call.
+    /// Sends the result of the last call.
     fn answer(&mut self, result: &Value) {
         let id = self.last_call()["id"].clone();
         self.line(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
@@ -98,6 +98,7 @@ impl Played {
         );
     }
 
+    /// Sends a permission request.
     fn ask(&mut self, id: u64, kind: &str) {
         self.line(&json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": {
             "sessionId": "s",
@@ -110,15 +111,15 @@ impl Played {
     }
 
     fn send(&mut self, text: &str) {
-        self.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
+        self.handle(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
     }
 
     fn methods(&self) -> Vec<&str> {
         self.written.iter().filter_map(|line| line.get("method")?.as_str()).collect()
     }
 
-    /// What was answered to a request of the agent.
-    fn reply(&self, id: u64) -> Vec<&Value> {
+    /// Returns the responses to a request of the agent.
+    fn responses(&self, id: u64) -> Vec<&Value> {
         let is_reply = |line: &&Value| line.get("method").is_none() && line["id"] == id;
         self.written.iter().filter(is_reply).collect()
     }

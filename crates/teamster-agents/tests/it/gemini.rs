@@ -1,4 +1,4 @@
-//! What Gemini CLI's lines mean where no recorded run shows it, and what its launch promises for any request.
+//! Gemini CLI's runs: behavior that no recorded run shows, and properties of the launch of any request.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -36,7 +36,7 @@ fn run(lines: &[&str]) -> Vec<Event> {
 fn result(events: &[Event]) -> &RunResult {
     match events.last() {
         Some(Event::Done(done)) => &done.result,
-        other => panic!("{other:?} is no done"),
+        other => panic!("{other:?} is not `done`"),
     }
 }
 
@@ -48,7 +48,7 @@ fn failure(events: &[Event]) -> String {
     failure.unwrap_or_default()
 }
 
-fn said(text: &str) -> String {
+fn chunk(text: &str) -> String {
     format!(r#"{{"type":"message","role":"assistant","content":"{text}","delta":true}}"#)
 }
 
@@ -56,10 +56,10 @@ const INIT: &str = r#"{"type":"init","session_id":"s","model":"m"}"#;
 const SUCCESS: &str = r#"{"type":"result","status":"success","stats":{"total_tokens":3,"input_tokens":1}}"#;
 
 #[test]
-fn another_session_than_the_one_asked_for_is_stopped_and_not_listened_to() {
+fn a_run_of_a_wrong_session_is_stopped_and_its_output_is_not_emitted() {
     let mut request = RunRequest::new("x");
     request.conversation = Conversation::Resume("other".into());
-    let steps = steps(&request, &[INIT, &said("who are you?"), SUCCESS], ExitReport::default());
+    let steps = steps(&request, &[INIT, &chunk("who are you?"), SUCCESS], ExitReport::default());
     assert!(steps.iter().any(|step| matches!(step, Step::Stop)));
     let events = events(&steps);
     assert!(failure(&events).starts_with("PROTOCOL: requested to resume session other, but s answers"), "{events:?}");
@@ -67,8 +67,8 @@ fn another_session_than_the_one_asked_for_is_stopped_and_not_listened_to() {
 }
 
 #[test]
-fn a_line_of_an_unknown_type_is_nothing_and_one_that_is_no_json_a_warning() {
-    let events = run(&[INIT, r#"{"type":"citation","text":7}"#, "Memory is empty.", &said("fine"), SUCCESS]);
+fn a_line_of_an_unknown_type_is_ignored_and_a_line_that_is_not_json_is_a_warning() {
+    let events = run(&[INIT, r#"{"type":"citation","text":7}"#, "Memory is empty.", &chunk("fine"), SUCCESS]);
     assert_eq!(events.iter().filter(|event| matches!(event, Event::Warning(_))).count(), 1);
     assert!(!result(&events).is_error);
 }
@@ -81,20 +81,20 @@ fn a_success_without_an_answer_is_an_error() {
 }
 
 #[test]
-fn an_end_without_a_result_is_an_error_whatever_the_exit_code() {
-    assert!(failure(&run(&[INIT, &said("half of")])).starts_with("PROTOCOL"));
-    assert_eq!(result(&run(&[INIT, &said("half of")])).text, "half of");
+fn an_exit_without_a_result_is_an_error_whatever_the_exit_code() {
+    assert!(failure(&run(&[INIT, &chunk("half of")])).starts_with("PROTOCOL"));
+    assert_eq!(result(&run(&[INIT, &chunk("half of")])).text, "half of");
 }
 
 #[test]
-fn an_error_event_makes_an_error_of_a_success_and_takes_back_only_the_last_message() {
+fn an_error_event_turns_a_success_into_an_error_and_retracts_only_the_last_message() {
     let events = run(&[
         INIT,
-        &said("First."),
+        &chunk("First."),
         r#"{"type":"tool_use","tool_name":"glob","tool_id":"glob__1","parameters":{}}"#,
         r#"{"type":"tool_result","tool_id":"glob__1","status":"success"}"#,
-        &said("again"),
-        &said("again"),
+        &chunk("again"),
+        &chunk("again"),
         r#"{"type":"error","severity":"error","message":"The model returned an empty response"}"#,
         SUCCESS,
     ]);
@@ -103,10 +103,10 @@ fn an_error_event_makes_an_error_of_a_success_and_takes_back_only_the_last_messa
 }
 
 #[test]
-fn whole_messages_are_told_at_their_end_even_if_that_is_the_runs() {
+fn whole_messages_are_emitted_at_their_end_or_at_the_end_of_the_run() {
     let mut request = RunRequest::new("x");
     request.output = OutputMode::Messages;
-    let events = run_as(&request, &[INIT, &said("one "), &said("two")]);
+    let events = run_as(&request, &[INIT, &chunk("one "), &chunk("two")]);
     let texts: Vec<&str> = events
         .iter()
         .filter_map(|event| match event {
@@ -118,7 +118,7 @@ fn whole_messages_are_told_at_their_end_even_if_that_is_the_runs() {
 }
 
 #[test]
-fn a_status_that_only_the_exit_code_tells_is_believed() {
+fn a_status_that_only_the_exit_code_contains_is_used() {
     let line = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: no]"}}"#;
     let table = [(145, "AUTH: no"), (173, "RATE_LIMIT: no"), (17, "OVERLOADED: no"), (1, "PROVIDER: no")];
     for (code, expected) in table {
@@ -128,7 +128,7 @@ fn a_status_that_only_the_exit_code_tells_is_believed() {
 }
 
 #[test]
-fn a_document_is_found_amid_other_lines() {
+fn a_document_is_found_between_other_lines() {
     let mut request = RunRequest::new("x");
     request.output = OutputMode::Batch;
     let lines = ["Noise", "{", r#"  "session_id": "s","#, r#"  "response": "}\n{""#, "}"];
@@ -138,7 +138,7 @@ fn a_document_is_found_amid_other_lines() {
     assert_eq!(failure(&events(&steps(&request, &[], exit))), "PROVIDER: no");
 }
 
-/// Flags whose value stands behind `=`. There are no others.
+/// The flags, which all have a value after `=`.
 const FLAGS: &[&str] =
     &["--output-format", "--resume", "--model", "--approval-mode", "--policy", "--include-directories"];
 
@@ -152,7 +152,7 @@ fn policy(launch: &Launch) -> String {
     String::from_utf8(file.content.clone()).unwrap()
 }
 
-/// What a key of our policy may be given: a string, a list of strings, a number, or `true`. JSON, to TOML's last letter.
+/// Returns whether a line of the policy is a rule's header, or a known key with a value that is valid JSON and TOML.
 fn is_rule(line: &str) -> bool {
     let Some((key, value)) = line.split_once(" = ") else { return line == "[[rule]]" };
     ["toolName", "decision", "priority", "commandPrefix", "allowRedirection"].contains(&key)
@@ -163,7 +163,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn no_value_can_become_a_flag_and_no_secret_stands_in_one(request in any_request()) {
+    fn no_value_can_become_a_flag_and_no_flag_contains_a_secret(request in any_request()) {
         if let Some(launch) = planned(&request) {
             for arg in &launch.args {
                 let text = match arg {
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn a_policy_holds_nothing_but_rules_and_shuts_the_way_out(mut request in any_request(), prefix in ".{1,20}") {
+    fn a_policy_contains_only_rules_and_denies_the_tools_that_change_the_mode(mut request in any_request(), prefix in ".{1,20}") {
         request.permissions.deny = vec![format!("run_shell_command({prefix})")];
         if let Some(launch) = planned(&request) {
             let text = policy(&launch);
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn no_variable_is_put_in_the_place_of_a_servers_values(request in any_request()) {
+    fn no_value_of_a_server_can_be_replaced_by_a_variable(request in any_request()) {
         let Some(launch) = planned(&request) else { return Ok(()) };
         for (path, entry) in &launch.shadow_home.unwrap().entries {
             let ShadowEntry::Merge(values) = entry else { continue };
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn a_prompt_goes_by_standard_input_or_as_a_commands_text(request in any_request()) {
+    fn a_prompt_is_standard_input_or_the_text_of_a_custom_command(request in any_request()) {
         let Some(launch) = planned(&request) else { return Ok(()) };
         let Stdin::Write(bytes) = &launch.stdin else { panic!("{:?}", launch.stdin) };
         let command = launch.shadow_home.iter().flat_map(|home| &home.entries).any(|(path, _)| path.starts_with("commands/"));
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_private_is_not_shown_in_debug_output(request in any_request(), words in "[a-z]{12}") {
+    fn debug_output_shows_no_private_text(request in any_request(), words in "[a-z]{12}") {
         let mut request = request;
         (request.prompt, request.prompt_mode) = (format!("@{words}"), PromptMode::Literal);
         request.append_system_prompt = Some(words.clone());
@@ -221,7 +221,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_of_json_that_is_no_document_does_not_fail_a_batch() {
+fn json_that_is_not_a_document_does_not_fail_a_batch() {
     let mut request = RunRequest::new("x");
     request.output = OutputMode::Batch;
     let document = r#"{"session_id":"s","response":"All is well."}"#;

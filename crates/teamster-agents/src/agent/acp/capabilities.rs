@@ -1,4 +1,4 @@
-//! What an agent can do of which nothing is known but that it speaks ACP.
+//! The capabilities of an unknown agent, which supports only ACP.
 
 use crate::agent::{Capabilities, Feature, Support};
 use Support::{Ignored, Refused, Yes};

@@ -1,6 +1,6 @@
 //! Any agent that supports the Agent Client Protocol (ACP), version 1, over its standard streams.
 //!
-//! A run is one turn of a session. A [`dialect`] describes how a known agent differs. Of an unknown agent only its own reports are
+//! A run is one turn of a session. A `dialect` describes how a known agent differs. Of an unknown agent only its own reports are
 //! known. The protocol leaves some decisions to the agent, and nothing is guaranteed for them: which calls need permission, what a
 //! mode permits, and what a slash at the start of a prompt does.
 

@@ -1,9 +1,9 @@
 //! Codex, tested with version 0.169.0.
 //!
 //! It has two interfaces. `app_server::serves` selects one for a request.
-//! - [`app_server`] (`codex app-server`): sessions, and runs by default. It reports deltas, permission requests, the usage of each
+//! - `app_server` (`codex app-server`): sessions, and runs by default. It reports deltas, permission requests, the usage of each
 //!   turn, and named failures.
-//! - [`exec`] (`codex exec --json`): requests that only this interface can serve, such as batch runs. The prompt is standard
+//! - `exec` (`codex exec --json`): requests that only this interface can serve, such as batch runs. The prompt is standard
 //!   input. Messages, reasoning and tool calls are reported when they are complete. The last line is `turn.completed` or
 //!   `turn.failed`.
 

@@ -1,7 +1,7 @@
 //! Gemini CLI, tested with version 0.61.0.
 //!
-//! - A session is one process that uses ACP ([`session`]).
-//! - A run is one process without ACP ([`one_shot`]). The prompt is standard input. The output is lines (`stream-json`), or in batch
+//! - A session is one process that uses ACP (`session`).
+//! - A run is one process without ACP (`one_shot`). The prompt is standard input. The output is lines (`stream-json`), or in batch
 //!   mode one document.
 //!
 //! Some options exist only in the settings. They are passed in a shadow home, and the user's files do not change (`settings`).

@@ -1,4 +1,4 @@
-//! What holds whatever an agent says, and whenever the caller says something.
+//! Properties for any output of an agent and any commands of the caller.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use teamster_agents::protocol::{Command, Input};
 use teamster_types::event::Event;
 use teamster_types::request::{Answer, PermissionMode};
 
-use super::{Played, frame};
+use super::{TestSession, session_request};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -75,14 +75,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn whatever_an_agent_says_its_requests_are_answered_once_and_a_turn_has_one_outcome(
+    fn every_request_gets_one_response_and_every_turn_one_outcome(
         steps in steps(), gemini: bool, opens: bool
     ) {
         let agent: &dyn Agent = if gemini { &Gemini } else { &Acp::any() };
-        let mut played = Played::of(agent, &frame());
+        let mut session = TestSession::of(agent, &session_request());
         if opens {
-            played.welcome(&json!({}));
-            played.answer(&json!({"sessionId": "s"}));
+            session.initialize(&json!({}));
+            session.answer(&json!({"sessionId": "s"}));
         }
         let (mut sent, mut asked) = (0, Vec::<(Value, usize)>::new());
         for step in steps {
@@ -94,37 +94,37 @@ proptest! {
                             None => asked.push((id.clone(), 1)),
                         }
                     }
-                    played.line(&line);
+                    session.line(&line);
                 }
-                // The driver sends when the last turn has had its outcome.
-                Step::Send if played.outcomes.len() == sent => {
+                // The driver sends a prompt only after the outcome of the last turn.
+                Step::Send if session.outcomes.len() == sent => {
                     sent += 1;
-                    played.send("Prompt.");
+                    session.send("Prompt.");
                 }
                 Step::Send => {}
-                Step::Interrupt => played.tell(Input::Interrupt),
+                Step::Interrupt => session.handle(Input::Interrupt),
                 Step::Answer(place) => {
-                    if let Some(request) = played.requests().get(place).cloned() {
-                        played.tell(Input::Command(Command::Answer { request: &request, answer: &Answer::AllowAlways }));
+                    if let Some(request) = session.requests().get(place).cloned() {
+                        session.handle(Input::Command(Command::Answer { request: &request, answer: &Answer::AllowAlways }));
                     }
                 }
-                Step::Model => played.tell(Input::Command(Command::SetModel("m"))),
-                Step::Mode(mode) => played.tell(Input::Command(Command::SetPermissionMode(mode))),
+                Step::Model => session.handle(Input::Command(Command::SetModel("m"))),
+                Step::Mode(mode) => session.handle(Input::Command(Command::SetPermissionMode(mode))),
             }
-            prop_assert!(played.outcomes.len() <= sent);
+            prop_assert!(session.outcomes.len() <= sent);
         }
-        played.tell(Input::Interrupt);
+        session.handle(Input::Interrupt);
         for (id, count) in asked {
             let is_reply = |line: &&Value| line.get("method").is_none() && line["id"] == id;
-            let replies = played.written.iter().filter(is_reply).count();
+            let replies = session.written.iter().filter(is_reply).count();
             prop_assert_eq!(replies, count, "{}", id);
         }
-        let mut told = BTreeMap::<&str, (usize, usize)>::new();
-        for event in &played.events {
+        let mut calls = BTreeMap::<&str, (usize, usize)>::new();
+        for event in &session.events {
             match event {
-                Event::ToolUse(tool) => told.entry(tool.tool_id.as_str()).or_default().0 += 1,
+                Event::ToolUse(tool) => calls.entry(tool.tool_id.as_str()).or_default().0 += 1,
                 Event::ToolResult(result) => {
-                    let (uses, results) = told.entry(result.tool_id.as_str()).or_default();
+                    let (uses, results) = calls.entry(result.tool_id.as_str()).or_default();
                     *results += 1;
                     prop_assert!(results <= uses, "a result before its call");
                 }

@@ -1,10 +1,10 @@
-//! Codex by its app-server: recorded conversations turn by turn, and what no recorded one shows.
+//! Codex's app-server interface: recorded sessions turn by turn, and behavior that no recorded one shows.
 
-mod chance;
-mod dialog;
+mod properties;
 mod recorded;
 mod requests;
-mod talk;
+mod server_requests;
+mod session;
 mod turns;
 
 const THREAD: &str = "01a20090-01c2-7bc2-adbf-c7a50060ea3c";

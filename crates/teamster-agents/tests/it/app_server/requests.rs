@@ -1,4 +1,4 @@
-//! What a request becomes: which form of the CLI, and what is written to it.
+//! The interface that serves a request, and the calls for the request.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -12,29 +12,29 @@ use teamster_types::request::{
 };
 
 use super::THREAD;
-use super::talk::{Talk, frame, mode};
+use super::session::{TestSession, mode, session_request};
 use crate::requests::{SECRET, any_request};
 
 #[test]
-fn a_mode_is_a_sandbox_and_who_is_asked() {
-    let asked = |request: &RunRequest, session: bool| {
-        let mut talk = if session {
-            Talk::session(&{
-                let mut frame = request.clone();
-                frame.prompt.clear();
-                frame
+fn a_permission_mode_becomes_a_sandbox_and_an_approval_policy() {
+    let opened = |request: &RunRequest, session: bool| {
+        let mut session = if session {
+            TestSession::session(&{
+                let mut options = request.clone();
+                options.prompt.clear();
+                options
             })
         } else {
-            Talk::run(request)
+            TestSession::run(request)
         };
-        talk.reply("initialize", &json!({}));
-        let params = talk.wrote("thread/start").unwrap()["params"].clone();
+        session.reply("initialize", &json!({}));
+        let params = session.wrote("thread/start").unwrap()["params"].clone();
         let profile = &params["config"]["permissions"]["teamster"];
-        let fence = params["sandbox"].as_str().or(profile["extends"].as_str()).unwrap().to_owned();
-        // Nothing leaves a profile that denies the reading of something.
+        let sandbox = params["sandbox"].as_str().or(profile["extends"].as_str()).unwrap().to_owned();
+        // No action can leave the sandbox of a profile that denies reading some path.
         assert_eq!(params.get("permissions").is_some(), profile["filesystem"]["/nonexistent/teamster"] == "deny");
         assert_eq!(params["approvalsReviewer"], "user");
-        (fence, params["approvalPolicy"].as_str().unwrap().to_owned())
+        (sandbox, params["approvalPolicy"].as_str().unwrap().to_owned())
     };
     let untrusted = |mut request: RunRequest| {
         request.project_trust = ProjectTrust::Untrusted;
@@ -49,22 +49,21 @@ fn a_mode_is_a_sandbox_and_who_is_asked() {
         (mode(PermissionMode::Full), ("danger-full-access", "never"), ("danger-full-access", "never")),
     ];
     for (request, run, session) in table {
-        let pair = |(fence, policy): (&str, &str)| (fence.to_owned(), policy.to_owned());
-        assert_eq!((asked(&request, false), asked(&request, true)), (pair(run), pair(session)), "{request:?}");
+        let pair = |(sandbox, policy): (&str, &str)| (sandbox.to_owned(), policy.to_owned());
+        assert_eq!((opened(&request, false), opened(&request, true)), (pair(run), pair(session)), "{request:?}");
     }
 }
 
 #[test]
-fn the_app_server_takes_what_has_a_meaning_there_and_exec_the_rest() {
+fn the_app_server_serves_all_requests_that_it_supports_and_exec_the_others() {
     let change = |change: fn(&mut RunRequest)| {
         let mut request = RunRequest::new("x");
         change(&mut request);
         request
     };
-    let args = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let with_args = |words: &[&str]| {
+    let with_args = |args: &[&str]| {
         let mut request = RunRequest::new("x");
-        request.cli_args = args(words);
+        request.cli_args = args.iter().map(|&arg| arg.to_owned()).collect();
         request
     };
     let table = [
@@ -82,69 +81,69 @@ fn the_app_server_takes_what_has_a_meaning_there_and_exec_the_rest() {
         (with_args(&["-c"]), "exec"),
         (with_args(&["-cx=1"]), "exec"),
     ];
-    for (request, form) in table {
+    for (request, interface) in table {
         let launch = Codex.plan(&request).unwrap().launch;
-        assert_eq!(launch.args.first(), Some(&Arg::Text(form.to_owned())), "{request:?} {:?}", request.cli_args);
-        let lives = Codex.plan_session(&request).unwrap().is_some();
-        assert_eq!(lives, form == "app-server");
+        assert_eq!(launch.args.first(), Some(&Arg::Text(interface.to_owned())), "{request:?} {:?}", request.cli_args);
+        let has_session = Codex.plan_session(&request).unwrap().is_some();
+        assert_eq!(has_session, interface == "app-server");
     }
 }
 
 #[test]
-fn images_and_texts_go_with_the_prompt() {
+fn images_and_texts_are_part_of_the_turns_input() {
     let mut request = RunRequest::new("Look.");
     let attach = |name: &str, data: &[u8]| Attachment::Data { name: name.to_owned(), data: data.to_vec() };
     request.attachments = vec![attach("a.txt", b"notes"), attach("b.png", b"\x89PNG\r\n\x1a\n")];
-    let mut talk = Talk::run(&request);
-    talk.open(THREAD);
-    let input = &talk.wrote("turn/start").unwrap()["params"]["input"];
+    let mut session = TestSession::run(&request);
+    session.open(THREAD);
+    let input = &session.wrote("turn/start").unwrap()["params"]["input"];
     assert_eq!(input[0], json!({"type": "image", "url": "data:image/png;base64,iVBORw0KGgo="}));
     assert_eq!(input[1]["text"], "Attached file a.txt:\nnotes\n\nLook.");
 }
 
 #[test]
-fn a_literal_prompt_names_each_skill_that_it_must_not_bring_in() {
-    let mut request = frame();
+fn a_literal_prompt_blocks_each_skill_that_it_mentions() {
+    let mut request = session_request();
     request.prompt_mode = PromptMode::Literal;
-    let mut talk = Talk::session(&request);
-    talk.open(THREAD);
-    talk.send("Use $greet: it costs $5.");
-    let input = talk.wrote("turn/start").unwrap()["params"]["input"].as_array().unwrap().clone();
+    let mut session = TestSession::session(&request);
+    session.open(THREAD);
+    session.send("Use $greet: it costs $5.");
+    let input = session.wrote("turn/start").unwrap()["params"]["input"].as_array().unwrap().clone();
     let blocked: Vec<_> =
         input.iter().filter(|part| part["type"] == "skill").map(|part| part["name"].clone()).collect();
     assert_eq!(blocked, ["5", "greet", "greet:"]);
-    talk.turn_starts("turn-1");
-    talk.turn_ends("turn-1", "completed");
-    talk.send("see [$x](plugin://x)");
-    assert_eq!(talk.result().error_code, Some(ErrorCode::InvalidRequest));
+    session.turn_starts("turn-1");
+    session.turn_ends("turn-1", "completed");
+    session.send("see [$x](plugin://x)");
+    assert_eq!(session.result().error_code, Some(ErrorCode::InvalidRequest));
 }
 
 #[test]
-fn servers_of_a_thread_are_configured_by_names_of_variables() {
+fn the_configuration_of_a_server_contains_names_of_variables_instead_of_values() {
     let mut request = RunRequest::new("x");
     request.mcp_servers.insert("my.calc".to_owned(), McpServer::stdio("calc").env("TOKEN", "s3cret").required());
     request.mcp_servers.insert("web".to_owned(), McpServer::http("http://x").bearer_token("s3cret"));
     let plan = Codex.plan(&request).unwrap();
     assert_eq!(plan.launch.env.get("TOKEN"), Some(&Some(Arg::Text("s3cret".to_owned()))));
-    let mut talk = Talk::start(plan.protocol, true);
-    talk.reply("initialize", &json!({}));
-    let config = &talk.wrote("thread/start").unwrap()["params"]["config"];
+    let mut session = TestSession::start(plan.protocol, true);
+    session.reply("initialize", &json!({}));
+    let config = &session.wrote("thread/start").unwrap()["params"]["config"];
     let calc = &config["mcp_servers"]["my_calc"];
     assert_eq!((&calc["env_vars"], &calc["required"]), (&json!(["TOKEN"]), &json!(true)));
     assert!(!config.to_string().contains("s3cret"));
-    // Commands of the model do not have them.
+    // Commands of the model do not inherit the values.
     assert_eq!(config["shell_environment_policy.set"]["TOKEN"], "");
-    // Who did not start is told with its error, and by the name that its caller gave.
-    talk.refuse(
+    // A failed server is reported with its error and its given name.
+    session.refuse(
         "thread/start",
         "error creating thread: x: required MCP servers failed to initialize: my_calc: no; web: gone",
     );
-    assert_eq!(talk.warned(&WarningCode::McpServerFailed), 2);
-    assert_eq!(talk.result().error_code, Some(ErrorCode::Config));
+    assert_eq!(session.warned(&WarningCode::McpServerFailed), 2);
+    assert_eq!(session.result().error_code, Some(ErrorCode::Config));
 }
 
-/// What Codex can do of any request.
-fn askable() -> impl Strategy<Value = RunRequest> {
+/// Generates requests that Codex can serve.
+fn servable_requests() -> impl Strategy<Value = RunRequest> {
     any_request().prop_map(|mut request| {
         request.permissions.allow.clear();
         request.output = OutputMode::Stream;
@@ -167,7 +166,7 @@ fn planned(request: &RunRequest) -> Option<(Launch, Box<dyn Protocol>)> {
 
 proptest! {
     #[test]
-    fn nothing_of_a_request_but_our_own_flags_stands_in_an_argument(request in askable()) {
+    fn arguments_contain_only_known_flags_and_nothing_private(request in servable_requests()) {
         let mut request = request;
         request.prompt = format!("HIDDEN {}", request.prompt);
         request.append_system_prompt = Some("HIDDEN".to_owned());
@@ -186,17 +185,17 @@ proptest! {
     }
 
     #[test]
-    fn every_value_of_a_request_arrives_as_it_is_and_no_secret_is_written(request in askable()) {
+    fn every_value_of_a_request_is_sent_unchanged_and_no_secret_is_sent(request in servable_requests()) {
         if let Some((_, protocol)) = planned(&request) {
-            let mut talk = Talk::start(protocol, true);
-            talk.reply("initialize", &json!({}));
-            if talk.wrote("thread/list").is_some() {
-                talk.reply("thread/list", &json!({"data": []}));
+            let mut session = TestSession::start(protocol, true);
+            session.reply("initialize", &json!({}));
+            if session.wrote("thread/list").is_some() {
+                session.reply("thread/list", &json!({"data": []}));
             }
-            if talk.wrote("thread/read").is_some() {
-                talk.reply("thread/read", &json!({"thread": {"id": THREAD, "model": "m"}}));
+            if session.wrote("thread/read").is_some() {
+                session.reply("thread/read", &json!({"thread": {"id": THREAD, "model": "m"}}));
             }
-            let opened = talk.written.last().unwrap().clone();
+            let opened = session.written.last().unwrap().clone();
             let params = &opened["params"];
             if let Some(model) = &request.model {
                 prop_assert_eq!(&params["model"], model);
@@ -213,8 +212,8 @@ proptest! {
 }
 
 #[test]
-fn rules_for_the_runs_own_servers_are_configured_and_others_are_held_against_what_is_asked() {
-    let mut request = frame();
+fn rules_for_the_runs_servers_are_configured_and_other_rules_are_applied_to_requests() {
+    let mut request = session_request();
     let mut calc = McpServer::stdio("calc");
     calc.disabled_tools = vec!["old".to_owned()];
     request.mcp_servers.insert("my.calc".to_owned(), calc);
@@ -223,18 +222,18 @@ fn rules_for_the_runs_own_servers_are_configured_and_others_are_held_against_wha
         .map(str::to_owned)
         .to_vec();
     request.permissions.deny = vec!["mcp__my.calc__drop".to_owned(), "mcp__web".to_owned()];
-    let mut talk = Talk::session(&request);
-    talk.reply("initialize", &json!({}));
-    let servers = &talk.wrote("thread/start").unwrap()["params"]["config"]["mcp_servers"];
+    let mut session = TestSession::session(&request);
+    session.reply("initialize", &json!({}));
+    let servers = &session.wrote("thread/start").unwrap()["params"]["config"]["mcp_servers"];
     assert_eq!(servers["my_calc"]["disabled_tools"], json!(["drop", "old"]));
     assert_eq!(servers["my_calc"]["tools"], json!({"add": {"approval_mode": "approve"}}));
     assert_eq!(servers["my_calc"]["enabled"], true);
     assert_eq!((&servers["web"]["enabled"], &servers["web"]["required"]), (&json!(false), &json!(false)));
-    // A run asks for nothing, and neither does what the sandbox lets through.
+    // A run sends no permission request, and a session sends none for actions that the sandbox permits.
     request.prompt = "x".to_owned();
     assert!(Codex.plan(&request).unwrap_err().to_string().contains("command_execution(git push:*)"));
     for (allow, deny) in [(Some("Bash"), None), (None, Some("command_execution(rm:*)")), (None, Some("file_change"))] {
-        let mut request = frame();
+        let mut request = session_request();
         request.permissions.allow.extend(allow.map(str::to_owned));
         request.permissions.deny.extend(deny.map(str::to_owned));
         let error = Codex.plan_session(&request).unwrap_err().to_string();

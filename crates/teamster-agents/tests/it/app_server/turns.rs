@@ -1,29 +1,29 @@
-//! Threads and the turns on them: how they begin, what is told of them, and how they end.
+//! Threads and their turns: start, events and end.
 
 use serde_json::json;
 use teamster_agents::protocol::{Command, Input};
 use teamster_types::event::{ErrorCode, Event, WarningCode};
 use teamster_types::request::{Conversation, PermissionMode, RunRequest};
 
-use super::talk::{Talk, frame};
+use super::session::{TestSession, session_request};
 use super::{OTHER, THREAD};
 
 #[test]
 fn a_run_is_one_turn_and_closes_standard_input_after_it() {
-    let mut talk = Talk::run(&RunRequest::new("Go."));
-    talk.open(THREAD);
-    assert_eq!(talk.wrote("turn/start").unwrap()["params"]["input"][0]["text"], "Go.");
-    talk.turn_starts("turn-1");
-    talk.item("item/completed", &json!({"type": "agentMessage", "id": "m", "text": "Done."}));
-    assert!(!talk.closed);
-    talk.turn_ends("turn-1", "completed");
-    assert!(talk.closed);
-    assert_eq!((talk.result().text.as_str(), talk.result().is_error), ("Done.", false));
-    assert_eq!(talk.result().model.as_deref(), Some("m"));
+    let mut session = TestSession::run(&RunRequest::new("Go."));
+    session.open(THREAD);
+    assert_eq!(session.wrote("turn/start").unwrap()["params"]["input"][0]["text"], "Go.");
+    session.turn_starts("turn-1");
+    session.item("item/completed", &json!({"type": "agentMessage", "id": "m", "text": "Done."}));
+    assert!(!session.closed);
+    session.turn_ends("turn-1", "completed");
+    assert!(session.closed);
+    assert_eq!((session.result().text.as_str(), session.result().is_error), ("Done.", false));
+    assert_eq!(session.result().model.as_deref(), Some("m"));
 }
 
 #[test]
-fn another_thread_than_the_one_asked_for_gets_no_prompt() {
+fn a_wrong_thread_gets_no_prompt() {
     for (conversation, thread) in [
         (Conversation::Resume(THREAD.into()), OTHER),
         (Conversation::Fork(THREAD.into()), THREAD),
@@ -31,159 +31,160 @@ fn another_thread_than_the_one_asked_for_gets_no_prompt() {
     ] {
         let mut request = RunRequest::new("x");
         (request.conversation, request.model) = (conversation, Some("m".to_owned()));
-        let mut talk = Talk::run(&request);
-        talk.open(thread);
-        assert!(talk.wrote("turn/start").is_none() && talk.closed);
-        assert_eq!(talk.result().error_code, Some(ErrorCode::Protocol));
-        assert_eq!(talk.warned(&WarningCode::SessionMismatch), 1);
+        let mut session = TestSession::run(&request);
+        session.open(thread);
+        assert!(session.wrote("turn/start").is_none() && session.closed);
+        assert_eq!(session.result().error_code, Some(ErrorCode::Protocol));
+        assert_eq!(session.warned(&WarningCode::SessionMismatch), 1);
     }
 }
 
 #[test]
-fn a_thread_that_goes_on_keeps_its_model_unless_another_is_asked_for() {
+fn a_resumed_thread_keeps_its_model_unless_the_request_names_another() {
     let mut request = RunRequest::new("x");
     request.conversation = Conversation::Resume(THREAD.into());
-    let mut talk = Talk::run(&request);
-    talk.reply("initialize", &json!({}));
-    talk.reply("thread/read", &json!({"thread": {"id": THREAD, "model": "its-own"}}));
-    assert_eq!(talk.wrote("thread/resume").unwrap()["params"]["model"], "its-own");
+    let mut session = TestSession::run(&request);
+    session.reply("initialize", &json!({}));
+    session.reply("thread/read", &json!({"thread": {"id": THREAD, "model": "its-own"}}));
+    assert_eq!(session.wrote("thread/resume").unwrap()["params"]["model"], "its-own");
     request.model = Some("another".to_owned());
-    let mut talk = Talk::run(&request);
-    talk.reply("initialize", &json!({}));
-    assert_eq!(talk.wrote("thread/resume").unwrap()["params"]["model"], "another");
+    let mut session = TestSession::run(&request);
+    session.reply("initialize", &json!({}));
+    assert_eq!(session.wrote("thread/resume").unwrap()["params"]["model"], "another");
 }
 
 #[test]
-fn the_newest_thread_of_the_directory_is_resumed_or_a_new_one_begun() {
+fn continue_resumes_the_newest_thread_of_the_directory_or_starts_a_new_one() {
     for (found, method) in [(json!([{"id": THREAD}]), "thread/resume"), (json!([]), "thread/start")] {
         let mut request = RunRequest::new("x");
         request.conversation = Conversation::Continue;
         request.cwd = Some("/home/dev/project".into());
         request.model = Some("m".to_owned());
-        let mut talk = Talk::run(&request);
-        talk.reply("initialize", &json!({}));
-        assert_eq!(talk.wrote("thread/list").unwrap()["params"]["cwd"], "/home/dev/project");
-        talk.reply("thread/list", &json!({ "data": found }));
-        assert!(talk.wrote(method).is_some());
+        let mut session = TestSession::run(&request);
+        session.reply("initialize", &json!({}));
+        assert_eq!(session.wrote("thread/list").unwrap()["params"]["cwd"], "/home/dev/project");
+        session.reply("thread/list", &json!({ "data": found }));
+        assert!(session.wrote(method).is_some());
     }
 }
 
 #[test]
-fn what_is_of_another_thread_or_turn_is_not_told() {
-    let mut talk = Talk::running(&frame());
-    let before = talk.events.len();
+fn output_of_another_thread_or_turn_is_not_emitted() {
+    let mut session = TestSession::running(&session_request());
+    let before = session.events.len();
     let message = |text: &str| json!({"type": "agentMessage", "id": "m", "text": text});
-    talk.notify("item/completed", json!({"threadId": OTHER, "turnId": "turn-1", "item": message("other thread")}));
-    talk.notify("item/completed", json!({"turnId": "turn-0", "item": message("other turn")}));
-    talk.notify("turn/completed", json!({"turn": {"id": "turn-0", "status": "completed"}}));
-    talk.notify("turn/completed", json!({"threadId": OTHER, "turn": {"id": "turn-1", "status": "completed"}}));
-    talk.notify("item/agentMessage/delta", json!({"turnId": "turn-0", "itemId": "m", "delta": "x"}));
-    assert_eq!(talk.events.len(), before);
-    // A command that outlives its turn ends in the next one, which did not begin it.
-    talk.item("item/completed", &message("Done."));
-    talk.turn_ends("turn-1", "completed");
-    talk.send("More.");
-    talk.turn_starts("turn-2");
-    talk.item("item/completed", &json!({"type": "commandExecution", "id": "c", "command": "x", "status": "completed"}));
-    assert!(!talk.events.iter().any(|event| matches!(event, Event::ToolResult(_))));
+    session.notify("item/completed", json!({"threadId": OTHER, "turnId": "turn-1", "item": message("other thread")}));
+    session.notify("item/completed", json!({"turnId": "turn-0", "item": message("other turn")}));
+    session.notify("turn/completed", json!({"turn": {"id": "turn-0", "status": "completed"}}));
+    session.notify("turn/completed", json!({"threadId": OTHER, "turn": {"id": "turn-1", "status": "completed"}}));
+    session.notify("item/agentMessage/delta", json!({"turnId": "turn-0", "itemId": "m", "delta": "x"}));
+    assert_eq!(session.events.len(), before);
+    // A command that outlives its turn ends in the next one, which did not start it.
+    session.item("item/completed", &message("Done."));
+    session.turn_ends("turn-1", "completed");
+    session.send("More.");
+    session.turn_starts("turn-2");
+    session
+        .item("item/completed", &json!({"type": "commandExecution", "id": "c", "command": "x", "status": "completed"}));
+    assert!(!session.events.iter().any(|event| matches!(event, Event::ToolResult(_))));
 }
 
 #[test]
-fn an_interrupt_ends_the_turn_when_its_commands_have_ended() {
-    let mut talk = Talk::running(&frame());
-    talk.item(
+fn an_interrupted_turn_ends_when_its_commands_have_ended() {
+    let mut session = TestSession::running(&session_request());
+    session.item(
         "item/started",
         &json!({"type": "commandExecution", "id": "c", "command": "sleep", "status": "inProgress"}),
     );
-    talk.tell(Input::Interrupt);
-    assert_eq!(talk.wrote("turn/interrupt").unwrap()["params"], json!({"threadId": THREAD, "turnId": "turn-1"}));
-    talk.turn_ends("turn-1", "interrupted");
-    assert!(talk.in_turn, "its command may run");
-    talk.reply("thread/backgroundTerminals/clean", &json!({}));
-    assert!(talk.result().aborted && !talk.closed && !talk.reopens);
-    talk.send("More.");
-    assert!(talk.wrote("turn/start").is_some());
+    session.handle(Input::Interrupt);
+    assert_eq!(session.wrote("turn/interrupt").unwrap()["params"], json!({"threadId": THREAD, "turnId": "turn-1"}));
+    session.turn_ends("turn-1", "interrupted");
+    assert!(session.in_turn, "its command may run");
+    session.reply("thread/backgroundTerminals/clean", &json!({}));
+    assert!(session.result().aborted && !session.closed && !session.restarts);
+    session.send("More.");
+    assert!(session.wrote("turn/start").is_some());
 }
 
 #[test]
-fn an_interrupt_is_kept_until_the_turn_can_be_interrupted() {
-    let mut talk = Talk::session(&frame());
-    talk.open(THREAD);
-    talk.send("Go.");
-    talk.tell(Input::Interrupt);
-    talk.reply("turn/start", &json!({"turn": {"id": "turn-1", "status": "inProgress"}}));
-    assert!(talk.wrote("turn/interrupt").is_none(), "it has not begun");
-    talk.notify("turn/started", json!({"turn": {"id": "turn-1", "status": "inProgress"}}));
-    assert!(talk.wrote("turn/interrupt").is_some());
+fn an_interrupt_waits_until_the_turn_can_be_interrupted() {
+    let mut session = TestSession::session(&session_request());
+    session.open(THREAD);
+    session.send("Go.");
+    session.handle(Input::Interrupt);
+    session.reply("turn/start", &json!({"turn": {"id": "turn-1", "status": "inProgress"}}));
+    assert!(session.wrote("turn/interrupt").is_none(), "it has not started");
+    session.notify("turn/started", json!({"turn": {"id": "turn-1", "status": "inProgress"}}));
+    assert!(session.wrote("turn/interrupt").is_some());
 }
 
 #[test]
-fn an_interrupt_before_there_is_a_thread_keeps_the_prompt_from_the_model() {
-    let mut talk = Talk::session(&frame());
-    talk.send("Go.");
-    talk.tell(Input::Interrupt);
-    assert!(talk.result().aborted);
-    talk.open(THREAD);
-    assert!(talk.wrote("turn/start").is_none());
-    talk.send("Now.");
-    assert_eq!(talk.wrote("turn/start").unwrap()["params"]["input"][0]["text"], "Now.");
+fn an_interrupt_before_the_thread_is_open_drops_the_prompt() {
+    let mut session = TestSession::session(&session_request());
+    session.send("Go.");
+    session.handle(Input::Interrupt);
+    assert!(session.result().aborted);
+    session.open(THREAD);
+    assert!(session.wrote("turn/start").is_none());
+    session.send("Now.");
+    assert_eq!(session.wrote("turn/start").unwrap()["params"]["input"][0]["text"], "Now.");
 }
 
 #[test]
-fn a_turn_that_the_agent_interrupts_by_itself_has_failed() {
-    let mut talk = Talk::running(&frame());
-    talk.turn_ends("turn-1", "interrupted");
-    assert!(talk.result().is_error && !talk.result().aborted);
+fn a_turn_that_the_agent_interrupts_by_itself_fails() {
+    let mut session = TestSession::running(&session_request());
+    session.turn_ends("turn-1", "interrupted");
+    assert!(session.result().is_error && !session.result().aborted);
 }
 
 #[test]
-fn a_shortened_conversation_another_model_and_a_near_limit_are_told() {
-    let mut talk = Talk::running(&frame());
-    talk.item("item/completed", &json!({"type": "contextCompaction", "id": "x"}));
-    talk.notify("model/rerouted", json!({"turnId": "turn-1", "fromModel": "a", "toModel": "b"}));
+fn a_compaction_a_model_change_and_a_near_limit_are_emitted() {
+    let mut session = TestSession::running(&session_request());
+    session.item("item/completed", &json!({"type": "contextCompaction", "id": "x"}));
+    session.notify("model/rerouted", json!({"turnId": "turn-1", "fromModel": "a", "toModel": "b"}));
     let window = json!({"usedPercent": 95, "windowDurationMins": 300, "resetsAt": 1_999_999_999});
-    talk.line(&json!({"method": "account/rateLimits/updated", "params": {"rateLimits": {"primary": window}}}));
-    assert_eq!((talk.warned(&WarningCode::Compacted), talk.warned(&WarningCode::ModelFallback)), (1, 1));
-    assert!(talk.events.iter().any(|event| matches!(event, Event::RateLimit(_))));
+    session.line(&json!({"method": "account/rateLimits/updated", "params": {"rateLimits": {"primary": window}}}));
+    assert_eq!((session.warned(&WarningCode::Compacted), session.warned(&WarningCode::ModelFallback)), (1, 1));
+    assert!(session.events.iter().any(|event| matches!(event, Event::RateLimit(_))));
 }
 
 #[test]
-fn parts_of_a_summary_are_lines_and_what_deltas_lacked_is_told_at_the_end() {
-    let mut talk = Talk::running(&frame());
+fn the_parts_of_a_summary_are_lines_and_missing_text_is_emitted_at_the_end() {
+    let mut session = TestSession::running(&session_request());
     for (delta, part) in [("One", 0), (".", 0), ("Two", 1)] {
         let params = json!({"turnId": "turn-1", "itemId": "r", "delta": delta, "summaryIndex": part});
-        talk.notify("item/reasoning/summaryTextDelta", params);
+        session.notify("item/reasoning/summaryTextDelta", params);
     }
-    talk.item(
+    session.item(
         "item/completed",
         &json!({"type": "reasoning", "id": "r", "summary": ["One.", "Two."], "content": ["raw"]}),
     );
-    let told: String = talk
+    let emitted: String = session
         .events
         .iter()
         .filter_map(|event| if let Event::Thinking(delta) = event { Some(delta.text.as_str()) } else { None })
         .collect();
-    assert_eq!(told, "One.\nTwo.");
+    assert_eq!(emitted, "One.\nTwo.");
 }
 
 #[test]
-fn a_thread_that_cannot_be_opened_ends_each_turn_and_another_process_is_asked_for() {
-    let mut talk = Talk::session(&frame());
-    talk.reply("initialize", &json!({}));
-    talk.refuse("thread/start", "failed to load configuration: x");
-    talk.send("Go.");
-    assert_eq!(talk.result().error_code, Some(ErrorCode::Config));
-    assert!(talk.reopens);
+fn a_thread_that_cannot_be_opened_fails_each_turn_and_requests_another_process() {
+    let mut session = TestSession::session(&session_request());
+    session.reply("initialize", &json!({}));
+    session.refuse("thread/start", "failed to load configuration: x");
+    session.send("Go.");
+    assert_eq!(session.result().error_code, Some(ErrorCode::Config));
+    assert!(session.restarts);
 }
 
 #[test]
-fn another_model_holds_from_the_next_turn_and_another_mode_needs_another_process() {
-    let mut talk = Talk::running(&frame());
-    talk.tell(Input::Command(Command::SetModel("m2")));
-    talk.item("item/completed", &json!({"type": "agentMessage", "id": "m", "text": "Done."}));
-    talk.turn_ends("turn-1", "completed");
-    talk.send("More.");
-    assert_eq!(talk.wrote("turn/start").unwrap()["params"]["model"], "m2");
-    talk.tell(Input::Command(Command::SetPermissionMode(PermissionMode::ReadOnly)));
-    assert!(talk.reopens);
+fn another_model_is_used_from_the_next_turn_and_another_mode_needs_another_process() {
+    let mut session = TestSession::running(&session_request());
+    session.handle(Input::Command(Command::SetModel("m2")));
+    session.item("item/completed", &json!({"type": "agentMessage", "id": "m", "text": "Done."}));
+    session.turn_ends("turn-1", "completed");
+    session.send("More.");
+    assert_eq!(session.wrote("turn/start").unwrap()["params"]["model"], "m2");
+    session.handle(Input::Command(Command::SetPermissionMode(PermissionMode::ReadOnly)));
+    assert!(session.restarts);
 }

@@ -1,4 +1,4 @@
-//! Turns in which anything happens in any order.
+//! Turns with random events in random order.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use teamster_types::event::Event;
 use teamster_types::request::Answer;
 
 use super::THREAD;
-use super::talk::{Talk, frame};
+use super::session::{TestSession, session_request};
 
 /// The lines of all recorded app-servers.
 static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
@@ -23,7 +23,7 @@ static RECORDED: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 #[derive(Clone, Debug)]
 enum Step {
     Line(Index),
-    /// The answer to a call of ours, the newest first.
+    /// The response to a call of ours, counted from the newest.
     Reply(usize, Value),
     Send,
     Answer(Answer),
@@ -54,35 +54,35 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn whatever_happens_in_whatever_order_each_turn_keeps_the_rules(steps in proptest::collection::vec(step(), 0..80)) {
-        let mut talk = Talk::session(&frame());
+    fn each_turn_follows_the_event_rules_whatever_happens(steps in proptest::collection::vec(step(), 0..80)) {
+        let mut session = TestSession::session(&session_request());
         for step in steps {
             match step {
-                Step::Line(at) => talk.tell(Input::Line(&RECORDED[at.index(RECORDED.len())])),
+                Step::Line(at) => session.handle(Input::Line(&RECORDED[at.index(RECORDED.len())])),
                 Step::Reply(place, result) => {
-                    let calls = talk.written.iter().rev().filter(|line| line.get("method").is_some() && line.get("id").is_some());
+                    let calls = session.written.iter().rev().filter(|line| line.get("method").is_some() && line.get("id").is_some());
                     let id = calls.map(|line| line["id"].clone()).nth(place);
                     if let Some(id) = id {
-                        talk.line(&json!({"id": id, "result": result}));
+                        session.line(&json!({"id": id, "result": result}));
                     }
                 }
-                Step::Send if !talk.in_turn => talk.send("Go."),
+                Step::Send if !session.in_turn => session.send("Go."),
                 Step::Answer(answer) => {
-                    let asks = talk.events.iter().any(|event| matches!(event, Event::PermissionRequest(_) | Event::Question(_)));
+                    let asks = session.events.iter().any(|event| matches!(event, Event::PermissionRequest(_) | Event::Question(_)));
                     if asks {
-                        talk.answer(&talk.request(), &answer);
+                        session.answer(&session.request(), &answer);
                     }
                 }
-                Step::Interrupt if talk.in_turn => talk.tell(Input::Interrupt),
-                Step::SetModel => talk.tell(Input::Command(Command::SetModel("m"))),
-                Step::Exited => talk.tell(Input::Exited(ExitReport { code: Some(1), ..ExitReport::default() })),
+                Step::Interrupt if session.in_turn => session.handle(Input::Interrupt),
+                Step::SetModel => session.handle(Input::Command(Command::SetModel("m"))),
+                Step::Exited => session.handle(Input::Exited(ExitReport { code: Some(1), ..ExitReport::default() })),
                 Step::Send | Step::Interrupt => {}
             }
         }
-        // Every request of the app-server is answered, or waits for its caller.
-        let mut told = Vec::new();
-        talk.transcript.end(&End::default(), &mut told);
-        talk.events.extend(told);
-        prop_assert_eq!(check(&talk.events), Ok(()));
+        // Requests of the app-server have a response, or wait for the caller.
+        let mut rest = Vec::new();
+        session.transcript.end(&End::default(), &mut rest);
+        session.events.extend(rest);
+        prop_assert_eq!(check(&session.events), Ok(()));
     }
 }

@@ -1,4 +1,4 @@
-//! A protocol that is spoken to as the driver does.
+//! Drives the protocol of a session like the driver does.
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, codex::Codex};
@@ -10,22 +10,22 @@ use teamster_types::request::{Answer, PermissionMode, Prompt, RunRequest};
 
 use super::THREAD;
 
-/// A protocol that is spoken to as the driver does, turn by turn.
-pub(super) struct Talk {
+/// A session without a process: it passes input to the protocol and stores the actions.
+pub(super) struct TestSession {
     protocol: Box<dyn Protocol>,
     pub(super) transcript: Transcript,
-    /// Of the turn that runs, or ran last.
+    /// The events of the last turn.
     pub(super) events: Vec<Event>,
-    /// All that was written, line by line.
+    /// Everything that was written, line by line.
     pub(super) written: Vec<Value>,
     pub(super) in_turn: bool,
     pub(super) closed: bool,
-    pub(super) reopens: bool,
+    pub(super) restarts: bool,
     pub(super) withdrawn: Vec<RequestId>,
     pub(super) steered: Vec<(SteerId, bool)>,
 }
 
-impl Talk {
+impl TestSession {
     pub(super) fn session(request: &RunRequest) -> Self {
         Self::start(Codex.plan_session(request).unwrap().unwrap().protocol, false)
     }
@@ -35,28 +35,28 @@ impl Talk {
     }
 
     pub(super) fn start(protocol: Box<dyn Protocol>, in_turn: bool) -> Self {
-        let mut talk = Self {
+        let mut session = Self {
             protocol,
             transcript: Transcript::new(),
             events: Vec::new(),
             written: Vec::new(),
             in_turn,
             closed: false,
-            reopens: false,
+            restarts: false,
             withdrawn: Vec::new(),
             steered: Vec::new(),
         };
-        talk.tell(Input::Started);
-        talk
+        session.handle(Input::Started);
+        session
     }
 
-    /// A session whose thread is open and whose first turn runs.
+    /// Returns a session whose thread is open and whose first turn runs.
     pub(super) fn running(request: &RunRequest) -> Self {
-        let mut talk = Self::session(request);
-        talk.open(THREAD);
-        talk.send("Go.");
-        talk.turn_starts("turn-1");
-        talk
+        let mut session = Self::session(request);
+        session.open(THREAD);
+        session.send("Go.");
+        session.turn_starts("turn-1");
+        session
     }
 
     pub(super) fn open(&mut self, thread: &str) {
@@ -77,10 +77,10 @@ impl Talk {
 
     pub(super) fn send(&mut self, text: &str) {
         (self.transcript, self.events, self.in_turn) = (Transcript::new(), Vec::new(), true);
-        self.tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
+        self.handle(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
     }
 
-    /// A notification of our thread; it says itself if it is of another one.
+    /// Sends a notification, by default of the session's thread.
     pub(super) fn notify(&mut self, method: &str, mut params: Value) {
         params.as_object_mut().unwrap().entry("threadId").or_insert(THREAD.into());
         self.line(&json!({"method": method, "params": params}));
@@ -90,17 +90,18 @@ impl Talk {
         self.notify(event, json!({"turnId": "turn-1", "item": item}));
     }
 
-    pub(super) fn ask(&mut self, id: u64, method: &str, mut params: Value) {
+    /// Sends a request of the app-server.
+    pub(super) fn request_from_server(&mut self, id: u64, method: &str, mut params: Value) {
         let fields = params.as_object_mut().unwrap();
         fields.extend([("threadId".to_owned(), THREAD.into()), ("turnId".to_owned(), "turn-1".into())]);
         self.line(&json!({"id": id, "method": method, "params": params}));
     }
 
     pub(super) fn line(&mut self, line: &Value) {
-        self.tell(Input::Line(line.to_string().as_bytes()));
+        self.handle(Input::Line(line.to_string().as_bytes()));
     }
 
-    /// The answer to our last call of this name.
+    /// Sends the response to the last call of this method.
     pub(super) fn reply(&mut self, method: &str, result: &Value) {
         let id = self.wrote(method).unwrap()["id"].clone();
         self.line(&json!({"id": id, "result": result}));
@@ -111,21 +112,21 @@ impl Talk {
         self.line(&json!({"id": id, "error": {"code": -32600, "message": message}}));
     }
 
-    /// The last call or notification of ours of this name.
+    /// Returns the last call or notification with this method.
     pub(super) fn wrote(&self, method: &str) -> Option<&Value> {
         self.written.iter().rfind(|line| line["method"] == method)
     }
 
-    /// What was answered to a request of the app-server.
+    /// Returns the response to a request of the app-server.
     pub(super) fn answered(&self, id: u64) -> Option<&Value> {
         self.written.iter().find(|line| line["id"] == id && line.get("method").is_none())
     }
 
     pub(super) fn answer(&mut self, request: &RequestId, answer: &Answer) {
-        self.tell(Input::Command(Command::Answer { request, answer }));
+        self.handle(Input::Command(Command::Answer { request, answer }));
     }
 
-    pub(super) fn tell(&mut self, input: Input<'_>) {
+    pub(super) fn handle(&mut self, input: Input<'_>) {
         let mut actions = Vec::new();
         self.protocol.handle(input, &mut actions);
         for action in actions {
@@ -142,9 +143,9 @@ impl Talk {
                     assert_eq!(check(&self.events), Ok(()), "{:#?}", self.events);
                 }
                 Action::Process(ProcessAction::CloseStdin) => self.closed = true,
-                Action::Session(SessionAction::RestartProcess) => self.reopens = true,
+                Action::Session(SessionAction::RestartProcess) => self.restarts = true,
                 Action::Session(SessionAction::Withdraw(request)) => self.withdrawn.push(request),
-                Action::Session(SessionAction::Steered { id, heard }) => self.steered.push((id, heard)),
+                Action::Session(SessionAction::Steered { id, heard: accepted }) => self.steered.push((id, accepted)),
                 _ => {}
             }
         }
@@ -153,11 +154,11 @@ impl Talk {
     pub(super) fn result(&self) -> &RunResult {
         match self.events.last() {
             Some(Event::Done(done)) => &done.result,
-            other => panic!("{other:?} is no done"),
+            other => panic!("{other:?} is not `done`"),
         }
     }
 
-    /// The request of the agent that was told last.
+    /// Returns the id of the last request that was emitted.
     pub(super) fn request(&self) -> RequestId {
         let request = self.events.iter().rev().find_map(|event| match event {
             Event::PermissionRequest(request) => Some(request.request_id.clone()),
@@ -172,10 +173,12 @@ impl Talk {
     }
 }
 
-pub(super) fn frame() -> RunRequest {
+/// Returns the options of a session.
+pub(super) fn session_request() -> RunRequest {
     RunRequest::default()
 }
 
+/// Returns the request of a run with this permission mode.
 pub(super) fn mode(mode: PermissionMode) -> RunRequest {
     let mut request = RunRequest::new("x");
     request.permissions.mode = mode;
