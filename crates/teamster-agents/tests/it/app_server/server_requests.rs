@@ -68,7 +68,7 @@ fn the_reason_of_a_denial_is_sent_to_the_model_within_its_turn() {
 fn a_steering_prompt_is_accepted_or_reported_as_too_late() {
     let id = SteerId::from("steer-1");
     let steer = |session: &mut TestSession| {
-        session.handle(Input::Command(Command::Steer { id: &id, prompt: &Prompt::from("Hurry.") }))
+        session.handle(Input::Command(Command::Steer { id: &id, prompt: &Prompt::from("Hurry.") }));
     };
     let mut session = TestSession::running(&session_request());
     steer(&mut session);
