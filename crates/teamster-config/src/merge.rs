@@ -136,7 +136,7 @@ pub struct Survey {
 }
 
 impl RestoreLog {
-    /// RestoreLog in this directory, which is made with the first merge. Nobody else may be able to enter it.
+    /// Creates a log in this directory. The first merge creates the directory, which only the current user can enter.
     pub fn in_directory(path: impl Into<PathBuf>) -> Self {
         Self { directory: path.into(), step: |_| {} }
     }

@@ -57,7 +57,7 @@ impl TestSession {
         for action in actions {
             match action {
                 Action::Process(ProcessAction::Write(bytes)) => {
-                    self.written.push(serde_json::from_slice(&bytes).unwrap())
+                    self.written.push(serde_json::from_slice(&bytes).unwrap());
                 }
                 Action::Emit(event) => self.events.push(event),
                 Action::Outcome(outcome) => self.outcomes.push(*outcome),

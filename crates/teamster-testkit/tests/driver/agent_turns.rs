@@ -58,7 +58,7 @@ impl Protocol for SelfStartingAgent {
             Input::Command(Command::Send { prompt, .. }) => actions.push(write(&prompt.text)),
             Input::Command(Command::SetModel(model)) => actions.push(write(model)),
             Input::Command(Command::SetPermissionMode(_)) => {
-                actions.extend([write("mode"), Action::Session(SessionAction::RestartProcess)])
+                actions.extend([write("mode"), Action::Session(SessionAction::RestartProcess)]);
             }
             Input::Command(Command::Close) => actions.push(Action::Process(ProcessAction::CloseStdin)),
             Input::Interrupt => actions.push(write("interrupt")),

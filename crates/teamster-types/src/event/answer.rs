@@ -64,12 +64,11 @@ impl AnswerView {
 
     fn append(&mut self, id: &MessageId, text: &str) {
         // A delta belongs to the newest message almost always.
-        match self.messages.iter_mut().rev().find(|(other, _)| other == id) {
-            Some((_, message)) => message.push_str(text),
-            None => {
-                self.bytes += id.as_str().len();
-                self.messages.push_back((id.clone(), text.to_owned()));
-            }
+        if let Some((_, message)) = self.messages.iter_mut().rev().find(|(other, _)| other == id) {
+            message.push_str(text);
+        } else {
+            self.bytes += id.as_str().len();
+            self.messages.push_back((id.clone(), text.to_owned()));
         }
         self.bytes += text.len();
         while self.bytes > MAX_BYTES && self.messages.len() > 1 {

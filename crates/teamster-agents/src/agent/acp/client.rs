@@ -248,7 +248,7 @@ impl Client {
             }
             Command::SetModel(model) => match self.settings.set_model(model) {
                 _ if !matches!(self.phase, Phase::Open(_)) => {
-                    actions.push(Action::Session(SessionAction::RestartProcess))
+                    actions.push(Action::Session(SessionAction::RestartProcess));
                 }
                 Ok(setting) => self.set(Purpose::SetModel, setting, actions),
                 Err(why) => {
@@ -264,7 +264,7 @@ impl Client {
             Command::SetPermissionMode(mode) => self.set_permission_mode(mode, actions),
             // The protocol does not support more input within a turn.
             Command::Steer { id, .. } => {
-                actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }))
+                actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }));
             }
             Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
         }

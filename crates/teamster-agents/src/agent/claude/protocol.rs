@@ -283,7 +283,7 @@ impl Protocol for Stream {
             Input::Line(bytes) if !self.is_due(bytes, actions) => {}
             Input::Line(bytes) => self.line(bytes, actions),
             Input::Interrupt if self.speaks => {
-                actions.push(Action::Process(ProcessAction::Write(control::interrupt())))
+                actions.push(Action::Process(ProcessAction::Write(control::interrupt())));
             }
             Input::Interrupt => actions.push(Action::Process(ProcessAction::Interrupt)),
             Input::Command(command) => self.command(command, actions),

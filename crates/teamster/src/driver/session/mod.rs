@@ -224,16 +224,15 @@ impl SessionDriver {
         if self.job.process_per_turn {
             return;
         }
-        let process = match self.claim_warm_process().await {
-            Some(process) => Some(process),
-            None => {
-                let Some(permit) = self.job.permits.try_acquire_process(self.job.agent.name()) else { return };
-                let cancel = self.job.aborted.clone();
-                // If the start fails, the first turn tries again and reports the failure.
-                let process = Box::pin(self.process_order().start(&cancel)).await.ok().flatten();
-                self.permit = process.is_some().then_some(permit);
-                process
-            }
+        let process = if let Some(process) = self.claim_warm_process().await {
+            Some(process)
+        } else {
+            let Some(permit) = self.job.permits.try_acquire_process(self.job.agent.name()) else { return };
+            let cancel = self.job.aborted.clone();
+            // If the start fails, the first turn tries again and reports the failure.
+            let process = Box::pin(self.process_order().start(&cancel)).await.ok().flatten();
+            self.permit = process.is_some().then_some(permit);
+            process
         };
         let Some(process) = process else { return };
         self.state.started(process);

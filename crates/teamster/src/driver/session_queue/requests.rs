@@ -29,15 +29,16 @@ pub(super) struct Requests {
     /// Answers that wait until the turn has its place in the queue again.
     held: VecDeque<GivenAnswer>,
     handler: Option<Handler>,
-    /// Running calls of the handler, and their requests.
-    handling: JoinSet<Answer>,
-    handled: HashMap<Id, RequestId>,
+    /// Running calls of the handler.
+    calls: JoinSet<Answer>,
+    /// The request of each call.
+    called_for: HashMap<Id, RequestId>,
 }
 
 impl Requests {
     pub(super) fn new(rules: ToolRules, handler: Option<Handler>) -> Self {
-        let (open, held, handling, handled) = (BTreeMap::new(), VecDeque::new(), JoinSet::new(), HashMap::new());
-        Self { rules, open, held, handler, handling, handled }
+        let (open, held, calls, called_for) = (BTreeMap::new(), VecDeque::new(), JoinSet::new(), HashMap::new());
+        Self { rules, open, held, handler, calls, called_for }
     }
 
     /// Returns the answer of the rules to a request. A request beyond the limits is denied.
@@ -74,15 +75,15 @@ impl Requests {
         ticket.release();
         if let Some(handler) = &self.handler {
             let (handler, event) = (Arc::clone(handler), event.clone());
-            let task = self.handling.spawn(async move { handler(event).await });
-            self.handled.insert(task.id(), request);
+            let task = self.calls.spawn(async move { handler(event).await });
+            self.called_for.insert(task.id(), request);
         }
     }
 
     /// Waits for the next answer of the handler. `None` if its request is closed. Waits forever if the handler is not running.
     /// Cancel safe.
     pub(super) async fn next_handled(&mut self) -> Option<GivenAnswer> {
-        match self.handling.join_next_with_id().await {
+        match self.calls.join_next_with_id().await {
             Some(handled) => self.take_handled(handled),
             None => std::future::pending().await,
         }
@@ -93,7 +94,7 @@ impl Requests {
             Ok((id, answer)) => (id, answer),
             Err(panicked) => (panicked.id(), Answer::Deny { message: Some("The handler panicked.".to_owned()) }),
         };
-        let request = self.handled.remove(&id)?;
+        let request = self.called_for.remove(&id)?;
         let open = self.open.remove(&request)?;
         let answer = if open.lists(&answer) {
             answer
@@ -149,8 +150,8 @@ impl Requests {
 
     /// Removes all requests, and aborts the calls of the handler. Returns the requests.
     pub(super) fn clear(&mut self) -> Vec<RequestId> {
-        self.handling.abort_all();
-        self.handled.clear();
+        self.calls.abort_all();
+        self.called_for.clear();
         let held = std::mem::take(&mut self.held).into_iter().map(|given| given.request);
         std::mem::take(&mut self.open).into_keys().chain(held).collect()
     }

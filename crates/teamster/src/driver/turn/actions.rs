@@ -142,18 +142,14 @@ impl TurnDriver<'_> {
             (SessionAction::AgentTurnStarted, Some(session)) if is_turn_ended => {
                 session.rest = Some(vec![Action::Session(SessionAction::AgentTurnStarted)]);
             }
-            // A turn within a turn does not exist: the agent continues the running one.
-            (SessionAction::AgentTurnStarted, Some(_)) => {}
             (SessionAction::PromptNotAccepted, Some(session)) => {
                 (session.after, session.rest) = (AfterTurn::SendAgain, Some(Vec::new()));
             }
             (SessionAction::RestartProcess, Some(session)) => session.needs_restart = true,
-            // A run has no further turns and no further process.
-            (
-                SessionAction::SteerTurnStarted
-                | SessionAction::AgentTurnStarted
-                | SessionAction::PromptNotAccepted
-                | SessionAction::RestartProcess,
+            // The agent continues the running turn: there is no turn within a turn. A run has no further turns and processes.
+            (SessionAction::AgentTurnStarted, _)
+            | (
+                SessionAction::SteerTurnStarted | SessionAction::PromptNotAccepted | SessionAction::RestartProcess,
                 None,
             ) => {}
         }
