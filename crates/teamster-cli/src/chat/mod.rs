@@ -312,6 +312,6 @@ fn name_of(mode: PermissionMode) -> &'static str {
         PermissionMode::ReadOnly => "read-only",
         PermissionMode::Edit => "edit",
         PermissionMode::Full => "full",
-        _ => "ask",
+        PermissionMode::Ask => "ask",
     }
 }
