@@ -171,7 +171,7 @@ fn version_note(inspection: &Inspection) -> Printable {
         Some(VersionStatus::Newer) => {
             printable!(" (newer than {}, the tested version: it may behave differently)", tested)
         }
-        None => Printable::default(),
+        Some(_) | None => Printable::default(),
     }
 }
 

@@ -1,5 +1,4 @@
-//! Whether an agent can be run here: found, executable, which version, with which credentials. Cheap, and without a call
-//! of a model.
+//! Inspects an agent's CLI: whether it is found and executable, its version, and its credentials. No model is called.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,34 +17,44 @@ use crate::tokio_check;
 /// The slowest of the CLIs takes 8 s for its version on a cold disk.
 const VERSION_LIMIT: Duration = Duration::from_secs(30);
 
-/// What was found of an agent.
+/// The state of an agent's CLI on this machine ([`Runtime::inspect`]).
+///
+/// ```no_run
+/// # async fn example() -> Result<(), teamster::UnknownAgent> {
+/// let found = teamster::Runtime::new().inspect("claude", None).await?;
+/// if let Some(problem) = &found.problem {
+///     eprintln!("{} cannot run: {problem}", found.agent);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Inspection {
     /// The agent's name.
     pub agent: String,
-    /// Its CLI's program.
+    /// The path of its CLI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
-    /// The version that the program says.
+    /// The version that the CLI reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The version that Teamster's tests run.
+    /// The version that Teamster was tested with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested_version: Option<&'static str>,
-    /// How the two compare.
+    /// How `version` compares to `tested_version`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version_status: Option<VersionStatus>,
-    /// Names of the variables that are set and of the files that are there; never what they hold.
+    /// The names of credential variables that are set and of credential files that exist; never their content.
     pub credentials: Vec<String>,
-    /// Why it cannot be run, and what to do.
+    /// Why the CLI cannot run, and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
 impl Inspection {
-    /// Whether the CLI can be run. (Whether its vendor lets it is known only by trying.)
+    /// Returns whether the CLI can run. Whether the vendor accepts its credentials is not checked.
     pub fn can_run(&self) -> bool {
         self.problem.is_none()
     }
@@ -54,20 +63,21 @@ impl Inspection {
 /// How an installed version compares to the tested one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum VersionStatus {
     /// It is the tested one.
     Tested,
-    /// It is older: it may lack what is used.
+    /// It is older: it may lack features that Teamster uses.
     Older,
-    /// It is newer: it may say things in another way.
+    /// It is newer: its output may differ.
     Newer,
 }
 
 impl Runtime {
-    /// Looks at an agent's CLI: the one of this path, or its usual one.
+    /// Inspects an agent's CLI: the one with this path, or the agent's usual program.
     ///
     /// # Errors
-    /// When the agent is unknown. What is wrong with a known one stands in the inspection.
+    /// The agent is unknown. A problem of a known agent is in [`Inspection::problem`].
     pub async fn inspect(&self, agent: &str, cli_path: Option<&Path>) -> Result<Inspection, UnknownAgent> {
         let agent = self.registry().get(agent)?;
         let capabilities = agent.capabilities();
@@ -87,7 +97,7 @@ impl Runtime {
             found.problem = Some("it has no program of its own: name one with --cli-path".to_owned());
             return Ok(found);
         };
-        // Of an agent that nobody has tested, nobody knows whether it says its version.
+        // An untested agent may not support `--version`.
         if found.tested_version.is_none() {
             match self.find(name) {
                 Ok((program, _)) => found.program = Some(program),
@@ -126,7 +136,7 @@ impl Runtime {
         self.environment().get(&OsString::from(name))
     }
 
-    /// A program, looked for from the directory that is given too.
+    /// Returns a program's path, and the directory from which it was searched.
     fn find(&self, name: &Path) -> Result<(PathBuf, PathBuf), String> {
         let cwd = std::env::current_dir().map_err(|error| error.to_string())?;
         let path = self.variable("PATH").map(OsString::as_os_str);
@@ -137,7 +147,7 @@ impl Runtime {
     async fn version(&self, name: &Path, program: &mut Option<PathBuf>) -> Result<String, String> {
         let (found, cwd) = self.find(name)?;
         *program = Some(found.clone());
-        // A home of its own: some CLIs leave files behind even when they only say their version.
+        // Some CLIs create files even for `--version`, so it gets a home directory of its own.
         let home = PrivateDir::create(None, "version").map_err(|error| error.to_string())?;
         let mut env = without_keys(self.environment(), self.registry());
         env.insert("HOME".into(), home.path().into());
@@ -180,7 +190,7 @@ async fn first_line(output: &mut OutputReader) -> Option<String> {
     }
 }
 
-/// The version in a line such as `2.1.197 (Claude Code)` or `codex-cli 0.169.0`.
+/// Returns the version in a line such as `2.1.197 (Claude Code)` or `codex-cli 0.169.0`.
 fn number(line: &str) -> Option<String> {
     let words = line.split_whitespace().map(|word| word.trim_start_matches('v'));
     words.into_iter().find(|word| parts(word).is_some()).map(str::to_owned)
@@ -194,7 +204,7 @@ fn compare(version: &str, tested: &str) -> Option<VersionStatus> {
     })
 }
 
-/// Major, minor and patch; what follows a `-` or `+` does not count.
+/// Returns major, minor and patch. A suffix after `-` or `+` is ignored.
 fn parts(version: &str) -> Option<[u64; 3]> {
     let mut numbers = version.split(['-', '+']).next()?.split('.').map(|part| part.parse().ok());
     let parts = [numbers.next()??, numbers.next()??, numbers.next()??];

@@ -1,13 +1,14 @@
-//! One question, one answer, as chat gateways ask. A shell script plays Claude Code's CLI.
+//! The query interface of chat gateways. A shell script imitates Claude Code's CLI.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 
 use std::time::Duration;
 
-use teamster::RunRequest;
+use proptest::prelude::*;
 use teamster::backend::{Backend, BackendConfig, BackendError, QueryResult, QueryUpdate};
+use teamster::{Registry, RunRequest};
 
-/// Takes the opening of a session and the prompt.
+/// Reads the first line of a session and the prompt.
 const LISTEN: &str = "read -r opening; read -r prompt;";
 
 fn backend(script: &str) -> Backend {
@@ -19,28 +20,28 @@ fn backend(script: &str) -> Backend {
 }
 
 async fn ask(script: &str) -> (QueryResult, String) {
-    let mut heard = String::new();
-    let hear = async |update: QueryUpdate| {
+    let mut printed = String::new();
+    let print = async |update: QueryUpdate| {
         if let QueryUpdate::Text { text, .. } = update {
-            heard.push_str(&text);
+            printed.push_str(&text);
         }
     };
-    let answer = backend(script).execute("hi", None, None, hear).await.unwrap();
-    (answer, heard)
+    let answer = backend(script).execute("hi", None, None, print).await.unwrap();
+    (answer, printed)
 }
 
 #[tokio::test]
-async fn an_answer_is_the_last_message_and_is_heard_while_it_comes() {
+async fn the_answer_is_the_last_message_and_all_text_is_streamed() {
     let captures = concat!(env!("CARGO_MANIFEST_DIR"), "/../teamster-agents/tests/captures/claude");
-    let (answer, heard) = ask(&format!("{LISTEN} cat {captures}/tool_bash/stdout.ndjson; cat >/dev/null")).await;
+    let (answer, printed) = ask(&format!("{LISTEN} cat {captures}/tool_bash/stdout.ndjson; cat >/dev/null")).await;
     assert!(!answer.is_error);
     assert_eq!(answer.response_text, "The command printed hello.");
-    assert_eq!(heard, "Let me run that.The command printed hello.");
+    assert_eq!(printed, "Let me run that.The command printed hello.");
     assert!(answer.session_id.is_some());
 }
 
 #[tokio::test]
-async fn what_a_dying_cli_says_last_is_quoted_in_500_characters() {
+async fn an_error_quotes_the_last_500_characters_of_stderr() {
     let (answer, _) = ask("head -c 2000 /dev/zero | tr '\\0' 'x' >&2; echo 'the reason' >&2; exit 3").await;
     assert!(answer.is_error);
     assert_eq!(answer.response_text.chars().count(), 500);
@@ -48,13 +49,13 @@ async fn what_a_dying_cli_says_last_is_quoted_in_500_characters() {
 }
 
 #[tokio::test]
-async fn an_end_without_a_result_is_said_in_one_way() {
+async fn an_exit_without_a_result_is_a_parse_error() {
     let (answer, _) = ask(&format!("{LISTEN} echo 'no json'; exit 0")).await;
     assert_eq!((answer.response_text.as_str(), answer.is_error), ("Failed to parse CLI output", true));
 }
 
 #[tokio::test]
-async fn silence_is_said_in_one_way() {
+async fn a_silent_cli_is_a_timeout() {
     let mut template = RunRequest::default();
     template.cli_path = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-cli.sh").into());
     template.env.insert("FAKE_CLI".to_owned(), "sleep 300".to_owned());
@@ -66,7 +67,7 @@ async fn silence_is_said_in_one_way() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_resumed_is_cleared() {
+async fn a_session_that_cannot_be_resumed_is_not_returned() {
     let id = "00000000-0000-4000-8000-000000000000";
     let script = format!("echo 'No conversation found with session ID: {id}' >&2; exit 1");
     let answer = backend(&script).execute("hi", None, Some(id.into()), async |_| {}).await.unwrap();
@@ -76,7 +77,7 @@ async fn a_session_that_cannot_be_resumed_is_cleared() {
 }
 
 #[tokio::test]
-async fn a_wrong_question_starts_nothing() {
+async fn an_invalid_prompt_starts_nothing() {
     assert!(backend("exit 0").execute("  ", None, None, async |_| {}).await.is_err());
 }
 
@@ -125,4 +126,39 @@ fn a_reply_is_an_error_or_an_answer_for_its_target_and_names_a_session_only_if_t
     assert_eq!(result(Some("s"), false), serde_json::json!({"text": "words!", "session": "s", "target": "chat-7"}));
     assert_eq!(result(None, false), serde_json::json!({"text": "words!", "target": "chat-7"}));
     assert_eq!(result(Some("s"), true), serde_json::json!({"error": "words!", "target": "chat-7"}));
+}
+
+proptest! {
+    #[test]
+    fn property_7_a_backend_is_created_for_the_name_of_an_agent_in_any_case_and_for_no_other_name(
+        name in prop_oneof![
+            "[a-zA-Z]{0,10}",
+            "(?i:claude|codex|gemini|opencode)",
+        ],
+    ) {
+        let known = ["acp", "claude", "codex", "gemini", "opencode"];
+        let config = || {
+            let mut request = RunRequest::default();
+            request.cli_path = Some("/opt/agent".into());
+            BackendConfig::new(request)
+        };
+        let lowercase = name.to_lowercase();
+        match Backend::create(&name, config()) {
+            Ok(backend) => prop_assert_eq!(backend.name(), lowercase),
+            Err(BackendError::UnknownAgent(unknown)) => {
+                prop_assert!(!known.contains(&lowercase.as_str()));
+                let registry = Registry::default();
+                prop_assert_eq!(unknown.known, registry.names().collect::<Vec<_>>());
+            }
+            Err(other) => prop_assert!(false, "{}", other),
+        }
+    }
+}
+
+#[test]
+fn every_agent_accepts_the_configuration_of_an_empty_environment() {
+    for name in ["claude", "codex", "gemini", "opencode"] {
+        let backend = Backend::create(name, BackendConfig::from_variables(|_| None)).unwrap();
+        assert!(backend.warnings().is_empty(), "{name}: {:?}", backend.warnings());
+    }
 }

@@ -58,13 +58,14 @@ pub(crate) enum Command {
 const AGENT_COMMANDS: [&str; 3] = ["run", "chat", "session"];
 
 /// The environment variables that set an option's default, by the option's id.
-const VARIABLES: [(&str, &str); 6] = [
+const VARIABLES: [(&str, &str); 7] = [
     ("agent", variables::AGENT),
     ("cli_path", variables::CLI_PATH),
     ("model", variables::MODEL),
     ("max_turns", variables::MAX_TURNS),
     ("mcp_delivery", "BACKEND_MCP_DELIVERY"),
     ("allow_tool", variables::ALLOWED_TOOLS),
+    ("deadline", variables::QUERY_TIMEOUT_MS),
 ];
 
 /// Parses a command line; `variable` returns the value of an environment variable.
@@ -105,9 +106,15 @@ fn with_variables(subcommand: clap::Command, variable: impl Fn(&str) -> Option<O
         let Some(value) = variable(name).filter(|value| !value.is_empty()) else { return subcommand };
         subcommand.mut_arg(id, |arg| match value.to_str() {
             Some(list) if id == "allow_tool" => arg.default_values(split_rules(list)),
+            Some(number) if id == "deadline" => arg.default_value(milliseconds(number)),
             _ => arg.default_value(value),
         })
     })
+}
+
+/// Returns the duration, as `--deadline` reads it, of a variable's number of milliseconds.
+fn milliseconds(number: &str) -> String {
+    format!("{}ms", number.trim())
 }
 
 /// Adds the variable's name to the error if an invalid value came from a variable: clap names only the option.
@@ -118,7 +125,9 @@ fn name_variable(
 ) -> clap::Error {
     let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return error };
     let typed = argv.iter().any(|argument| argument.to_string_lossy().contains(value.as_str()));
-    let origin = VARIABLES.into_iter().find(|(_, name)| variable(name).is_some_and(|held| held == value.as_str()));
+    let is_origin =
+        |held: OsString| held == value.as_str() || held.to_str().is_some_and(|held| milliseconds(held) == *value);
+    let origin = VARIABLES.into_iter().find(|(_, name)| variable(name).is_some_and(is_origin));
     if let (false, Some((_, name))) = (typed, origin) {
         let tip = StyledStr::from(format!("the value comes from the environment: {name}"));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));

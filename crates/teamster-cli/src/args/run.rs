@@ -105,6 +105,7 @@ Environment variables (options win; an empty variable counts as unset):
   BACKEND_MAX_TURNS     --max-turns
   BACKEND_MCP_DELIVERY  --mcp-delivery
   ALLOWED_TOOLS         --allow-tool, with commas between rules
+  QUERY_TIMEOUT_MS      --deadline, in milliseconds
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 

@@ -178,6 +178,12 @@ fn options_override_variables_and_empty_variables_count_as_unset() {
         (&["-m", "sonnet", "hi"], &[("BACKEND_MODEL", "opus")], json!({"prompt": "hi", "model": "sonnet"})),
         (&["hi"], &[("BACKEND_CLI_PATH", "bin/claude")], json!({"prompt": "hi", "cliPath": "/here/bin/claude"})),
         (&["hi"], &[("BACKEND_MAX_TURNS", "7")], json!({"prompt": "hi", "maxTurns": 7})),
+        (&["hi"], &[("QUERY_TIMEOUT_MS", "1500")], json!({"prompt": "hi", "limits": {"deadlineMs": 1500}})),
+        (
+            &["--deadline", "2s", "hi"],
+            &[("QUERY_TIMEOUT_MS", "1500")],
+            json!({"prompt": "hi", "limits": {"deadlineMs": 2000}}),
+        ),
         (
             &["hi"],
             &[("BACKEND_MCP_DELIVERY", "merge-restore")],

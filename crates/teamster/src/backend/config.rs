@@ -41,7 +41,7 @@ pub struct BackendConfig {
     pub request: RunRequest,
     /// The runtime that starts the queries.
     pub runtime: Arc<Runtime>,
-    /// What was wrong with the configuration, and which value is used instead. Log each of them.
+    /// Each invalid value of the configuration, with the value that is used instead. Log each of them.
     pub warnings: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! The query surface of chat gateways: one prompt, one answer.
 //!
-//! A gateway creates one [`Backend`] for each agent that it offers, [validates](Backend::validate) it at its start, and
+//! A gateway creates one [`Backend`] for each agent that it offers, [validates](Backend::validate) it at startup, and
 //! [executes](Backend::execute) a query for each message. The session id of one answer resumes the conversation in the next
 //! query.
 
@@ -134,14 +134,14 @@ impl Backend {
         }
     }
 
-    /// Sends a prompt and returns the answer. `on_update` gets the answer's text as it is written, retractions and warnings;
-    /// the agent waits while `on_update` does. Dropping the future ends the run.
+    /// Sends a prompt and returns the answer. `on_update` gets the answer's text as it is written, retractions and warnings.
+    /// While it runs, further events wait in a bounded queue; the agent may go on working. Dropping the future aborts the run.
     ///
     /// The system prompt is appended to the agent's own, also in a resumed session. For an agent that cannot do that it is
     /// prepended to the prompt, marked as instructions.
     ///
     /// # Errors
-    /// The request is invalid. Whatever happens after the start is a result with `is_error`.
+    /// The request is invalid. A failure after the start is a result with `is_error`.
     pub async fn execute(
         &self,
         prompt: &str,

@@ -20,6 +20,8 @@ pub struct QueryResult {
 }
 
 /// A result for its recipient, such as a chat: in JSON `{"error", "target"}`, or `{"text", "session", "target"}`.
+///
+/// It is exhaustive on purpose: a gateway handles both cases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Reply<T> {
@@ -81,4 +83,66 @@ impl QueryResult {
 fn last_characters(text: &str) -> String {
     let skip = text.chars().count().saturating_sub(MAX_STDERR_CHARACTERS);
     text.chars().skip(skip).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn code() -> impl Strategy<Value = ErrorCode> {
+        proptest::sample::select(ErrorCode::KNOWN.to_vec())
+    }
+
+    proptest! {
+        #[test]
+        fn property_8_a_non_zero_exit_without_a_success_is_an_error_with_at_most_500_characters_of_stderr(
+            stderr in "(?s).{0,900}",
+            exit_code in 1..256_i32,
+        ) {
+            let mut result = RunResult::default();
+            (result.is_error, result.error_code) = (true, Some(ErrorCode::CliExit));
+            (result.exit_code, result.stderr) = (Some(exit_code), Some(stderr.as_str().into()));
+            let reply = QueryResult::new(result, Some("the CLI exited".to_owned()));
+            prop_assert!(reply.is_error);
+            prop_assert!(reply.response_text.chars().count() <= MAX_STDERR_CHARACTERS);
+            let stderr = stderr.trim();
+            let expected = if stderr.is_empty() { "the CLI exited".to_owned() } else { last_characters(stderr) };
+            prop_assert_eq!(&reply.response_text, &expected);
+        }
+
+        #[test]
+        fn property_9_a_result_is_an_error_or_a_text_for_its_target(
+            text in "(?s).{0,40}",
+            code in proptest::option::of(code()),
+            target in "[a-z]{1,8}",
+        ) {
+            let mut result = RunResult::default();
+            (result.final_text, result.is_error) = (text.as_str().into(), code.is_some());
+            result.error_code.clone_from(&code);
+            let reply = QueryResult::new(result, code.as_ref().map(|_| text.clone())).into_reply(target.clone());
+            let json = serde_json::to_value(&reply).unwrap();
+            prop_assert_eq!(&json["target"], &target);
+            prop_assert_eq!(json.get("error").is_some(), code.is_some());
+            prop_assert_eq!(json.get("text").is_some(), code.is_none());
+            prop_assert!(json.get("error").is_none() || json.get("session").is_none());
+        }
+
+        #[test]
+        fn property_10_a_session_is_stored_only_if_there_is_one_that_can_be_resumed(
+            id in proptest::option::of("[a-z0-9-]{1,20}"),
+            code in proptest::option::of(code()),
+        ) {
+            let mut result = RunResult::default();
+            (result.session_id, result.is_error) = (id.as_deref().map(Into::into), code.is_some());
+            result.error_code.clone_from(&code);
+            let is_lost = code == Some(ErrorCode::SessionNotFound);
+            let stored = QueryResult::new(result, None);
+            let expected = id.filter(|_| !is_lost);
+            prop_assert_eq!(stored.session_id.as_ref().map(SessionId::as_str), expected.as_deref());
+            let json = serde_json::to_value(stored.into_reply(1)).unwrap();
+            prop_assert_eq!(json.get("session").and_then(|id| id.as_str()), expected.as_deref().filter(|_| code.is_none()));
+        }
+    }
 }

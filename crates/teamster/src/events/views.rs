@@ -1,4 +1,4 @@
-//! Other views of the stream: whole messages, some types of events only, the result alone.
+//! Views of a stream of events: whole messages, a selection of events, the result alone.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -8,18 +8,31 @@ use futures_core::Stream;
 use teamster_types::event::{Delta, Event, RunResult};
 
 /// Views of a stream of events.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use teamster::stream::EventStream as _;
+/// use teamster::{Event, RunRequest, Runtime};
+///
+/// let run = Runtime::new().run("claude", RunRequest::new("Say hello"))?;
+/// let important = run.whole_messages().only(|event| matches!(event, Event::Text(_) | Event::Done(_)));
+/// let result = important.into_result().await;
+/// # Ok(())
+/// # }
+/// ```
 pub trait EventStream: Stream<Item = Event> + Unpin + Sized {
-    /// Joins the deltas of a message into one event: a message is told when it is whole. What is retracted is never told.
+    /// Joins the deltas of a message into one event, which is emitted when the message is complete. The text of a retracted
+    /// message is not emitted.
     fn whole_messages(self) -> WholeMessages<Self> {
         WholeMessages { events: self, open: None, ready: VecDeque::new(), ended: false }
     }
 
-    /// Only the events for which the predicate holds.
+    /// Returns the events for which the predicate is true.
     fn only<P: FnMut(&Event) -> bool + Unpin>(self, predicate: P) -> Only<Self, P> {
         Only { events: self, predicate }
     }
 
-    /// Reads to the end and gives the result; `None` for a stream without one.
+    /// Reads to [`Event::Done`] and returns the result; `None` if the stream ends without it.
     fn into_result(mut self) -> impl Future<Output = Option<RunResult>> {
         std::future::poll_fn(move |context| {
             loop {
@@ -35,7 +48,16 @@ pub trait EventStream: Stream<Item = Event> + Unpin + Sized {
 
 impl<S: Stream<Item = Event> + Unpin> EventStream for S {}
 
-/// See [`EventStream::whole_messages`].
+/// A stream of whole messages ([`EventStream::whole_messages`]).
+///
+/// ```no_run
+/// use teamster::Run;
+/// use teamster::stream::{EventStream as _, WholeMessages};
+///
+/// fn without_deltas(run: Run) -> WholeMessages<Run> {
+///     run.whole_messages()
+/// }
+/// ```
 #[derive(Debug)]
 pub struct WholeMessages<S> {
     events: S,
@@ -74,7 +96,7 @@ impl<S> WholeMessages<S> {
             {
                 open.text.push_str(&more.text);
             }
-            // Figures on the way do not end a message.
+            // A usage event does not end a message.
             (Some(_), event @ Event::Usage(_)) => self.ready.push_back(event),
             (open @ Some(Event::Text(_) | Event::Thinking(_)), Event::Retract(retract))
                 if open.as_ref().and_then(delta).is_some_and(|delta| delta.message_id == retract.message_id) =>
@@ -106,7 +128,16 @@ fn is_same(open: &Delta, more: &Delta) -> bool {
     open.message_id == more.message_id && open.parent_tool_id == more.parent_tool_id
 }
 
-/// See [`EventStream::only`].
+/// A stream of the events for which a predicate is true ([`EventStream::only`]).
+///
+/// ```no_run
+/// use teamster::stream::{EventStream as _, Only};
+/// use teamster::{Event, Run};
+///
+/// fn warnings(run: Run) -> Only<Run, fn(&Event) -> bool> {
+///     run.only(|event| matches!(event, Event::Warning(_)))
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Only<S, P> {
     events: S,
