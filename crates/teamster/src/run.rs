@@ -68,22 +68,6 @@ pub struct Run {
 #[derive(Debug)]
 pub struct Stamped(Run);
 
-///
-/// ```no_run
-/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use std::time::Duration;
-/// use teamster::{RunRequest, Runtime};
-///
-/// let run = Runtime::new().run("claude", RunRequest::new("Count to a million"))?;
-/// let control = run.control();
-/// tokio::spawn(async move {
-///     tokio::time::sleep(Duration::from_secs(60)).await;
-///     control.interrupt();
-/// });
-/// assert!(run.result().await?.aborted);
-/// # Ok(())
-/// # }
-/// ```
 /// The result of a run was requested after its stream had ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the result was already read: it is in the event `done`, the last of the stream")]

@@ -8,6 +8,22 @@ use crate::events::queue::Leftovers;
 use crate::events::stamped::Timed;
 
 /// Interrupts or aborts a run. It can be cloned and used beside the run's stream.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use teamster::{RunRequest, Runtime};
+///
+/// let run = Runtime::new().run("claude", RunRequest::new("Count to a million"))?;
+/// let control = run.control();
+/// tokio::spawn(async move {
+///     tokio::time::sleep(Duration::from_secs(60)).await;
+///     control.interrupt();
+/// });
+/// assert!(run.result().await?.aborted);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Control {
     interrupt: CancellationToken,
