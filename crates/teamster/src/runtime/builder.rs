@@ -28,7 +28,7 @@ use crate::setup::environment::Environment;
 ///     .max_concurrent_turns(NonZeroUsize::MIN)
 ///     .idle_process_timeout(Duration::from_secs(600))
 ///     .build();
-/// assert_eq!(runtime.stats().running, 0);
+/// assert_eq!(runtime.stats().total.running_turns, 0);
 /// ```
 #[derive(Debug, Default)]
 #[must_use]

@@ -41,8 +41,8 @@ impl Crates {
 
     /// Reads a file whose child modules are in `folder`.
     fn read_file(&mut self, path: ModulePath, file: &Path, folder: &Path) {
-        let text = std::fs::read_to_string(file).expect("a module's file can be read");
-        let items = syn::parse_file(&text).expect("a module's file is valid").items;
+        let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let items = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display())).items;
         self.add(path, items, folder);
     }
 
