@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use teamster_agents::agent::{Agent, claude::Claude};
-//! use teamster_agents::protocol::{Action, Input};
+//! use teamster_agents::protocol::{Action, Input, ProcessAction};
 //! use teamster_types::request::RunRequest;
 //!
 //! let request = RunRequest::new("Say hello");
@@ -13,7 +13,7 @@
 //! let mut plan = Claude.plan(&request)?;
 //! let mut actions = Vec::new();
 //! plan.protocol.handle(Input::Started, &mut actions);
-//! assert!(matches!(&actions[..], [ProcessAction::Write(_), ..])); // the prompt goes to standard input
+//! assert!(matches!(&actions[..], [Action::Process(ProcessAction::Write(_)), ..])); // the prompt goes to standard input
 //! # Ok::<(), teamster_types::request::RequestError>(())
 //! ```
 //!

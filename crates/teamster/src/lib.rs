@@ -26,7 +26,7 @@
 //!   aborts it from elsewhere.
 //! - A [`Session`] is a conversation of many turns, each a [`Run`]. [`SessionOptions`] sets its options.
 //! - [`event::AnswerView`] holds the answer so far, for bots that edit their message.
-//! - [`Backend`](backend::Backend) is the smallest interface: one prompt, one reply, configured by the environment.
+//! - [`Backend`] is the smallest interface: one prompt, one reply, configured by the environment.
 //! - `tools` (with the feature `tools`) serves tools written in Rust to any agent.
 //! - [`agent`] is for authors of agents; [`Registry`] makes their agents available by name.
 //!

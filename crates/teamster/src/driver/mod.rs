@@ -1,6 +1,6 @@
 //! The driver: starts agent processes and drives runs and sessions, in the same way for every agent.
 //!
-//! - [`run`] drives a run, with its [attempts](attempts). [`session`] drives a session turn by turn.
+//! - [`run`] drives a run, with its [attempts]. [`session`] drives a session turn by turn.
 //! - [`process`] owns an agent process: its tree, its streams, its protocol and its files.
 //! - [`turn`] drives a process until the turn or the process ends. It enforces the limits.
 //! - [`session_queue`] holds what the caller of a session has ordered, and the agent's open requests.

@@ -2,7 +2,7 @@
 //!
 //! Invariants: no run waits for the file, but at its end, for a moment; and none ends because of it. What the disk is too slow
 //! for is left out, and its place says so; when nothing can be written any more, a warning reports it. Known secrets are
-//! taken out of every line ([`edit`]), unless exact bytes are asked for.
+//! taken out of every line, unless exact bytes are asked for.
 
 mod edit;
 mod file;
