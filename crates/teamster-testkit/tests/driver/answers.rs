@@ -324,5 +324,5 @@ async fn an_answer_that_the_agent_does_not_support_is_reported_as_the_denial_it_
         by_acp(Answer::Allow { input: Some(json!({"command": "ls"})) }, r#""optionId":"my-reject_once""#).await;
     let answered = is_answered(&stream, PermissionDecision::Deny, AnsweredBy::Caller);
     assert_eq!((answered.input, answered.option_id.as_deref()), (None, Some("my-reject_once")));
-    assert!(answered.message.is_some_and(|why| why.contains("other arguments")));
+    assert!(answered.message.is_some_and(|why| why.contains("changing the arguments")));
 }
