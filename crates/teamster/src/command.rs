@@ -1,33 +1,33 @@
-//! Commands to a session as data: what `teamster session` reads, for hosts that have their own protocol.
+//! Commands to a session as data. `teamster session` reads them, and hosts with a protocol of their own can.
 
 use teamster_types::request::{Answer, InvalidAnswer, Prompt, SessionCommand};
 
 use crate::run::Run;
 use crate::session::{AnswerError, SendError, Sent, Session};
 
-/// What came of a [command](Session::apply).
+/// The effect of a [command](Session::apply).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Applied {
-    /// A turn was sent; this is its stream.
+    /// A turn was sent. This is its stream.
     Turn(Box<Run>),
-    /// The prompt was sent within the running turn, and its answer is in that turn's stream.
+    /// The prompt was sent into the running turn. The answer is in the stream of that turn.
     Joined,
-    /// The command was followed.
+    /// The command was carried out.
     Accepted,
 }
 
-/// Why a command was not followed. It changed nothing.
+/// Why a command was rejected. It changed nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// The prompt, the model or the mode was not taken.
+    /// The prompt, the model or the mode was rejected.
     #[error(transparent)]
     Send(#[from] SendError),
-    /// The parts of the answer make none.
+    /// The parts of the answer are not a valid answer.
     #[error(transparent)]
     InvalidAnswer(#[from] InvalidAnswer),
-    /// The answer was not taken.
+    /// The answer was rejected.
     #[error(transparent)]
     Answer(#[from] AnswerError),
     /// There is no turn to interrupt.
@@ -36,18 +36,18 @@ pub enum CommandError {
         None => "no turn is running".to_owned(),
     })]
     NoTurn {
-        /// The turn that was named.
+        /// The id of the turn, if the command named one.
         turn_id: Option<String>,
     },
-    /// The command is of a newer version.
+    /// The command belongs to a newer version.
     #[error("the command is not known")]
     Unknown,
 }
 
 impl Session {
-    /// Applies a command. Waits as long as the method that it stands for: a `send` with `now` until it is known whether the
-    /// prompt has joined the running turn, an `answer` until the driver has taken it. The other ones do not wait. `close` does not
-    /// wait for the end of the session: see [`close`](Self::close).
+    /// Applies a command. Waits as long as the method of the session: a `send` with `now` waits until it is known whether the
+    /// prompt joined the running turn, and an `answer` until the driver has accepted it. Other commands do not wait. `close`
+    /// does not wait for the end of the session: see [`close`](Self::close).
     ///
     /// ```no_run
     /// # use teamster::Session;
@@ -62,7 +62,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// When the command cannot be followed.
+    /// The command was rejected.
     pub async fn apply(&self, command: SessionCommand) -> Result<Applied, CommandError> {
         match command {
             SessionCommand::Send { text, attachments, now, id } => {

@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use crate::setup::environment::without_keys;
 use crate::tokio_check;
 
-/// The slowest of the CLIs takes 8 s for its version on a cold disk.
+/// The time limit for `--version`. The slowest CLI needs 8 s on a cold disk.
 const VERSION_LIMIT: Duration = Duration::from_secs(30);
 
 /// The state of an agent's CLI on this machine ([`Runtime::inspect`]).

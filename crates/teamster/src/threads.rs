@@ -1,7 +1,7 @@
-//! Work that waits for a disk, on threads of Tokio's.
+//! Runs work that waits for a disk on Tokio's blocking threads.
 //!
-//! Tokio panics where it needs a first thread for such work and the system refuses one. So it is tried before whether there is
-//! room for a thread. Invariant: where the system refuses threads, nothing here panics, and no work is lost.
+//! Tokio panics if it needs a first thread for such work and the system refuses one. So this module checks before that a thread
+//! can be started. Invariant: if the system refuses threads, nothing here panics, and no work is lost.
 
 use std::future::pending;
 use std::io;
@@ -12,8 +12,8 @@ use teamster_process::{Limit, can_start_threads, without_write_signals};
 use tokio::task::JoinError;
 use tokio_util::task::TaskTracker;
 
-/// Does what may wait for a disk, where it keeps no other run from going on. If nobody waits for the result any more, that is
-/// dropped there. Where the system has no thread for it, it is done in place.
+/// Runs work that may wait for a disk on a thread, so that it does not block other runs. If the caller stops waiting, the
+/// result is dropped there. If the system has no thread, the work runs in place.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let work = Shared::new(work);
     let begun = begin(|| tokio::task::spawn_blocking(work.runner()));
@@ -27,35 +27,35 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
     match handle.await.map_err(JoinError::try_into_panic) {
         Ok(Some(done)) => done,
         Err(Ok(panic)) => resume_unwind(panic),
-        // Only when the Tokio runtime ends, which drops its tasks.
+        // Happens only when the Tokio runtime ends, which drops its tasks.
         Ok(None) | Err(Err(_)) => pending().await,
     }
 }
 
-/// Begins work that nobody waits for but the tracker.
+/// Starts work that only the tracker waits for.
 ///
 /// # Errors
-/// When the system has no thread for it. The work is not done.
+/// The system has no thread for it. The work is not done.
 pub(crate) fn track(tracker: &TaskTracker, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let work = Shared::new(work);
     let begun = begin(|| tracker.spawn_blocking(work.runner()));
     begun.map(drop).inspect_err(|_| drop(work.take()))
 }
 
-/// An error of [`track`] for people, with the limit that is behind it.
+/// Returns an error of [`track`] as a text for people, with the limit that caused it.
 pub(crate) fn explain(error: &io::Error) -> String {
     let limit = Limit::behind(error).map(|limit| format!(", since {limit}")).unwrap_or_default();
     format!("cannot start a thread{limit}: {error}")
 }
 
-/// Hands work to Tokio if there is room for a thread.
+/// Passes work to Tokio, if a thread can be started.
 fn begin<H>(spawn: impl FnOnce() -> H) -> io::Result<H> {
     can_start_threads(1)?;
-    // Another process may have taken the room since, and Tokio panics then. It keeps the work in its queue.
+    // Another process may have used up the limit since the check. Tokio panics then, and keeps the work in its queue.
     catch_unwind(AssertUnwindSafe(spawn)).map_err(|_| io::ErrorKind::WouldBlock.into())
 }
 
-/// Work that is done by whoever takes it first.
+/// Work that the first taker does.
 struct Shared<W>(Arc<Mutex<Option<W>>>);
 
 impl<W> Shared<W> {
@@ -67,7 +67,7 @@ impl<W> Shared<W> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Does the work, if nobody has taken it.
+    /// Returns a function that does the work, if it was not taken before.
     fn runner<T>(&self) -> impl FnOnce() -> Option<T> + Send + use<W, T>
     where
         W: FnOnce() -> T + Send + 'static,

@@ -1,8 +1,8 @@
 //! Checks that the caller's Tokio runtime can do what a run needs, before anything is started.
 //!
-//! Tokio has no function that says which drivers a runtime has: without one it panics where the driver is first needed. The
-//! check does that on purpose, with a socket and a timer of its own, and catches the panic. Tokio's message may still be
-//! printed by the panic hook of the program.
+//! Tokio has no function that returns the drivers of a runtime. It panics at the first use of a missing driver. The check
+//! causes that on purpose, with a socket and a timer of its own, and catches the panic. The panic hook of the program may still
+//! print Tokio's message.
 
 use std::os::unix::net::UnixDatagram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-/// Why the Tokio runtime that the caller is in cannot drive an agent.
+/// Why the caller's Tokio runtime cannot drive an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokioError {
@@ -23,7 +23,7 @@ pub enum TokioError {
     /// The Tokio runtime has no time driver.
     #[error("the Tokio runtime has no timers: build it with Builder::enable_time or enable_all")]
     NoTime,
-    /// The Tokio runtime's clock is paused, so that limits would pass at once while the agent's process works.
+    /// The Tokio runtime's clock is paused. Limits would pass at once while the agent's process works.
     #[error(
         "the clock of the Tokio runtime is paused (start_paused, or tokio::time::pause): an agent is a process that needs \
          real time; call tokio::time::resume first"
@@ -34,7 +34,7 @@ pub enum TokioError {
     ShuttingDown,
 }
 
-/// Returns an error unless this is called inside a Tokio runtime that has I/O, timers and a clock that runs.
+/// Returns an error unless the caller is inside a Tokio runtime with I/O, timers and a running clock.
 pub(crate) fn check() -> Result<(), TokioError> {
     Handle::try_current().map_err(|_| TokioError::NoRuntime)?;
     check_io()?;
@@ -43,20 +43,20 @@ pub(crate) fn check() -> Result<(), TokioError> {
 }
 
 fn check_io() -> Result<(), TokioError> {
-    // Without a descriptor to spare nothing is known of Tokio. The start of the run reports that.
+    // Without a free descriptor, nothing is known about Tokio. The start of the run reports the problem.
     let Ok(socket) = UnixDatagram::unbound() else { return Ok(()) };
     if socket.set_nonblocking(true).is_err() {
         return Ok(());
     }
     match catch_unwind(AssertUnwindSafe(|| tokio::net::UnixDatagram::from_std(socket))) {
         Err(_) => Err(TokioError::NoIo),
-        // Tokio's own error; errors of the system have a number.
+        // This is an error of Tokio. Errors of the system have a number.
         Ok(Err(error)) if error.raw_os_error().is_none() => Err(TokioError::ShuttingDown),
         Ok(_) => Ok(()),
     }
 }
 
-/// Whether Tokio's clock stands still while the system's goes on.
+/// Whether Tokio's clock stands still while the system's clock advances.
 fn is_paused() -> bool {
     let (tokio, system) = (tokio::time::Instant::now(), std::time::Instant::now());
     while std::time::Instant::now() <= system {

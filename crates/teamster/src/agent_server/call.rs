@@ -1,5 +1,4 @@
-//! One request and its answer, on a connection of its own: on this machine that costs next to nothing, and nothing of one call
-//! can hold up another.
+//! HTTP requests to a CLI's server. Each has a connection of its own: on one machine that is cheap, and no call delays another.
 
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -19,7 +18,7 @@ use super::sse::Events;
 use super::{Password, ServerEvent};
 use crate::errors::with_causes;
 
-/// Where a server is, if that is on this machine: the way there leads nowhere else.
+/// Parses the address of a server. Returns `None` unless it is a loopback address with a port.
 pub(super) fn local(address: &str) -> Option<SocketAddr> {
     let uri: Uri = address.parse().ok()?;
     let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
@@ -29,7 +28,7 @@ pub(super) fn local(address: &str) -> Option<SocketAddr> {
     (ip.is_loopback() && is_plain && is_bare).then_some(SocketAddr::new(ip, uri.port_u16()?))
 }
 
-/// The way to a server.
+/// The address and the credentials of a server.
 pub(super) struct Route {
     pub(super) address: SocketAddr,
     pub(super) user: &'static str,
@@ -37,7 +36,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Makes a call, and gives the status and the body of its answer.
+    /// Makes a call. Returns the status and the body of the response.
     pub(super) async fn call(&self, call: ServerCall, max_bytes: usize) -> Result<(u16, Bytes), String> {
         let ServerCall { method, path, body, .. } = call;
         let request = self.request(method, &path, body.map(Bytes::from))?;
@@ -45,16 +44,16 @@ impl Route {
             let status = response.status().as_u16();
             let body = Limited::new(response.into_body(), max_bytes).collect().await;
             let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-                Some(_) => format!("its answer is longer than {max_bytes} bytes"),
-                None => format!("its answer broke off: {}", with_causes(&*error)),
+                Some(_) => format!("its response is longer than {max_bytes} bytes"),
+                None => format!("its response was cut off: {}", with_causes(&*error)),
             })?;
             Ok((status, body.to_bytes()))
         })
         .await
     }
 
-    /// Reads a stream of events to its end, and gives the reason for it.
-    pub(super) async fn listen(&self, path: &str, max_bytes: usize, say: &mpsc::Sender<ServerEvent>) -> String {
+    /// Reads the event stream to its end. Returns the reason for the end.
+    pub(super) async fn listen(&self, path: &str, max_bytes: usize, sender: &mpsc::Sender<ServerEvent>) -> String {
         let request = match self.request(Method::Get, path, None) {
             Ok(request) => request,
             Err(why) => return why,
@@ -62,29 +61,30 @@ impl Route {
         let ended: Result<(), String> = self
             .exchange(request, async |response| {
                 if response.status() != StatusCode::OK {
-                    return Err(format!("it answered with status {}", response.status().as_u16()));
+                    return Err(format!("it responded with status {}", response.status().as_u16()));
                 }
                 let (mut body, mut events) = (response.into_body(), Events::new(max_bytes));
                 while let Some(frame) = body.frame().await {
-                    let frame = frame.map_err(|error| format!("its events broke off: {}", with_causes(&error)))?;
+                    let frame =
+                        frame.map_err(|error| format!("its event stream was cut off: {}", with_causes(&error)))?;
                     let Ok(mut data) = frame.into_data() else { continue };
                     while data.has_remaining() {
                         let taken = events.take(&data);
                         data.advance(taken);
-                        while let Some(heard) = events.next() {
-                            // Nobody listens any more.
-                            say.send(heard).await.map_err(|_| String::new())?;
+                        while let Some(event) = events.next() {
+                            // Fails if the client was dropped.
+                            sender.send(event).await.map_err(|_| String::new())?;
                         }
                     }
                 }
                 Ok(())
             })
             .await;
-        ended.err().unwrap_or_else(|| "its events came to an end".to_owned())
+        ended.err().unwrap_or_else(|| "its event stream ended".to_owned())
     }
 
     fn request(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Request<Full<Bytes>>, String> {
-        let wrong = |error: hyper::http::Error| format!("it cannot be asked for {path:?}: {error}");
+        let wrong = |error: hyper::http::Error| format!("the request for {path:?} is invalid: {error}");
         let credentials = format!("Basic {}", self.password.basic(self.user));
         let mut authorization = HeaderValue::from_str(&credentials).map_err(|error| wrong(error.into()))?;
         authorization.set_sensitive(true);
@@ -100,7 +100,7 @@ impl Route {
         request.body(Full::new(body.unwrap_or_default())).map_err(wrong)
     }
 
-    /// Sends a request, and has its answer read.
+    /// Sends a request and reads the response.
     async fn exchange<T>(
         &self,
         request: Request<Full<Bytes>>,
@@ -117,7 +117,7 @@ impl Route {
         tokio::select! {
             biased;
             done = &mut exchange => done,
-            // What came before its end is there to be read.
+            // The part of the response that was received can still be read.
             _ = &mut connection => exchange.await,
         }
     }

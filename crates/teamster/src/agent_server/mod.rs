@@ -1,9 +1,8 @@
-//! Our side of a server that a CLI starts on this machine, where its protocol is spoken over one: calls (HTTP/1.1) and one
-//! stream of events (server-sent events).
+//! The client of a server that a CLI runs on this machine: calls (HTTP/1.1) and one event stream (server-sent events).
 //!
-//! Invariants: nothing is sent to another machine, and nothing before the CLI has said where its server is; each call gets one
-//! reply, or word that there is none; what is heard and not taken yet is bounded in number and size, and then the server
-//! waits; every task ends with its [`Server`]. The password stands in no text.
+//! Invariants: nothing is sent to another machine, or before the CLI has reported the address of its server. Each call ends in
+//! one reply or one report that it failed. The number and size of received events are bounded; beyond that, the server waits.
+//! Every task ends when its [`Server`] is dropped. No text contains the password.
 
 mod call;
 mod sse;
@@ -26,16 +25,16 @@ use tokio::time::{Duration, Instant, sleep_until};
 
 use call::Route;
 
-/// Calls that may be under way.
-const MOST_CALLS: usize = 64;
+/// The maximum number of concurrent calls.
+const MAX_CALLS: usize = 64;
 
-/// How often other tasks get their turn before it is known that nothing more is pending.
+/// How often [`next_event_now`] yields to the reading tasks before it reports that no event is pending.
 const YIELDS: usize = 8;
 
-/// What is heard and not taken yet.
-const MOST_HEARD: usize = 16;
+/// The maximum number of received events that are not taken yet.
+const MAX_RECEIVED: usize = 16;
 
-/// What was heard of a server.
+/// An event of a server.
 #[derive(Debug)]
 pub(crate) enum ServerEvent {
     Reply {
@@ -44,12 +43,12 @@ pub(crate) enum ServerEvent {
         body: Bytes,
     },
     Event(Bytes),
-    /// An event that was longer than is allowed.
+    /// An event of the stream exceeded the maximum length.
     TooLong {
         head: Bytes,
         length: u64,
     },
-    /// There will be no reply; without a call: no events any more.
+    /// A call failed, or, without a call, the event stream ended.
     Unreachable {
         call: Option<CallId>,
         why: String,
@@ -57,7 +56,7 @@ pub(crate) enum ServerEvent {
 }
 
 impl ServerEvent {
-    /// For the protocol; `None` if it is not for it.
+    /// Returns the input for the protocol. `None` if the event is not for the protocol.
     pub(crate) fn input(&self) -> Option<Input<'_>> {
         Some(Input::Server(match self {
             Self::Reply { call, status, body } => ServerInput::Reply { call: *call, status: *status, body },
@@ -68,24 +67,24 @@ impl ServerEvent {
     }
 }
 
-/// Our side of a CLI's server.
+/// The client of a CLI's server.
 pub(crate) struct Server {
     user: &'static str,
     password: Password,
-    /// Of a reply's body, and of an event.
+    /// The maximum size of a reply's body and of an event.
     max_bytes: usize,
-    /// How long a broken connection waits to be told: mostly the process is about to be gone, which says more.
+    /// The delay before a failed connection is reported. Usually the process is exiting, and its exit explains more.
     patience: Duration,
     address: Option<SocketAddr>,
     tasks: JoinSet<()>,
-    say: mpsc::Sender<ServerEvent>,
-    heard: mpsc::Receiver<ServerEvent>,
-    broken: VecDeque<(Instant, ServerEvent)>,
+    sender: mpsc::Sender<ServerEvent>,
+    received: mpsc::Receiver<ServerEvent>,
+    failed: VecDeque<(Instant, ServerEvent)>,
 }
 
 impl Server {
     pub(crate) fn new(user: &'static str, password: &Password, limits: &Limits) -> Self {
-        let (say, heard) = mpsc::channel(MOST_HEARD);
+        let (sender, received) = mpsc::channel(MAX_RECEIVED);
         Self {
             user,
             password: password.clone(),
@@ -93,47 +92,47 @@ impl Server {
             patience: limits.drain,
             address: None,
             tasks: JoinSet::new(),
-            say,
-            heard,
-            broken: VecDeque::new(),
+            sender,
+            received,
+            failed: VecDeque::new(),
         }
     }
 
-    /// The CLI has said where its server is.
+    /// Sets the address that the CLI has reported.
     pub(crate) fn connect(&mut self, address: &str) {
         match call::local(address) {
             Some(local) => self.address = Some(local),
-            None => self.refuse(None, &format!("{address:?} is no address on this machine")),
+            None => self.reject(None, &format!("{address:?} is not an address on this machine")),
         }
     }
 
     pub(crate) fn call(&mut self, call: ServerCall) {
         while self.tasks.try_join_next().is_some() {}
-        if self.tasks.len() >= MOST_CALLS {
-            return self.refuse(Some(call.id), &format!("{MOST_CALLS} calls are under way already"));
+        if self.tasks.len() >= MAX_CALLS {
+            return self.reject(Some(call.id), &format!("{MAX_CALLS} calls are in progress already"));
         }
         let Some(route) = self.route() else {
-            return self.refuse(Some(call.id), "the CLI has not said where its server is");
+            return self.reject(Some(call.id), "the CLI has not reported the address of its server");
         };
-        let (say, max_bytes, id) = (self.say.clone(), self.max_bytes, call.id);
+        let (sender, max_bytes, id) = (self.sender.clone(), self.max_bytes, call.id);
         self.tasks.spawn(async move {
-            let heard = match route.call(call, max_bytes).await {
+            let event = match route.call(call, max_bytes).await {
                 Ok((status, body)) => ServerEvent::Reply { call: id, status, body },
                 Err(why) => ServerEvent::Unreachable { call: Some(id), why },
             };
-            // Nobody listens any more only when this task is to end.
-            _ = say.send(heard).await;
+            // The receiver is gone only if this task is being aborted.
+            _ = sender.send(event).await;
         });
     }
 
     pub(crate) fn subscribe(&mut self, path: &str) {
         let Some(route) = self.route() else {
-            return self.refuse(None, "the CLI has not said where its server is");
+            return self.reject(None, "the CLI has not reported the address of its server");
         };
-        let (say, max_bytes, path) = (self.say.clone(), self.max_bytes, path.to_owned());
+        let (sender, max_bytes, path) = (self.sender.clone(), self.max_bytes, path.to_owned());
         self.tasks.spawn(async move {
-            let why = route.listen(&path, max_bytes, &say).await;
-            _ = say.send(ServerEvent::Unreachable { call: None, why }).await;
+            let why = route.listen(&path, max_bytes, &sender).await;
+            _ = sender.send(ServerEvent::Unreachable { call: None, why }).await;
         });
     }
 
@@ -141,46 +140,46 @@ impl Server {
         Some(Route { address: self.address?, user: self.user, password: self.password.clone() })
     }
 
-    /// Says so without waiting: it is our own doing.
-    fn refuse(&mut self, call: Option<CallId>, why: &str) {
-        self.broken.push_back((Instant::now(), ServerEvent::Unreachable { call, why: why.to_owned() }));
+    /// Reports a call that is not sent, without a delay.
+    fn reject(&mut self, call: Option<CallId>, why: &str) {
+        self.failed.push_back((Instant::now(), ServerEvent::Unreachable { call, why: why.to_owned() }));
     }
 
-    /// What is heard next. Can be dropped and called again at any time.
+    /// Waits for the next event. Cancel safe.
     async fn next(&mut self) -> ServerEvent {
         loop {
-            let due = self.broken.iter().map(|(due, _)| *due).min();
+            let due = self.failed.iter().map(|(due, _)| *due).min();
             tokio::select! {
                 biased;
-                Some(heard) = self.heard.recv() => match heard {
-                    ServerEvent::Unreachable { .. } => self.broken.push_back((Instant::now() + self.patience, heard)),
-                    heard => return heard,
+                Some(event) = self.received.recv() => match event {
+                    ServerEvent::Unreachable { .. } => self.failed.push_back((Instant::now() + self.patience, event)),
+                    event => return event,
                 },
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                    let due = self.broken.iter().position(|(until, _)| due.is_some_and(|due| *until <= due));
-                    if let Some((_, heard)) = due.and_then(|at| self.broken.remove(at)) {
-                        return heard;
+                    let due = self.failed.iter().position(|(until, _)| due.is_some_and(|due| *until <= due));
+                    if let Some((_, event)) = due.and_then(|at| self.failed.remove(at)) {
+                        return event;
                     }
                 }
             }
         }
     }
 
-    /// What was said before the process's end and is on its way still; `None` when there is no more.
+    /// Waits for an event that the server sent before its process exited. Returns `None` if there are no more.
     async fn rest(&mut self) -> Option<ServerEvent> {
         loop {
-            let heard = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                heard = self.heard.recv() => heard,
+                event = self.received.recv() => event,
                 task = self.tasks.join_next() => match task {
                     Some(_) => continue,
-                    None => self.heard.try_recv().ok(),
+                    None => self.received.try_recv().ok(),
                 },
             };
-            match heard {
-                // Of course it is.
+            match event {
+                // Expected: the process is gone.
                 Some(ServerEvent::Unreachable { .. }) => {}
-                heard => return heard,
+                event => return event,
             }
         }
     }
@@ -196,7 +195,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What is heard next, where there is a server; else nothing ever is. Can be dropped and called again at any time.
+/// Waits for the next event. Waits forever if there is no server. Cancel safe.
 pub(crate) async fn next_event(server: &mut Option<Server>) -> ServerEvent {
     match server {
         Some(server) => server.next().await,
@@ -204,24 +203,24 @@ pub(crate) async fn next_event(server: &mut Option<Server>) -> ServerEvent {
     }
 }
 
-/// What has been heard until now, where there is a server. The tasks that read from it get their turn first.
+/// Returns an event that the server has sent until now. Yields first, so that the reading tasks can run.
 pub(crate) async fn next_event_now(server: &mut Option<Server>) -> Option<ServerEvent> {
     let server = server.as_mut()?;
     for _ in 0..YIELDS {
-        let heard = tokio::select! {
+        let event = tokio::select! {
             biased;
-            heard = server.next() => Some(heard),
+            event = server.next() => Some(event),
             () = std::future::ready(()) => None,
         };
-        if heard.is_some() {
-            return heard;
+        if event.is_some() {
+            return event;
         }
         tokio::task::yield_now().await;
     }
     None
 }
 
-/// What is left to be heard after the process's end.
+/// Waits for an event that the server sent before its process exited. Returns `None` if there are no more.
 pub(crate) async fn remaining_event(server: &mut Option<Server>) -> Option<ServerEvent> {
     match server {
         Some(server) => server.rest().await,
@@ -229,27 +228,27 @@ pub(crate) async fn remaining_event(server: &mut Option<Server>) -> Option<Serve
     }
 }
 
-/// A password that nobody else knows.
+/// The secret password of a run for its CLI's server.
 #[derive(Clone)]
 pub(crate) struct Password(Arc<str>);
 
 impl Password {
-    /// A new one.
+    /// Creates a random password.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// The system returns no random bytes.
     pub(crate) fn new() -> std::io::Result<Self> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).map_err(std::io::Error::from)?;
         Ok(Self(BASE64_URL_SAFE_NO_PAD.encode(bytes).into()))
     }
 
-    /// As this user sends it.
+    /// Returns the credentials of HTTP basic authentication for this user.
     pub(crate) fn basic(&self, user: &str) -> String {
         BASE64_STANDARD.encode(format!("{user}:{}", self.0))
     }
 
-    /// Its text, for who has to send it, or to take it out of other texts.
+    /// Returns the text of the password, to send it or to redact it.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }

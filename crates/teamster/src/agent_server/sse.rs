@@ -1,40 +1,40 @@
-//! Server-sent events from the bytes of a stream: the data of each, bounded. Names and ids of events are passed over, and so
-//! are comments.
+//! Parses server-sent events (the HTML standard's `text/event-stream`), with a limit on their size. Names and ids of events,
+//! and comments, are ignored.
 
 use bytes::{BufMut as _, Bytes};
 use teamster_process::{Frame, LineFramer};
 
 use super::ServerEvent;
 
-/// How much is taken at once.
-const MOST_BYTES: usize = 16 * 1024;
+/// The maximum number of bytes that one call takes.
+const MAX_TAKEN: usize = 16 * 1024;
 
-/// Events of which only a part has come, maybe.
+/// A parser of server-sent events.
 pub(super) struct Events {
     lines: LineFramer,
     data: Vec<u8>,
-    /// Whether the event has data, be it an empty line.
+    /// Whether the event has data, which can be an empty line.
     has_data: bool,
-    /// What it is too long by: its head, and its length so far.
+    /// The head of an event that is too long, and its length so far.
     too_long: Option<(Bytes, u64)>,
     max_bytes: usize,
 }
 
 impl Events {
     pub(super) fn new(max_bytes: usize) -> Self {
-        // A line is `data: ` and no more than the data.
+        // A line is `data: ` and the data.
         let lines = LineFramer::new(max_bytes.saturating_add("data: ".len()));
         Self { lines, data: Vec::new(), has_data: false, too_long: None, max_bytes }
     }
 
-    /// Takes bytes, and tells how many. Take out all events between two calls.
+    /// Takes bytes, and returns their number. Call [`next`](Self::next) until it returns `None` before the next call.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
-        let part = bytes.get(..MOST_BYTES).unwrap_or(bytes);
+        let part = bytes.get(..MAX_TAKEN).unwrap_or(bytes);
         self.lines.space().put_slice(part);
         part.len()
     }
 
-    /// The next whole event, or `None` if more bytes are needed.
+    /// Returns the next complete event. `None` if more bytes are needed.
     pub(super) fn next(&mut self) -> Option<ServerEvent> {
         loop {
             match self.lines.next()? {
@@ -51,8 +51,8 @@ impl Events {
                 Frame::Line(line) | Frame::Unterminated(line) => {
                     let Some(value) = value(line) else { continue };
                     let length = self.data.len() + usize::from(self.has_data) + value.len();
-                    if let Some((_, told)) = &mut self.too_long {
-                        *told += value.len() as u64;
+                    if let Some((_, total)) = &mut self.too_long {
+                        *total += value.len() as u64;
                     } else if length > self.max_bytes {
                         let head = self.data.iter().chain(value).take(1024).copied().collect();
                         self.too_long = Some((head, length as u64));
@@ -67,8 +67,8 @@ impl Events {
                 }
                 Frame::TooLong { head, length } => {
                     let head = Bytes::copy_from_slice(head);
-                    let (_, told) = self.too_long.get_or_insert((head, 0));
-                    *told += length;
+                    let (_, total) = self.too_long.get_or_insert((head, 0));
+                    *total += length;
                     self.data = Vec::new();
                 }
             }
@@ -76,7 +76,7 @@ impl Events {
     }
 }
 
-/// The value of a line of data; `None` for any other line.
+/// Returns the value of a `data` line. `None` for any other line.
 fn value(line: &[u8]) -> Option<&[u8]> {
     if line == b"data" {
         return Some(&[]);
@@ -91,14 +91,14 @@ mod tests {
 
     use super::*;
 
-    fn heard(max_bytes: usize, stream: &[u8], cut: usize) -> Vec<String> {
-        let (mut events, mut told) = (Events::new(max_bytes), Vec::new());
+    fn parsed(max_bytes: usize, stream: &[u8], cut: usize) -> Vec<String> {
+        let (mut events, mut texts) = (Events::new(max_bytes), Vec::new());
         for mut chunk in stream.chunks(cut) {
             while !chunk.is_empty() {
                 let taken = events.take(chunk);
                 chunk = &chunk[taken..];
-                while let Some(heard) = events.next() {
-                    told.push(match heard {
+                while let Some(event) = events.next() {
+                    texts.push(match event {
                         ServerEvent::Event(data) => String::from_utf8(data.to_vec()).unwrap(),
                         ServerEvent::TooLong { length, .. } => format!("too long: {length}"),
                         other => panic!("{other:?}"),
@@ -106,26 +106,26 @@ mod tests {
                 }
             }
         }
-        told
+        texts
     }
 
     #[test]
-    fn an_event_is_its_data_and_comes_with_the_empty_line() {
+    fn an_event_consists_of_its_data_lines_and_ends_with_an_empty_line() {
         let stream = b": hello\nevent: x\nid: 7\ndata: {\"a\":1}\n\ndata:b\r\ndata: c\r\n\r\n\n\ndata\n\ndata: open";
-        assert_eq!(heard(100, stream, 1000), ["{\"a\":1}", "b\nc", ""]);
+        assert_eq!(parsed(100, stream, 1000), ["{\"a\":1}", "b\nc", ""]);
     }
 
     #[test]
-    fn an_event_that_is_too_long_leaves_the_next_one_intact() {
+    fn an_event_that_is_too_long_does_not_damage_the_next_one() {
         let one = [b"data: ".to_vec(), b"x".repeat(50), b"\n\ndata: next\n\n".to_vec()].concat();
-        assert_eq!(heard(10, &one, 7), ["too long: 56", "next"]);
-        assert_eq!(heard(10, b"data: 123456\ndata: 7890\ndata: 12\n\ndata: next\n\n", 3), ["too long: 13", "next"]);
-        assert_eq!(heard(10, b"data: 1234567890\n\n", 5), ["1234567890"]);
+        assert_eq!(parsed(10, &one, 7), ["too long: 56", "next"]);
+        assert_eq!(parsed(10, b"data: 123456\ndata: 7890\ndata: 12\n\ndata: next\n\n", 3), ["too long: 13", "next"]);
+        assert_eq!(parsed(10, b"data: 1234567890\n\n", 5), ["1234567890"]);
     }
 
     proptest! {
         #[test]
-        fn it_does_not_matter_how_the_stream_is_cut(
+        fn events_are_the_same_wherever_the_stream_is_cut(
             texts in proptest::collection::vec("[a-z:\" ]{0,20}(\n[a-z ]{0,5})?", 0..10),
             cut in 1usize..40,
         ) {
@@ -138,16 +138,16 @@ mod tests {
                 }
                 stream.push('\n');
             }
-            prop_assert_eq!(heard(1000, stream.as_bytes(), cut), texts);
+            prop_assert_eq!(parsed(1000, stream.as_bytes(), cut), texts);
         }
 
         #[test]
-        fn any_bytes_are_read_in_bounded_memory(stream: Vec<u8>, cut in 1usize..40) {
+        fn any_bytes_are_parsed_in_bounded_memory(stream: Vec<u8>, cut in 1usize..40) {
             let mut events = Events::new(8);
             for chunk in stream.chunks(cut) {
                 events.take(chunk);
-                while let Some(heard) = events.next() {
-                    if let ServerEvent::Event(data) = heard {
+                while let Some(event) = events.next() {
+                    if let ServerEvent::Event(data) = event {
                         prop_assert!(data.len() <= 8);
                     }
                 }

@@ -1,4 +1,4 @@
-//! Against servers that are made for it.
+//! Tests with small HTTP servers.
 
 use std::time::Duration;
 
@@ -21,17 +21,17 @@ fn get(id: u64, path: &str) -> ServerCall {
 }
 
 async fn next(server: &mut Server) -> ServerEvent {
-    timeout(Duration::from_secs(30), server.next()).await.expect("nothing is heard")
+    timeout(Duration::from_secs(30), server.next()).await.expect("no event arrives")
 }
 
-async fn broken(server: &mut Server) -> (Option<CallId>, String) {
+async fn unreachable(server: &mut Server) -> (Option<CallId>, String) {
     match next(server).await {
         ServerEvent::Unreachable { call, why } => (call, why),
         other => panic!("{other:?}"),
     }
 }
 
-/// Reads a request's head, and what it says.
+/// Reads the head of a request.
 async fn head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -40,8 +40,8 @@ async fn head(stream: &mut TcpStream) -> String {
     String::from_utf8(head).unwrap()
 }
 
-/// A server that says this to whoever comes, and leaves.
-async fn says(answers: Vec<&'static str>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
+/// Starts a server that sends these responses, one for each connection, and then stops.
+async fn serve(answers: Vec<&'static str>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let task = tokio::spawn(async move {
@@ -78,18 +78,18 @@ fn only_an_address_of_this_machine_is_called() {
 }
 
 #[tokio::test]
-async fn a_call_before_the_address_is_known_or_to_another_machine_is_refused() {
+async fn a_call_before_the_address_is_known_or_to_another_machine_is_rejected() {
     let mut server = server(100);
     server.call(get(1, "/"));
-    assert_eq!(broken(&mut server).await.0, Some(CallId(1)));
+    assert_eq!(unreachable(&mut server).await.0, Some(CallId(1)));
     server.connect("http://10.0.0.1:80");
-    let (call, why) = broken(&mut server).await;
+    let (call, why) = unreachable(&mut server).await;
     assert!(call.is_none() && why.contains("10.0.0.1"), "{why}");
 }
 
 #[tokio::test]
-async fn a_reply_comes_with_its_status_and_the_password_goes_in_a_header_alone() {
-    let (address, heads) = says(vec!["HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno"]).await;
+async fn a_reply_has_its_status_and_the_password_is_only_in_a_header() {
+    let (address, heads) = serve(vec!["HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno"]).await;
     let mut server = server(100);
     server.connect(&address);
     let body = Some(b"{}".to_vec());
@@ -102,61 +102,61 @@ async fn a_reply_comes_with_its_status_and_the_password_goes_in_a_header_alone()
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_long_or_cut_and_a_connection_that_is_refused_are_told() {
+async fn a_body_that_is_too_long_or_cut_and_a_refused_connection_are_reported() {
     let long = "HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n12345678901234567890";
     let cut = "HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n123";
-    let (address, task) = says(vec![long, cut, ""]).await;
+    let (address, task) = serve(vec![long, cut, ""]).await;
     let mut server = server(10);
     server.connect(&address);
     for (id, words) in
-        [(1, "longer than 10 bytes"), (2, "broke off"), (3, "cannot be reached"), (4, "cannot be reached")]
+        [(1, "longer than 10 bytes"), (2, "was cut off"), (3, "cannot be reached"), (4, "cannot be reached")]
     {
         if id == 4 {
             task.abort();
-            // The listener goes with the task.
+            // The task owns the listener.
             while !task.is_finished() {
                 tokio::task::yield_now().await;
             }
         }
         server.call(get(id, "/"));
-        let (call, why) = broken(&mut server).await;
+        let (call, why) = unreachable(&mut server).await;
         assert_eq!(call, Some(CallId(id)));
         assert!(why.contains(words), "{why}");
     }
 }
 
 #[tokio::test]
-async fn events_come_in_order_and_their_end_is_told() {
+async fn events_arrive_in_order_and_their_end_is_reported() {
     let stream = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
         data: one\n\n: nothing\n\ndata: two is too long\n\ndata: three\n\ndata: cut";
-    let (address, _task) = says(vec![stream]).await;
+    let (address, _task) = serve(vec![stream]).await;
     let mut server = server(10);
     server.connect(&address);
     server.subscribe("/event");
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     let why = loop {
         match next(&mut server).await {
-            ServerEvent::Event(data) => told.push(String::from_utf8(data.to_vec()).unwrap()),
-            ServerEvent::TooLong { length, .. } => told.push(format!("{length}")),
+            ServerEvent::Event(data) => texts.push(String::from_utf8(data.to_vec()).unwrap()),
+            ServerEvent::TooLong { length, .. } => texts.push(format!("{length}")),
             ServerEvent::Unreachable { call: None, why } => break why,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(told, ["one", "21", "three"]);
+    assert_eq!(texts, ["one", "21", "three"]);
     assert!(why.contains("end"), "{why}");
 }
 
 #[tokio::test]
-async fn a_stream_that_is_denied_is_broken() {
-    let (address, _task) = says(vec!["HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n"]).await;
+async fn a_stream_that_the_server_denies_is_unreachable() {
+    let (address, _task) = serve(vec!["HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n"]).await;
     let mut server = server(10);
     server.connect(&address);
     server.subscribe("/event");
-    assert_eq!(broken(&mut server).await, (None, "it answered with status 401".to_owned()));
+    assert_eq!(unreachable(&mut server).await, (None, "it responded with status 401".to_owned()));
 }
 
 #[tokio::test]
-async fn a_server_that_nobody_listens_to_has_to_wait() {
+async fn a_server_waits_while_its_events_are_not_taken() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut server = server(1 << 20);
     server.connect(&format!("http://{}", listener.local_addr().unwrap()));
@@ -166,10 +166,10 @@ async fn a_server_that_nobody_listens_to_has_to_wait() {
     stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").await.unwrap();
     let event = format!("data: {}\n\n", "x".repeat(1 << 16));
     let mut written = 0;
-    // More than this does not fit into sockets and what we keep.
+    // The sockets and the client hold less than this.
     while timeout(Duration::from_millis(300), stream.write_all(event.as_bytes())).await.is_ok() {
         written += 1;
-        assert!(written < 1000, "it never waits");
+        assert!(written < 1000, "the server never waits");
     }
     for _ in 0..written {
         assert!(matches!(next(&mut server).await, ServerEvent::Event(_)));
@@ -177,20 +177,20 @@ async fn a_server_that_nobody_listens_to_has_to_wait() {
 }
 
 #[tokio::test]
-async fn calls_are_bounded_in_number() {
+async fn the_number_of_concurrent_calls_is_limited() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut server = server(10);
     server.connect(&format!("http://{}", listener.local_addr().unwrap()));
     for id in 0..=64 {
         server.call(get(id, "/"));
     }
-    assert_eq!(broken(&mut server).await.0, Some(CallId(64)));
+    assert_eq!(unreachable(&mut server).await.0, Some(CallId(64)));
 }
 
 #[tokio::test]
-async fn what_was_sent_before_the_end_is_heard_after_it_and_then_no_more() {
+async fn events_sent_before_the_exit_arrive_after_it_and_no_others() {
     let stream = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\ndata: last\n\n";
-    let (address, task) = says(vec![stream]).await;
+    let (address, task) = serve(vec![stream]).await;
     let mut server = server(10);
     server.connect(&address);
     server.subscribe("/event");

@@ -1,11 +1,11 @@
-//! In place of `callers`, where no tools are served.
+//! Replaces `registered` in a build without the feature `tools`.
 
 use std::sync::Arc;
 
 use teamster_types::event::Event;
 use teamster_types::request::RunRequest;
 
-/// Nobody.
+/// The callers of a conversation: none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Callers;
 

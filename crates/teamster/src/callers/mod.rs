@@ -1,5 +1,5 @@
-//! Links tool calls to the conversation that makes them. Without the feature `tools` there are no tool calls, and this does
-//! nothing.
+//! Connects tool calls to the conversations that make them. Without the feature `tools` there are no tool calls, and this
+//! module does nothing.
 
 #[cfg(not(feature = "tools"))]
 mod disabled;

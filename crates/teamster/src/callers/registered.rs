@@ -1,7 +1,7 @@
-//! Which conversation a request belongs to, for tools of this program that are offered to it.
+//! Finds the conversation that a tool call belongs to.
 //!
-//! A tool server gives each request that it is offered to a token of its own. The runtime finds the tokens in the request
-//! and reports what becomes known of the conversation: the agent, its session, and which turn runs.
+//! A tool server gives each request to which it is offered a token of its own. The runtime finds the tokens in the request, and
+//! reports what it learns about the conversation: the agent, its session, and the running turn.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -9,52 +9,52 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use teamster_types::event::{Event, SessionId};
 use teamster_types::request::RunRequest;
 
-/// The callers of all tool servers of this program, by the `Authorization` header that they send. How long a look-up takes
-/// tells nothing of a token: it begins with a hash whose key is this process's own.
+/// The callers of all tool servers of this program, by the `Authorization` header that they send. The time of a lookup reveals
+/// nothing about a token, because it starts with a hash whose key is random for each process.
 static CALLERS: LazyLock<Mutex<HashMap<String, Arc<Caller>>>> = LazyLock::new(Mutex::default);
 
 fn callers() -> MutexGuard<'static, HashMap<String, Arc<Caller>>> {
     CALLERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request that tools were offered to.
+/// A request to which tools were offered.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    /// The tool server's own token, which names it here.
+    /// The token of the tool server, which identifies it here.
     server: String,
     pub(crate) label: Option<String>,
     conversations: Mutex<Vec<Arc<Mutex<Conversation>>>>,
 }
 
-/// What is known of a conversation.
+/// What is known about a conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     pub(crate) agent: String,
-    /// The id of the run, or of the session.
+    /// The id of the run or of the session.
     pub(crate) run_id: Arc<str>,
     pub(crate) session: Option<SessionId>,
-    /// The turn that runs, or ran last, counted from 1.
+    /// The number of the running or the last turn, starting at 1.
     pub(crate) turn: u64,
 }
 
 impl Caller {
-    /// Makes a caller of this server known, by what it sends as its authorization.
+    /// Registers a caller of a server, by its `Authorization` header.
     pub(crate) fn add(server: &str, authorization: &str, label: Option<String>) {
         let caller = Self { server: server.to_owned(), label, conversations: Mutex::default() };
         callers().insert(authorization.to_owned(), Arc::new(caller));
     }
 
-    /// Finds a caller of this server.
+    /// Returns a caller of this server.
     pub(crate) fn find(server: &str, authorization: &str) -> Option<Arc<Self>> {
         callers().get(authorization).filter(|caller| caller.server == server).cloned()
     }
 
-    /// Forgets all callers of a server.
+    /// Removes all callers of a server.
     pub(crate) fn remove_all(server: &str) {
         callers().retain(|_, caller| caller.server != server);
     }
 
-    /// What is known of the caller's conversation. Nothing, if several use the same offer at once.
+    /// Returns what is known about the caller's conversation. Returns `None` if several conversations use the same offer.
     pub(crate) fn known(&self) -> Option<Conversation> {
         match self.conversations().as_slice() {
             [only] => Some(lock(only).clone()),
@@ -67,7 +67,7 @@ impl Caller {
     }
 }
 
-/// The callers that one conversation is.
+/// The callers that belong to one conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Callers(Option<Arc<Bound>>);
 
@@ -78,7 +78,7 @@ struct Bound {
 }
 
 impl Callers {
-    /// Finds the offers of tools in a request of this agent's.
+    /// Finds the tools that were offered to a request of this agent.
     pub(crate) fn of(agent: &str, run_id: &Arc<str>, request: &RunRequest) -> Self {
         let endpoints = request.mcp_servers.values().filter_map(|server| server.endpoint());
         let headers = endpoints.filter_map(|endpoint| endpoint.all_headers().remove("Authorization"));
@@ -98,7 +98,7 @@ impl Callers {
         Self(Some(Arc::new(Bound { callers: found, known })))
     }
 
-    /// The same conversation, in its next turn.
+    /// Starts the next turn of the conversation.
     pub(crate) fn next_turn(&self) -> Self {
         if let Some(bound) = &self.0 {
             lock(&bound.known).turn += 1;
@@ -106,7 +106,7 @@ impl Callers {
         self.clone()
     }
 
-    /// Notes what an event tells of the conversation.
+    /// Notes what an event reveals about the conversation.
     pub(crate) fn note(&self, event: &Event) {
         if let (Some(bound), Event::Init(init)) = (&self.0, event) {
             lock(&bound.known).session = Some(init.session_id.clone());

@@ -1,22 +1,22 @@
-//! How much a run and a session may cost and use.
+//! The limits on the cost and the tokens of a turn and a session.
 //!
-//! What the agent reports is compared with the limits: tokens while a turn runs, since agents report them call by call, and
-//! everything when a turn is over. The cost within a turn is known to the agents alone, whose protocols keep to it. A turn
-//! does not begin when the session's budget is used up.
+//! Tokens are compared with the limits while a turn runs, because agents report them call by call. The cost is compared when a
+//! turn has ended; within a turn only the agents know it, and their protocols enforce the limit. No turn starts when the
+//! session's budget is used up.
 
 use teamster_types::event::{ErrorCode, Event, Failure, RunResult, Usage, UsageScope};
 use teamster_types::request::RunRequest;
 
-/// The limits of a session, and what its turns have come to.
+/// The limits of a session, and what its turns have used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Budget {
     turn_tokens: Option<u64>,
     session_tokens: Option<u64>,
     session_usd: Option<f64>,
-    /// Of the turns that are over.
+    /// The tokens of the turns that have ended.
     spent_tokens: u64,
     spent_usd: f64,
-    /// Of the turn that runs, as last reported.
+    /// The usage of the running turn, as last reported.
     turn: Option<Usage>,
 }
 
@@ -30,35 +30,35 @@ impl Budget {
         }
     }
 
-    /// What is left of the session's budget of cost.
+    /// Returns the remaining cost of the session's budget, in US dollars.
     pub(crate) fn left_usd(&self) -> Option<f64> {
         self.session_usd.map(|budget| (budget - self.spent_usd).max(0.0))
     }
 
-    /// Why no further turn may begin, if none may.
+    /// Returns the failure of a turn that must not start, because the budget is used up.
     pub(crate) fn refusal(&self) -> Option<Failure> {
         let text = match (self.session_usd, self.session_tokens) {
             (Some(budget), _) if self.spent_usd >= budget => {
-                format!("the session has cost the {budget} US dollars it may; nothing was sent")
+                format!("the session has cost its budget of {budget} US dollars; nothing was sent")
             }
             (_, Some(budget)) if self.spent_tokens >= budget => {
-                format!("the session has used the {budget} tokens it may; nothing was sent")
+                format!("the session has used its budget of {budget} tokens; nothing was sent")
             }
             _ => return None,
         };
         Some(used_up(text))
     }
 
-    /// Takes an event of the stream. Why the turn is to be stopped, if it is.
+    /// Notes an event of the stream. Returns the failure of a turn that must stop.
     pub(crate) fn note(&mut self, event: &Event) -> Option<Failure> {
         match event {
             Event::Usage(so_far) if so_far.scope == UsageScope::Run => {
-                let tokens = all(&so_far.usage);
+                let tokens = total(&so_far.usage);
                 self.turn = Some(so_far.usage.clone());
                 let session = self.session_tokens.filter(|budget| self.spent_tokens.saturating_add(tokens) >= *budget);
                 match (self.turn_tokens.filter(|budget| tokens >= *budget), session) {
-                    (Some(budget), _) => Some(used_up(format!("the turn has used the {budget} tokens it may"))),
-                    (_, Some(budget)) => Some(used_up(format!("the session has used the {budget} tokens it may"))),
+                    (Some(budget), _) => Some(used_up(format!("the turn has used its budget of {budget} tokens"))),
+                    (_, Some(budget)) => Some(used_up(format!("the session has used its budget of {budget} tokens"))),
                     _ => None,
                 }
             }
@@ -70,26 +70,26 @@ impl Budget {
         }
     }
 
-    /// A turn is over.
+    /// Adds the usage of a turn that has ended.
     fn spend(&mut self, result: &RunResult) {
-        // No agent gives anything back by a cost below zero.
+        // A negative cost must not increase the budget.
         self.spent_usd += result.total_cost_usd.unwrap_or_default().max(0.0);
         let turn = self.turn.take();
         match (&result.usage, &result.usage_scope) {
-            // The figure has what was used before.
+            // The figure includes the usage of earlier turns.
             (Some(usage), Some(scope)) if *scope != UsageScope::Run => {
-                self.spent_tokens = self.spent_tokens.max(all(usage));
+                self.spent_tokens = self.spent_tokens.max(total(usage));
             }
             (usage, _) => {
-                let tokens = usage.as_ref().or(turn.as_ref()).map_or(0, all);
+                let tokens = usage.as_ref().or(turn.as_ref()).map_or(0, total);
                 self.spent_tokens = self.spent_tokens.saturating_add(tokens);
             }
         }
     }
 }
 
-/// Tokens of all kinds.
-fn all(usage: &Usage) -> u64 {
+/// Returns the sum of all kinds of tokens.
+fn total(usage: &Usage) -> u64 {
     let cached = usage.cache_read_tokens.unwrap_or(0).saturating_add(usage.cache_write_tokens.unwrap_or(0));
     usage.input_tokens.saturating_add(usage.output_tokens).saturating_add(cached)
 }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_with_a_cost_below_zero_gives_nothing_back() {
+    fn a_negative_cost_does_not_increase_the_budget() {
         let mut request = RunRequest::new("");
         request.max_session_budget_usd = Some(1.0);
         let mut budget = Budget::of(&request);

@@ -1,4 +1,4 @@
-//! What is logged of a run: what happens and what is waited for, never what is said.
+//! The log of a run: what happens and what the driver waits for. It never contains the texts of the conversation.
 
 use std::time::Duration;
 
@@ -38,14 +38,14 @@ pub(super) fn event(event: &Event) {
     }
 }
 
-/// What the driver waits for, and which limit ends that.
+/// What the driver waits for, and the limit on the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Output of the agent.
+    /// Waits for output of the agent.
     Agent { limit: &'static str, after: Duration },
-    /// An answer to a request of the agent.
+    /// Waits for an answer to a request of the agent.
     Answer,
-    /// The consumer, which has not read what is there.
+    /// Waits for the consumer, which has not read the events.
     Consumer,
 }
 

@@ -1,21 +1,21 @@
-//! How much memory an event takes: its texts, ids and JSON values, with what their containers cost.
+//! Estimates the size of an event in memory: its texts, ids and JSON values, and the overhead of their containers.
 
 use serde_json::Value;
 use teamster_types::event::{Event, PermissionRequest, PlanEntry, Question, RunResult};
 use teamster_types::text::UntrustedText;
 
-/// What a member of an object, an item of a list or an allocation costs beside its content.
+/// The overhead of a member of an object, an item of a list, or an allocation.
 const NODE_BYTES: usize = 32;
 
 /// The size of an event without its heap data.
 pub(crate) const EVENT_BYTES: usize = 160;
 
-/// Returns about how much memory an event takes.
+/// Returns the estimated size of an event in memory, in bytes.
 pub(crate) fn in_memory(event: &Event) -> usize {
     EVENT_BYTES + heap_bytes(event)
 }
 
-/// The bytes that an event holds on the heap, roughly, and never much less than it does.
+/// Returns the estimated size of an event's heap data, in bytes. It is never much less than the real size.
 fn heap_bytes(event: &Event) -> usize {
     match event {
         Event::Text(delta) | Event::Thinking(delta) => {
@@ -52,7 +52,7 @@ fn heap_bytes(event: &Event) -> usize {
         Event::Error(failure) => failure.message.len(),
         Event::Done(done) => result(&done.result),
         Event::RateLimit(limit) => text(limit.resets_at.as_ref()) + text(limit.kind.as_ref()),
-        // An event of a type that is unknown here, or without texts.
+        // An event of an unknown type, or without texts.
         other => serde_json::to_vec(other).map_or(0, |json| json.len()),
     }
 }
@@ -93,7 +93,7 @@ fn parent(id: Option<&teamster_types::event::ToolId>) -> usize {
     id.map_or(0, |id| id.as_str().len())
 }
 
-/// Values are parsed to a limited depth, so that this recursion ends.
+/// Values have a limited depth, so this recursion ends.
 fn json(value: &Value) -> usize {
     NODE_BYTES
         + match value {

@@ -1,4 +1,4 @@
-//! Which run an event belongs to, and when it was emitted.
+//! The run that an event belongs to, and the time when it was emitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
-/// An event with its run, its turn, and the time when it was emitted, which may be long before it is read.
+/// An event with its run, its turn, and the time when it was emitted. It may be read much later.
 ///
-/// In JSON it is the event with the further fields `runId`, `turnId`, `time` (RFC 3339, UTC) and `labels`.
+/// In JSON it is the event with the additional fields `runId`, `turnId`, `time` (RFC 3339, UTC) and `labels`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub struct StampedEvent {
     /// The run, or the session: a UUID.
     #[serde(serialize_with = "shared")]
     pub run_id: Arc<str>,
-    /// The turn's name, where it has one ([`Run::turn_id`](crate::Run::turn_id)).
+    /// The id of the turn, if it has one ([`Run::turn_id`](crate::Run::turn_id)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_id: Option<String>,
     /// When it was emitted, in milliseconds.

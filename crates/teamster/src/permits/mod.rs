@@ -1,11 +1,11 @@
-//! Admission: how many turns run at once, and how many agent processes live.
+//! Permits: limits on the number of concurrent turns and of agent processes.
 //!
-//! A turn waits in one queue for all that it needs (a place among the turns, and a process if it has none) and gets it at
-//! once, so that no turn holds one while it waits for the other. A turn that waits for a person gives its place back and
-//! keeps its process; its return comes before new turns. So turns never wait for each other in a circle.
+//! A turn waits in one queue for a turn permit and, if it has no process, for a process permit. It gets both at once, so that
+//! no turn holds one while it waits for the other. A turn that waits for an answer of the caller releases its turn permit and
+//! keeps its process; it gets a turn permit again before new turns. So no turns wait for each other in a cycle.
 //!
-//! Invariants: a place in the queue is taken by the call that asks for it, not when it is first waited for; within a key turns
-//! are granted in order, and the keys take turns; what a dropped ticket or permit held goes to the next.
+//! Invariants: the call that enqueues a turn determines its place, even if the turn is first polled later. Within a key, turns
+//! are granted in order; the keys alternate. The next turn gets what a dropped ticket or permit held.
 
 mod state;
 #[cfg(test)]
@@ -21,39 +21,39 @@ use tokio_util::sync::CancellationToken;
 pub use state::{AgentStats, RuntimeStats};
 use state::{State, Waiter};
 
-/// Admits turns and processes. Clones are the same permits.
+/// Grants permits for turns and processes. Clones share the limits.
 #[derive(Clone, Default)]
 pub(crate) struct Permits(Arc<Mutex<State>>);
 
-/// As many turns wait already as may wait.
+/// The maximum number of turns is waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueFull {
     pub(crate) limit: usize,
 }
 
-/// A turn's place: in the queue, then among the turns that run. Dropping it gives the place to the next.
+/// The ticket of a turn: its place in the queue, and then its turn permit. Dropping it releases both.
 #[derive(Default)]
 pub(crate) struct Ticket {
     permits: Permits,
     agent: Arc<str>,
     wait: Option<(u64, oneshot::Receiver<()>)>,
-    /// Whether it waits for a process too.
+    /// Whether the turn waits for a process permit too.
     needs_process: bool,
-    /// Whether it holds a place among the turns.
+    /// Whether the ticket holds a turn permit.
     holds: bool,
-    /// Whether it has given its place back while the turn waits for a person.
+    /// Whether the turn permit is released while the turn waits for an answer of the caller.
     released: bool,
     process: Option<ProcessPermit>,
 }
 
-/// Leave to have one agent process. Dropping it, when the process is gone, gives it to the next.
+/// A permit for one agent process. Drop it when the process is gone.
 pub(crate) struct ProcessPermit {
     permits: Permits,
     agent: Arc<str>,
     id: u64,
 }
 
-/// A process that waits for its next turn, and may be closed if another session needs one. Dropping it ends that.
+/// An idle process that may be closed if another session needs a permit. Dropping this means that the process is in use again.
 pub(crate) struct Reclaimable<'a> {
     permit: &'a ProcessPermit,
     wanted: CancellationToken,
@@ -61,22 +61,25 @@ pub(crate) struct Reclaimable<'a> {
 }
 
 impl Permits {
-    /// At most this many turns run at once.
-    pub(crate) fn limit_turns(&self, most: NonZeroUsize) {
-        self.state().max_turns = Some(most.get());
+    /// Limits the number of concurrent turns.
+    pub(crate) fn limit_turns(&self, max: NonZeroUsize) {
+        self.state().max_turns = Some(max.get());
     }
 
-    /// At most this many agent processes live.
-    pub(crate) fn limit_processes(&self, most: NonZeroUsize) {
-        self.state().max_processes = Some(most.get());
+    /// Limits the number of agent processes.
+    pub(crate) fn limit_processes(&self, max: NonZeroUsize) {
+        self.state().max_processes = Some(max.get());
     }
 
-    /// At most this many turns wait.
-    pub(crate) fn limit_queue(&self, most: usize) {
-        self.state().max_queued = Some(most);
+    /// Limits the number of waiting turns.
+    pub(crate) fn limit_queue(&self, max: usize) {
+        self.state().max_queued = Some(max);
     }
 
-    /// Takes the next place in the queue, in the line of this key.
+    /// Adds a turn to the queue of this key.
+    ///
+    /// # Errors
+    /// The maximum number of turns is waiting.
     pub(crate) fn enqueue(&self, key: Option<&str>, agent: &str, needs_process: bool) -> Result<Ticket, QueueFull> {
         let ticket = self.enqueue_always(key, agent, needs_process);
         let full = {
@@ -87,7 +90,7 @@ impl Permits {
         full.map_or(Ok(ticket), |limit| Err(QueueFull { limit }))
     }
 
-    /// The same for a turn that was let in before, or has begun already: it is never refused.
+    /// Adds a turn that was admitted before or that already runs. Never fails.
     pub(crate) fn enqueue_always(&self, key: Option<&str>, agent: &str, needs_process: bool) -> Ticket {
         let agent: Arc<str> = agent.into();
         let mut state = self.state();
@@ -99,7 +102,7 @@ impl Permits {
         Ticket { permits, agent, wait, needs_process, holds: false, released: false, process: None }
     }
 
-    /// Leave for a process that nobody waits for, if there is room beside those that somebody waits for.
+    /// Returns a permit for a process that is started early. `None` if the waiting turns need the remaining permits.
     pub(crate) fn try_acquire_process(&self, agent: &str) -> Option<ProcessPermit> {
         let mut state = self.state();
         if !state.has_spare_process() {
@@ -121,42 +124,42 @@ impl Permits {
 }
 
 impl Ticket {
-    /// Waits for all that the turn needs. Can be dropped and called again at any time: the place in the queue stays.
+    /// Waits until the turn is admitted. Cancel safe: the turn keeps its place in the queue.
     pub(crate) async fn granted(&mut self) {
         let Some((_, grants)) = &mut self.wait else { return };
-        // The sender is kept until the grant, by the queue.
+        // The queue keeps the sender until it grants the turn.
         _ = grants.await;
         self.take_grant();
     }
 
-    /// Whether it waits for its place.
+    /// Whether the turn waits in the queue.
     pub(crate) fn is_waiting(&self) -> bool {
         self.wait.is_some()
     }
 
-    /// Whether it has given its place back, and has it not again.
+    /// Whether the turn permit is released, and not acquired again.
     pub(crate) fn is_away(&self) -> bool {
         self.released || self.wait.is_some()
     }
 
-    /// The place in the queue, from 1; `None` if it waits no more.
+    /// Returns the position in the queue, starting at 1. `None` if the turn does not wait.
     pub(crate) fn position(&self) -> Option<u64> {
         let (id, _) = self.wait.as_ref()?;
         self.permits.state().position(*id)
     }
 
-    /// Takes the leave for a process that came with the place.
+    /// Takes the process permit that was granted with the turn.
     pub(crate) fn take_process(&mut self) -> Option<ProcessPermit> {
         self.process.take()
     }
 
-    /// Gives the place among the turns back while the turn waits for a person.
+    /// Releases the turn permit while the turn waits for an answer of the caller.
     pub(crate) fn release(&mut self) {
         if self.released || (!self.holds && self.wait.is_none()) {
             return;
         }
         let mut state = self.permits.state();
-        // It may have been on its way back.
+        // The ticket may be waiting to acquire the permit again.
         let is_waiting = self.wait.take().is_some_and(|(id, _)| state.remove(id));
         if !is_waiting {
             state.leave(&self.agent);
@@ -167,7 +170,7 @@ impl Ticket {
         (self.holds, self.released) = (false, true);
     }
 
-    /// Waits for the place again, before new turns.
+    /// Enqueues the turn again after an answer, before new turns.
     pub(crate) fn requeue(&mut self) {
         if !std::mem::take(&mut self.released) {
             return;
@@ -182,7 +185,7 @@ impl Ticket {
         (self.wait, self.needs_process) = (Some((id, grants)), false);
     }
 
-    /// Takes the place again at once, since the agent works on already: for that long there may be one more than allowed.
+    /// Acquires the turn permit again at once, because the agent already works. There may be one more turn than allowed meanwhile.
     pub(crate) fn reacquire_now(&mut self) {
         if std::mem::take(&mut self.released) {
             let mut state = self.permits.state();
@@ -228,7 +231,7 @@ impl Drop for Ticket {
 }
 
 impl ProcessPermit {
-    /// Notes that the process waits for its next turn: it may be wanted by others, those first that have waited longest.
+    /// Marks the process as idle. If other sessions need permits, the processes that were idle longest are reclaimed first.
     pub(crate) fn idle(&self) -> Reclaimable<'_> {
         let wanted = CancellationToken::new();
         let mut state = self.permits.state();
@@ -247,12 +250,12 @@ impl Drop for ProcessPermit {
 }
 
 impl Reclaimable<'_> {
-    /// Returns when another session needs a process, and this one is to be closed for it.
+    /// Waits until another session needs the permit of this process. Cancel safe.
     pub(crate) async fn reclaim_requested(&self) {
         self.wanted.cancelled().await;
     }
 
-    /// The process is closed, so that another one can take its place.
+    /// Agrees to close the process, so that another session gets its permit.
     pub(crate) fn accept(mut self) {
         self.accepted = true;
     }
@@ -276,7 +279,7 @@ impl fmt::Debug for Ticket {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Ticket")
-            .field("waits", &self.wait.is_some())
+            .field("is_waiting", &self.wait.is_some())
             .field("holds", &self.holds)
             .finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! What a permits knows, and who is next.
+//! The state of the permits: what is in use, and which turn is next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// What a runtime does now ([`Runtime::stats`](crate::Runtime::stats)).
+/// The numbers of processes and turns of a runtime ([`Runtime::stats`](crate::Runtime::stats)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RuntimeStats {
-    /// All agents together.
+    /// The numbers of all agents together.
     pub total: AgentStats,
-    /// By the agent's name.
+    /// The numbers of each agent, by its name.
     pub agents: BTreeMap<String, AgentStats>,
 }
 
-/// What a runtime does with one agent now.
+/// The numbers of processes and turns of one agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentStats {
-    /// CLI processes that live, or are being started or ended.
+    /// CLI processes that are alive, starting or ending.
     pub live_processes: usize,
-    /// Those among them that wait for their session's next turn and may be closed.
+    /// Live processes that wait for a turn of their session and may be closed.
     pub idle_processes: usize,
-    /// Runs and turns that hold a place.
+    /// Runs and turns that are running.
     pub running_turns: usize,
-    /// Runs and turns that wait for a place, or for a process.
+    /// Runs and turns that wait in the queue.
     pub waiting_turns: usize,
-    /// Turns that have given their place back while they wait for an answer of a person.
+    /// Turns that wait for an answer of the caller. They do not count as running.
     pub awaiting_answers: usize,
 }
 
@@ -42,7 +42,7 @@ impl AgentStats {
     }
 }
 
-/// A turn that waits.
+/// A waiting turn.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) id: u64,
@@ -58,13 +58,13 @@ pub(super) struct State {
     pub(super) max_queued: Option<usize>,
     turns: usize,
     processes: usize,
-    /// Turns that held a place before.
+    /// Turns that ran before and wait to continue.
     returning: VecDeque<Waiter>,
-    /// New turns by their keys; the key in front is the next. No line is empty.
-    lines: VecDeque<(Box<str>, VecDeque<Waiter>)>,
+    /// New turns by key. The first key is the next one. No queue is empty.
+    queues: VecDeque<(Box<str>, VecDeque<Waiter>)>,
     /// Processes that may be closed, the least recently used first.
     idle: BTreeMap<u64, (u64, CancellationToken)>,
-    /// Processes that are being closed for others.
+    /// Processes that are being closed for other sessions.
     closing: BTreeSet<u64>,
     last_id: u64,
     agents: BTreeMap<Arc<str>, AgentStats>,
@@ -82,9 +82,9 @@ impl State {
 
     pub(super) fn push(&mut self, key: &str, waiter: Waiter) {
         self.agent(&waiter.agent).waiting_turns += 1;
-        match self.lines.iter_mut().find(|(of, _)| &**of == key) {
-            Some((_, line)) => line.push_back(waiter),
-            None => self.lines.push_back((key.into(), VecDeque::from([waiter]))),
+        match self.queues.iter_mut().find(|(of, _)| &**of == key) {
+            Some((_, queue)) => queue.push_back(waiter),
+            None => self.queues.push_back((key.into(), VecDeque::from([waiter]))),
         }
     }
 
@@ -93,10 +93,10 @@ impl State {
         self.returning.push_back(waiter);
     }
 
-    /// Takes a waiter out; false if it does not wait any more.
+    /// Removes a waiting turn. Returns false if it no longer waits.
     pub(super) fn remove(&mut self, id: u64) -> bool {
         let Some(waiter) = self.find(id) else { return false };
-        self.counted_out(&waiter);
+        self.remove_from_stats(&waiter);
         self.advance();
         true
     }
@@ -105,14 +105,15 @@ impl State {
         if let Some(at) = self.returning.iter().position(|waiter| waiter.id == id) {
             return self.returning.remove(at);
         }
-        let find = |(line, at): (usize, &VecDeque<Waiter>)| Some((line, at.iter().position(|waiter| waiter.id == id)?));
-        let (line, at) = self.lines.iter().map(|(_, line)| line).enumerate().find_map(find)?;
-        let waiter = self.lines.get_mut(line)?.1.remove(at);
-        self.lines.retain(|(_, line)| !line.is_empty());
+        let find =
+            |(queue, at): (usize, &VecDeque<Waiter>)| Some((queue, at.iter().position(|waiter| waiter.id == id)?));
+        let (queue, at) = self.queues.iter().map(|(_, queue)| queue).enumerate().find_map(find)?;
+        let waiter = self.queues.get_mut(queue)?.1.remove(at);
+        self.queues.retain(|(_, queue)| !queue.is_empty());
         waiter
     }
 
-    fn counted_out(&mut self, waiter: &Waiter) {
+    fn remove_from_stats(&mut self, waiter: &Waiter) {
         let stats = self.agent(&waiter.agent);
         stats.waiting_turns = stats.waiting_turns.saturating_sub(1);
     }
@@ -121,27 +122,28 @@ impl State {
         self.all_waiting().any(|waiter| waiter.id == id)
     }
 
-    /// How many new turns wait.
+    /// Returns the number of waiting new turns.
     pub(super) fn waiting(&self) -> usize {
-        self.lines.iter().map(|(_, line)| line.len()).sum()
+        self.queues.iter().map(|(_, queue)| queue.len()).sum()
     }
 
     fn all_waiting(&self) -> impl Iterator<Item = &Waiter> {
-        self.returning.iter().chain(self.lines.iter().flat_map(|(_, line)| line))
+        self.returning.iter().chain(self.queues.iter().flat_map(|(_, queue)| queue))
     }
 
-    /// The place of a waiter, from 1, as if one after the other were let in.
+    /// Returns the position of a waiting turn, starting at 1, if turns were admitted one after the other.
     pub(super) fn position(&self, id: u64) -> Option<u64> {
-        let place_in = |line: &VecDeque<Waiter>| line.iter().position(|waiter| waiter.id == id);
-        let before = if let Some(at) = place_in(&self.returning) {
+        let position_in = |queue: &VecDeque<Waiter>| queue.iter().position(|waiter| waiter.id == id);
+        let before = if let Some(at) = position_in(&self.returning) {
             at
         } else {
-            let find = |(line, (_, waiters)): (usize, &(Box<str>, VecDeque<Waiter>))| Some((line, place_in(waiters)?));
-            let (own, at) = self.lines.iter().enumerate().find_map(find)?;
-            // Each key in front of its own has one more turn before it.
-            let others = self.lines.iter().enumerate().filter(|(line, _)| *line != own);
-            let rounds = |line: usize| at + usize::from(line < own);
-            let ahead: usize = others.map(|(line, (_, waiters))| waiters.len().min(rounds(line))).sum();
+            let find =
+                |(queue, (_, waiters)): (usize, &(Box<str>, VecDeque<Waiter>))| Some((queue, position_in(waiters)?));
+            let (own, at) = self.queues.iter().enumerate().find_map(find)?;
+            // Each key before its own key is served once more.
+            let others = self.queues.iter().enumerate().filter(|(queue, _)| *queue != own);
+            let rounds = |queue: usize| at + usize::from(queue < own);
+            let ahead: usize = others.map(|(queue, (_, waiters))| waiters.len().min(rounds(queue))).sum();
             self.returning.len() + at + ahead
         };
         u64::try_from(before).ok()?.checked_add(1)
@@ -158,7 +160,7 @@ impl State {
         stats.running_turns = stats.running_turns.saturating_sub(1);
     }
 
-    /// A turn does not wait for a person any more.
+    /// A turn no longer waits for an answer.
     pub(super) fn answered(&mut self, agent: &Arc<str>) {
         let stats = self.agent(agent);
         stats.awaiting_answers = stats.awaiting_answers.saturating_sub(1);
@@ -182,7 +184,7 @@ impl State {
         self.agent(agent).idle_processes += 1;
     }
 
-    /// The process is used again, or it is closed: `accepted` if that is because another one is wanted.
+    /// Marks an idle process as used again or closed. `accepted` means that it is closed for another session.
     pub(super) fn remove_idle(&mut self, id: u64, agent: &Arc<str>, accepted: bool) {
         self.idle.retain(|_, (of, _)| *of != id);
         if !accepted {
@@ -192,63 +194,64 @@ impl State {
         stats.idle_processes = stats.idle_processes.saturating_sub(1);
     }
 
-    /// Whether there may be a process for which nobody waits.
+    /// Whether a permit is left that no waiting turn needs.
     pub(super) fn has_spare_process(&self) -> bool {
-        self.max_processes.is_none_or(|most| self.processes + self.wanting_processes() < most)
+        self.max_processes.is_none_or(|max| self.processes + self.wanting_processes() < max)
     }
 
     fn wanting_processes(&self) -> usize {
         self.all_waiting().filter(|waiter| waiter.needs_process).count()
     }
 
-    fn has_place(&self) -> bool {
-        self.max_turns.is_none_or(|most| self.turns < most)
+    fn has_turn_permit(&self) -> bool {
+        self.max_turns.is_none_or(|max| self.turns < max)
     }
 
-    fn has_process(&self) -> bool {
-        self.max_processes.is_none_or(|most| self.processes < most)
+    fn has_process_permit(&self) -> bool {
+        self.max_processes.is_none_or(|max| self.processes < max)
     }
 
-    /// Lets in all that can be, and has idle processes closed for those that cannot.
+    /// Admits every turn that can be admitted, and requests idle processes for the others.
     pub(super) fn advance(&mut self) {
-        while self.has_place()
+        while self.has_turn_permit()
             && let Some(waiter) = self.next()
         {
-            self.counted_out(&waiter);
+            self.remove_from_stats(&waiter);
             self.enter(&waiter.agent);
             if waiter.needs_process {
                 self.add_process(&waiter.agent);
             }
-            // A ticket that is dropped meanwhile finds that it was let in, and gives all of it back.
+            // If the ticket is being dropped, its drop finds the grant and releases it.
             _ = waiter.granted.send(());
         }
         self.close_idle();
     }
 
-    /// The next that can be let in. Its key goes behind the others.
+    /// Removes the next turn that can be admitted. Moves its key behind the others.
     fn next(&mut self) -> Option<Waiter> {
         if let Some(waiter) = self.returning.pop_front() {
             return Some(waiter);
         }
-        let has_process = self.has_process();
+        let has_process = self.has_process_permit();
         let can = |waiter: &Waiter| has_process || !waiter.needs_process;
-        let find =
-            |(line, (_, waiters)): (usize, &(Box<str>, VecDeque<Waiter>))| Some((line, waiters.iter().position(can)?));
-        let (line, at) = self.lines.iter().enumerate().find_map(find)?;
-        let (key, mut waiters) = self.lines.remove(line)?;
+        let find = |(queue, (_, waiters)): (usize, &(Box<str>, VecDeque<Waiter>))| {
+            Some((queue, waiters.iter().position(can)?))
+        };
+        let (queue, at) = self.queues.iter().enumerate().find_map(find)?;
+        let (key, mut waiters) = self.queues.remove(queue)?;
         let waiter = waiters.remove(at);
         if !waiters.is_empty() {
-            self.lines.push_back((key, waiters));
+            self.queues.push_back((key, waiters));
         }
         waiter
     }
 
     fn close_idle(&mut self) {
-        let Some(most) = self.max_processes else { return };
-        let places = self.max_turns.map_or(usize::MAX, |most| most.saturating_sub(self.turns));
-        let wanted = self.wanting_processes().min(places);
-        let coming = most.saturating_sub(self.processes) + self.closing.len();
-        for _ in coming..wanted {
+        let Some(max) = self.max_processes else { return };
+        let turns = self.max_turns.map_or(usize::MAX, |max| max.saturating_sub(self.turns));
+        let wanted = self.wanting_processes().min(turns);
+        let available = max.saturating_sub(self.processes) + self.closing.len();
+        for _ in available..wanted {
             let Some((_, (id, token))) = self.idle.pop_first() else { return };
             self.closing.insert(id);
             token.cancel();

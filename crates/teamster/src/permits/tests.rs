@@ -11,7 +11,7 @@ fn permits(turns: usize) -> Permits {
     permits
 }
 
-fn gate_of_processes(processes: usize) -> Permits {
+fn process_permits(processes: usize) -> Permits {
     let permits = Permits::default();
     permits.limit_processes(NonZeroUsize::new(processes).unwrap());
     permits
@@ -31,7 +31,7 @@ fn granted(tickets: &mut [Ticket]) -> Vec<bool> {
 }
 
 #[test]
-fn turns_are_granted_in_the_order_of_the_queue_whoever_asks_first() {
+fn turns_are_granted_in_the_order_of_the_queue_whatever_is_polled_first() {
     let permits = permits(1);
     let mut tickets: Vec<_> = (0..MANY).map(|_| queue(&permits, "")).collect();
     while !tickets.is_empty() {
@@ -46,7 +46,7 @@ fn turns_are_granted_in_the_order_of_the_queue_whoever_asks_first() {
 }
 
 #[test]
-fn as_many_turns_run_at_once_as_were_allowed() {
+fn no_more_turns_run_at_once_than_the_limit_allows() {
     let permits = permits(3);
     let mut tickets: Vec<_> = (0..5).map(|_| queue(&permits, "")).collect();
     assert_eq!(granted(&mut tickets), [true, true, true, false, false]);
@@ -55,7 +55,7 @@ fn as_many_turns_run_at_once_as_were_allowed() {
 }
 
 #[test]
-fn a_ticket_that_is_dropped_delays_no_other_whether_it_was_granted_or_not() {
+fn a_dropped_ticket_delays_no_other_whether_it_was_granted_or_not() {
     let permits = permits(1);
     let first = queue(&permits, "");
     let (second, third, mut fourth) = (queue(&permits, ""), queue(&permits, ""), queue(&permits, ""));
@@ -67,7 +67,7 @@ fn a_ticket_that_is_dropped_delays_no_other_whether_it_was_granted_or_not() {
 }
 
 #[tokio::test]
-async fn waiting_can_be_given_up_and_begun_again_without_losing_the_place() {
+async fn a_cancelled_wait_keeps_its_place_in_the_queue() {
     let permits = permits(1);
     let first = queue(&permits, "");
     let (mut second, mut third) = (queue(&permits, ""), queue(&permits, ""));
@@ -87,7 +87,7 @@ fn without_a_limit_no_turn_waits() {
 }
 
 #[test]
-fn keys_take_turns_and_positions_say_in_which_order() {
+fn keys_alternate_and_positions_show_the_order() {
     let permits = permits(1);
     let running = queue(&permits, "a");
     let keys = ["a", "a", "a", "b", "c", "b"];
@@ -107,7 +107,7 @@ fn keys_take_turns_and_positions_say_in_which_order() {
 }
 
 #[test]
-fn more_turns_than_may_wait_are_refused_and_those_that_need_not_wait_are_not() {
+fn turns_beyond_the_queue_limit_are_rejected_unless_they_need_not_wait() {
     let permits = permits(1);
     permits.limit_queue(1);
     let _running = queue(&permits, "a");
@@ -118,7 +118,7 @@ fn more_turns_than_may_wait_are_refused_and_those_that_need_not_wait_are_not() {
 }
 
 #[test]
-fn a_turn_that_comes_back_from_a_person_is_before_new_ones() {
+fn a_turn_that_got_its_answer_is_granted_before_new_turns() {
     let permits = permits(1);
     let mut first = queue(&permits, "");
     assert!(is_granted(&mut first));
@@ -138,8 +138,8 @@ fn a_turn_that_comes_back_from_a_person_is_before_new_ones() {
 }
 
 #[test]
-fn a_turn_that_needs_a_process_holds_no_place_while_it_waits_for_one() {
-    let permits = gate_of_processes(1);
+fn a_turn_that_waits_for_a_process_holds_no_turn_permit() {
+    let permits = process_permits(1);
     permits.limit_turns(NonZeroUsize::MIN);
     let mut first = permits.enqueue(None, "agent", true).unwrap();
     assert!(is_granted(&mut first));
@@ -154,8 +154,8 @@ fn a_turn_that_needs_a_process_holds_no_place_while_it_waits_for_one() {
 }
 
 #[test]
-fn the_process_that_has_been_idle_longest_is_closed_for_a_turn_that_needs_one() {
-    let permits = gate_of_processes(2);
+fn the_process_that_was_idle_longest_is_closed_for_a_turn_that_needs_one() {
+    let permits = process_permits(2);
     let (old, new) = (permits.try_acquire_process("agent").unwrap(), permits.try_acquire_process("agent").unwrap());
     assert!(permits.try_acquire_process("agent").is_none());
     let (idle_new, idle_old) = (new.idle(), old.idle());
@@ -169,8 +169,8 @@ fn the_process_that_has_been_idle_longest_is_closed_for_a_turn_that_needs_one() 
 }
 
 #[test]
-fn where_a_wanted_process_is_used_again_another_one_is_closed() {
-    let permits = gate_of_processes(2);
+fn if_a_reclaimed_process_is_used_again_another_one_is_closed() {
+    let permits = process_permits(2);
     let (one, two) = (permits.try_acquire_process("agent").unwrap(), permits.try_acquire_process("agent").unwrap());
     let (idle, other) = (one.idle(), two.idle());
     let _turn = permits.enqueue(None, "agent", true).unwrap();
@@ -182,8 +182,8 @@ fn where_a_wanted_process_is_used_again_another_one_is_closed() {
 proptest::proptest! {
     /// Whatever comes, no limit is exceeded, and when all is given back, nothing is counted.
     #[test]
-    fn limits_hold_whatever_is_queued_granted_released_and_dropped(steps in proptest::collection::vec((0u8..6, 0usize..8), 0..200)) {
-        let permits = gate_of_processes(2);
+    fn limits_hold_in_any_order_of_enqueue_grant_release_and_drop(steps in proptest::collection::vec((0u8..6, 0usize..8), 0..200)) {
+        let permits = process_permits(2);
         permits.limit_turns(NonZeroUsize::new(3).unwrap());
         let mut tickets: Vec<(Ticket, Option<ProcessPermit>)> = Vec::new();
         for (step, at) in steps {

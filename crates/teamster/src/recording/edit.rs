@@ -1,8 +1,8 @@
-//! Takes secrets out of what is recorded, those included that are split over several lines or deltas.
+//! Removes secrets from a recording, including secrets that are split over several lines or deltas.
 //!
-//! Of each channel (a stream of plain lines, or one member of the JSON lines of one stream or message) the end is
-//! remembered that may begin a secret. An entry that holds such a beginning waits until it is clear whether the secret
-//! goes on, but only so long: then the beginning is taken out as if it did.
+//! A channel is a stream of plain lines, or one member of the JSON lines of one stream or message. The editor remembers the end
+//! of each channel that may start a secret. The entry with that end waits until the next text of the channel shows whether it
+//! is a secret. The wait is bounded. After it, the start is removed as if it were a secret.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -14,24 +14,24 @@ use teamster_types::recording::{Entry, Payload, RecordedItem};
 use super::redact::{Redactor, SHORTEST};
 use super::scan::{Piece, Scan, mix};
 
-/// A beginning that is shorter than this keeps no entry waiting.
+/// The minimum length of a start of a secret for which an entry waits.
 const HELD_FROM: usize = 4;
 
-/// How many entries wait at most.
+/// The maximum number of waiting entries.
 const MAX_HELD: usize = 1024;
 
-/// How many bytes of entries wait at most, roughly.
+/// The maximum size of the waiting entries, in bytes, estimated.
 const MAX_HELD_BYTES: usize = 4 * 1024 * 1024;
 
-/// Beginnings of secrets that are remembered at most.
+/// The maximum number of channels whose ends are remembered.
 const MAX_CHANNELS: usize = 1024;
 
-/// Redacts entries, and gives them back in their order.
+/// Redacts entries and returns them in their order.
 #[derive(Default)]
 pub(super) struct Editor {
     held: VecDeque<Held>,
     held_bytes: usize,
-    /// The number of the first entry that waits.
+    /// The number of the first waiting entry.
     first: u64,
     channels: HashMap<u64, Channel>,
 }
@@ -42,13 +42,13 @@ struct Held {
     bytes: usize,
 }
 
-/// The end of what came on a channel, which may begin a secret.
+/// The end of a channel's text, which may start a secret.
 struct Channel {
     redactor: Arc<Redactor>,
     end: String,
-    /// The pieces that it consists of, in order.
+    /// The pieces that the end consists of, in order.
     places: Vec<Place>,
-    /// Whether it was taken out already, because it must not wait any longer.
+    /// Whether the end was removed already, because its entry must not wait any longer.
     settled: bool,
 }
 
@@ -61,7 +61,7 @@ struct Place {
 }
 
 impl Editor {
-    /// Takes an entry. Without a redactor it stays as it is.
+    /// Adds an entry. Without a redactor it is not changed.
     pub(super) fn push(&mut self, mut entry: Entry, redactor: Option<&Arc<Redactor>>) {
         let redactor = redactor.filter(|redactor| !redactor.is_empty());
         let scan = redactor.and_then(|redactor| scan(&mut entry.item, redactor));
@@ -90,10 +90,10 @@ impl Editor {
         }
     }
 
-    /// Returns the next entry that need not wait.
+    /// Returns the next entry that does not have to wait.
     pub(super) fn next(&mut self) -> Option<Entry> {
         loop {
-            if self.held.is_empty() || self.waits_from().is_some_and(|waits| waits <= self.first) {
+            if self.held.is_empty() || self.first_waiting().is_some_and(|waiting| waiting <= self.first) {
                 return None;
             }
             let Held { entry, scan, bytes } = self.held.pop_front()?;
@@ -105,23 +105,23 @@ impl Editor {
         }
     }
 
-    /// Lets nothing wait any more: what may begin a secret is treated as one.
+    /// Ends all waits. What may start a secret is removed like a secret.
     pub(super) fn settle(&mut self) {
         let mut channels = std::mem::take(&mut self.channels);
         for channel in channels.values_mut().filter(|channel| !channel.settled) {
             channel.settled = true;
             if channel.end.len() >= SHORTEST
-                && let Some((_, word)) = channel.redactor.begun(&channel.end)
+                && let Some((_, word)) = channel.redactor.started(&channel.end)
             {
                 self.cut(&channel.places, &(0..channel.end.len()), word);
             }
         }
-        // What goes on from there is still found.
+        // The rest of such a secret is still found.
         self.channels = channels;
     }
 
-    /// The first entry that must wait.
-    fn waits_from(&self) -> Option<u64> {
+    /// Returns the first entry that must wait.
+    fn first_waiting(&self) -> Option<u64> {
         let waiting = self.channels.values().filter(|channel| channel.end.len() >= HELD_FROM && !channel.settled);
         waiting.filter_map(|channel| channel.places.iter().map(|place| place.entry).find(|at| *at >= self.first)).min()
     }
@@ -132,7 +132,7 @@ impl Editor {
         end.push_str(text);
         places.push(place);
         self.redact(&end, &places, redactor);
-        if let Some((length, _)) = redactor.begun(&end) {
+        if let Some((length, _)) = redactor.started(&end) {
             let passed = end.len() - length;
             end.drain(..passed);
             let places = from(places, passed);
@@ -146,7 +146,7 @@ impl Editor {
         }
     }
 
-    /// Cuts a range out of a text that consists of these places. The first one that is not written yet gets the word.
+    /// Removes a range from a text that consists of these places. The first place that is not written yet gets the replacement.
     fn cut(&mut self, places: &[Place], range: &Range<usize>, word: &str) {
         let (mut at, mut word) = (0, word);
         for place in places {
@@ -170,7 +170,7 @@ impl Editor {
     }
 }
 
-/// The places without their first bytes.
+/// Returns the places without their first bytes.
 fn from(places: Vec<Place>, mut passed: usize) -> Vec<Place> {
     let mut kept = Vec::new();
     for mut place in places {
@@ -184,7 +184,7 @@ fn from(places: Vec<Place>, mut passed: usize) -> Vec<Place> {
     kept
 }
 
-/// Splits what an entry says. What comes whole and alone is redacted at once.
+/// Splits the texts of an entry. Texts that are complete are redacted at once.
 fn scan(item: &mut RecordedItem, redactor: &Arc<Redactor>) -> Option<Scan> {
     let whole = |text: &mut String| *text = redactor.text(text).into_owned();
     match item {
@@ -192,26 +192,26 @@ fn scan(item: &mut RecordedItem, redactor: &Arc<Redactor>) -> Option<Scan> {
         RecordedItem::Call { path, .. } => whole(path),
         _ => {}
     }
-    // Another process has other secrets, and is not continued by this one.
+    // Another process has other secrets, and does not continue this text.
     let source = |kind: &str| mix(Arc::as_ptr(redactor).addr() as u64, kind);
-    let said = |said: &Payload, kind: &str| Some(Scan::of(&text_of(said), source(kind)));
+    let split = |payload: &Payload, kind: &str| Some(Scan::of(&text_of(payload), source(kind)));
     match item {
-        RecordedItem::In(text) => said(text, "in"),
-        RecordedItem::Out(text) => said(text, "out"),
-        RecordedItem::Err(text) => said(text, "err"),
-        RecordedItem::ServerEvent(text) => said(text, "server event"),
-        RecordedItem::Call { body, .. } => said(body.as_ref()?, "call"),
-        RecordedItem::Reply { body, .. } => said(body, "reply"),
+        RecordedItem::In(text) => split(text, "in"),
+        RecordedItem::Out(text) => split(text, "out"),
+        RecordedItem::Err(text) => split(text, "err"),
+        RecordedItem::ServerEvent(text) => split(text, "server event"),
+        RecordedItem::Call { body, .. } => split(body.as_ref()?, "call"),
+        RecordedItem::Reply { body, .. } => split(body, "reply"),
         RecordedItem::Event { event } => Some(Scan::of(&serde_json::to_string(event).ok()?, source("event"))),
         _ => None,
     }
 }
 
-fn text_of(said: &Payload) -> String {
-    String::from_utf8_lossy(&said.bytes().unwrap_or_default()).into_owned()
+fn text_of(payload: &Payload) -> String {
+    String::from_utf8_lossy(&payload.bytes().unwrap_or_default()).into_owned()
 }
 
-/// The entry without secrets; `None` for a delta of which nothing is left.
+/// Returns the entry without secrets. `None` for a delta of which nothing is left.
 fn render(Entry { at_ms, item }: Entry, scan: Option<&Scan>) -> Option<Entry> {
     let Some(scan) = scan.filter(|scan| scan.is_changed()) else { return Some(Entry { at_ms, item }) };
     let text = Payload::Text(scan.render());
@@ -225,7 +225,7 @@ fn render(Entry { at_ms, item }: Entry, scan: Option<&Scan>) -> Option<Entry> {
         RecordedItem::Event { .. } => match serde_json::from_str(&scan.render()) {
             Ok(Event::Text(delta) | Event::Thinking(delta)) if delta.text.is_empty() => return None,
             Ok(event) => RecordedItem::Event { event: Box::new(event) },
-            // A name of ours was a secret.
+            // A name in the event's JSON was a secret.
             Err(_) => RecordedItem::Lost { lines: 1 },
         },
         other => other,

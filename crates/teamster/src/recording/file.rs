@@ -1,4 +1,4 @@
-//! Creates the file of a recording, at a path that the user chose.
+//! Creates the file of a recording, at the path that the user chose.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
@@ -7,16 +7,15 @@ use std::path::Path;
 
 /// Creates the file with mode 0600, whatever the umask is.
 ///
-/// What exists at the path is never written to: with `overwrite` a regular file there is replaced by a new one, so that
-/// who may read the old file, or had opened it, reads nothing of the recording. Links, pipes and devices are refused, and
-/// none of them is opened.
+/// An existing file is never written to. With `overwrite` a regular file is replaced by a new one, so that a process that may
+/// read the old file, or has it open, cannot read the recording. Links, pipes and devices are rejected without being opened.
 ///
 /// # Errors
-/// When something exists at the path that may not be replaced, or when the system refuses to create the file.
+/// The path exists and must not be replaced, or the system cannot create the file.
 pub(super) fn create(path: &Path, overwrite: bool) -> io::Result<File> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
-            let problem = "it is no regular file: a recording is not written through links, pipes or devices";
+            let problem = "it is not a regular file; a recording is not written to links, pipes or devices";
             return Err(io::Error::new(ErrorKind::InvalidInput, problem));
         }
         Ok(_) if overwrite => fs::remove_file(path)?,
@@ -24,7 +23,7 @@ pub(super) fn create(path: &Path, overwrite: bool) -> io::Result<File> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    // This fails if something was put at the path meanwhile, a link included.
+    // This fails if something was created at the path meanwhile, including a link.
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = created.map_err(|error| if error.kind() == ErrorKind::AlreadyExists { exists() } else { error })?;
     file.set_permissions(Permissions::from_mode(0o600))?;
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_exists_is_replaced_only_if_that_is_allowed_and_never_written_to() {
+    fn an_existing_file_is_replaced_only_if_that_is_allowed_and_is_never_written_to() {
         let folder = PrivateDir::create(None, "recording-").unwrap();
         let (path, other_name) = (folder.path().join("recording"), folder.path().join("other-name"));
         fs::write(&path, "before").unwrap();
@@ -63,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn links_pipes_devices_and_directories_are_refused_at_once() {
+    fn links_pipes_devices_and_directories_are_rejected_at_once() {
         let folder = PrivateDir::create(None, "recording-").unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("target"), "before").unwrap();
@@ -75,7 +74,7 @@ mod tests {
             for refused in [path("link"), path("dangling"), path("pipe"), folder.path().to_owned(), "/dev/full".into()]
             {
                 let error = create(&refused, overwrite).unwrap_err();
-                assert!(error.to_string().contains("no regular file"), "{}: {error}", refused.display());
+                assert!(error.to_string().contains("not a regular file"), "{}: {error}", refused.display());
             }
         }
         assert_eq!(fs::read(path("target")).unwrap(), b"before");

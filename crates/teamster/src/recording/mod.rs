@@ -1,8 +1,8 @@
-//! Records what goes in and out of a run's processes, and what its caller is told.
+//! Records the input and output of a run's processes, and the events of its caller.
 //!
-//! Invariants: no run waits for the file, but at its end, for a moment; and none ends because of it. What the disk is too slow
-//! for is left out, and its place says so; when nothing can be written any more, a warning reports it. Known secrets are
-//! taken out of every line, unless exact bytes are asked for.
+//! Invariants: a run waits for the file only at its end, for a moment, and never fails because of it. If the disk is too slow,
+//! entries are dropped, and an entry in their place reports that. If nothing can be written any more, a warning reports it.
+//! Known secrets are removed from every line, unless the request asks for the exact bytes.
 
 mod edit;
 mod file;
@@ -34,47 +34,47 @@ use crate::agent_server::ServerEvent;
 use crate::events::size;
 use crate::threads::{explain, track};
 
-/// Entries that wait for the disk.
+/// The maximum number of entries that wait for the disk.
 const WAITING: usize = 8192;
 
-/// Bytes of entries that wait for the disk, roughly.
+/// The maximum size of these entries, in bytes, estimated.
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
 
-/// How long the end of a run waits for the disk, to be able to tell what is wrong with it.
+/// How long the end of a run waits for the disk, so that it can report problems.
 const SETTLE: Duration = Duration::from_secs(1);
 
 enum Item {
     Entry {
         entry: Box<Entry>,
-        /// Its size, roughly.
+        /// The estimated size in bytes.
         bytes: usize,
-        /// What knows the secrets that it may hold.
+        /// The redactor of the secrets that the entry may contain.
         redactor: Option<Arc<Redactor>>,
     },
-    /// Is answered when everything before it is written.
+    /// Answered when everything before it is written.
     Settle(oneshot::Sender<()>),
 }
 
-/// A recording that is being written.
+/// A recording in progress.
 #[derive(Clone)]
 pub(crate) struct Recording {
     began: Instant,
     items: mpsc::Sender<Item>,
-    /// Bytes of entries that wait.
+    /// The size of the waiting entries, in bytes.
     waiting: Arc<AtomicUsize>,
-    /// Whether the exact bytes are recorded, secrets included.
+    /// Whether the exact bytes are recorded, including secrets.
     raw: bool,
-    /// What was left out since the last entry.
+    /// The number of entries that were dropped since the last entry.
     lost: Arc<AtomicU64>,
     problem: Arc<OnceLock<String>>,
 }
 
-/// Writes down what goes in and out of one process, where that is wanted.
+/// Records the input and output of one process, if the run is recorded.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder(Option<(Recording, Arc<Redactor>)>);
 
 impl Recording {
-    /// Creates a file at this path, and begins a recording in it. It is whole when the tracker's tasks have ended.
+    /// Creates the file and starts a recording in it. It is complete when the tracker's tasks have ended.
     pub(crate) fn create(path: &Path, agent: &str, request: &RunRequest, writers: &TaskTracker) -> io::Result<Self> {
         let file = file::create(path, request.record_overwrite)?;
         Self::write_to(file, path, agent, request.record_raw, writers)
@@ -87,10 +87,10 @@ impl Recording {
         let (problem, path) = (Arc::clone(&recording.problem), path.to_owned());
         let waiting = Arc::clone(&recording.waiting);
         track(writers, move || {
-            // Dropped last, so that a task that waits for them finds the problem.
+            // Dropped last, so that a task that waits for the channel finds the problem.
             let (mut written, mut asked) = (written, Vec::new());
             if let Err(error) = write(file, &mut written, &mut asked, &waiting) {
-                _ = problem.set(format!("the recording {} is not whole: {error}", path.display()));
+                _ = problem.set(format!("the recording {} is incomplete: {error}", path.display()));
             }
         })
         .map_err(|error| io::Error::new(error.kind(), explain(&error)))?;
@@ -98,12 +98,12 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Records an event that the caller gets.
+    /// Records an event of the caller.
     pub(crate) fn event(&self, event: &Event, redactor: &Arc<Redactor>) {
         self.note(RecordedItem::Event { event: Box::new(event.clone()) }, Some(redactor));
     }
 
-    /// What keeps it from being whole, if that is known soon.
+    /// Returns a warning if the recording is incomplete, as far as that is known within [`SETTLE`].
     pub(crate) async fn problem(&self) -> Option<Warning> {
         let (written, settled) = oneshot::channel();
         let settles = async { self.items.send(Item::Settle(written)).await.is_ok() && settled.await.is_ok() };
@@ -126,7 +126,7 @@ impl Recording {
         let bytes = entry_size(&item);
         let before = self.waiting.fetch_add(bytes, Ordering::Relaxed);
         let entry = Box::new(Entry { at_ms, item });
-        // One entry always fits.
+        // A single entry always fits.
         let fits = before == 0 || before.saturating_add(bytes) <= WAITING_BYTES;
         let sent = fits && self.items.try_send(Item::Entry { entry, bytes, redactor: redactor.cloned() }).is_ok();
         if !sent {
@@ -137,7 +137,7 @@ impl Recording {
 }
 
 impl Recorder {
-    /// For a process that was given these secrets.
+    /// Creates the recorder of a process that was given these secrets.
     pub(crate) fn new(recording: Option<&Recording>, redactor: &Arc<Redactor>) -> Self {
         Self(recording.map(|recording| (recording.clone(), Arc::clone(redactor))))
     }
@@ -157,7 +157,7 @@ impl Recorder {
         self.note(|| RecordedItem::InEnd);
     }
 
-    /// What came on the protocol's stream. A line that is too long to be read is left out.
+    /// Records a line of the protocol stream. A line that was too long to read is recorded as lost.
     pub(crate) fn output(&self, frame: &Frame<'_>) {
         self.note(|| match frame {
             Frame::Line(line) => RecordedItem::Out(Payload::new(&[line, b"\n".as_slice()].concat())),
@@ -179,7 +179,7 @@ impl Recorder {
         });
     }
 
-    /// What the CLI's server said.
+    /// Records an event of the CLI's server.
     pub(crate) fn server_event(&self, event: &ServerEvent) {
         self.note(|| match event {
             ServerEvent::Reply { call, status, body } => {
@@ -208,25 +208,25 @@ impl std::fmt::Debug for Recorder {
     }
 }
 
-/// About how much memory an entry takes.
+/// Returns the estimated size of an entry in memory.
 fn entry_size(item: &RecordedItem) -> usize {
-    let said = |said: &Payload| match said {
+    let size = |payload: &Payload| match payload {
         Payload::Text(text) | Payload::Base64(text) => text.len(),
     };
     let content = match item {
         RecordedItem::In(text)
         | RecordedItem::Out(text)
         | RecordedItem::Err(text)
-        | RecordedItem::ServerEvent(text) => said(text),
-        RecordedItem::Call { body, path, .. } => path.len() + body.as_ref().map_or(0, said),
-        RecordedItem::Reply { body, .. } => said(body),
+        | RecordedItem::ServerEvent(text) => size(text),
+        RecordedItem::Call { body, path, .. } => path.len() + body.as_ref().map_or(0, size),
+        RecordedItem::Reply { body, .. } => size(body),
         RecordedItem::Event { event } => size::in_memory(event),
         _ => 0,
     };
     content + size_of::<Entry>()
 }
 
-/// Writes entries until nothing can send any more.
+/// Writes entries until all senders are gone.
 fn write(
     file: File,
     items: &mut mpsc::Receiver<Item>,
@@ -246,11 +246,11 @@ fn write(
                 editor.settle();
                 write_ready(&mut file, &mut editor)?;
                 file.flush()?;
-                // The run that asked may have ended.
+                // The run that waits for it may have ended.
                 asked.drain(..).for_each(|written| _ = written.send(()));
             }
         }
-        // A reader of the file sees everything so far that is known to hold no secret.
+        // The file contains everything so far that certainly has no secret.
         if items.is_empty() {
             file.flush()?;
         }

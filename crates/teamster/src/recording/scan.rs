@@ -1,14 +1,14 @@
-//! Splits a recorded text into the pieces in which secrets are searched: the strings and numbers of JSON documents, or
-//! whole lines of anything else.
+//! Splits a recorded text into the pieces in which secrets are searched: the strings and numbers of JSON documents, or whole
+//! lines of other text.
 //!
-//! Invariant: a text in which nothing was cut is rendered byte for byte.
+//! Invariant: a text without removed ranges is rendered byte for byte.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
 
-/// Members whose values tell apart the messages, and other things, that are streamed in parallel.
+/// Members whose values distinguish messages and other items that are streamed in parallel.
 const IDENTITIES: [&str; 17] = [
     "type",
     "kind",
@@ -29,7 +29,7 @@ const IDENTITIES: [&str; 17] = [
     "parent_tool_use_id",
 ];
 
-/// A text, split.
+/// A text that was split.
 #[derive(Debug)]
 pub(super) struct Scan {
     parts: Vec<Part>,
@@ -38,33 +38,33 @@ pub(super) struct Scan {
 
 #[derive(Debug)]
 enum Part {
-    /// What is between the pieces.
+    /// The text between two pieces.
     Between(String),
     Piece(usize),
 }
 
-/// A piece of the text.
+/// A piece of a text.
 #[derive(Debug)]
 pub(super) struct Piece {
-    /// What it says, without JSON's escapes.
+    /// The text without JSON escapes.
     pub(super) text: String,
-    /// Which pieces of other lines may continue it: those with a channel in common.
+    /// The channels of the piece. A piece of another line may continue it if both have a channel in common.
     pub(super) channels: Vec<u64>,
     form: Form,
-    /// What was cut out, and what replaces it.
+    /// The removed ranges and their replacements.
     cuts: Vec<(Range<usize>, String)>,
 }
 
 #[derive(Debug)]
 enum Form {
     Plain,
-    /// A JSON string, as it was written.
+    /// A JSON string, with its original text.
     String(String),
     Number,
 }
 
 impl Scan {
-    /// Splits a text. `source` says where it comes from: pieces of different sources never continue each other.
+    /// Splits a text. Pieces of different sources never continue each other.
     pub(super) fn of(text: &str, source: u64) -> Self {
         if let Some(scan) = JsonScanner::scan(text, source) {
             return scan;
@@ -79,12 +79,12 @@ impl Scan {
         scan
     }
 
-    /// Whether anything was cut out.
+    /// Whether any range was removed.
     pub(super) fn is_changed(&self) -> bool {
         self.pieces.iter().any(|piece| !piece.cuts.is_empty())
     }
 
-    /// Returns the text without what was cut out.
+    /// Returns the text without the removed ranges.
     pub(super) fn render(&self) -> String {
         let mut text = String::new();
         for part in &self.parts {
@@ -119,7 +119,7 @@ impl Scan {
 }
 
 impl Piece {
-    /// Cuts a range of the text out.
+    /// Removes a range of the text.
     pub(super) fn cut(&mut self, range: Range<usize>, word: &str) {
         self.cuts.push((range, word.to_owned()));
     }
@@ -150,17 +150,17 @@ impl Piece {
     }
 }
 
-/// An object or array that is open.
+/// An open object or array.
 struct Open {
     is_object: bool,
-    /// The names of the members that lead to it.
+    /// The names of the members on the path to it, as a hash.
     path: u64,
-    /// The name of the member whose value comes next.
+    /// The name of the member whose value is next.
     name: Option<String>,
     expects_name: bool,
 }
 
-/// Reads JSON documents of any depth, one after the other, as far as their strings need it.
+/// Reads a sequence of JSON documents of any depth, as far as needed to find their strings.
 struct JsonScanner<'t> {
     rest: &'t str,
     open: Vec<Open>,
@@ -220,7 +220,7 @@ impl<'t> JsonScanner<'t> {
         };
         let (end, _) = self.rest.bytes().enumerate().skip(1).find(closes)?;
         let written = self.take(end + 1)?;
-        // Half of a pair of surrogates is no text: such a string is searched as it is written.
+        // A string with half of a surrogate pair is not text. It is searched with its escapes.
         let plain = || written.get(1..end).unwrap_or_default().to_owned();
         let text = serde_json::from_str(written).unwrap_or_else(|_| plain());
         let form = Form::String(written.to_owned());
@@ -256,7 +256,7 @@ impl<'t> JsonScanner<'t> {
         }
     }
 
-    /// The names that lead to the next value.
+    /// Returns the names on the path to the next value, as a hash.
     fn path(&self) -> u64 {
         match self.open.last() {
             Some(Open { path, name: Some(name), .. }) => mix(*path, name.as_str()),
@@ -272,7 +272,7 @@ impl<'t> JsonScanner<'t> {
     }
 }
 
-/// Returns a number for a thing that follows another one.
+/// Returns a hash of a value and of what precedes it.
 pub(super) fn mix(before: u64, next: &(impl std::hash::Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     before.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Entries in files of the user's configuration, for as long as a run lives.
+//! Adds entries to the user's configuration files for the duration of a run.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 use super::environment::Environment;
 use crate::errors::with_causes;
 
-/// Puts the entries in. `environment` is that of the process.
+/// Adds the entries. `environment` is the environment of the process.
 pub(crate) fn merge(
     file: &ConfigFile,
     journals: Option<&RestoreLog>,
@@ -41,28 +41,28 @@ pub(crate) fn merge(
     journals.merge(&merge).map_err(|error| wrong(with_causes(&error)))
 }
 
-/// Takes them out, and says what there is to be said about that.
+/// Removes the entries. Returns a warning if the file could not be restored completely.
 pub(crate) fn restore(merged: Merged) -> Option<Warning> {
     let path = merged.path().to_owned();
     let warning = |text: String| {
-        let text = format!("{} is not what it was before the run: {text}", path.display());
+        let text = format!("{} was not restored completely: {text}", path.display());
         Warning::new(WarningCode::ConfigNotRestored, text).with("path", path.display().to_string())
     };
     match merged.restore() {
         Err(error) => {
-            Some(warning(format!("{}; `teamster doctor --restore` takes the entries out", with_causes(&error))))
+            Some(warning(format!("{}; `teamster doctor --restore` removes the entries", with_causes(&error))))
         }
         Ok(Restored { how: How::Left { why, original }, .. }) => Some(match original {
-            Some(original) => warning(format!("{why}; what stood in it is in {}", original.display()))
+            Some(original) => warning(format!("{why}; its previous content is in {}", original.display()))
                 .with("original", original.display().to_string()),
             None => warning(why.to_string()),
         }),
-        Ok(Restored { other_names: true, .. }) => Some(warning(
-            "another name (a hard link) was given to it meanwhile, under which the entries stay".to_owned(),
-        )),
+        Ok(Restored { other_names: true, .. }) => {
+            Some(warning("it got another name (a hard link) meanwhile, and the entries remain in that file".to_owned()))
+        }
         Ok(Restored { changed, .. }) if !changed.is_empty() => {
             let names = changed.join(", ");
-            Some(warning(format!("what somebody has changed since was left there: {names}")).with("entries", changed))
+            Some(warning(format!("entries that were changed meanwhile remain: {names}")).with("entries", changed))
         }
         Ok(_) => None,
     }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_home_that_is_set_and_the_first_file_that_is_there_count() {
+    fn the_first_home_that_is_set_and_the_first_existing_file_are_used() {
         let home = teamster_process::PrivateDir::create(None, "config-files").unwrap();
         std::fs::write(home.path().join("b.json"), "{}").unwrap();
         let file = |directory, names| ConfigFile {

@@ -1,4 +1,4 @@
-//! Ends and removes what crashed hosts left behind.
+//! Kills the processes and removes the files that crashed hosts left.
 
 use std::io;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::threads::track;
 
-/// Begins to sweep, on threads of its own: no run waits for it.
+/// Starts the recovery on threads of its own. No run waits for it.
 ///
 /// # Errors
-/// When the system has no thread for it.
+/// The system has no thread for it.
 pub(crate) fn start(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Option<&RestoreLog>) -> io::Result<()> {
     if let Some(journals) = journals.cloned() {
         track(tracker, move || recover(&journals))?;
@@ -29,7 +29,7 @@ pub(crate) fn start(tracker: &TaskTracker, ledger: &Arc<Ledger>, journals: Optio
     })
 }
 
-/// Takes out of configuration files what runs of hosts that were killed had put in.
+/// Restores the configuration files that runs of killed hosts had changed.
 fn recover(journals: &RestoreLog) {
     let recovery = journals.recover();
     for restored in recovery.restored {

@@ -15,7 +15,7 @@ use crate::registry::Registry;
 
 pub(crate) type Environment = BTreeMap<OsString, OsString>;
 
-/// What a request lets an agent inherit of the host's environment.
+/// What the request lets the agent inherit from the host's environment.
 pub(crate) fn inherited(
     host: &Environment,
     request: &RunRequest,
@@ -28,7 +28,7 @@ pub(crate) fn inherited(
                 && !is_any(keep, name)
                 && !agent.is_some_and(|agent| agent.owns_key(name, request, |switch| value(host, request, switch)))
         }),
-        // A name that is no text is none of those that can be asked for.
+        // A name that is not valid UTF-8 cannot be in the request's list.
         Inherit::Only(names) => name.to_str().is_some_and(|name| {
             let home = agent.map_or(&[][..], |agent| agent.home_variables);
             is_any(BASE_VARIABLES, name) || is_any(home, name) || is_ours(name) || is_any(names, name)
@@ -38,14 +38,14 @@ pub(crate) fn inherited(
     host.iter().filter(|(name, _)| stays(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The environment of a program that is only asked who it is: no key is needed for that.
+/// Returns the environment of a program that is only asked for its version. It needs no keys.
 pub(crate) fn without_keys(host: &Environment, registry: &Registry) -> Environment {
     let stays = |name: &OsStr| !name.to_str().is_some_and(|name| is_key(name, registry));
     host.iter().filter(|(name, _)| stays(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The marks of the trees that this program itself runs in, by which their ends find what we leave behind; and the place
-/// of the ledger, where the agent starts Teamster in its turn.
+/// The markers of the process trees that this program itself runs in, by which their supervisors find what this program leaves,
+/// and the ledger's directory, in case the agent starts Teamster.
 fn is_ours(name: &str) -> bool {
     name.starts_with(ENV_MARKER_PREFIX) || name == LEDGER_VARIABLE
 }
@@ -64,7 +64,7 @@ fn value(host: &Environment, request: &RunRequest, name: &str) -> Option<String>
     request.env.get(name).cloned().or_else(inherited)
 }
 
-/// Adds what the launch sets to what is inherited.
+/// Adds the variables of the launch to the inherited ones.
 pub(crate) fn for_process(
     inherited: Environment,
     launch: &Launch,
@@ -72,7 +72,7 @@ pub(crate) fn for_process(
     resolve: impl Fn(&Arg) -> Result<OsString, Failure>,
 ) -> Result<Environment, Failure> {
     let mut environment = inherited;
-    // What a shell's `cd` does: some CLIs trust PWD more than the kernel.
+    // As a shell's `cd` does. Some CLIs trust PWD more than the working directory.
     environment.insert("PWD".into(), cwd.into());
     for (name, value) in &launch.env {
         match value {
@@ -97,7 +97,7 @@ pub(crate) fn for_process(
 mod tests {
     use super::*;
 
-    /// The names that an agent inherits of these variables.
+    /// The names of the variables that an agent inherits.
     fn names(agent: &str, variables: &[(&str, &str)], change: impl FnOnce(&mut RunRequest)) -> Vec<String> {
         let host = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let mut request = RunRequest::new("x");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_inherited_where_nothing_is_asked_for() {
+    fn everything_is_inherited_by_default() {
         assert_eq!(names("claude", KEYS, |_| {}).len(), KEYS.len());
     }
 
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_that_the_agent_is_switched_to_keeps_its_keys() {
+    fn the_keys_of_an_enabled_cloud_are_kept() {
         let bedrock = |value| [("CLAUDE_CODE_USE_BEDROCK", value)];
         let key = "AWS_SECRET_ACCESS_KEY".to_owned();
         assert!(!withheld("claude", &bedrock("1"), |_| {}).contains(&key));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_named_is_inherited_and_what_no_agent_can_run_without() {
+    fn only_named_and_indispensable_variables_are_inherited() {
         let more = [
             ("CLAUDE_CONFIG_DIR", "/c"),
             ("CODEX_HOME", "/x"),

@@ -1,4 +1,4 @@
-//! One JSON object laid over another, as text: what both do not share stays as it was written, order and escapes included.
+//! Merges two JSON objects as text: what is not in both keeps its text, including its order and escapes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
 
-/// Lays our fields over theirs. Objects on both sides are joined, everything else of ours replaces theirs.
+/// Merges `ours` into `theirs`. Objects in both are merged; every other value of `ours` replaces the other one.
 pub(crate) fn merge(theirs: &str, ours: &str) -> Result<String, String> {
     let fields: Fields<'_> = serde_json::from_str(theirs).map_err(|error| error.to_string())?;
     let over: Fields<'_> = serde_json::from_str(ours).map_err(|error| error.to_string())?;
@@ -39,20 +39,20 @@ mod tests {
     }
 
     #[test]
-    fn ours_lies_over_theirs_field_by_field() {
+    fn ours_is_merged_into_theirs_field_by_field() {
         assert_eq!(check("{}", r#"{"a":1}"#), r#"{"a":1}"#);
         assert_eq!(check(r#"{"b": {"x": 1, "y": 2}}"#, r#"{"b":{"x":3},"a":[1]}"#), r#"{"a":[1],"b":{"x":3,"y":2}}"#);
         assert_eq!(check(r#"{"a": {"x": 1}}"#, r#"{"a":[2]}"#), r#"{"a":[2]}"#);
     }
 
     #[test]
-    fn what_only_one_side_has_stays_as_it_was_written() {
+    fn what_is_not_in_both_keeps_its_text() {
         assert_eq!(check("{}", "{\"p\":{\"z\":1,\"a\":\"\\u007benv\"}}"), "{\"p\":{\"z\":1,\"a\":\"\\u007benv\"}}");
         assert_eq!(check(r#"{"p": {"z":1,"a":"{env:X}"}}"#, r#"{"q":1}"#), r#"{"q":1,"p":{"z":1,"a":"{env:X}"}}"#);
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn a_value_that_is_not_an_object_is_rejected() {
         for wrong in ["[]", "{", "text", "{'a': 1}"] {
             assert!(merge(wrong, "{}").is_err(), "{wrong}");
         }

@@ -1,4 +1,4 @@
-//! Paths in rules for tools, resolved on this machine.
+//! Resolves paths in tool rules on this machine.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use teamster_agents::rules::PathResolver;
 
-/// How many symbolic links are followed, as the kernel does, and how many components a path may have.
+/// The maximum number of symbolic links to follow, as in the kernel, and of components of a path.
 const LINKS: usize = 40;
 const COMPONENTS: usize = 2048;
 
@@ -16,8 +16,8 @@ const COMPONENTS: usize = 2048;
 pub(crate) struct DiskPathResolver;
 
 impl PathResolver for DiskPathResolver {
-    /// Resolves component by component: the target of a dangling link is where a file would be created, so that
-    /// `canonicalize` of the nearest ancestor would not do.
+    /// Resolves component by component. `canonicalize` of the nearest existing ancestor is not enough: the target of a dangling
+    /// link is where a file would be created.
     fn resolve(&self, path: &Path) -> Option<PathBuf> {
         let (mut waiting, mut found) = (VecDeque::new(), PathBuf::from("/"));
         if !path.is_absolute() {
@@ -36,7 +36,7 @@ impl PathResolver for DiskPathResolver {
             }
             let next = found.join(&name);
             match next.symlink_metadata() {
-                // Its target is this process's, and not the agent's (`/proc/self/cwd`).
+                // The target of `/proc/self/cwd` is that of this process, and not of the agent.
                 Ok(meta) if meta.is_symlink() && found.starts_with("/proc") => return None,
                 Ok(meta) if meta.is_symlink() => {
                     links += 1;

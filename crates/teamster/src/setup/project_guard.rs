@@ -1,4 +1,4 @@
-//! What a stranger's directory must not hold, where an agent cannot be kept from using it.
+//! Checks an untrusted project for files that its agent cannot be prevented from using.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,25 @@ use teamster_types::event::{ErrorCode, Failure};
 
 use super::environment::Environment;
 
-/// What must not be in the directory of a process, nor above it.
+/// The files that an untrusted project and its parent directories must not contain.
 #[derive(Clone, Debug)]
 pub(crate) struct ProjectGuard {
     forbidden_files: ForbiddenFiles,
     cwd: PathBuf,
-    /// The user's own, which is no stranger's.
+    /// The user's home directory, which is trusted.
     home: Option<PathBuf>,
 }
 
 impl ProjectGuard {
-    /// `environment` is that of the process.
+    /// Creates the guard. `environment` is the environment of the process.
     pub(crate) fn new(forbidden_files: ForbiddenFiles, cwd: &Path, environment: &Environment) -> Self {
         let home = environment.get(OsStr::new("HOME")).map(PathBuf::from);
         Self { forbidden_files, cwd: cwd.to_owned(), home }
     }
 
-    /// Whether it is so. Waits for the disk.
+    /// Checks the project. Waits for the disk.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        // An agent may go up from the directory as it was named, or as the system names it.
+        // An agent may walk up from the path as it was given, or from the canonical path.
         let real = self.cwd.canonicalize().ok();
         let homes = [self.home.clone(), self.home.as_ref().and_then(|home| home.canonicalize().ok())];
         let directories = self.cwd.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));
@@ -34,7 +34,7 @@ impl ProjectGuard {
         for directory in strangers {
             for name in self.forbidden_files.names {
                 let path = directory.join(name);
-                // What cannot be looked at is out of the agent's reach too. A link that leads nowhere may do so in a moment.
+                // If the guard cannot read it, the agent cannot either. A dangling link may get a target at any moment.
                 if path.symlink_metadata().is_ok() {
                     return Err(self.refusal(&path));
                 }
@@ -45,8 +45,7 @@ impl ProjectGuard {
 
     fn refusal(&self, path: &Path) -> Failure {
         let (path, why) = (path.display(), self.forbidden_files.why);
-        let text =
-            format!("{path} is in the way of `project_trust: untrusted`: {why}; take it away, or trust the project");
+        let text = format!("`project_trust: untrusted` does not permit {path}: {why}; remove it, or trust the project");
         Failure { retryable: Some(false), ..Failure::new(ErrorCode::Config, text) }
     }
 }
@@ -60,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    const FORBIDDEN: ForbiddenFiles = ForbiddenFiles { names: &[".x", "x.json"], why: "it is used" };
+    const FORBIDDEN: ForbiddenFiles = ForbiddenFiles { names: &[".guarded", "guarded.json"], why: "it is used" };
 
     fn guard(cwd: &Path, home: &Path) -> ProjectGuard {
         let environment = Environment::from([("HOME".into(), home.into())]);
@@ -68,13 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_directory_or_above_it_is_found_and_named() {
+    fn a_forbidden_file_in_the_project_or_above_it_is_found_and_named() {
         let root = PrivateDir::create(None, "guard").unwrap();
         let inner = root.path().join("a/b");
         fs::create_dir_all(&inner).unwrap();
         let guard = guard(&inner, Path::new("/home/dev"));
         assert_eq!(guard.check(), Ok(()));
-        for place in ["a/b/.x", "a/x.json", ".x"] {
+        for place in ["a/b/.guarded", "a/guarded.json", ".guarded"] {
             let path = root.path().join(place);
             symlink("nowhere", &path).unwrap();
             let failure = guard.check().unwrap_err();
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_by_either_name_of_the_directory() {
+    fn a_forbidden_file_is_found_by_either_name_of_the_project() {
         let root = PrivateDir::create(None, "guard").unwrap();
         for directory in ["stranger/inner", "links"] {
             fs::create_dir_all(root.path().join(directory)).unwrap();
@@ -95,7 +94,7 @@ mod tests {
         symlink(root.path().join("stranger/inner"), &link).unwrap();
         let guard = guard(&link, Path::new("/home/dev"));
         assert_eq!(guard.check(), Ok(()));
-        for place in ["stranger/.x", "links/.x"] {
+        for place in ["stranger/.guarded", "links/.guarded"] {
             fs::create_dir(root.path().join(place)).unwrap();
             assert!(guard.check().is_err(), "{place}");
             fs::remove_dir(root.path().join(place)).unwrap();
@@ -103,10 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn the_users_home_is_no_strangers() {
+    fn the_users_home_is_trusted() {
         let home = PrivateDir::create(None, "guard").unwrap();
         let project = home.path().join("project");
-        for directory in [".x", "project"] {
+        for directory in [".guarded", "project"] {
             fs::create_dir(home.path().join(directory)).unwrap();
         }
         assert_eq!(guard(&project, home.path()).check(), Ok(()));

@@ -1,7 +1,7 @@
-//! Makes a home directory that stands in for the user's: links to what is there, and files of the run's own.
+//! Creates a shadow home: a home directory with links to the user's files, and with files of the run.
 //!
-//! Invariants: nothing of the user's is changed (a folder that the CLI would make itself may be made), and removing the
-//! stand-in removes links, never what they lead to.
+//! Invariants: no file of the user is changed, except that a folder may be created that the CLI would create itself. Removing
+//! the shadow home removes links, and never their targets.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use teamster_types::event::{ErrorCode, Failure};
 use super::environment::Environment;
 use super::json_merge::merge;
 
-/// Makes it in a private directory, and gives the path of the home.
+/// Creates the shadow home in a private directory. Returns its path.
 pub(crate) fn make(
     shadow_home: &ShadowHome,
     private: &Path,
@@ -39,7 +39,7 @@ pub(crate) fn make(
     Ok(ours)
 }
 
-/// Links what is in a folder of theirs into ours, but for the entries. A folder that holds an entry is made anew.
+/// Links the content of a folder of the user, except the entries. A folder that contains an entry is created.
 fn fill(
     theirs: Option<&Path>,
     ours: &Path,
@@ -92,7 +92,7 @@ fn write(theirs: Option<&Path>, ours: &Path, entry: &ShadowEntry, environment: &
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(ours);
     let written = file.and_then(|mut file| {
-        // The umask may have taken away the owner's own rights.
+        // The umask may have removed the owner's own permissions.
         file.set_permissions(Permissions::from_mode(0o600))?;
         file.write_all(&content)
     });
@@ -113,7 +113,7 @@ fn merged(theirs: Option<&Path>, values: &JsonMerge, environment: &Environment) 
     if let Some(bytes) = read(theirs)? {
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_start_matches('\u{feff}');
-        // As people write it: with comments and commas at the end.
+        // As people write it, with comments and trailing commas.
         let value: Value = jsonc_parser::parse_to_serde_value(text, &ParseOptions::default())
             .map_err(|error| unusable(error.to_string()))?;
         document = merge(&document, &without(value, values).to_string()).map_err(unusable)?;
@@ -121,7 +121,7 @@ fn merged(theirs: Option<&Path>, values: &JsonMerge, environment: &Environment) 
     merge(&document, &values.overrides.to_string()).map_err(unusable)
 }
 
-/// The document without the entries that ours replace as a whole.
+/// Returns the document without the entries that ours replace completely.
 fn without(mut document: Value, values: &JsonMerge) -> Value {
     for name in values.replaced {
         let theirs = document.get_mut(*name).and_then(Value::as_object_mut);
@@ -148,7 +148,7 @@ fn new_directory(path: &Path) -> Result<(), Failure> {
     made.map_err(|error| wrong("make", path, &error))
 }
 
-/// Makes a folder of theirs and those above it, with the rights that the umask leaves to others and all for its owner.
+/// Creates a folder of the user and its parents, with the permissions of the umask for others and all for the owner.
 fn make_all(folder: &Path) -> io::Result<()> {
     let missing: Vec<_> = folder.ancestors().take_while(|path| !path.exists()).collect();
     for path in missing.into_iter().rev() {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_files_are_seen_through_it_and_survive_it() {
+    fn the_shadow_home_shows_the_users_files_and_never_removes_them() {
         let home = PrivateDir::create(None, "stand-in-test").unwrap();
         let theirs = home.path().join(".agent");
         fs::create_dir_all(theirs.join("commands/deep")).unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_cannot_be_read_are_not_replaced_by_others() {
+    fn unreadable_settings_are_not_replaced() {
         let home = PrivateDir::create(None, "stand-in-test").unwrap();
         fs::create_dir(home.path().join(".agent")).unwrap();
         for broken in ["{", "[]"] {

@@ -1,4 +1,4 @@
-//! The calls that run, so that an agent can cancel one of them.
+//! The running calls, so that an agent can cancel one of them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::callers::Caller;
 
-/// The calls that run.
+/// The running calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls(Arc<Mutex<Vec<Call>>>);
 
@@ -19,14 +19,14 @@ struct Call {
     given_up: CancellationToken,
 }
 
-/// A call that is among those that run until this is dropped.
+/// A running call. Dropping it removes the call.
 #[derive(Debug)]
 pub(super) struct Entered {
     calls: Calls,
     pub(super) given_up: CancellationToken,
 }
 
-/// An MCP message that gives a call up.
+/// An MCP message that cancels a call.
 #[derive(Deserialize)]
 struct Notification {
     method: String,
@@ -47,7 +47,7 @@ impl Calls {
         Entered { calls: self.clone(), given_up }
     }
 
-    /// Cancels the call that this message of the caller's gives up, if it is such a message.
+    /// Cancels the call that a message of the caller cancels. Ignores other messages.
     pub(super) fn read(&self, caller: &Arc<Caller>, message: &[u8]) {
         let Ok(Notification { method, params }) = serde_json::from_slice(message) else { return };
         if method != "notifications/cancelled" {
@@ -55,7 +55,7 @@ impl Calls {
         }
         let calls = self.lock();
         let mut meant = calls.iter().filter(|call| Arc::ptr_eq(&call.caller, caller) && call.request == params.request);
-        // Two processes that use the same offer may count alike: then it is not known which call is meant.
+        // Two processes that use the same offer may use the same ids. Then it is unknown which call is meant.
         if let (Some(call), None) = (meant.next(), meant.next()) {
             call.given_up.cancel();
         }
@@ -68,7 +68,7 @@ impl Calls {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // A token equals no other: each call has its own.
+        // Tokens of two calls are never equal.
         self.given_up.cancel();
         self.calls.lock().retain(|call| !call.given_up.is_cancelled());
     }

@@ -1,4 +1,4 @@
-//! What a tool knows of a call, and how it reports progress.
+//! What a tool knows about a call, and how it reports progress.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::callers::{Caller, Conversation};
 
-/// The call that a tool answers: whose it is, how to report progress, and whether it is still wanted.
+/// The context of a call: its caller, its progress, and whether it is still wanted.
 ///
-/// A call that is canceled is dropped at once. [`cancelled`](Self::cancelled) is for work that the tool has started
-/// elsewhere, in a task or on a thread: give that a clone of the context.
+/// A canceled call is dropped at once. [`cancelled`](Self::cancelled) is for work that the tool has started elsewhere, in a
+/// task or on a thread: give that work a clone of the context.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     tool: String,
@@ -49,13 +49,13 @@ impl CallContext {
         }
     }
 
-    /// The tool's name.
+    /// Returns the tool's name.
     pub fn tool(&self) -> &str {
         &self.tool
     }
 
-    /// The id of the call: the agent's own, as in the events `tool_use` and `tool_result`, where the agent sends it (Claude
-    /// Code), else the id of the MCP request, which is unique among the calls of one agent's process that run.
+    /// Returns the id of the call. If the agent sends its own (Claude Code), it is the id in the events `tool_use` and
+    /// `tool_result`. Otherwise it is the id of the MCP request, which is unique among the running calls of one agent process.
     pub fn call_id(&self) -> String {
         match self.meta.get("claudecode/toolUseId").and_then(Value::as_str) {
             Some(id) => id.to_owned(),
@@ -63,39 +63,40 @@ impl CallContext {
         }
     }
 
-    /// The label under which the tools were offered ([`ServedTools::offer_labeled`](super::ServedTools::offer_labeled)).
+    /// Returns the label with which the tools were offered ([`ServedTools::offer_labeled`](super::ServedTools::offer_labeled)).
     pub fn label(&self) -> Option<&str> {
         self.caller.label.as_deref()
     }
 
-    /// The agent that calls. `None` where that is not known: the tools were not [offered](super::ServedTools::offer), or
-    /// several conversations that run use the same offer.
+    /// Returns the agent that calls. `None` if that is unknown: the tools were not [offered](super::ServedTools::offer), or
+    /// several running conversations use the same offer.
     pub fn agent(&self) -> Option<&str> {
         self.known.as_ref().map(|known| known.agent.as_str())
     }
 
-    /// The id of the run or session that calls: the `runId` of its events. `None` where the [agent](Self::agent) is not known.
+    /// Returns the id of the run or session that calls: the `runId` of its events. `None` if the [agent](Self::agent) is
+    /// unknown.
     pub fn run_id(&self) -> Option<&str> {
         self.known.as_ref().map(|known| &*known.run_id)
     }
 
-    /// The agent's session, as far as the agent has reported it. `None` also where the [agent](Self::agent) is not known.
+    /// Returns the agent's session, if the agent has reported it. `None` also if the [agent](Self::agent) is unknown.
     pub fn session_id(&self) -> Option<&SessionId> {
         self.known.as_ref()?.session.as_ref()
     }
 
-    /// The turn of the session, counted from 1; a run has one turn. `None` where the [agent](Self::agent) is not known.
+    /// Returns the number of the turn, starting at 1. A run has one turn. `None` if the [agent](Self::agent) is unknown.
     pub fn turn(&self) -> Option<u64> {
         self.known.as_ref().map(|known| known.turn)
     }
 
-    /// What else the agent sends with the call: the member `_meta` of the MCP request.
+    /// Returns the member `_meta` of the MCP request: additional data of the agent.
     pub fn meta(&self) -> &Map<String, Value> {
         &self.meta
     }
 
-    /// Reports progress to the agent: how much is done, out of how much if that is known, and what is being done. It should
-    /// grow with each report. Does nothing where the agent did not ask for progress.
+    /// Reports progress to the agent: the completed amount, the total if it is known, and a text. The amount should increase
+    /// with each report. Does nothing if the agent has not requested progress.
     pub async fn progress(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         let Some((token, peer)) = &self.progress else { return };
         let mut report = ProgressNotificationParam::new(token.clone(), done);
@@ -105,12 +106,12 @@ impl CallContext {
         _ = peer.notify_progress(report).await;
     }
 
-    /// Whether the call is canceled: the agent gave it up, its process ended, or the tools are not served any more.
+    /// Returns whether the call is canceled: the agent canceled it, its process exited, or the server has ended.
     pub fn is_cancelled(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Waits until the call is canceled. It never returns when the call was answered before.
+    /// Waits until the call is canceled. Never returns if the call was answered.
     pub async fn cancelled(&self) {
         self.stop.cancelled().await;
     }

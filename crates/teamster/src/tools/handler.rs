@@ -1,4 +1,4 @@
-//! The server as MCP has it: which tools there are, and calls of them.
+//! The MCP service: the list of tools, and their calls.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use super::calls::Calls;
 use super::{CallContext, Tool, ToolServer};
 use crate::callers::Caller;
 
-/// Answers one agent.
+/// Serves one agent.
 #[derive(Clone)]
 pub(super) struct Handler {
     pub(super) server: Arc<ToolServer>,
-    /// The server ends.
+    /// Cancelled when the server ends.
     pub(super) stop: CancellationToken,
-    /// The calls that run.
+    /// The running calls.
     pub(super) calls: TaskTracker,
-    /// The same calls, so that they can be given up one by one.
+    /// The same calls, so that each can be canceled.
     pub(super) running: Calls,
 }
 
@@ -80,7 +80,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Who calls, as the server found by its token.
+/// The caller, as identified by its token.
 fn caller(context: &RequestContext<RoleServer>) -> Option<Arc<Caller>> {
     context.extensions.get::<Parts>()?.extensions.get::<Arc<Caller>>().cloned()
 }

@@ -1,4 +1,4 @@
-//! Tools written in Rust, which any agent can call: an MCP server inside this program, for the length of a run.
+//! Tools written in Rust for any agent: an MCP server inside this program.
 //!
 //! ```no_run
 //! use teamster::tools::{JsonSchema, Tool, ToolServer, schemars};
@@ -17,11 +17,11 @@
 //! # }
 //! ```
 //!
-//! The server listens on the loopback address, on a port of its own, and answers only who knows its token, which is made
-//! anew for each [`ServedTools`] and travels to the agent as any secret of an MCP server does: never in argv.
+//! The server listens on the loopback address, on a port of its own. It answers only requests with its token. The token is new
+//! for each [`ServedTools`], and reaches the agent like any secret of an MCP server, never in argv.
 //!
-//! Invariants: nothing of the server outlives its [`ServedTools`], calls that still run included; a tool that panics is a
-//! failed call and nothing more.
+//! Invariants: nothing of the server outlives its [`ServedTools`], including running calls. A tool that panics is a failed
+//! call.
 
 mod calls;
 mod context;
@@ -44,12 +44,12 @@ pub use reply::Reply;
 pub use schemars::{self, JsonSchema};
 pub use serve::{ServeError, ServedTools};
 
-/// The longest name of a tool: vendors allow 64 characters for it together with what an agent puts before it.
+/// The maximum length of a tool's name. Vendors allow 64 characters for it together with the agent's prefix.
 const MAX_NAME: usize = 48;
 
 type Answer = Pin<Box<dyn Future<Output = Result<Reply, String>> + Send>>;
 
-/// A tool: its name, what it is for, what it takes, and what it does.
+/// A tool: its name, its description, its input and its function.
 #[derive(Clone)]
 pub struct Tool {
     name: String,
@@ -60,13 +60,13 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool of this name (letters, digits, `_` and `-`). The description tells the model what it is for.
+    /// Creates a tool with this name (letters, digits, `_` and `-`). The description tells the model when to use it.
     ///
-    /// What it takes is told to the model as the JSON schema of `I`, which has to be a struct: an empty one for a tool that
-    /// takes nothing. Arguments that do not fit are refused before the tool is called, and the model reads why. An error is a
-    /// failed call: the model reads its text.
+    /// The model gets the JSON schema of `I`, which must be a struct; an empty one for a tool without input. Arguments that do
+    /// not match are rejected before the tool is called, and the model reads the reason. An error is a failed call: the model
+    /// reads its text.
     ///
-    /// Calls may run side by side. One that the agent gives up, or that runs when the server ends, is dropped.
+    /// Calls may run concurrently. A call is dropped if the agent cancels it or the server ends.
     pub fn new<I, O, E, F>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -81,8 +81,8 @@ impl Tool {
         Self::with_context(name, description, move |input, _| call(input))
     }
 
-    /// The same for a tool that wants to know more of the call: whose it is, whether it is still wanted, and how to report
-    /// progress.
+    /// Creates a tool like [`new`](Self::new) whose function gets the [context](CallContext) of the call: its caller, its
+    /// progress, and whether it is still wanted.
     ///
     /// ```
     /// use teamster::tools::{CallContext, JsonSchema, Tool, schemars};
@@ -122,10 +122,11 @@ impl Tool {
         }
     }
 
-    /// A tool whose arguments are known at run time only: `schema` is their JSON schema, which has to be one of an object.
+    /// Creates a tool whose arguments are known only at run time. `schema` is their JSON schema, which must be the schema of an
+    /// object.
     ///
-    /// The tool gets the arguments as an object with all members that the schema's `required` names. Everything else that
-    /// the schema says is for the model: the tool has to expect that it does not keep to it.
+    /// The tool gets the arguments as an object with all members that the schema's `required` names. The rest of the schema is
+    /// for the model only: the tool must expect arguments that do not match it.
     ///
     /// ```
     /// use serde_json::json;
@@ -161,14 +162,14 @@ impl Tool {
         Self { name: name.into(), description: description.into(), input, is_read_only: false, call: Arc::new(call) }
     }
 
-    /// Tells agents that the tool changes nothing: some ask less before they call such a one.
+    /// Marks the tool as one that changes nothing. Some agents ask less often before they call such a tool.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;
         self
     }
 
-    /// Calls it. A panic is an error like any other.
+    /// Calls the tool. A panic becomes an error.
     async fn call(&self, input: JsonObject, context: CallContext) -> Result<Reply, String> {
         use futures::FutureExt as _;
         let call = async { (self.call)(Value::Object(input), context).await };
@@ -206,19 +207,19 @@ pub struct ToolServer {
 }
 
 impl ToolServer {
-    /// A server of this name, by which agents call its tools, and events tell of them.
+    /// Creates a server with this name. Agents use it to call the tools, and events contain it.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), instructions: None, tools: Vec::new() }
     }
 
-    /// One tool more.
+    /// Adds a tool.
     #[must_use]
     pub fn with(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// How to use the tools together, for the model.
+    /// Sets instructions for the model on how to use the tools together.
     #[must_use]
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
@@ -228,7 +229,7 @@ impl ToolServer {
     /// Serves the tools on the loopback address until the [`ServedTools`] is dropped. Call it inside a Tokio runtime.
     ///
     /// # Errors
-    /// When a tool's name or input cannot be offered, two tools have the same name, or no port can be had.
+    /// A tool's name or input is invalid, two tools have the same name, or no port is available.
     pub async fn serve(self) -> Result<ServedTools, ServeError> {
         for (number, tool) in self.tools.iter().enumerate() {
             tool.check()?;

@@ -1,11 +1,11 @@
-//! What a tool answers.
+//! The reply of a tool.
 //!
-//! An MCP reply has a list of blocks (`content`), and may have one JSON document (`structuredContent`). Where there is a
-//! document, Claude Code and Codex give the model that alone, and Gemini CLI makes one of a first block that is JSON. So
-//! only a reply that is one JSON value and nothing else has a document.
+//! An MCP reply has a list of blocks (`content`), and may have one JSON document (`structuredContent`). If there is a document,
+//! Claude Code and Codex give the model only the document. Gemini CLI makes a document of a first block that is JSON. So only a
+//! reply that is a single JSON value has a document.
 //!
-//! The CLIs read and write a document as JavaScript does: a number beyond 2^53 loses digits. So a value with such a number
-//! is given as text in which no CLI looks for a document.
+//! The CLIs read and write a document as JavaScript does: a number beyond 2^53 loses digits. So a value with such a number is
+//! sent as a text that no CLI reads as a document.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,10 +13,10 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The largest number up to which JavaScript knows every integer: 2^53 - 1.
+/// The largest number up to which JavaScript represents every integer exactly: 2^53 - 1.
 const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 
-/// What a tool answers: texts, JSON and images, in order. The model gets all of it.
+/// The reply of a tool: texts, JSON and images, in order. The model gets all of it.
 ///
 /// ```
 /// use teamster::tools::Reply;
@@ -36,12 +36,12 @@ enum Part {
 }
 
 impl Reply {
-    /// An image, as the bytes of a file of this media type.
+    /// Creates a reply with an image: the bytes of a file with this media type.
     pub fn image(media_type: impl Into<String>, data: &[u8]) -> Self {
         Self { parts: vec![Part::Image { media_type: media_type.into(), data: STANDARD.encode(data) }] }
     }
 
-    /// This, and then that.
+    /// Appends another reply.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         self.parts.extend(other.into().parts);
@@ -51,7 +51,7 @@ impl Reply {
     pub(super) fn into_result(self) -> CallToolResult {
         let structured = match self.parts.as_slice() {
             [Part::Json(value)] => Some(document(value.clone())),
-            // Gemini CLI 0.61.0 reads a text that is JSON as a document, and refuses what is no object.
+            // Gemini CLI 0.61.0 reads a JSON text as a document, and rejects one that is not an object.
             [Part::Text(text)] if is_json(text) && !is_object(text) => Some(document(exact_or_text(text))),
             _ => None,
         };
@@ -63,7 +63,7 @@ impl Reply {
                 Part::Json(value) => value.to_string(),
                 Part::Image { media_type, data } => return ContentBlock::image(data, media_type),
             };
-            // Gemini CLI would take a first block of JSON for all there is, or round its numbers.
+            // Gemini CLI would read only a first JSON block, or round its numbers.
             let is_whole = is_alone && (structured.is_some() || parsed(&text).is_some_and(|value| is_exact(&value)));
             let is_taken = at == 0 && !is_whole && is_json(&text);
             ContentBlock::text(if is_taken { format!("```json\n{text}\n```") } else { text })
@@ -74,12 +74,13 @@ impl Reply {
     }
 }
 
-/// A document is an object.
+/// Returns the value as a document. A document is an object.
 fn document(value: Value) -> Value {
     if value.is_object() { value } else { json!({ "result": value }) }
 }
 
-/// Whether a CLI may read a text as JSON: also one whose numbers are too large or whose depth is too great for [`Value`].
+/// Whether a CLI may read a text as JSON. That includes texts whose numbers are too large or whose depth is too great for
+/// [`Value`].
 fn is_json(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok()
 }
@@ -88,12 +89,12 @@ fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// The value of a text that is JSON, or the text itself where a CLI would read another value.
+/// Returns the value of a JSON text. Returns the text itself if a CLI would read another value.
 fn exact_or_text(text: &str) -> Value {
     parsed(text).filter(is_exact).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Whether JavaScript reads all of its numbers as they are.
+/// Whether JavaScript represents all numbers of the value exactly.
 fn is_exact(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() <= MAX_EXACT),
@@ -119,7 +120,7 @@ impl From<&str> for Reply {
     }
 }
 
-/// A tool that has nothing to say.
+/// An empty reply, for a tool without output.
 impl From<()> for Reply {
     fn from((): ()) -> Self {
         "done".into()
@@ -136,7 +137,7 @@ impl From<Value> for Reply {
 mod tests {
     use super::*;
 
-    /// The document of a reply, and its texts.
+    /// Returns the document of a reply, and its texts.
     fn sent(reply: impl Into<Reply>) -> (Option<Value>, Vec<String>) {
         let result = serde_json::to_value(reply.into().into_result()).unwrap();
         let texts = result["content"].as_array().unwrap().iter().filter_map(|block| block["text"].as_str());
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_a_cli_would_round_is_given_as_text() {
+    fn a_number_that_a_cli_would_round_is_sent_as_text() {
         let large = 1_234_567_890_123_456_789_u64;
         for text in ["1234567890123456789", "[18446744073709551617]", "1e400", "-9007199254740993"] {
             assert_eq!(sent(text), (Some(json!({ "result": text })), vec![text.to_owned()]), "{text}");
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_text_that_only_a_cli_reads_as_json_hides_none_of_the_rest() {
+    fn a_first_text_that_only_a_cli_reads_as_json_does_not_hide_the_rest() {
         let deep = "[".repeat(200) + &"]".repeat(200);
         for first in ["1e400", r#""\ud800""#, deep.as_str()] {
             let (document, texts) = sent(Reply::from(first).and("and more"));

@@ -1,12 +1,12 @@
-//! Schemas that are known at run time only.
+//! JSON schemas that are known only at run time.
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// Takes the JSON schema of an object.
+/// Checks that a JSON schema describes an object.
 ///
 /// # Errors
-/// When it is not one, with what is wrong.
+/// It does not. The error says why.
 pub(super) fn of_object(schema: Value) -> Result<JsonObject, String> {
     let Value::Object(schema) = schema else { return Err("the schema is no JSON object".to_owned()) };
     match schema.get("type") {
@@ -31,7 +31,7 @@ pub(super) fn of_object(schema: Value) -> Result<JsonObject, String> {
     Ok(schema)
 }
 
-/// The members that an object must have.
+/// Returns the members that an object must have.
 pub(super) fn required(schema: &JsonObject) -> Vec<String> {
     let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     names.filter_map(|name| name.as_str().map(str::to_owned)).collect()

@@ -1,4 +1,4 @@
-//! The server on the loopback address. Every connection is a task in a set that the accepting task owns: with it, all end.
+//! The server on the loopback address. The accepting task owns a set with the task of every connection, so all end together.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,38 +29,38 @@ use super::handler::Handler;
 use crate::callers::Caller;
 use crate::tokio_check::{self, TokioError};
 
-/// The longest arguments of a call.
+/// The maximum size of a call's arguments.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// A connection over which nothing is said is broken off by some clients; a tool may take longer.
+/// The interval of messages on a silent connection. Some clients close a connection that is silent, and a tool may take longer.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(10);
 
-/// Why tools cannot be offered.
+/// Why tools cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// A tool is wrong.
+    /// A tool is invalid.
     #[error("the tool {name:?} cannot be offered: {problem}")]
     Tool {
-        /// Its name.
+        /// The tool's name.
         name: String,
-        /// What is wrong, and what to do.
+        /// The problem, and how to fix it.
         problem: String,
     },
-    /// The Tokio runtime of the caller cannot serve.
+    /// The caller's Tokio runtime cannot serve.
     #[error(transparent)]
     Tokio(#[from] TokioError),
-    /// The system gave no port.
+    /// No port is available.
     #[error("cannot listen on the loopback address")]
     Listen(#[source] io::Error),
-    /// The system gave no random bytes for the token.
+    /// The system returned no random bytes for the token.
     #[error("cannot make a token")]
     Token(#[source] io::Error),
 }
 
-/// Tools that are served. Dropping it ends the server and the calls that run.
+/// Served tools. Dropping this ends the server and the running calls.
 pub struct ServedTools {
     name: String,
     address: SocketAddr,
@@ -80,7 +80,7 @@ impl ServedTools {
         let running = Calls::default();
         let handler =
             Handler { server: Arc::new(server), stop: stop.clone(), calls: calls.clone(), running: running.clone() };
-        // No sessions: nothing is kept for an agent that was killed.
+        // No sessions, so that nothing is kept for an agent that was killed.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_sse_keep_alive(Some(KEEP_ALIVE))
@@ -98,7 +98,7 @@ impl ServedTools {
         Ok(Self { name, address, token, stop, calls, accepting })
     }
 
-    /// The server, for [`RunRequest::mcp_servers`].
+    /// Returns the server as an entry of [`RunRequest::mcp_servers`].
     pub fn server(&self) -> McpServer {
         self.server_with(&self.token)
     }
@@ -107,23 +107,22 @@ impl ServedTools {
         McpServer::http(format!("http://{}/mcp", self.address)).bearer_token(token.to_owned())
     }
 
-    /// Adds the server to a run or a session, under its name, and allows its tools there. (Rules of the request that deny
-    /// still hold.)
+    /// Adds the server to a request, under its name, and allows its tools there. Deny rules of the request still apply.
     ///
-    /// Each offer has a token of its own, by which a tool knows whose call it answers ([`CallContext`](super::CallContext)).
-    /// Offer the tools to each request by itself where that matters: runs of one request that go on at the same time
-    /// cannot be told apart. An offer is remembered until the server ends.
+    /// Each offer has a token of its own, with which a tool knows its caller ([`CallContext`](super::CallContext)). Offer the
+    /// tools to each request separately if that matters: concurrent runs of one request cannot be distinguished. An offer is
+    /// kept until the server ends.
     pub fn offer(&self, request: &mut RunRequest) {
         self.offer_to(None, request);
     }
 
-    /// The same with a label of the caller's own, such as a user or a chat, which the tool gets with each call.
+    /// Like [`offer`](Self::offer), with a label of the caller, such as a user or a chat. The tool gets it with each call.
     pub fn offer_labeled(&self, label: impl Into<String>, request: &mut RunRequest) {
         self.offer_to(Some(label.into()), request);
     }
 
     fn offer_to(&self, label: Option<String>, request: &mut RunRequest) {
-        // Without random bytes the request shares the server's own token, and no label is worth anything.
+        // Without random bytes the request uses the server's own token, and calls have no label.
         let token = match token() {
             Ok(token) => {
                 Caller::add(&self.token, &authorization(&token), label);
@@ -135,10 +134,10 @@ impl ServedTools {
         request.permissions.allow.push(format!("mcp__{}", self.name));
     }
 
-    /// Ends the server, and waits until no call runs any more.
+    /// Ends the server, and waits until no call is running.
     pub async fn shutdown(mut self) {
         self.end();
-        // The only outcome is the cancellation that was just asked for.
+        // The only outcome is the cancellation that was just requested.
         let _cancelled = (&mut self.accepting).await;
         self.calls.close();
         self.calls.wait().await;
@@ -158,7 +157,7 @@ impl Drop for ServedTools {
 }
 
 impl std::fmt::Debug for ServedTools {
-    /// Without the token.
+    /// Shows no token.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("ServedTools")
@@ -168,7 +167,7 @@ impl std::fmt::Debug for ServedTools {
     }
 }
 
-/// Lets in callers that know a token.
+/// Accepts requests with a known token.
 #[derive(Clone)]
 struct Door {
     /// The server's own token.
@@ -188,7 +187,7 @@ impl Door {
             return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE));
         };
         let body = body.to_bytes();
-        // The service has no sessions, and so no memory of the calls that a notification could mean.
+        // The service has no sessions, so it does not know the calls that a notification could cancel.
         self.calls.read(&caller, &body);
         parts.extensions.insert(caller);
         Ok(self.service.handle(Request::from_parts(parts, Full::new(body))).await)
@@ -211,7 +210,7 @@ async fn accept(listener: TcpListener, door: Door) -> Infallible {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => _ = connections.spawn(serve(stream, door.clone())),
-                // The client went away before it was served, or descriptors ran out, which a tight loop would not mend.
+                // The client left before it was served, or no descriptors are left. A retry without a delay would not help.
                 Err(_) => tokio::time::sleep(AFTER_FAILED_ACCEPT).await,
             },
             Some(_) = connections.join_next() => {}
@@ -220,14 +219,14 @@ async fn accept(listener: TcpListener, door: Door) -> Infallible {
 }
 
 async fn serve(stream: TcpStream, door: Door) {
-    // Without the option, answers come later, and that is all.
+    // Without this option, replies arrive later.
     let _slower = stream.set_nodelay(true);
     let service = service_fn(move |request| door.clone().answer(request));
-    // A client that goes away is no error of ours.
+    // It is no error if a client leaves.
     let _gone = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// What nobody can guess.
+/// Returns a random token.
 fn token() -> Result<String, ServeError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| ServeError::Token(error.into()))?;

@@ -51,7 +51,7 @@ fn out(line: &serde_json::Value) -> RecordedItem {
 }
 
 #[test]
-fn a_secret_that_is_split_over_deltas_of_two_messages_at_once_cannot_be_joined_again() {
+fn a_secret_that_is_split_over_deltas_of_two_parallel_messages_is_removed() {
     for size in [1, 2, 3, 5, 8, 13] {
         let text: Vec<char> = format!("before {SECRET} after").chars().collect();
         let mut happenings = Vec::new();
@@ -78,7 +78,7 @@ fn a_secret_that_is_split_over_deltas_of_two_messages_at_once_cannot_be_joined_a
 }
 
 #[test]
-fn lines_of_a_secret_on_a_stream_of_plain_text_are_found_with_either_line_end() {
+fn lines_of_a_secret_in_plain_text_are_found_with_either_line_end() {
     let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nshort=\n-----END KEY-----";
     for end in ["\n", "\r\n"] {
         let lines = pem.lines().map(|line| RecordedItem::Err(Payload::Text(format!("{line}{end}"))));
@@ -102,7 +102,7 @@ fn a_secret_that_is_broken_over_lines_and_split_over_deltas_is_found() {
 }
 
 #[test]
-fn every_text_of_an_event_is_redacted_and_the_event_stays_one() {
+fn every_text_of_an_event_is_redacted_and_the_event_stays_valid() {
     let mut result = RunResult::default();
     result.text = format!("it is {SECRET}").into();
     let event = Event::Done(Box::new(teamster_types::event::Done { result }));
@@ -118,13 +118,13 @@ fn a_number_that_is_a_secret_becomes_zero_and_the_line_stays_json() {
 }
 
 #[test]
-fn a_beginning_that_does_not_go_on_is_written_as_it_was() {
+fn a_start_of_a_secret_that_does_not_continue_is_written_unchanged() {
     let lines = vec![text_event("s3cret \"", "a"), text_event("of\" nothing", "a"), text_event("x", "a")];
     assert_eq!(edited(lines.clone(), SECRET), lines);
 }
 
 #[test]
-fn no_more_entries_wait_than_the_bound_allows() {
+fn the_number_of_waiting_entries_is_limited() {
     let (mut editor, redactor) = (Editor::default(), redactor(SECRET));
     editor.push(entry(text_event("s3cret \"of", "a")), Some(&redactor));
     for number in 0..3 * MAX_HELD {
@@ -140,7 +140,7 @@ fn no_more_entries_wait_than_the_bound_allows() {
 
 proptest! {
     #[test]
-    fn what_holds_no_secret_stays_byte_for_byte(line in "\\PC{0,40}|[\\[\\]{}:,\" 0-9a-z\\\\]{0,40}", bytes: Vec<u8>) {
+    fn a_text_without_a_secret_is_unchanged_byte_for_byte(line in "\\PC{0,40}|[\\[\\]{}:,\" 0-9a-z\\\\]{0,40}", bytes: Vec<u8>) {
         let lines = vec![
             RecordedItem::Out(Payload::Text(line.clone())),
             RecordedItem::In(Payload::Text(json!({"a": [line], "b": {"c": 1.5e300}}).to_string())),
@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn wherever_a_secret_is_split_no_long_piece_of_it_is_left(
+    fn no_long_part_of_a_secret_is_left_wherever_it_is_split(
         cuts in prop::collection::vec(0..SECRET.len(), 0..6),
         nonsense in "[ -~]{0,12}",
     ) {

@@ -1,4 +1,4 @@
-//! The forms in which a secret may appear: its lines, other line ends, and its common encodings.
+//! The forms of a secret: its lines, other line ends, and its common encodings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,8 +11,8 @@ use super::SHORTEST;
 
 /// Returns every form of a value that is at least [`SHORTEST`] bytes long.
 ///
-/// The flag says whether a piece of the form is a secret too, where a text was cut: so it is for the value, its lines and
-/// its JSON strings, but not for encodings.
+/// The flag is true if a part of the form at a cut is a secret too. That is so for the value, its lines and its JSON strings,
+/// but not for encodings.
 pub(super) fn of(value: &str) -> BTreeMap<String, bool> {
     let mut forms = BTreeMap::new();
     for plain in plain_forms(value) {
@@ -29,8 +29,8 @@ pub(super) fn of(value: &str) -> BTreeMap<String, bool> {
     forms
 }
 
-/// Returns the value with line feeds, with carriage returns before them, and each of its lines. A value that holds `\n`
-/// as two characters, as variables do that have no real line breaks, is read with real ones too.
+/// Returns the value with line feeds, with carriage returns before them, and each of its lines. If a value contains `\n` as two
+/// characters, as in variables without real line breaks, the forms with real line breaks are returned too.
 fn plain_forms(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     let unix = value.replace("\r\n", "\n");
@@ -48,8 +48,8 @@ fn plain_forms(value: &str) -> Vec<String> {
     forms
 }
 
-/// Returns the value as it appears inside JSON strings. Writers differ in what they escape without need: slashes (PHP), what
-/// HTML would read (Go, Gson), and all that is not ASCII (Python, PHP).
+/// Returns the value as it appears in JSON strings. Writers differ in what they escape without need: slashes (PHP), characters
+/// of HTML (Go, Gson), and characters outside ASCII (Python, PHP).
 fn quoted_forms(value: &str) -> [String; 6] {
     let quoted = quote(value);
     let html = quoted.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
@@ -58,7 +58,7 @@ fn quoted_forms(value: &str) -> [String; 6] {
     [quoted.replace('/', "\\/"), html, gson, ascii.replace('/', "\\/"), ascii, quoted]
 }
 
-/// Returns the text with escapes in place of all that is not ASCII.
+/// Returns the text with escapes for all characters outside ASCII.
 fn ascii(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {
@@ -74,7 +74,7 @@ fn ascii(text: &str) -> String {
     escaped
 }
 
-/// Returns the value as it appears inside a JSON string.
+/// Returns the value as it appears in a JSON string.
 fn quote(value: &str) -> String {
     let quoted = Value::from(value).to_string();
     quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(&quoted).to_owned()
@@ -84,7 +84,7 @@ fn encodings(value: &str) -> impl Iterator<Item = String> {
     let base64 = (0..3).flat_map(|offset| {
         let mut bytes = vec![0; offset];
         bytes.extend_from_slice(value.as_bytes());
-        // The characters that depend on the secret alone, whatever precedes and follows it.
+        // The characters that depend only on the secret, and not on the text around it.
         let (first, end) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
         let alphabets = [BASE64_STANDARD_NO_PAD.encode(&bytes), BASE64_URL_SAFE_NO_PAD.encode(&bytes)];
         alphabets.map(|encoded| encoded.get(first..end).unwrap_or_default().to_owned())
@@ -103,10 +103,11 @@ fn encodings(value: &str) -> impl Iterator<Item = String> {
     base64.chain([upper, lower]).chain(percent)
 }
 
-/// What is not escaped in URLs beside letters and digits: by RFC 3986, by Python, by `encodeURIComponent` and by `encodeURI`.
+/// Characters that are not escaped in URLs besides letters and digits: in RFC 3986, Python, `encodeURIComponent` and
+/// `encodeURI`.
 const UNRESERVED: [&[u8]; 4] = [b"-._~", b"-._~/", b"-._~!*'()", b"-._~!*'();/?:@&=+$,#"];
 
-/// Returns the encoded text with small letters in its escapes.
+/// Returns the encoded text with lower-case letters in its escapes.
 fn lower_digits(encoded: &str) -> String {
     let mut escape = 0;
     let lower = encoded.chars().map(|character| {

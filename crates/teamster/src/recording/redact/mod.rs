@@ -1,9 +1,8 @@
-//! Words in the place of secrets, wherever the driver or a CLI speaks of itself: warnings, errors, diagnostics.
+//! Replaces secrets where the driver or a CLI reports about itself: in warnings, errors and diagnostics.
 //!
-//! Known are the values of variables whose names say that they are secret, passwords and the like in values that are URLs
-//! or JSON, and every value of an MCP server's environment and headers. Nothing is known of what a CLI reads from files.
-//! What the model says and tools print is passed on as it is: it is what the run was asked for, and a text with holes in
-//! it is another text.
+//! Known secrets are the values of variables with secret names, passwords and the like in values that are URLs or JSON, and
+//! every value of an MCP server's environment and headers. What a CLI reads from files is not known. The model's texts and the
+//! output of tools are not changed: they are the result of the run, and a redacted text is a different text.
 
 mod forms;
 mod names;
@@ -30,7 +29,7 @@ use self::names::is_secret;
 use self::unwrapped::{Unwrapped, merge};
 use crate::agent_server::Password;
 
-/// Shorter values are words like any other: `true`, `default`, `8080`.
+/// The minimum length of a secret. Shorter values are ordinary words: `true`, `default`, `8080`.
 pub(crate) const SHORTEST: usize = 8;
 
 /// How excerpts end that were cut.
@@ -43,22 +42,22 @@ pub(crate) struct Redactor {
     secrets: BTreeMap<String, Form>,
     /// The length of the longest form.
     longest: usize,
-    /// The bytes with which a form begins.
+    /// The first bytes of the forms.
     first_bytes: BTreeSet<u8>,
-    /// Made when it is needed: most runs say nothing that could hold one.
+    /// Built when it is needed. Most runs emit nothing that could contain a secret.
     finder: OnceLock<Result<AhoCorasick, BuildError>>,
 }
 
 /// A form of a secret.
 struct Form {
-    /// What replaces it.
+    /// The replacement.
     word: String,
-    /// Whether a piece of it is replaced too, where a text was cut.
+    /// Whether a part of it at a cut is replaced too.
     whole: bool,
 }
 
 impl Redactor {
-    /// Learns the secrets that a CLI gets.
+    /// Collects the secrets that a CLI gets.
     pub(crate) fn new(
         inherited: &BTreeMap<OsString, OsString>,
         password: &Password,
@@ -99,7 +98,7 @@ impl Redactor {
         learned
     }
 
-    /// The text without secrets, nor with a piece of one where it was cut.
+    /// Returns the text without secrets, and without parts of secrets at its cuts.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.secrets.is_empty() || text.len() < SHORTEST {
             return text.into();
@@ -123,8 +122,8 @@ impl Redactor {
         self.secrets.is_empty()
     }
 
-    /// Finds the secrets in a text, with what replaces each, in their order. Secrets that are broken over several lines, as
-    /// `base64` does it, are found too.
+    /// Finds the secrets in a text, and their replacements, in order. Finds secrets that are broken over several lines too, as
+    /// `base64` breaks them.
     pub(crate) fn find(&self, text: &str) -> Vec<(Range<usize>, &str)> {
         let Ok(finder) = self.finder() else { return vec![(0..text.len(), "[redacted]")] };
         let mut found = self.matches(finder, text);
@@ -147,11 +146,11 @@ impl Redactor {
         found.filter_map(|found| Some((found.range(), *words.get(found.pattern().as_usize())?))).collect()
     }
 
-    /// Returns the length of the longest end of a text that begins a secret, and what replaces that secret. A whole secret
-    /// counts only where it begins a longer one. The secret may be broken over lines.
-    pub(crate) fn begun(&self, text: &str) -> Option<(usize, &str)> {
+    /// Returns the length of the longest end of a text that starts a secret, and the replacement of that secret. A complete
+    /// secret counts only if it starts a longer one. The secret may be broken over lines.
+    pub(crate) fn started(&self, text: &str) -> Option<(usize, &str)> {
         let plain = self.begun_in(text);
-        // The next piece decides what a line break at the end is.
+        // The next text decides whether a line break at the end belongs to the secret.
         let lines = text.trim_end_matches(['\r', '\n']);
         let unwrapped = Unwrapped::of(lines);
         let whole = unwrapped.as_ref().map_or(lines, |unwrapped| &unwrapped.text);
@@ -176,7 +175,7 @@ impl Redactor {
         self.secrets.values().map(|form| form.word.as_str())
     }
 
-    /// An event that speaks of the run, without secrets.
+    /// Redacts an event that reports about the run.
     pub(crate) fn event(&self, event: &mut Event) {
         match event {
             Event::Warning(warning) => {
@@ -210,7 +209,7 @@ impl Redactor {
         }
     }
 
-    /// Of texts that overlap the longest one is the secret.
+    /// Of overlapping matches, the longest one is the secret.
     fn finder(&self) -> &Result<AhoCorasick, BuildError> {
         self.finder.get_or_init(|| {
             AhoCorasick::builder()
@@ -220,7 +219,7 @@ impl Redactor {
         })
     }
 
-    /// Diagnostics lose their beginning, and excerpts their end: what is left of a secret there goes too.
+    /// Diagnostics lose their beginning, and excerpts their end. The remaining part of a secret at the cut is replaced too.
     fn edges<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
         let mark = ELLIPSES.into_iter().find(|mark| text.ends_with(mark)).unwrap_or_default();
         let body = text.strip_suffix(mark).unwrap_or(&text);
@@ -253,7 +252,7 @@ impl Redactor {
         }
     }
 
-    /// Members of a document whose names say that they are secret.
+    /// Adds the members of a document whose names mark them as secret.
     fn json(&mut self, name: &str, document: &Value) {
         match document {
             Value::Array(values) => values.iter().for_each(|value| self.json(name, value)),
@@ -269,7 +268,7 @@ impl Redactor {
         }
     }
 
-    /// The password in `scheme://user:password@host`.
+    /// Adds the password of `scheme://user:password@host`.
     fn url(&mut self, name: &str, value: &str) {
         let authority = value.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
         let user = authority.and_then(|authority| Some(authority.rsplit_once('@')?.0));
@@ -278,7 +277,7 @@ impl Redactor {
         }
     }
 
-    /// A header's value, and what follows its scheme (`Bearer`).
+    /// Adds the value of a header, and the part after its scheme (`Bearer`).
     fn header(&mut self, name: &str, value: &str) {
         self.learn(name, value);
         if let Some((_, credentials)) = value.split_once(' ') {
@@ -301,19 +300,19 @@ impl Redactor {
 }
 
 impl std::fmt::Debug for Redactor {
-    /// Shows how many forms of secrets there are.
+    /// Shows the number of forms.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Redactor").field("forms", &self.secrets.len()).finish_non_exhaustive()
     }
 }
 
-/// The bytes at the beginning of a text that are the rest of a secret whose beginning is lost.
+/// Returns the number of bytes at the beginning of a text that end a secret whose beginning was cut.
 fn end_of_secret(text: &str, secret: &str) -> Option<usize> {
     let mut rests = (1..=secret.len().checked_sub(SHORTEST)?).filter_map(|lost| secret.get(lost..));
     rests.find(|rest| text.starts_with(rest)).map(str::len)
 }
 
-/// The bytes at the end of a text that begin a secret whose rest is lost.
+/// Returns the number of bytes at the end of a text that start a secret whose end was cut.
 fn start_of_secret(text: &str, secret: &str) -> Option<usize> {
     let mut starts = (SHORTEST..secret.len()).rev().filter_map(|kept| secret.get(..kept));
     starts.find(|start| text.ends_with(start)).map(str::len)

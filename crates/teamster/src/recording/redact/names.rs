@@ -1,6 +1,6 @@
-//! Which names say that their value is a secret.
+//! Names that mark their value as a secret.
 
-/// Parts of a name that say that its value is a secret.
+/// Parts of a name that mark its value as a secret.
 const SECRET_PARTS: &[&str] = &[
     "SECRET",
     "PASSWORD",
@@ -19,10 +19,10 @@ const SECRET_PARTS: &[&str] = &[
 /// Ends of such names.
 const SECRET_ENDS: &[&str] = &["TOKEN", "_KEY", "_PASS", "_PAT", "_AUTH"];
 
-/// Ends of names whose values say where a secret is, which is none.
+/// Ends of names whose value is the location of a secret, which is not secret.
 const PLACES: &[&str] = &["_FILE", "_PATH", "_DIR", "_SOCK", "_URL", "_URI", "GOOGLE_APPLICATION_CREDENTIALS"];
 
-/// Whether a name says that its value is a secret.
+/// Whether a name marks its value as a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = format!("_{}", name.to_ascii_uppercase().replace('-', "_"));
     let says = SECRET_PARTS.iter().any(|part| name.contains(part)) || SECRET_ENDS.iter().any(|end| name.ends_with(end));

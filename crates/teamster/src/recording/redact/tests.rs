@@ -15,7 +15,7 @@ fn check(variables: &[(&str, &str)], text: &str, expected: &str) {
 }
 
 #[test]
-fn a_secret_is_replaced_by_its_name_wherever_it_stands() {
+fn a_secret_is_replaced_by_its_name_everywhere() {
     let key = [("ANTHROPIC_API_KEY", "sk-ant-0123456789")];
     check(&key, "no secret", "no secret");
     check(&key, "sk-ant-0123456789", "[redacted ANTHROPIC_API_KEY]");
@@ -27,13 +27,13 @@ fn a_secret_is_replaced_by_its_name_wherever_it_stands() {
 }
 
 #[test]
-fn of_secrets_that_overlap_the_longest_is_replaced() {
+fn of_overlapping_secrets_the_longest_is_replaced() {
     let keys = [("A_TOKEN", "12345678"), ("B_TOKEN", "1234567890")];
     check(&keys, "x 1234567890 12345678 x", "x [redacted B_TOKEN] [redacted A_TOKEN] x");
 }
 
 #[test]
-fn a_value_that_is_shorter_than_eight_bytes_is_no_secret() {
+fn a_value_shorter_than_eight_bytes_is_not_a_secret() {
     check(&[("A_TOKEN", "1234567")], "1234567", "1234567");
     check(&[("A_TOKEN", " 12345678\n")], "12345678", "[redacted A_TOKEN]");
 }
@@ -67,7 +67,7 @@ fn every_value_of_an_mcp_server_is_a_secret() {
 }
 
 #[test]
-fn what_the_launch_sets_is_known() {
+fn secrets_of_the_launch_are_known() {
     let mut launch = Launch::new("x");
     launch.env("A_TOKEN", "0123456789");
     let redactor = Redactor::of(&BTreeMap::new(), &launch, &RunRequest::new("x"));
@@ -75,7 +75,7 @@ fn what_the_launch_sets_is_known() {
 }
 
 #[test]
-fn a_piece_of_a_secret_at_a_cut_is_replaced_too() {
+fn a_part_of_a_secret_at_a_cut_is_replaced_too() {
     let key = [("A_TOKEN", "0123456789abcdef")];
     check(&key, "3456789abcdef and so on", "[redacted A_TOKEN] and so on");
     check(&key, "it says 0123456789ab", "it says [redacted A_TOKEN]");
@@ -92,14 +92,14 @@ fn a_piece_of_a_secret_at_a_cut_is_replaced_too() {
 }
 
 #[test]
-fn no_piece_of_a_secret_is_left_however_a_text_is_cut() {
+fn no_part_of_a_secret_is_left_wherever_a_text_is_cut() {
     const SECRET: &str = "0123456789abcdef";
     let text = format!("in front {SECRET} between {SECRET} behind");
     let redactor = redactor(&[("A_TOKEN", SECRET)]);
     for start in 0..text.len() {
         for end in start..text.len() {
             let cut = text.get(start..end).unwrap();
-            // Of a text that is the inside of a secret and nothing else nobody can know what it is.
+            // A text from the inside of a secret alone cannot be recognized.
             if SECRET.contains(cut) {
                 continue;
             }
@@ -112,7 +112,7 @@ fn no_piece_of_a_secret_is_left_however_a_text_is_cut() {
 }
 
 #[test]
-fn a_secret_that_json_escapes_is_found_in_a_line_that_is_quoted() {
+fn a_secret_with_json_escapes_is_found_in_a_quoted_line() {
     check(&[("A_TOKEN", "pass\"word\\x")], r#"{"error":"pass\"word\\x"}"#, r#"{"error":"[redacted A_TOKEN]"}"#);
 }
 
@@ -189,7 +189,7 @@ fn a_secret_is_found_in_its_common_encodings() {
 }
 
 #[test]
-fn a_secret_is_found_whatever_a_writer_of_json_escapes() {
+fn a_secret_is_found_whatever_a_json_writer_escapes() {
     let secret = "pa/ss<w&ö>'=rd\u{1f511}";
     let ascii = r"pa/ss<w&\u00f6>'=rd\ud83d\udd11";
     let go = r"pa/ss\u003cw\u0026ö\u003e'=rd\u{1f511}".replace("\\u{1f511}", "\u{1f511}");
@@ -202,7 +202,7 @@ fn a_secret_is_found_whatever_a_writer_of_json_escapes() {
 }
 
 #[test]
-fn a_secret_is_found_whatever_a_writer_of_urls_escapes() {
+fn a_secret_is_found_whatever_a_url_writer_escapes() {
     let secret = "pa/s s(w)+rd=*";
     for written in [
         "pa%2Fs%20s%28w%29%2Brd%3D%2A",
@@ -217,7 +217,7 @@ fn a_secret_is_found_whatever_a_writer_of_urls_escapes() {
 }
 
 #[test]
-fn a_secret_is_found_in_lines_of_base64_as_they_are_usually_broken() {
+fn a_secret_is_found_in_base64_wrapped_at_the_usual_widths() {
     let secret = "sk-ant-0123456789-abcdefghijklmnop";
     let redactor = redactor(&[("A_TOKEN", secret)]);
     for before in 0..80 {
@@ -227,7 +227,7 @@ fn a_secret_is_found_in_lines_of_base64_as_they_are_usually_broken() {
             let lines: Vec<_> = encoded.as_bytes().chunks(76).map(|line| str::from_utf8(line).unwrap()).collect();
             let redacted = redactor.text(&lines.join(end)).replace(end, "");
             assert!(redacted.contains("[redacted A_TOKEN]"), "{before}: {redacted}");
-            // At most the characters at its ends, which depend on what is beside it.
+            // At most the characters at its ends, which depend on the text around it.
             let left = redacted.replace("[redacted A_TOKEN]", "").len();
             assert!(left <= encoded.len() - secret.len() * 8 / 6 + 2, "{before}: {redacted}");
         }
@@ -235,7 +235,7 @@ fn a_secret_is_found_in_lines_of_base64_as_they_are_usually_broken() {
 }
 
 #[test]
-fn what_is_broken_over_lines_is_replaced_with_the_breaks_alone() {
+fn a_secret_broken_over_lines_is_replaced_with_only_its_line_breaks() {
     let key = [("A_TOKEN", "0123456789abcdef")];
     check(&key, "a 01234567\n89abcdef b\nnext", "a [redacted A_TOKEN] b\nnext");
     check(&key, "0123\r\n4567\r\n89abcdef\r\nx", "[redacted A_TOKEN]\r\nx");

@@ -1,16 +1,16 @@
-//! Texts without the line breaks within words: what was broken over lines of a fixed width is in one piece again.
+//! Texts without the line breaks inside words, so that a text that was wrapped at a fixed width is in one piece.
 
 use std::ops::Range;
 
 /// A text without the line breaks that have no space beside them.
 pub(super) struct Unwrapped {
     pub(super) text: String,
-    /// Where line breaks were taken out, by places in `text`, and how many bytes were taken out up to there.
+    /// The removed line breaks: their places in `text`, and the number of bytes removed up to there.
     breaks: Vec<(usize, usize)>,
 }
 
 impl Unwrapped {
-    /// `None` if nothing is to be taken out.
+    /// Returns `None` if there is no such line break.
     pub(super) fn of(text: &str) -> Option<Self> {
         let mut unwrapped = Self { text: String::new(), breaks: Vec::new() };
         let (mut done, mut removed) = (0, 0);
@@ -30,9 +30,9 @@ impl Unwrapped {
         (removed > 0).then_some(unwrapped)
     }
 
-    /// The range of the original text that a range of this one is made of.
+    /// Returns the range of the original text from which a range of this text was made.
     pub(super) fn original(&self, range: &Range<usize>) -> Range<usize> {
-        // What begins just after a line break does not hold it, nor does what ends just before one.
+        // A range that starts just after a line break, or ends just before one, does not contain it.
         let removed =
             |breaks: usize| breaks.checked_sub(1).and_then(|at| self.breaks.get(at)).map_or(0, |found| found.1);
         let start = self.breaks.partition_point(|(at, _)| *at <= range.start);
@@ -41,7 +41,7 @@ impl Unwrapped {
     }
 }
 
-/// Joins ranges that overlap. They are in their order.
+/// Joins overlapping ranges, which are in order.
 pub(super) fn merge(found: &mut Vec<(Range<usize>, &str)>) {
     found.dedup_by(|(next, _), (range, _)| {
         let overlaps = next.start < range.end;
