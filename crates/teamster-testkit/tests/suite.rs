@@ -47,7 +47,7 @@ fn the_built_in_agents_keep_all_promises() {
 #[test]
 fn the_example_keeps_all_promises() {
     let suite =
-        Suite::new(&custom_agent::Parrot).line(r#"{"say":"hi"}"#).line(r#"{"end":true}"#).line(r#"{"error":"x"}"#);
+        Suite::new(&custom_agent::Parrot).line(r#"{"text":"hi"}"#).line(r#"{"end":true}"#).line(r#"{"error":"x"}"#);
     // It only repeats its input.
     assert_eq!(suite.without_tools().run(), Ok(()));
 }

@@ -11,10 +11,10 @@ use teamster::event::{Delta, ErrorCode, Event, Failure, Init, Warning, WarningCo
 use teamster::request::{RequestError, RunRequest};
 use teamster::{Registry, Runtime};
 
-/// Says the prompt back, in the form that [`Parrot`] understands.
-const CLI: &str = r#"read -r prompt; printf '{"say":"%s"}\n{"end":true}\n' "$prompt""#;
+/// Prints the prompt, in the format that [`Parrot`] reads.
+const CLI: &str = r#"read -r prompt; printf '{"text":"%s"}\n{"end":true}\n' "$prompt""#;
 
-/// The agent: how its CLI is started, and who understands it.
+/// The agent: how its CLI is started, and the protocol that reads its output.
 #[derive(Debug)]
 pub(crate) struct Parrot;
 
@@ -24,27 +24,27 @@ impl Agent for Parrot {
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
-        // What cannot be honoured is refused, not ignored.
+        // Options that the agent does not support are rejected, and not ignored.
         if request.schema.is_some() || !request.permissions.deny.is_empty() || !request.mcp_servers.is_empty() {
             return Err(RequestError::Unsupported {
                 agent: "parrot".to_owned(),
                 option: "a schema, denied tools or MCP servers",
-                why: "it only repeats what it hears".to_owned(),
+                why: "it only repeats its prompt".to_owned(),
             });
         }
         let mut launch = Launch::new(request.cli_path.clone().unwrap_or_else(|| "sh".into()));
         launch.cwd.clone_from(&request.cwd);
         launch.arg("-c").arg(CLI);
-        // The prompt goes by stdin: it cannot become a flag, and nobody reads it in the list of processes.
+        // On stdin the prompt cannot become a flag, and is not in the list of processes.
         launch.stdin = Stdin::Write(format!("{}\n", request.prompt).into_bytes());
         Ok(Plan { launch, protocol: Box::new(Lines::default()) })
     }
 }
 
-/// Understands the CLI's lines: `{"say": TEXT}`, and `{"end": true}` at the end.
+/// Reads the CLI's lines: `{"text": TEXT}`, and `{"end": true}` at the end.
 #[derive(Debug, Default)]
 struct Lines {
-    begun: bool,
+    started: bool,
     ended: bool,
 }
 
@@ -53,7 +53,7 @@ impl Protocol for Lines {
         match input {
             Input::Line(line) => self.line(line, actions),
             Input::Interrupt => actions.push(Action::Process(ProcessAction::Interrupt)),
-            // An end without its last line is no success: the transcript says so by itself.
+            // An exit without the last line is a failure. The transcript reports it.
             _ => {}
         }
     }
@@ -62,14 +62,14 @@ impl Protocol for Lines {
 impl Lines {
     fn line(&mut self, line: &[u8], actions: &mut Vec<Action>) {
         let Ok(line) = serde_json::from_slice::<serde_json::Value>(line) else {
-            let warning = Warning::new(WarningCode::MalformedLine, "skipped a line that is no JSON");
+            let warning = Warning::new(WarningCode::MalformedLine, "skipped a line that is not JSON");
             return actions.push(Action::Emit(warning.into()));
         };
-        if !self.begun {
-            self.begun = true;
+        if !self.started {
+            self.started = true;
             actions.push(Action::Emit(Event::Init(Box::new(Init::new("parrot", "the-only-one".into())))));
         }
-        if let Some(text) = line.get("say").and_then(|say| say.as_str()) {
+        if let Some(text) = line.get("text").and_then(|text| text.as_str()) {
             let delta = Delta { text: text.into(), message_id: "answer".into(), parent_tool_id: None };
             actions.push(Action::Emit(Event::Text(delta)));
         }

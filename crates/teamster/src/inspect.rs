@@ -162,10 +162,10 @@ impl Runtime {
         let (tree, pipes) =
             ProcessTree::spawn(self.supervisor(), &spawn, None).await.map_err(|error| error.to_string())?;
         let mut output = OutputReader::new(pipes.stdout, 64 << 10);
-        let said = timeout(VERSION_LIMIT, first_line(&mut output)).await;
+        let printed = timeout(VERSION_LIMIT, first_line(&mut output)).await;
         tree.terminate(Duration::from_millis(500)).await;
         let exit = tree.exited().await;
-        match said {
+        match printed {
             Ok(Some(line)) => number(&line).ok_or_else(|| format!("its --version says {line:?}, which is no version")),
             Ok(None) => Err(format!("its --version says nothing and ends with {exit}")),
             Err(_) => Err(format!("its --version says nothing within {} s", VERSION_LIMIT.as_secs())),

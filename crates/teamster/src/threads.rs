@@ -16,14 +16,14 @@ use tokio_util::task::TaskTracker;
 /// result is dropped there. If the system has no thread, the work runs in place.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let work = Shared::new(work);
-    let begun = begin(|| tokio::task::spawn_blocking(work.runner()));
-    if let Err(error) = &begun
+    let started = start(|| tokio::task::spawn_blocking(work.runner()));
+    if let Err(error) = &started
         && let Some(work) = work.take()
     {
-        tracing::debug!(%error, "no thread: what waits for the disk is done in place");
+        tracing::debug!(%error, "no thread is available; the work is done in place");
         return without_write_signals(work);
     }
-    let Ok(handle) = begun else { return pending().await };
+    let Ok(handle) = started else { return pending().await };
     match handle.await.map_err(JoinError::try_into_panic) {
         Ok(Some(done)) => done,
         Err(Ok(panic)) => resume_unwind(panic),
@@ -38,8 +38,8 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 /// The system has no thread for it. The work is not done.
 pub(crate) fn track(tracker: &TaskTracker, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let work = Shared::new(work);
-    let begun = begin(|| tracker.spawn_blocking(work.runner()));
-    begun.map(drop).inspect_err(|_| drop(work.take()))
+    let started = start(|| tracker.spawn_blocking(work.runner()));
+    started.map(drop).inspect_err(|_| drop(work.take()))
 }
 
 /// Returns an error of [`track`] as a text for people, with the limit that caused it.
@@ -49,7 +49,7 @@ pub(crate) fn explain(error: &io::Error) -> String {
 }
 
 /// Passes work to Tokio, if a thread can be started.
-fn begin<H>(spawn: impl FnOnce() -> H) -> io::Result<H> {
+fn start<H>(spawn: impl FnOnce() -> H) -> io::Result<H> {
     can_start_threads(1)?;
     // Another process may have used up the limit since the check. Tokio panics then, and keeps the work in its queue.
     catch_unwind(AssertUnwindSafe(spawn)).map_err(|_| io::ErrorKind::WouldBlock.into())

@@ -1,4 +1,4 @@
-//! Programs whose Tokio runtime cannot drive an agent get an error that says so, before anything is started.
+//! The Tokio runtimes that cannot drive an agent, and the error of each.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 

@@ -5,6 +5,8 @@
 //! Every task ends when its [`Server`] is dropped. No text contains the password.
 
 mod call;
+mod event;
+mod password;
 mod sse;
 #[cfg(test)]
 mod tests;
@@ -12,18 +14,16 @@ mod tests;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use bytes::Bytes;
-use teamster_agents::protocol::{CallId, Input, ServerCall, ServerInput};
+use teamster_agents::protocol::{CallId, ServerCall};
 use teamster_types::request::Limits;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep_until};
 
-use call::Route;
+use self::call::Route;
+pub(crate) use self::event::ServerEvent;
+pub(crate) use self::password::Password;
 
 /// The maximum number of concurrent calls.
 const MAX_CALLS: usize = 64;
@@ -33,39 +33,6 @@ const YIELDS: usize = 8;
 
 /// The maximum number of received events that are not taken yet.
 const MAX_RECEIVED: usize = 16;
-
-/// An event of a server.
-#[derive(Debug)]
-pub(crate) enum ServerEvent {
-    Reply {
-        call: CallId,
-        status: u16,
-        body: Bytes,
-    },
-    Event(Bytes),
-    /// An event of the stream exceeded the maximum length.
-    TooLong {
-        head: Bytes,
-        length: u64,
-    },
-    /// A call failed, or, without a call, the event stream ended.
-    Unreachable {
-        call: Option<CallId>,
-        why: String,
-    },
-}
-
-impl ServerEvent {
-    /// Returns the input for the protocol. `None` if the event is not for the protocol.
-    pub(crate) fn input(&self) -> Option<Input<'_>> {
-        Some(Input::Server(match self {
-            Self::Reply { call, status, body } => ServerInput::Reply { call: *call, status: *status, body },
-            Self::Event(data) => ServerInput::Event(data),
-            Self::Unreachable { call, why } => ServerInput::Unreachable { call: *call, why },
-            Self::TooLong { .. } => return None,
-        }))
-    }
-}
 
 /// The client of a CLI's server.
 pub(crate) struct Server {
@@ -225,37 +192,5 @@ pub(crate) async fn remaining_event(server: &mut Option<Server>) -> Option<Serve
     match server {
         Some(server) => server.rest().await,
         None => None,
-    }
-}
-
-/// The secret password of a run for its CLI's server.
-#[derive(Clone)]
-pub(crate) struct Password(Arc<str>);
-
-impl Password {
-    /// Creates a random password.
-    ///
-    /// # Errors
-    /// The system returns no random bytes.
-    pub(crate) fn new() -> std::io::Result<Self> {
-        let mut bytes = [0; 24];
-        getrandom::fill(&mut bytes).map_err(std::io::Error::from)?;
-        Ok(Self(BASE64_URL_SAFE_NO_PAD.encode(bytes).into()))
-    }
-
-    /// Returns the credentials of HTTP basic authentication for this user.
-    pub(crate) fn basic(&self, user: &str) -> String {
-        BASE64_STANDARD.encode(format!("{user}:{}", self.0))
-    }
-
-    /// Returns the text of the password, to send it or to redact it.
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Password")
     }
 }

@@ -135,7 +135,7 @@ impl Backend {
     }
 
     /// Sends a prompt and returns the answer. `on_update` gets the answer's text as it is written, retractions and warnings.
-    /// While it runs, further events wait in a bounded queue; the agent may go on working. Dropping the future aborts the run.
+    /// While it runs, further events wait in a bounded queue; the agent may continue working. Dropping the future aborts the run.
     ///
     /// The system prompt is appended to the agent's own, also in a resumed session. For an agent that cannot do that it is
     /// prepended to the prompt, marked as instructions.

@@ -60,7 +60,7 @@ fn a_dropped_ticket_delays_no_other_whether_it_was_granted_or_not() {
     let first = queue(&permits, "");
     let (second, third, mut fourth) = (queue(&permits, ""), queue(&permits, ""), queue(&permits, ""));
     drop(second);
-    // The third is granted now, and nobody has looked.
+    // The third is granted now, and was not polled since.
     drop(first);
     drop(third);
     assert!(is_granted(&mut fourth));

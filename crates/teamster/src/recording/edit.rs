@@ -47,14 +47,14 @@ struct Channel {
     redactor: Arc<Redactor>,
     end: String,
     /// The pieces that the end consists of, in order.
-    places: Vec<Place>,
+    spans: Vec<Span>,
     /// Whether the end was removed already, because its entry must not wait any longer.
     settled: bool,
 }
 
 /// A range of a piece of an entry.
 #[derive(Clone)]
-struct Place {
+struct Span {
     entry: u64,
     piece: usize,
     range: Range<usize>,
@@ -73,12 +73,12 @@ impl Editor {
         self.held.push_back(Held { entry, scan, bytes });
         for (piece, (channels, text)) in texts.into_iter().enumerate() {
             let Some(redactor) = redactor else { break };
-            let place = Place { entry: number, piece, range: 0..text.len() };
+            let span = Span { entry: number, piece, range: 0..text.len() };
             if channels.is_empty() {
-                self.redact(&text, std::slice::from_ref(&place), redactor);
+                self.redact(&text, std::slice::from_ref(&span), redactor);
             }
             for channel in &channels {
-                self.join(*channel, &text, place.clone(), redactor);
+                self.join(*channel, &text, span.clone(), redactor);
             }
         }
         if self.held.len() > MAX_HELD || self.held_bytes > MAX_HELD_BYTES {
@@ -113,7 +113,7 @@ impl Editor {
             if channel.end.len() >= SHORTEST
                 && let Some((_, word)) = channel.redactor.started(&channel.end)
             {
-                self.cut(&channel.places, &(0..channel.end.len()), word);
+                self.cut(&channel.spans, &(0..channel.end.len()), word);
             }
         }
         // The rest of such a secret is still found.
@@ -123,62 +123,62 @@ impl Editor {
     /// Returns the first entry that must wait.
     fn first_waiting(&self) -> Option<u64> {
         let waiting = self.channels.values().filter(|channel| channel.end.len() >= HELD_FROM && !channel.settled);
-        waiting.filter_map(|channel| channel.places.iter().map(|place| place.entry).find(|at| *at >= self.first)).min()
+        waiting.filter_map(|channel| channel.spans.iter().map(|span| span.entry).find(|at| *at >= self.first)).min()
     }
 
-    fn join(&mut self, key: u64, text: &str, place: Place, redactor: &Arc<Redactor>) {
+    fn join(&mut self, key: u64, text: &str, span: Span, redactor: &Arc<Redactor>) {
         let before = self.channels.remove(&key);
-        let (mut end, mut places) = before.map(|channel| (channel.end, channel.places)).unwrap_or_default();
+        let (mut end, mut spans) = before.map(|channel| (channel.end, channel.spans)).unwrap_or_default();
         end.push_str(text);
-        places.push(place);
-        self.redact(&end, &places, redactor);
+        spans.push(span);
+        self.redact(&end, &spans, redactor);
         if let Some((length, _)) = redactor.started(&end) {
             let passed = end.len() - length;
             end.drain(..passed);
-            let places = from(places, passed);
-            self.channels.insert(key, Channel { redactor: Arc::clone(redactor), end, places, settled: false });
+            let spans = from(spans, passed);
+            self.channels.insert(key, Channel { redactor: Arc::clone(redactor), end, spans, settled: false });
         }
     }
 
-    fn redact(&mut self, text: &str, places: &[Place], redactor: &Redactor) {
+    fn redact(&mut self, text: &str, spans: &[Span], redactor: &Redactor) {
         for (range, word) in redactor.find(text) {
-            self.cut(places, &range, word);
+            self.cut(spans, &range, word);
         }
     }
 
-    /// Removes a range from a text that consists of these places. The first place that is not written yet gets the replacement.
-    fn cut(&mut self, places: &[Place], range: &Range<usize>, word: &str) {
+    /// Removes a range from a text that consists of these spans. The first span that is not written yet gets the replacement.
+    fn cut(&mut self, spans: &[Span], range: &Range<usize>, word: &str) {
         let (mut at, mut word) = (0, word);
-        for place in places {
-            let here = at..at + place.range.len();
+        for span in spans {
+            let here = at..at + span.range.len();
             at = here.end;
             let (start, end) = (range.start.max(here.start), range.end.min(here.end));
             if start >= end {
                 continue;
             }
-            if let Some(piece) = self.piece(place) {
-                let offset = place.range.start;
+            if let Some(piece) = self.piece(span) {
+                let offset = span.range.start;
                 piece.cut(start - here.start + offset..end - here.start + offset, word);
                 word = "";
             }
         }
     }
 
-    fn piece(&mut self, place: &Place) -> Option<&mut Piece> {
-        let at = usize::try_from(place.entry.checked_sub(self.first)?).ok()?;
-        self.held.get_mut(at)?.scan.as_mut()?.pieces.get_mut(place.piece)
+    fn piece(&mut self, span: &Span) -> Option<&mut Piece> {
+        let at = usize::try_from(span.entry.checked_sub(self.first)?).ok()?;
+        self.held.get_mut(at)?.scan.as_mut()?.pieces.get_mut(span.piece)
     }
 }
 
-/// Returns the places without their first bytes.
-fn from(places: Vec<Place>, mut passed: usize) -> Vec<Place> {
+/// Returns the spans without their first bytes.
+fn from(spans: Vec<Span>, mut passed: usize) -> Vec<Span> {
     let mut kept = Vec::new();
-    for mut place in places {
-        let skipped = passed.min(place.range.len());
+    for mut span in spans {
+        let skipped = passed.min(span.range.len());
         passed -= skipped;
-        place.range.start += skipped;
-        if !place.range.is_empty() {
-            kept.push(place);
+        span.range.start += skipped;
+        if !span.range.is_empty() {
+            kept.push(span);
         }
     }
     kept

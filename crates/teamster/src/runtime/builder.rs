@@ -162,3 +162,15 @@ fn restore_log_of_user() -> Option<RestoreLog> {
     let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;
     Some(RestoreLog::in_directory(state.join("teamster/restore")))
 }
+
+impl Runtime {
+    /// Creates a runtime with the agents that come with Teamster. Runs inherit the current environment of this process.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Returns a builder for a runtime with other options.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+}

@@ -76,16 +76,6 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Creates a runtime with the agents that come with Teamster. Runs inherit the current environment of this process.
-    pub fn new() -> Self {
-        Self::builder().build()
-    }
-
-    /// Returns a builder for a runtime with other options.
-    pub fn builder() -> RuntimeBuilder {
-        RuntimeBuilder::default()
-    }
-
     /// Returns the numbers of live processes, running turns and waiting turns, by agent.
     pub fn stats(&self) -> RuntimeStats {
         self.permits.stats()

@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_shadow_home_shows_the_users_files_and_never_removes_them() {
-        let home = PrivateDir::create(None, "stand-in-test").unwrap();
+        let home = PrivateDir::create(None, "shadow-home-test").unwrap();
         let theirs = home.path().join(".agent");
         fs::create_dir_all(theirs.join("commands/deep")).unwrap();
         fs::write(theirs.join("login.json"), "token").unwrap();
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn unreadable_settings_are_not_replaced() {
-        let home = PrivateDir::create(None, "stand-in-test").unwrap();
+        let home = PrivateDir::create(None, "shadow-home-test").unwrap();
         fs::create_dir(home.path().join(".agent")).unwrap();
         for broken in ["{", "[]"] {
             fs::write(home.path().join(".agent/settings.json"), broken).unwrap();

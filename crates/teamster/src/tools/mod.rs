@@ -25,6 +25,7 @@
 
 mod calls;
 mod context;
+mod error;
 mod handler;
 mod reply;
 mod schema;
@@ -40,9 +41,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use context::CallContext;
+pub use error::ServeError;
 pub use reply::Reply;
 pub use schemars::{self, JsonSchema};
-pub use serve::{ServeError, ServedTools};
+pub use serve::ServedTools;
 
 /// The maximum length of a tool's name. Vendors allow 64 characters for it together with the agent's prefix.
 const MAX_NAME: usize = 48;
@@ -60,7 +62,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Creates a tool with this name (letters, digits, `_` and `-`). The description tells the model when to use it.
+    /// Creates a tool with this name (letters, digits, `_` and `-`). The model reads the description to decide when to use it.
     ///
     /// The model gets the JSON schema of `I`, which must be a struct; an empty one for a tool without input. Arguments that do
     /// not match are rejected before the tool is called, and the model reads the reason. An error is a failed call: the model
@@ -224,20 +226,5 @@ impl ToolServer {
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
-    }
-
-    /// Serves the tools on the loopback address until the [`ServedTools`] is dropped. Call it inside a Tokio runtime.
-    ///
-    /// # Errors
-    /// A tool's name or input is invalid, two tools have the same name, or no port is available.
-    pub async fn serve(self) -> Result<ServedTools, ServeError> {
-        for (number, tool) in self.tools.iter().enumerate() {
-            tool.check()?;
-            if self.tools.iter().take(number).any(|other| other.name == tool.name) {
-                let problem = "there are two of this name".to_owned();
-                return Err(ServeError::Tool { name: tool.name.clone(), problem });
-            }
-        }
-        ServedTools::start(self).await
     }
 }

@@ -151,9 +151,9 @@ mod tests {
             assert_eq!(sent(text), (Some(json!({ "result": text })), vec![text.to_owned()]), "{text}");
         }
         let text = format!("{{\"id\":{large}}}");
-        let fenced = vec![format!("```json\n{text}\n```")];
-        assert_eq!(sent(text), (None, fenced.clone()));
-        assert_eq!(sent(json!({ "id": large })), (None, fenced));
+        let as_text = vec![format!("```json\n{text}\n```")];
+        assert_eq!(sent(text), (None, as_text.clone()));
+        assert_eq!(sent(json!({ "id": large })), (None, as_text));
         assert_eq!(sent(json!({ "id": 7 })), (Some(json!({ "id": 7 })), vec!["{\"id\":7}".to_owned()]));
         assert_eq!(sent("42"), (Some(json!({ "result": 42 })), vec!["42".to_owned()]));
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Checks that a JSON schema describes an object.
 ///
 /// # Errors
-/// It does not. The error says why.
+/// It does not. The error contains the reason.
 pub(super) fn of_object(schema: Value) -> Result<JsonObject, String> {
     let Value::Object(schema) = schema else { return Err("the schema is no JSON object".to_owned()) };
     match schema.get("type") {

@@ -1,7 +1,6 @@
 //! The server on the loopback address. The accepting task owns a set with the task of every connection, so all end together.
 
 use std::convert::Infallible;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,9 +24,10 @@ use tokio_util::task::TaskTracker;
 
 use super::ToolServer;
 use super::calls::Calls;
+use super::error::ServeError;
 use super::handler::Handler;
 use crate::callers::Caller;
-use crate::tokio_check::{self, TokioError};
+use crate::tokio_check;
 
 /// The maximum size of a call's arguments.
 const MAX_BODY_BYTES: usize = 16 << 20;
@@ -37,29 +37,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(10);
 
-/// Why tools cannot be served.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// A tool is invalid.
-    #[error("the tool {name:?} cannot be offered: {problem}")]
-    Tool {
-        /// The tool's name.
-        name: String,
-        /// The problem, and how to fix it.
-        problem: String,
-    },
-    /// The caller's Tokio runtime cannot serve.
-    #[error(transparent)]
-    Tokio(#[from] TokioError),
-    /// No port is available.
-    #[error("cannot listen on the loopback address")]
-    Listen(#[source] io::Error),
-    /// The system returned no random bytes for the token.
-    #[error("cannot make a token")]
-    Token(#[source] io::Error),
-}
-
 /// Served tools. Dropping this ends the server and the running calls.
 pub struct ServedTools {
     name: String,
@@ -68,6 +45,23 @@ pub struct ServedTools {
     stop: CancellationToken,
     calls: TaskTracker,
     accepting: JoinHandle<Infallible>,
+}
+
+impl ToolServer {
+    /// Serves the tools on the loopback address until the [`ServedTools`] is dropped. Call it inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// A tool's name or input is invalid, two tools have the same name, or no port is available.
+    pub async fn serve(self) -> Result<ServedTools, ServeError> {
+        for (number, tool) in self.tools.iter().enumerate() {
+            tool.check()?;
+            if self.tools.iter().take(number).any(|other| other.name == tool.name) {
+                let problem = "there are two of this name".to_owned();
+                return Err(ServeError::Tool { name: tool.name.clone(), problem });
+            }
+        }
+        ServedTools::start(self).await
+    }
 }
 
 impl ServedTools {
@@ -180,8 +174,11 @@ type Body = http_body_util::combinators::BoxBody<bytes::Bytes, Infallible>;
 
 impl Door {
     async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        let told = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let Some(caller) = Caller::find(&self.server, told) else { return Ok(refusal(StatusCode::UNAUTHORIZED)) };
+        let authorization =
+            request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let Some(caller) = Caller::find(&self.server, authorization) else {
+            return Ok(refusal(StatusCode::UNAUTHORIZED));
+        };
         let (mut parts, body) = request.into_parts();
         let Ok(body) = Limited::new(body, MAX_BODY_BYTES).collect().await else {
             return Ok(refusal(StatusCode::PAYLOAD_TOO_LARGE));

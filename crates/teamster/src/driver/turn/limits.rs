@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use teamster_agents::transcript::Cause;
 use teamster_types::event::{AnsweredBy, ErrorCode, Failure, Warning, WarningCode};
-use teamster_types::request::Limits;
 use tokio::time::Instant;
 
 use super::TurnDriver;
-use super::stop::Stopping;
-use super::watchdog::{Watchdog, WatchdogAction};
+use super::stopping::Stopping;
+use super::watchdog::WatchdogAction;
 use crate::agent_server::next_event_now;
 use crate::driver::answers::GivenAnswer;
 use crate::driver::failures::deadline_exceeded;
@@ -31,32 +30,6 @@ const MAX_LATE_ALARMS: u8 = 3;
 
 /// The maximum number of server events that are read at once before a limit is enforced.
 const MAX_EVENTS: usize = 10_000;
-
-/// The time limits of a turn.
-pub(super) struct LimitTimer {
-    pub(super) watchdog: Watchdog,
-    deadline: Option<Instant>,
-    /// When a reached limit is enforced. Pending output is read until then.
-    enforced_at: Option<Instant>,
-    /// Late alarms since the last activity of the agent.
-    late_alarms: u8,
-}
-
-impl LimitTimer {
-    pub(super) fn new(limits: &Limits, started: Instant) -> Self {
-        let deadline = (!limits.deadline.is_zero()).then(|| started + limits.deadline);
-        Self { watchdog: Watchdog::new(started), deadline, enforced_at: None, late_alarms: 0 }
-    }
-
-    /// Notes that the agent works.
-    pub(super) fn activity(&mut self) {
-        self.watchdog.activity(Instant::now());
-        // An agent that writes without end must not delay a limit that was reached.
-        if self.enforced_at.is_none() {
-            self.late_alarms = 0;
-        }
-    }
-}
 
 impl TurnDriver<'_> {
     /// Returns the time at which a limit is reached or enforced next. Silence does not count while the driver does not listen, or
@@ -183,7 +156,7 @@ impl TurnDriver<'_> {
             let (id, seconds) = (request.as_str().to_owned(), self.limits.answer.as_secs_f64());
             let text = format!("the request {id} was not answered within {seconds} s and was denied");
             self.sink.emit(Warning::new(WarningCode::Unanswered, text).with("requestId", id));
-            let denial = GivenAnswer::deny(request, "Nobody answered in time.", AnsweredBy::Timeout);
+            let denial = GivenAnswer::deny(request, "The request was not answered in time.", AnsweredBy::Timeout);
             let command = self.session.as_mut().and_then(|session| session.queue.answered(denial));
             if let Some(command) = command {
                 self.command(command);

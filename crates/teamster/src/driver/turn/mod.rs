@@ -1,14 +1,16 @@
 //! Drives a process until its leader exits, or until a turn of a session ends.
 //!
 //! - `actions`: carries out the actions of the protocol.
-//! - `limits`, `watchdog`: the limits on time and silence.
-//! - `stop`: interrupts and terminates the process.
+//! - `limits`, `timer`, `watchdog`: the limits on time and silence.
+//! - `stop`, `stopping`: interrupts and terminates the process.
 //! - `drain`: reads the last output after the exit.
 
 mod actions;
 mod drain;
 mod limits;
 mod stop;
+mod stopping;
+mod timer;
 mod watchdog;
 
 use teamster_agents::protocol::{Action, Command, Input, Taken};
@@ -18,8 +20,8 @@ use teamster_types::event::SteerId;
 use teamster_types::request::{Limits, Prompt};
 use tokio::time::{Instant, sleep_until};
 
-use self::limits::LimitTimer;
-use self::stop::Stopping;
+use self::stopping::Stopping;
+use self::timer::LimitTimer;
 use super::answers::GivenAnswer;
 use super::event_sink::EventSink;
 use super::log::Wait;

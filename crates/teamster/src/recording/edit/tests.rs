@@ -18,10 +18,10 @@ fn entry(item: RecordedItem) -> Entry {
     Entry { at_ms: 0.0, item }
 }
 
-fn edited(happenings: Vec<RecordedItem>, secret: &str) -> Vec<RecordedItem> {
+fn edited(items: Vec<RecordedItem>, secret: &str) -> Vec<RecordedItem> {
     let (mut editor, redactor) = (Editor::default(), redactor(secret));
     let mut entries = Vec::new();
-    for item in happenings {
+    for item in items {
         editor.push(entry(item), Some(&redactor));
         entries.extend(std::iter::from_fn(|| editor.next()));
     }
@@ -35,8 +35,8 @@ fn text_event(text: &str, message: &str) -> RecordedItem {
     RecordedItem::Event { event: Box::new(serde_json::from_value(event).unwrap()) }
 }
 
-fn joined(happenings: &[RecordedItem], message: &str) -> String {
-    let texts = happenings.iter().filter_map(|item| match item {
+fn joined(items: &[RecordedItem], message: &str) -> String {
+    let texts = items.iter().filter_map(|item| match item {
         RecordedItem::Event { event } => match serde_json::to_value(event).unwrap() {
             event if event["messageId"] == message => Some(event["text"].as_str()?.to_owned()),
             _ => None,
@@ -54,13 +54,13 @@ fn out(line: &serde_json::Value) -> RecordedItem {
 fn a_secret_that_is_split_over_deltas_of_two_parallel_messages_is_removed() {
     for size in [1, 2, 3, 5, 8, 13] {
         let text: Vec<char> = format!("before {SECRET} after").chars().collect();
-        let mut happenings = Vec::new();
+        let mut items = Vec::new();
         for piece in text.chunks(size) {
             let piece = piece.iter().collect::<String>();
-            happenings.extend([text_event(&piece, "a"), text_event(&piece, "b")]);
-            happenings.push(out(&json!({"type": "delta", "id": "a", "delta": {"text": piece}})));
+            items.extend([text_event(&piece, "a"), text_event(&piece, "b")]);
+            items.push(out(&json!({"type": "delta", "id": "a", "delta": {"text": piece}})));
         }
-        let edited = edited(happenings, SECRET);
+        let edited = edited(items, SECRET);
         let piece = edited.iter().filter_map(|item| match item {
             RecordedItem::Out(Payload::Text(line)) => {
                 serde_json::from_str::<serde_json::Value>(line).unwrap()["delta"]["text"].as_str().map(str::to_owned)

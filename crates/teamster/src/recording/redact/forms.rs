@@ -7,7 +7,8 @@ use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-use super::SHORTEST;
+/// The minimum length of a secret. Shorter values are ordinary words: `true`, `default`, `8080`.
+pub(crate) const SHORTEST: usize = 8;
 
 /// Returns every form of a value that is at least [`SHORTEST`] bytes long.
 ///

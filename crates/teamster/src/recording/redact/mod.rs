@@ -1,6 +1,6 @@
 //! Replaces secrets where the driver or a CLI reports about itself: in warnings, errors and diagnostics.
 //!
-//! Known secrets are the values of variables with secret names, passwords and the like in values that are URLs or JSON, and
+//! Known secrets are the values of variables with secret names, passwords in values that are URLs or JSON, and
 //! every value of an MCP server's environment and headers. What a CLI reads from files is not known. The model's texts and the
 //! output of tools are not changed: they are the result of the run, and a redacted text is a different text.
 
@@ -25,12 +25,10 @@ use teamster_types::event::Event;
 use teamster_types::request::{McpTransport, RunRequest};
 use teamster_types::text::UntrustedText;
 
+pub(crate) use self::forms::SHORTEST;
 use self::names::is_secret;
 use self::unwrapped::{Unwrapped, merge};
 use crate::agent_server::Password;
-
-/// The minimum length of a secret. Shorter values are ordinary words: `true`, `default`, `8080`.
-pub(crate) const SHORTEST: usize = 8;
 
 /// How excerpts end that were cut.
 const ELLIPSES: [&str; 2] = ["…", "..."];
@@ -149,12 +147,12 @@ impl Redactor {
     /// Returns the length of the longest end of a text that starts a secret, and the replacement of that secret. A complete
     /// secret counts only if it starts a longer one. The secret may be broken over lines.
     pub(crate) fn started(&self, text: &str) -> Option<(usize, &str)> {
-        let plain = self.begun_in(text);
+        let plain = self.started_in(text);
         // The next text decides whether a line break at the end belongs to the secret.
         let lines = text.trim_end_matches(['\r', '\n']);
         let unwrapped = Unwrapped::of(lines);
         let whole = unwrapped.as_ref().map_or(lines, |unwrapped| &unwrapped.text);
-        let broken = (whole.len() < text.len()).then(|| self.begun_in(whole)).flatten().map(|(length, word)| {
+        let broken = (whole.len() < text.len()).then(|| self.started_in(whole)).flatten().map(|(length, word)| {
             let range = whole.len() - length..whole.len();
             let start = unwrapped.as_ref().map_or(range.start, |unwrapped| unwrapped.original(&range).start);
             (text.len() - start, word)
@@ -162,7 +160,7 @@ impl Redactor {
         plain.into_iter().chain(broken).max_by_key(|(length, _)| *length)
     }
 
-    fn begun_in(&self, text: &str) -> Option<(usize, &str)> {
+    fn started_in(&self, text: &str) -> Option<(usize, &str)> {
         let first = text.len().saturating_sub(self.longest.saturating_sub(1));
         let starts = text.bytes().enumerate().skip(first).filter(|(_, byte)| self.first_bytes.contains(byte));
         starts.filter_map(|(start, _)| text.get(start..)).find_map(|end| {

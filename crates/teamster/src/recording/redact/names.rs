@@ -20,13 +20,14 @@ const SECRET_PARTS: &[&str] = &[
 const SECRET_ENDS: &[&str] = &["TOKEN", "_KEY", "_PASS", "_PAT", "_AUTH"];
 
 /// Ends of names whose value is the location of a secret, which is not secret.
-const PLACES: &[&str] = &["_FILE", "_PATH", "_DIR", "_SOCK", "_URL", "_URI", "GOOGLE_APPLICATION_CREDENTIALS"];
+const LOCATIONS: &[&str] = &["_FILE", "_PATH", "_DIR", "_SOCK", "_URL", "_URI", "GOOGLE_APPLICATION_CREDENTIALS"];
 
 /// Whether a name marks its value as a secret.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = format!("_{}", name.to_ascii_uppercase().replace('-', "_"));
-    let says = SECRET_PARTS.iter().any(|part| name.contains(part)) || SECRET_ENDS.iter().any(|end| name.ends_with(end));
-    says && !PLACES.iter().any(|end| name.ends_with(end))
+    let is_marked =
+        SECRET_PARTS.iter().any(|part| name.contains(part)) || SECRET_ENDS.iter().any(|end| name.ends_with(end));
+    is_marked && !LOCATIONS.iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ mod tests {
     use super::is_secret;
 
     #[test]
-    fn names_say_what_is_secret() {
+    fn names_mark_secrets() {
         let secret = [
             "OPENAI_API_KEY",
             "GITHUB_TOKEN",

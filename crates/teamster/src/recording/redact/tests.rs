@@ -45,7 +45,7 @@ fn passwords_in_urls_keys_in_json_and_headers_are_secrets() {
     let config = r#"{"provider": {"x": [{"apiKey": "0123456789", "baseURL": "http://host"}]}, "model": "some-model"}"#;
     check(&[("CONFIG", config)], "0123456789 some-model http://host", "[redacted CONFIG] some-model http://host");
     check(
-        &[("A_HEADERS", "X-Who: somebody\nAuthorization: Bearer 0123456789")],
+        &[("A_HEADERS", "X-Who: somevalue\nAuthorization: Bearer 0123456789")],
         "0123456789",
         "[redacted Authorization]",
     );
@@ -58,11 +58,11 @@ fn every_value_of_an_mcp_server_is_a_secret() {
 
     let mut request = RunRequest::new("x");
     let document = r#"{"a": {"command": "x", "env": {"WHERE": "somewhere"}},
-        "b": {"type": "http", "url": "https://me:passwords@host", "headers": {"X-Who": "Bearer somebody"}},
+        "b": {"type": "http", "url": "https://me:passwords@host", "headers": {"X-Who": "Bearer somevalue"}},
         "c": {"url": "https://host", "bearerToken": "t0ken-of-c"}}"#;
     request.mcp_servers = McpServer::from_json(document, |_| None).unwrap();
     let redactor = Redactor::of(&BTreeMap::new(), &Launch::new("x"), &request);
-    let text = redactor.text("somewhere passwords somebody t0ken-of-c");
+    let text = redactor.text("somewhere passwords somevalue t0ken-of-c");
     assert_eq!(text, "[redacted WHERE] [redacted b] [redacted X-Who] [redacted Authorization]");
 }
 

@@ -1,0 +1,32 @@
+//! The state of the time limits of a turn.
+
+use teamster_types::request::Limits;
+use tokio::time::Instant;
+
+use super::watchdog::Watchdog;
+
+/// The time limits of a turn.
+pub(super) struct LimitTimer {
+    pub(super) watchdog: Watchdog,
+    pub(super) deadline: Option<Instant>,
+    /// When a reached limit is enforced. Pending output is read until then.
+    pub(super) enforced_at: Option<Instant>,
+    /// Late alarms since the last activity of the agent.
+    pub(super) late_alarms: u8,
+}
+
+impl LimitTimer {
+    pub(super) fn new(limits: &Limits, started: Instant) -> Self {
+        let deadline = (!limits.deadline.is_zero()).then(|| started + limits.deadline);
+        Self { watchdog: Watchdog::new(started), deadline, enforced_at: None, late_alarms: 0 }
+    }
+
+    /// Notes that the agent works.
+    pub(super) fn activity(&mut self) {
+        self.watchdog.activity(Instant::now());
+        // An agent that writes without end must not delay a limit that was reached.
+        if self.enforced_at.is_none() {
+            self.late_alarms = 0;
+        }
+    }
+}
