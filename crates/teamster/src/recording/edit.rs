@@ -73,12 +73,12 @@ impl Editor {
         self.held.push_back(Held { entry, scan, bytes });
         for (piece, (channels, text)) in texts.into_iter().enumerate() {
             let Some(redactor) = redactor else { break };
-            let span = Span { entry: number, piece, range: 0..text.len() };
+            let position = Span { entry: number, piece, range: 0..text.len() };
             if channels.is_empty() {
-                self.redact(&text, std::slice::from_ref(&span), redactor);
+                self.redact(&text, std::slice::from_ref(&position), redactor);
             }
             for channel in &channels {
-                self.join(*channel, &text, span.clone(), redactor);
+                self.join(*channel, &text, position.clone(), redactor);
             }
         }
         if self.held.len() > MAX_HELD || self.held_bytes > MAX_HELD_BYTES {
