@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rustix::process::getpid;
 
-use crate::{env_marker, process::Stat, supervise::termination::Members, sys};
+use crate::{env_marker, stat::Stat, supervise::termination::Members, sys};
 
 /// The descendants of a keeper.
 ///
@@ -106,7 +106,7 @@ pub(crate) fn with_descendants(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::State;
+    use crate::stat::State;
 
     fn process(pid: i32, parent: i32) -> Stat {
         Stat { pid, name: "x".into(), state: State::Alive, parent, start: pid.unsigned_abs().into() }

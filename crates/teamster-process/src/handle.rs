@@ -13,8 +13,8 @@ use rustix::{
 };
 
 use crate::{
-    process::{Stat, UNKNOWN_START},
     signal::Signal,
+    stat::{Stat, UNKNOWN_START},
     sys,
 };
 

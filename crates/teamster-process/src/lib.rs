@@ -105,6 +105,8 @@ mod env_marker;
 mod handle;
 mod pipes;
 mod process;
+mod stat;
+mod survivor;
 mod sys;
 mod write_signals;
 
@@ -122,6 +124,7 @@ pub use spill::{Spill, SpillError};
 pub use startup::{StandardStream, prepare_command};
 pub use stdin::{StdinClosed, StdinWriter};
 pub use supervise::{Supervisor, SupervisorError};
+pub use survivor::Survivor;
 pub use tail::Tail;
-pub use tree::{ProcessTree, Survivor};
+pub use tree::ProcessTree;
 pub use write_signals::without_write_signals;

@@ -5,30 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::sys;
-
-/// The start time of a process whose start time is unknown.
-pub(crate) const UNKNOWN_START: u64 = u64::MAX;
-
-/// The state of one process at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub(crate) pid: i32,
-    /// The beginning of its program's name.
-    pub(crate) name: String,
-    pub(crate) state: State,
-    pub(crate) parent: i32,
-    /// When it was started, in the system's own unit.
-    pub(crate) start: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Alive,
-    Stopped,
-    /// A zombie: it has ended and was not reaped.
-    Dead,
-}
+use crate::{stat::Stat, sys};
 
 /// Identifies a process, even after its pid is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -56,17 +33,9 @@ impl Process {
 }
 
 impl Stat {
-    pub(crate) fn is_alive(&self) -> bool {
-        self.state != State::Dead
-    }
-
     /// Returns whether the pid still belongs to this process.
     pub(crate) fn is_still(&self) -> bool {
         start_of(self.pid) == Some(self.start)
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.state == State::Stopped
     }
 }
 

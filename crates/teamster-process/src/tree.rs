@@ -15,7 +15,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use connection::{BlockingConnection, Connection, KeeperState};
@@ -26,13 +25,15 @@ use crate::{
     env_marker::EnvMarker,
     ledger::{Registration, RunDir},
     pipes::{self, Made, Share},
-    process::{Process, Stat},
+    process::Process,
     signal::{Exit, Signal},
     spawn::{self, Pipes, Spawn, SpawnError},
+    stat::Stat,
     supervise::{
         Supervisor, termination,
         wire::{self, Request},
     },
+    survivor::Survivor,
     sys,
 };
 
@@ -69,15 +70,6 @@ pub struct ProcessTree {
     registration: Mutex<Option<Arc<Registration>>>,
     /// The share of the user's pipe allowance that the tree's pipes use.
     _share: Share,
-}
-
-/// A living member of a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Survivor {
-    /// The pid.
-    pub pid: u32,
-    /// The beginning of its program's name: 15 bytes on Linux, 31 on macOS.
-    pub name: String,
 }
 
 impl ProcessTree {

@@ -10,7 +10,7 @@ use std::{
 
 use rustix::process::geteuid;
 
-use super::{LedgerError, Refusal, io_error};
+use super::error::{LedgerError, Refusal, io_error};
 use crate::{
     private::{is_private, make_directory},
     sys,

@@ -16,25 +16,26 @@
 //! removed. No link is followed. Anything that is not understood is skipped and reported.
 
 mod entry;
+mod error;
 mod ledger_dir;
 mod leftover;
 mod process_scan;
+mod report;
 mod run_dir;
 pub(crate) mod search;
 
 use std::{
-    fmt, io,
-    path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime},
+    path::PathBuf,
+    time::{Duration, Instant},
 };
-
-use crate::tree::Survivor;
 
 use entry::PidScope;
 use ledger_dir::LedgerDir;
 use leftover::{Claim, Found, Purpose};
 
+pub use error::{LedgerError, Refusal};
 pub use ledger_dir::LEDGER_VARIABLE;
+pub use report::{KnownRun, Removed, SkipReason, Skipped, Survey, Sweep};
 pub(crate) use run_dir::Registration;
 pub use run_dir::RunDir;
 
@@ -57,154 +58,6 @@ pub struct Ledger {
     candidates: Vec<LedgerDir>,
     /// All directories that may hold runs.
     all_dirs: Vec<LedgerDir>,
-}
-
-/// Why a run could not be registered, or a ledger directory could not be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LedgerError {
-    /// The directory cannot be trusted.
-    #[error("{path:?} cannot hold the ledger of runs: {reason}")]
-    Refused {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: Refusal,
-    },
-    /// The directory could not be read or written.
-    #[error("cannot use the ledger of runs in {path:?}")]
-    Io {
-        /// The directory or file.
-        path: PathBuf,
-        /// The error of the system: no space, a read-only file system, or no support for locks.
-        source: io::Error,
-    },
-    /// Processes cannot be identified.
-    #[error("the ledger of runs needs a list of all processes (on Linux: /proc of this pid namespace)")]
-    Proc {
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// None of the directories can be used.
-    #[error("no directory can hold the ledger of runs: {}", causes(.tried))]
-    NoUsableDirectory {
-        /// The error of each directory.
-        tried: Vec<LedgerError>,
-    },
-}
-
-/// Why a directory is not trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// It is a link or a file.
-    #[error("it is a link or not a directory")]
-    NotADirectory,
-    /// It belongs to another user.
-    #[error("it belongs to another user")]
-    OtherUser,
-    /// Other users may read its contents.
-    #[error("other users may enter it; `chmod 700` it")]
-    OthersMayEnter,
-    /// Other users may replace it.
-    #[error("other users may replace it, since its parent directory is writable for them")]
-    OthersMayReplace,
-}
-
-/// A run in the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct KnownRun {
-    /// Its directory.
-    pub path: PathBuf,
-    /// The label of the run; unknown if its entry was never written or is damaged.
-    pub label: Option<String>,
-    /// When it was registered.
-    pub began: Option<SystemTime>,
-}
-
-/// The contents of the ledger.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Survey {
-    /// Live runs.
-    pub live: Vec<KnownRun>,
-    /// Crashed runs, which the next sweep kills and removes.
-    pub leftovers: Vec<KnownRun>,
-    /// Entries that a sweep would skip.
-    pub skipped: Vec<Skipped>,
-    /// Directories that could not be read.
-    pub problems: Vec<LedgerError>,
-}
-
-/// The result of a sweep.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Sweep {
-    /// The crashed runs that were removed.
-    pub removed: Vec<Removed>,
-    /// Entries that were skipped or could not be removed.
-    pub skipped: Vec<Skipped>,
-    /// The number of live runs, which were not touched.
-    pub live: usize,
-    /// Directories that could not be read.
-    pub problems: Vec<LedgerError>,
-}
-
-impl Sweep {
-    /// Returns whether no remains of a crash are known.
-    pub fn is_clean(&self) -> bool {
-        self.skipped.is_empty() && self.problems.is_empty()
-    }
-}
-
-/// A crashed run that was removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Removed {
-    /// The run.
-    pub run: KnownRun,
-    /// Its processes that were still alive and were killed.
-    pub killed: Vec<Survivor>,
-}
-
-/// An entry that a sweep skipped.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Skipped {
-    /// The file or directory.
-    pub path: PathBuf,
-    /// Why it was skipped.
-    pub reason: SkipReason,
-}
-
-/// Why a sweep skipped an entry.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SkipReason {
-    /// It is not a run.
-    #[error("it is not a run; inspect it and remove it by hand")]
-    NotARun,
-    /// A newer version of this program created it.
-    #[error("a newer version created it (format {version}); sweep with that version")]
-    Newer {
-        /// Its format.
-        version: u32,
-    },
-    /// Its processes have other pids here, or cannot be seen.
-    #[error(
-        "a run in another container (pid namespace) created it; sweep there, or remove it by hand if the container is gone"
-    )]
-    OtherNamespace,
-    /// The sweeping process belongs to the run.
-    #[error("this process belongs to that run; sweep from outside of it")]
-    OwnRun,
-    /// Processes of the run could not be killed.
-    #[error("its processes cannot be killed: {}", names(.0))]
-    Alive(Vec<Survivor>),
-    /// It could not be read or removed.
-    #[error("{0}")]
-    Io(#[from] io::Error),
 }
 
 impl Ledger {
@@ -348,22 +201,6 @@ fn remove_leftovers(claims: Vec<Claim>, deadline: Instant, sweep: &mut Sweep) {
             Err(reason) => sweep.skipped.push(Skipped { path, reason }),
         }
     }
-}
-
-fn io_error(path: &Path, source: impl Into<io::Error>) -> LedgerError {
-    LedgerError::Io { path: path.to_owned(), source: source.into() }
-}
-
-fn causes(tried: &[LedgerError]) -> String {
-    let with_source = |error: &LedgerError| match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
-    tried.iter().map(with_source).collect::<Vec<_>>().join("; ")
-}
-
-fn names(survivors: &[Survivor]) -> impl fmt::Display {
-    survivors.iter().map(|one| format!("{} ({})", one.pid, one.name)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

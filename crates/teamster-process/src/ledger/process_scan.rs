@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, io, time::Instant};
 
-use crate::{env_marker, process::Stat, sys};
+use crate::{env_marker, stat::Stat, sys};
 
 /// The largest number of passes, on a system where processes start and end all the time.
 const MAX_PASSES: usize = 25;

@@ -19,7 +19,11 @@ use rustix::{
     io::Errno,
 };
 
-use super::{LedgerError, entry::Entry, io_error, ledger_dir::LedgerDir};
+use super::{
+    entry::Entry,
+    error::{LedgerError, io_error},
+    ledger_dir::LedgerDir,
+};
 use crate::{
     env_marker::EnvMarker,
     private::{PrivateDir, PrivateError, give_owner_rights},

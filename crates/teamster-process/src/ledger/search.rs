@@ -17,9 +17,10 @@ use super::{SkipReason, process_scan::ProcessScan};
 use crate::{
     descendants::{is_in_session_of, with_descendants},
     handle,
-    process::{Process, Stat, start_of},
+    process::{Process, start_of},
     signal::Signal,
-    tree::Survivor,
+    stat::Stat,
+    survivor::Survivor,
 };
 
 /// How many scans wait until all processes are stopped. A process that waits for its own child in

@@ -36,7 +36,22 @@ const TITLE: &str = "tree-reaper";
 /// The exit code of a supervisor that failed.
 const FAILED: i32 = 125;
 
-pub(crate) extern "C" fn run_if_supervisor() {
+// On Linux it runs before the functions of other libraries, which might start threads, and after
+// that of the standard library.
+#[used]
+#[expect(unsafe_code, reason = "the only way to run before the host's main")]
+#[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array.00101"))]
+#[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+// SAFETY: the section holds pointers to functions of C's calling convention. This one ignores the
+// arguments that it gets and does not unwind.
+static START: extern "C" fn() = run_if_supervisor;
+
+/// Returns an address in this crate's code.
+pub(super) fn own_address() -> usize {
+    START as usize
+}
+
+extern "C" fn run_if_supervisor() {
     startup::note_closed_streams();
     // A user who starts a setuid program chooses its environment, and must not control it that way.
     let is_asked = std::env::var_os(VARIABLE).is_some() && !sys::is_privileged();

@@ -146,7 +146,7 @@ impl Supervisor {
             Some(_) if geteuid() != getuid() || getegid() != getgid() => Err(SupervisorError::Privileged),
             Some(program) => Ok(program.clone()),
             None if sys::is_privileged() => Err(SupervisorError::Privileged),
-            None => match sys::own_program() {
+            None => match sys::own_program(entry::own_address()) {
                 Ok(Some(program)) => Ok(program.into()),
                 Ok(None) => Err(SupervisorError::NotInProgram),
                 Err(source) => Err(SupervisorError::Start { program: sys::OWN_PROGRAM.into(), source }),

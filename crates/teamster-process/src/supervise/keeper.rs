@@ -26,12 +26,7 @@ use super::{
     termination::{Members, Termination},
     wire::{self, Inbox, Report, Request, Start},
 };
-use crate::{
-    descendants::Descendants,
-    process::{Process, Stat},
-    sys,
-    tree::Survivor,
-};
+use crate::{descendants::Descendants, process::Process, stat::Stat, survivor::Survivor, sys};
 
 /// The grace period of a tree whose host is gone. The whole tree must be gone within two seconds,
 /// also on a busy machine.

@@ -35,6 +35,5 @@ mod supervisor;
 pub(crate) mod termination;
 pub(crate) mod wire;
 
-pub(crate) use entry::run_if_supervisor;
 pub use host::{Supervisor, SupervisorError};
 pub(crate) use supervisor::NAME as SUPERVISOR_NAME;

@@ -16,7 +16,7 @@ use std::{
 
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::{handle, process::Stat, signal::Signal, sys};
+use crate::{handle, signal::Signal, stat::Stat, sys};
 
 /// How often to check whether the new process is stopped.
 const CHECK: Duration = Duration::from_millis(100);

@@ -23,9 +23,9 @@ use super::{
 };
 use crate::{
     descendants::{is_in_session_of, with_descendants},
-    process::Stat,
+    stat::Stat,
+    survivor::Survivor,
     sys,
-    tree::Survivor,
 };
 
 /// The process name of a supervisor.

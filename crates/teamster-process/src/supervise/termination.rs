@@ -13,7 +13,7 @@ use std::{
 
 use rustix::process::{Pid, kill_process};
 
-use crate::{handle, process::Stat, signal::Signal, sys};
+use crate::{handle, signal::Signal, stat::Stat, sys};
 
 /// How long killing is repeated before the remaining processes are given up: those of another user,
 /// or blocked in the kernel.

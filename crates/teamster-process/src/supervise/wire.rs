@@ -17,7 +17,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{process::Process, sys, tree::Survivor};
+use crate::{process::Process, survivor::Survivor, sys};
 
 /// The largest number of descriptors in one message: stdin, stdout, stderr, a lock.
 const MAX_DESCRIPTORS: usize = 4;

@@ -13,7 +13,7 @@ use rustix::{
 };
 use tokio::{io::Interest, net::UnixStream, sync::Notify};
 
-use super::Survivor;
+use crate::survivor::Survivor;
 use crate::{
     process::Process,
     signal::Exit,

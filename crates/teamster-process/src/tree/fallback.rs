@@ -10,7 +10,7 @@ use std::time::Instant;
 use rustix::process::getpid;
 use tokio::sync::oneshot;
 
-use super::Survivor;
+use crate::survivor::Survivor;
 use crate::{
     handle,
     ledger::search::{self, Target},

@@ -7,7 +7,7 @@ use rustix::{
 };
 
 use super::{procfs, read_text_of_system};
-use crate::process::{Stat, State, UNKNOWN_START};
+use crate::stat::{Stat, State, UNKNOWN_START};
 
 /// The highest possible pid, used if the system's own limit is unknown.
 const MOST: i32 = 1 << 22;

@@ -7,7 +7,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
 
-use crate::process::Stat;
+use crate::stat::Stat;
 
 /// Opens a descriptor that identifies a process for good and is readable once it has ended.
 pub(crate) fn watch(pid: Pid) -> Result<OwnedFd> {

@@ -23,8 +23,8 @@ pub(crate) use handle::{signal, watch, watch_after_fork};
 pub(crate) use processes::{
     can_see_processes, children, children_of_thread, environ, numbers, resident, snapshot, stat_of,
 };
-pub(crate) use procfs::{adopt_proc, held_proc, hold_proc, in_held_proc};
-pub(crate) use program::{OWN_PROGRAM, close_inherited, own_program};
+pub(crate) use procfs::{OWN_PROGRAM, adopt_proc, held_proc, hold_proc, in_held_proc};
+pub(crate) use program::{close_inherited, own_program};
 pub(crate) use start::{await_release, is_made_by_parent, is_privileged, own_thread};
 
 /// The flags for writing to a socket: a closed connection is an error and raises no signal.

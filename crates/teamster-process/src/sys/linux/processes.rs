@@ -6,7 +6,7 @@ use rustix::fs::{Dir, Mode, OFlags, openat};
 
 use super::procfs::{self, Root};
 
-use crate::process::{Stat, State};
+use crate::stat::{Stat, State};
 
 /// How often, and with which pause, to wait for the environment of a process that is executing a
 /// new program.

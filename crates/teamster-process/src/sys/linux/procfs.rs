@@ -21,7 +21,8 @@ use rustix::{
     process::getpid,
 };
 
-use super::OWN_PROGRAM;
+/// The path of this program's file.
+pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 
 static HELD: OnceLock<OwnedFd> = OnceLock::new();
 

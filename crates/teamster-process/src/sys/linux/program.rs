@@ -1,20 +1,8 @@
-//! This program's file, and the function that runs before `main`.
+//! This program's file.
 
 use std::{ffi::OsString, io, path::Path};
 
-use super::procfs;
-use crate::supervise::run_if_supervisor;
-
-// Runs before the functions of other libraries, which might start threads, and after that of the
-// standard library.
-#[used]
-#[expect(unsafe_code, reason = "the only way to run before the host's main")]
-// SAFETY: the section holds pointers to functions of C's calling convention; this one does not unwind.
-#[unsafe(link_section = ".init_array.00101")]
-pub(crate) static START: extern "C" fn() = run_if_supervisor;
-
-/// The path of this program's file.
-pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
+use super::procfs::{self, OWN_PROGRAM};
 
 /// Closes descriptors that other libraries of the host opened without close-on-exec.
 #[expect(unsafe_code, reason = "no safe call closes descriptors without an owner")]
@@ -25,18 +13,17 @@ pub(crate) fn close_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) };
 }
 
-/// Returns this program's own file, if this crate is linked into it. If the crate is in a library
-/// that the program loads at run time, it cannot run before `main`, and executing the file would
-/// start the program itself.
-pub(crate) fn own_program() -> io::Result<Option<OsString>> {
+/// Returns this program's own file, if this crate is linked into it. `address` is an address in the
+/// crate's code. If the crate is in a library that the program loads at run time, it cannot run
+/// before `main`, and executing the file would start the program itself.
+pub(crate) fn own_program(address: usize) -> io::Result<Option<OsString>> {
     let root = procfs::any()?;
     let file = procfs::link(&root, "self/exe")?;
-    let ours = START as usize;
     let maps = String::from_utf8_lossy(&procfs::read(&root, "self/maps")?).into_owned();
     let holds_us = |line: &&str| {
         let mut bounds = line.split_ascii_whitespace().next().unwrap_or_default().split('-');
         let mut bound = || bounds.next().and_then(|bound| usize::from_str_radix(bound, 16).ok()).unwrap_or_default();
-        (bound()..bound()).contains(&ours)
+        (bound()..bound()).contains(&address)
     };
     // The name is the last of six fields and may contain spaces.
     let name = maps.lines().find(holds_us).and_then(|line| line.splitn(6, ' ').nth(5)).map(str::trim_start);

@@ -8,7 +8,7 @@ use rustix::{
     process::{Pid, Signal, kill_process},
 };
 
-use crate::process::Stat;
+use crate::stat::Stat;
 
 /// Opens a descriptor that is readable once the process has ended.
 #[expect(unsafe_code, reason = "the safe crate has no safe call for it")]

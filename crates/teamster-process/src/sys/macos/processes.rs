@@ -12,7 +12,7 @@ use std::{
 use rustix::process::geteuid;
 
 use crate::{
-    process::{Stat, State},
+    stat::{Stat, State},
     sys::procargs,
 };
 

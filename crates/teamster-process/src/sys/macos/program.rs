@@ -1,4 +1,4 @@
-//! This program's file, and the function that runs before `main`.
+//! This program's file.
 
 use std::{
     ffi::{CStr, OsStr, OsString, c_void},
@@ -7,15 +7,6 @@ use std::{
     os::unix::ffi::OsStrExt,
     path::Path,
 };
-
-use crate::supervise::run_if_supervisor;
-
-#[used]
-#[expect(unsafe_code, reason = "the only way to run before the host's main")]
-// SAFETY: the section holds pointers to functions of C's calling convention. This one ignores the
-// arguments that it gets and does not unwind.
-#[unsafe(link_section = "__DATA,__mod_init_func")]
-static START: extern "C" fn() = run_if_supervisor;
 
 /// The name of this program's file in errors.
 pub(crate) const OWN_PROGRAM: &str = "this program";
@@ -32,13 +23,13 @@ pub(crate) fn close_inherited() {
     }
 }
 
-/// Returns this program's own file, if this crate is linked into it. If the crate is in a library
-/// that the program loads at run time, it cannot run before `main`, and executing the file would
-/// start the program itself.
+/// Returns this program's own file, if this crate is linked into it. `address` is an address in the
+/// crate's code. If the crate is in a library that the program loads at run time, it cannot run
+/// before `main`, and executing the file would start the program itself.
 #[expect(unsafe_code, reason = "no safe call finds the file of an address")]
-pub(crate) fn own_program() -> io::Result<Option<OsString>> {
+pub(crate) fn own_program(address: usize) -> io::Result<Option<OsString>> {
     let mut image = MaybeUninit::<libc::Dl_info>::zeroed();
-    let address = START as *const c_void;
+    let address = address as *const c_void;
     // SAFETY: the structure lives longer than the call, which fills it and returns something else than 0.
     if unsafe { libc::dladdr(address, image.as_mut_ptr()) } == 0 {
         return Ok(None);
