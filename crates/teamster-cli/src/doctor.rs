@@ -1,7 +1,7 @@
 //! `teamster doctor`: reports which agents can run here, why others cannot, and the leftovers of crashes.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use teamster::agent::{Feature, Support};
@@ -218,9 +218,4 @@ fn document(inspection: &Inspection, registry: &Registry) -> Value {
         fields.insert("features".to_owned(), features.into());
     }
     document
-}
-
-/// Returns a path as text for JSON. Invalid UTF-8 is replaced.
-pub(crate) fn path_text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }

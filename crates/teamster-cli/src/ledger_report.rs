@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 use teamster::supervision::ledger::{KnownRun, LedgerError, Removed, Skipped, Survey, Sweep};
 
-use crate::doctor::path_text;
+use crate::path_text::path_text;
 use crate::printable::{Printable, chain, printable};
 
 /// Writes what the ledger contains.

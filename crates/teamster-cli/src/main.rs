@@ -23,6 +23,7 @@ mod exit;
 mod fake;
 mod ledger_report;
 mod log;
+mod path_text;
 mod plan;
 mod printable;
 mod render;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 use teamster::config::{ConfigError, How, Recovery, Restored, Survey};
 
-use crate::doctor::path_text;
+use crate::path_text::path_text;
 use crate::printable::{Printable, chain, printable};
 
 /// Writes which files contain entries of runs.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueHint;
+use teamster::request::{AgentInterface, McpDelivery, ProjectTrust, PromptMode};
 
 use super::values;
 
@@ -327,4 +328,41 @@ pub(crate) enum Trust {
 pub(crate) enum Prompt {
     Agent,
     Literal,
+}
+
+impl From<Delivery> for McpDelivery {
+    fn from(delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::Auto => Self::Auto,
+            Delivery::MergeRestore => Self::MergeRestore,
+        }
+    }
+}
+
+impl From<Mode> for AgentInterface {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Auto => Self::Auto,
+            Mode::Exec => Self::Exec,
+            Mode::Spawn => Self::Spawn,
+        }
+    }
+}
+
+impl From<Trust> for ProjectTrust {
+    fn from(trust: Trust) -> Self {
+        match trust {
+            Trust::Trusted => Self::Trusted,
+            Trust::Untrusted => Self::Untrusted,
+        }
+    }
+}
+
+impl From<Prompt> for PromptMode {
+    fn from(prompt: Prompt) -> Self {
+        match prompt {
+            Prompt::Agent => Self::Agent,
+            Prompt::Literal => Self::Literal,
+        }
+    }
 }

@@ -11,16 +11,14 @@ use std::time::Duration;
 use serde_json::Value;
 use teamster::agent::rules::ToolRules;
 use teamster::request::{
-    self, Attachment, Conversation, Inherit, McpDelivery, McpServer, OrphanPolicy, OutputMode, PermissionMode,
-    Permissions, ProjectTrust, PromptMode, RequestError, RunRequest, UserMcpServers,
+    self, Attachment, Conversation, Inherit, McpServer, OrphanPolicy, OutputMode, PermissionMode, Permissions,
+    RequestError, RunRequest, UserMcpServers,
 };
 use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, SystemInputs};
 
-use crate::args::{
-    CommonArgs, ConversationArgs, Delivery, Format, Mode, Permission, Prompt, RetryPolicy, RunArgs, Trust,
-};
+use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs};
 use crate::config::{self, ConfigError};
 
 /// A validated run, ready to start.
@@ -127,23 +125,10 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.model = args.model;
     request.labels = args.label.into_iter().collect();
     request.effort = args.effort;
-    request.project_trust = match args.project_trust {
-        Trust::Trusted => ProjectTrust::Trusted,
-        Trust::Untrusted => ProjectTrust::Untrusted,
-    };
-    request.prompt_mode = match args.prompt_mode {
-        Prompt::Agent => PromptMode::Agent,
-        Prompt::Literal => PromptMode::Literal,
-    };
-    request.interface = match args.mode {
-        Mode::Auto => request::AgentInterface::Auto,
-        Mode::Exec => request::AgentInterface::Exec,
-        Mode::Spawn => request::AgentInterface::Spawn,
-    };
-    request.mcp_delivery = match args.mcp_delivery {
-        Delivery::Auto => McpDelivery::Auto,
-        Delivery::MergeRestore => McpDelivery::MergeRestore,
-    };
+    request.project_trust = args.project_trust.into();
+    request.prompt_mode = args.prompt_mode.into();
+    request.interface = args.mode.into();
+    request.mcp_delivery = args.mcp_delivery.into();
     request.conversation = conversation(args.resume, args.fork, args.continue_last);
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;

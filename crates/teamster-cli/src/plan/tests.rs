@@ -65,9 +65,26 @@ fn changed_fields(plan: &RunPlan) -> Value {
     Value::Object(fields)
 }
 
+/// Checks the fields of the request that each command line sets.
+fn check_fields(rows: &[(&[&str], Value)]) {
+    for (argv, expected) in rows {
+        let files: Vec<(&str, &[u8])> = vec![
+            ("brief", b"Be brief\n"),
+            ("schema.json", b"{\"type\": \"array\"}"),
+            ("servers.json", b"{\"mcpServers\": {\"b\": {\"type\": \"http\", \"url\": \"http://b\"}}}"),
+            (
+                "codex.toml",
+                b"model = 'x'\n[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_sec = 2.5\nenv = {A = '${KEY}', B = '${MORE}'}\n",
+            ),
+        ];
+        let plan = plan(argv, &[], TestInputs { files, stdin: None }).unwrap();
+        assert_eq!(changed_fields(&plan), *expected, "{argv:?}");
+    }
+}
+
 #[test]
-fn each_option_sets_its_field_of_the_request() {
-    let rows: &[(&[&str], Value)] = &[
+fn each_option_on_the_prompt_and_the_agent_sets_its_field() {
+    check_fields(&[
         (&["hi"], json!({"prompt": "hi"})),
         (&["--", "--help", "me"], json!({"prompt": "--help me"})),
         (&["--", "-"], json!({"prompt": "-"})),
@@ -99,6 +116,12 @@ fn each_option_sets_its_field_of_the_request() {
             json!({"prompt": "hi", "permissions": {"mode": "read-only", "allow": ["A(b,c)", "B"], "deny": ["C"]}}),
         ),
         (&["--permission", "full", "hi"], json!({"prompt": "hi", "permissions": {"mode": "full"}})),
+    ]);
+}
+
+#[test]
+fn each_option_on_limits_files_and_servers_sets_its_field() {
+    check_fields(&[
         (
             &["--max-turns", "3", "--max-budget", "0.5", "hi"],
             json!({"prompt": "hi", "maxTurns": 3, "maxBudgetUsd": 0.5}),
@@ -146,20 +169,7 @@ fn each_option_sets_its_field_of_the_request() {
                 "c": {"type": "stdio", "command": "x", "env": {"A": "k3y", "B": "m"}, "startupTimeoutMs": 2500},
             }}),
         ),
-    ];
-    for (argv, expected) in rows {
-        let files: Vec<(&str, &[u8])> = vec![
-            ("brief", b"Be brief\n"),
-            ("schema.json", b"{\"type\": \"array\"}"),
-            ("servers.json", b"{\"mcpServers\": {\"b\": {\"type\": \"http\", \"url\": \"http://b\"}}}"),
-            (
-                "codex.toml",
-                b"model = 'x'\n[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_sec = 2.5\nenv = {A = '${KEY}', B = '${MORE}'}\n",
-            ),
-        ];
-        let plan = plan(argv, &[], TestInputs { files, stdin: None }).unwrap();
-        assert_eq!(changed_fields(&plan), *expected, "{argv:?}");
-    }
+    ]);
 }
 
 #[test]
@@ -228,28 +238,30 @@ fn the_prompt_is_read_from_stdin_if_it_is_absent_or_a_dash() {
     assert_eq!(prompt(&["hi"], Some(b"not read")), "hi");
 }
 
+/// Invalid command lines, with the content of standard input.
+const INVALID: &[(&[&str], Option<&[u8]>)] = &[
+    (&[], None),
+    (&[], Some(b"")),
+    (&[], Some(b" \n")),
+    (&[], Some(b"caf\xe9")),
+    (&["--system-prompt-file", "missing", "hi"], None),
+    (&["--system-prompt-file", "latin1", "hi"], None),
+    (&["--schema", "missing.json", "hi"], None),
+    (&["--schema", "{\"type\":", "hi"], None),
+    (&["--schema", "list.json", "hi"], None),
+    (&["--mcp-config", "broken.json", "hi"], None),
+    (&["--mcp-config", "list.json", "hi"], None),
+    (&["--mcp-config", "typo.json", "hi"], None),
+    (&["--mcp-config", "{\"calc\":{\"url\":\"${NONE}\"}}", "hi"], None),
+    (&["--mcp-config", "one.json", "--mcp-config", "{\"calc\":{\"command\":\"y\"}}", "hi"], None),
+    (&["--model", "", "hi"], None),
+    (&["--resume=--help", "hi"], None),
+    (&["--batch", "--retries", "1", "hi"], None),
+];
+
 #[test]
 fn invalid_input_is_rejected_with_its_source() {
-    let rows: &[(&[&str], Option<&'static [u8]>)] = &[
-        (&[], None),
-        (&[], Some(b"")),
-        (&[], Some(b" \n")),
-        (&[], Some(b"caf\xe9")),
-        (&["--system-prompt-file", "missing", "hi"], None),
-        (&["--system-prompt-file", "latin1", "hi"], None),
-        (&["--schema", "missing.json", "hi"], None),
-        (&["--schema", "{\"type\":", "hi"], None),
-        (&["--schema", "list.json", "hi"], None),
-        (&["--mcp-config", "broken.json", "hi"], None),
-        (&["--mcp-config", "list.json", "hi"], None),
-        (&["--mcp-config", "typo.json", "hi"], None),
-        (&["--mcp-config", "{\"calc\":{\"url\":\"${NONE}\"}}", "hi"], None),
-        (&["--mcp-config", "one.json", "--mcp-config", "{\"calc\":{\"command\":\"y\"}}", "hi"], None),
-        (&["--model", "", "hi"], None),
-        (&["--resume=--help", "hi"], None),
-        (&["--batch", "--retries", "1", "hi"], None),
-    ];
-    let lines: Vec<String> = rows
+    let lines: Vec<String> = INVALID
         .iter()
         .map(|(argv, stdin)| {
             let files: Vec<(&str, &[u8])> = vec![

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use teamster::Event;
 
-use super::{Renderer, Streams};
+use super::renderer::{Renderer, Streams};
 
 pub(super) struct Json;
 

@@ -7,9 +7,10 @@ mod failure;
 mod json;
 mod ndjson;
 pub(crate) mod pretty;
+mod renderer;
 mod text;
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 use std::time::Instant;
 
 use teamster::event::{ErrorCode, Failure};
@@ -20,43 +21,8 @@ use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
 pub(crate) use json::write_document;
-
-/// An output format.
-pub(crate) trait Renderer: Send {
-    /// Writes an event.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()>;
-
-    /// Writes an event of a live run, with its run id and its time if the format has them.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    fn stamped(&mut self, stamped: &StampedEvent, now: Instant, to: &mut Streams) -> io::Result<()> {
-        self.event(&stamped.event, now, to)
-    }
-
-    /// Ends an incomplete line before other output is written.
-    fn end_line(&mut self, _to: &mut Streams) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The streams of a renderer.
-pub(crate) struct Streams {
-    pub(crate) out: Box<dyn Write + Send>,
-    pub(crate) err: Box<dyn Write + Send>,
-}
-
-/// The properties of standard output.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Screen {
-    /// The number of columns.
-    pub(crate) width: usize,
-    /// Whether it is a terminal.
-    pub(crate) terminal: bool,
-}
+pub(crate) use renderer::width_of_stdout;
+use renderer::{Renderer, Screen, Streams};
 
 /// Writes one run: its events in a format, and its failure at the end.
 pub(crate) struct Output {
@@ -154,21 +120,6 @@ impl Output {
         let _ = text.write_line(&mut self.to.err).and_then(|()| self.to.err.flush());
         Ok(())
     }
-}
-
-/// The number of columns if standard output is not a terminal.
-const PAGE_WIDTH: usize = 120;
-
-impl Screen {
-    fn of_stdout() -> Self {
-        Self { width: width_of_stdout(), terminal: io::stdout().is_terminal() }
-    }
-}
-
-/// Returns the current number of columns of standard output. It changes when a terminal is resized.
-pub(crate) fn width_of_stdout() -> usize {
-    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    width.filter(|width| *width > 0).unwrap_or(PAGE_WIDTH)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use teamster::Event;
 
-use super::{Renderer, Screen, Streams};
+use super::renderer::{Renderer, Screen, Streams};
 use crate::printable::Printable;
 
 pub(super) struct Text {

@@ -6,6 +6,7 @@
 //! Invariants: each accepted turn ends with one `done`; a rejected command causes one `error`, and the session continues;
 //! once no answer can arrive, requests of the agent are denied.
 
+mod answer;
 mod command;
 mod input;
 mod output;
@@ -14,7 +15,6 @@ mod turns;
 use std::collections::VecDeque;
 use std::future::pending;
 use std::io;
-use std::pin::Pin;
 use std::time::Duration;
 
 use teamster::command::{Applied, CommandError};
@@ -24,6 +24,7 @@ use teamster::{Event, SendError, Session, StampedEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use self::answer::{PendingAnswer, answered};
 use self::command::{Origin, Rejection};
 use self::input::{Content, Line};
 use self::output::ReaderClosed;
@@ -134,13 +135,6 @@ enum InputState {
     NoNewTurns,
     /// None: the input has ended, or a signal arrived.
     Closed,
-}
-
-/// An answer that the library is delivering to the agent.
-struct PendingAnswer<'a> {
-    /// The origin of the command; `None` for an automatic denial.
-    origin: Option<Origin>,
-    answer: Pin<Box<dyn Future<Output = Result<Applied, CommandError>> + Send + 'a>>,
 }
 
 struct Conversation<'a> {
@@ -396,11 +390,4 @@ async fn reader_closed(reader: &mut oneshot::Receiver<ReaderClosed>) {
         return;
     }
     pending::<()>().await;
-}
-
-/// Waits for the outcome of the pending answer. Cancel-safe.
-async fn answered(pending_answer: &mut Option<PendingAnswer<'_>>) -> (Option<Origin>, Result<Applied, CommandError>) {
-    let Some(PendingAnswer { answer, .. }) = pending_answer else { return pending().await };
-    let outcome = answer.await;
-    (pending_answer.take().and_then(|pending| pending.origin), outcome)
 }

@@ -18,5 +18,6 @@ impl Callers {
         self.clone()
     }
 
+    #[expect(clippy::unused_self, reason = "the same interface as with the feature")]
     pub(crate) fn note(&self, _event: &Event) {}
 }

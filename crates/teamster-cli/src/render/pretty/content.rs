@@ -2,27 +2,15 @@
 
 use std::io::{self, Write};
 
-use teamster::event::{Delta, MessageId, ToolId};
+use teamster::event::{Delta, ToolId};
 use unicode_width::UnicodeWidthChar as _;
 
+use super::Pretty;
+use super::markdown::Piece;
 use super::page::Kind;
-use super::{DIM, NORMAL, OpenLine, Piece, Pretty, THOUGHT, indent};
+use super::state::{ContentKind, ContentSource, OpenLine};
+use super::style::{DIM, NORMAL, THOUGHT, indent};
 use crate::printable::{Printable, printable};
-
-/// The source of a delta. Deltas of the same source continue the same line.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct ContentSource {
-    kind: ContentKind,
-    message: MessageId,
-    parent: Option<ToolId>,
-}
-
-/// The kind of a delta.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ContentKind {
-    Text,
-    Thinking,
-}
 
 impl Pretty {
     pub(super) fn write_delta(&mut self, kind: ContentKind, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {

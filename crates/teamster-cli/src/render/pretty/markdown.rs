@@ -5,7 +5,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use super::{BOLD, DIM, NORMAL};
+use super::style::{BOLD, DIM, NORMAL};
 use crate::printable::Printable;
 
 const CODE: Style = AnsiColor::Cyan.on_default();

@@ -11,6 +11,8 @@ mod document;
 mod markdown;
 mod page;
 pub(crate) mod permission;
+mod state;
+mod style;
 mod tools;
 
 use std::collections::HashMap;
@@ -18,30 +20,18 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use teamster::event::{
     Event, Init, Plan, PlanStatus, RateLimit, RateLimitStatus, RequestId, RunResult, ToolId, Warning, WarningCode,
 };
 use teamster::text::UntrustedText;
 
-use self::content::{ContentKind, ContentSource};
-use self::markdown::{MarkdownState, Piece};
+use self::markdown::MarkdownState;
 use self::page::{Kind, Page};
-use self::tools::Call;
-use super::{Renderer, Screen, Streams};
+use self::state::{Call, ContentKind, ContentSource, OpenLine};
+use self::style::{BOLD, BULLET, CAUTION, DIM, NORMAL, NOTICEABLE, indent};
 use crate::printable::{Printable, printable};
-
-const NORMAL: Style = Style::new();
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const THOUGHT: Style = Style::new().dimmed().italic();
-const BULLET: Style = AnsiColor::Cyan.on_default();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const CAUTION: Style = AnsiColor::Yellow.on_default().dimmed();
-
-/// Shorter durations are not shown.
-const NOTICEABLE: Duration = Duration::from_millis(100);
+use crate::render::renderer::{Renderer, Screen, Streams};
 
 pub(super) struct Pretty {
     screen: Screen,
@@ -68,22 +58,6 @@ struct Chat {
     heading: Printable,
     /// The Markdown formatter, if styles are enabled.
     markdown: Option<MarkdownState>,
-}
-
-/// The last line, if it can be continued.
-#[derive(Debug, PartialEq)]
-enum OpenLine {
-    None,
-    Text,
-    /// `room` columns are free; 0 after the ellipsis.
-    Thought {
-        room: usize,
-        space: bool,
-    },
-    Call {
-        tool: ToolId,
-        columns: usize,
-    },
 }
 
 impl Renderer for Pretty {
@@ -256,8 +230,4 @@ impl Pretty {
         self.page.write(&indent(depth), NORMAL, out)?;
         parts.iter().try_for_each(|(text, style)| self.page.write(text, *style, out))
     }
-}
-
-fn indent(depth: usize) -> Printable {
-    Printable::join(std::iter::repeat_n("  ".into(), depth), "")
 }

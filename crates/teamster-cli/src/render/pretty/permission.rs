@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use teamster::event::{AnsweredBy, PermissionAnswered, PermissionDecision, PermissionRequest};
 
+use super::Pretty;
 use super::page::Kind;
-use super::{DIM, Pretty};
+use super::style::DIM;
 use crate::printable::{Printable, printable};
 
 /// Formats the first line of a request: the kind of work and the server in brackets, then the tool. The brackets precede

@@ -6,23 +6,15 @@ use std::time::Instant;
 use teamster::event::{ToolId, ToolResult, ToolUse};
 
 use super::page::Kind;
-use super::{BAD, BOLD, BULLET, DIM, GOOD, NORMAL, NOTICEABLE, OpenLine, Pretty, call, closing};
+use super::state::{Call, OpenLine};
+use super::style::{BAD, BOLD, BULLET, DIM, GOOD, NORMAL, NOTICEABLE};
+use super::{Pretty, call, closing};
 use crate::printable::{Printable, printable};
 
 /// The columns that are reserved on the line of a call for its result.
 const OUTCOME_COLUMNS: usize = 14;
 /// An error is written on the line of its call if this many columns are free.
 const ERROR_COLUMNS: usize = 30;
-
-/// A call without a result.
-#[derive(Debug)]
-pub(super) struct Call {
-    label: Printable,
-    summary: Printable,
-    since: Instant,
-    depth: usize,
-    parent: Option<ToolId>,
-}
 
 impl Pretty {
     pub(super) fn call(&mut self, tool: &ToolUse, now: Instant, out: &mut dyn Write) -> io::Result<()> {

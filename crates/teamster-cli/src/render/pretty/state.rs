@@ -1,0 +1,48 @@
+//! The state of the format `pretty`: the open line, the source of the text, and the open calls.
+
+use std::time::Instant;
+
+use teamster::event::{MessageId, ToolId};
+
+use crate::printable::Printable;
+
+/// The last line, if it can be continued.
+#[derive(Debug, PartialEq)]
+pub(super) enum OpenLine {
+    None,
+    Text,
+    /// `room` columns are free; 0 after the ellipsis.
+    Thought {
+        room: usize,
+        space: bool,
+    },
+    Call {
+        tool: ToolId,
+        columns: usize,
+    },
+}
+
+/// The source of a delta. Deltas of the same source continue the same line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ContentSource {
+    pub(super) kind: ContentKind,
+    pub(super) message: MessageId,
+    pub(super) parent: Option<ToolId>,
+}
+
+/// The kind of a delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ContentKind {
+    Text,
+    Thinking,
+}
+
+/// A call without a result.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) label: Printable,
+    pub(super) summary: Printable,
+    pub(super) since: Instant,
+    pub(super) depth: usize,
+    pub(super) parent: Option<ToolId>,
+}

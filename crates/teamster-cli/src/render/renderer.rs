@@ -1,0 +1,58 @@
+//! The interface of the output formats.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Instant;
+
+use teamster::{Event, StampedEvent};
+
+/// An output format.
+pub(crate) trait Renderer: Send {
+    /// Writes an event.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    fn event(&mut self, event: &Event, now: Instant, to: &mut Streams) -> io::Result<()>;
+
+    /// Writes an event of a live run, with its run id and its time if the format has them.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    fn stamped(&mut self, stamped: &StampedEvent, now: Instant, to: &mut Streams) -> io::Result<()> {
+        self.event(&stamped.event, now, to)
+    }
+
+    /// Ends an incomplete line before other output is written.
+    fn end_line(&mut self, _to: &mut Streams) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The streams of a renderer.
+pub(crate) struct Streams {
+    pub(crate) out: Box<dyn Write + Send>,
+    pub(crate) err: Box<dyn Write + Send>,
+}
+
+/// The properties of standard output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    /// The number of columns.
+    pub(crate) width: usize,
+    /// Whether it is a terminal.
+    pub(crate) terminal: bool,
+}
+
+/// The number of columns if standard output is not a terminal.
+const PAGE_WIDTH: usize = 120;
+
+impl Screen {
+    pub(super) fn of_stdout() -> Self {
+        Self { width: width_of_stdout(), terminal: io::stdout().is_terminal() }
+    }
+}
+
+/// Returns the current number of columns of standard output. It changes when a terminal is resized.
+pub(crate) fn width_of_stdout() -> usize {
+    let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    width.filter(|width| *width > 0).unwrap_or(PAGE_WIDTH)
+}
