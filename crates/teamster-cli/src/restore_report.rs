@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
-use teamster::config::{ConfigError, How, Recovery, Restored, Survey};
+use teamster::config::{ConfigError, Recovery, RestoreOutcome, Restored, Survey};
 
 use crate::path_text::path_text;
 use crate::printable::{Printable, chain, printable};
@@ -44,17 +44,17 @@ pub(crate) fn is_clean(recovery: &Recovery) -> bool {
 }
 
 fn is_complete(restored: &Restored) -> bool {
-    restored.changed.is_empty() && !matches!(restored.how, How::Left { .. })
+    restored.changed.is_empty() && !matches!(restored.how, RestoreOutcome::NotRestored { .. })
 }
 
 fn outcome_message(restored: &Restored) -> String {
     let outcome = match &restored.how {
-        How::Exactly => "the original content is restored".to_owned(),
-        How::EditKept => "the runs' entries are removed; later edits are kept".to_owned(),
-        How::Left { why, original: Some(original) } => {
-            format!("{why}; the original content is in {}", path_text(original))
+        RestoreOutcome::Exactly => "the original content is restored".to_owned(),
+        RestoreOutcome::EditKept => "the runs' entries are removed; later edits are kept".to_owned(),
+        RestoreOutcome::NotRestored { reason, original: Some(original) } => {
+            format!("{reason}; the original content is in {}", path_text(original))
         }
-        How::Left { why, .. } => why.to_string(),
+        RestoreOutcome::NotRestored { reason, .. } => reason.to_string(),
         _ => "the crashed runs' entries are removed".to_owned(),
     };
     if restored.changed.is_empty() {
@@ -88,14 +88,14 @@ pub(crate) fn recovery_document(recovery: &Recovery) -> Value {
 /// Returns the JSON object of a file. Unknown fields are omitted.
 fn restored_document(restored: &Restored) -> Map<String, Value> {
     let original = match &restored.how {
-        How::Left { original: Some(original), .. } => Some(path_text(original).into()),
+        RestoreOutcome::NotRestored { original: Some(original), .. } => Some(path_text(original).into()),
         _ => None,
     };
     let changed = (!restored.changed.is_empty()).then(|| json!(restored.changed));
     let known = [
         ("path", Some(path_text(&restored.path).into())),
         ("restored", Some(is_complete(restored).into())),
-        ("told", Some(outcome_message(restored).into())),
+        ("message", Some(outcome_message(restored).into())),
         ("original", original),
         ("changed", changed),
     ];

@@ -1,41 +1,41 @@
-//! Why a file cannot be merged into, or not be restored.
+//! Why a file cannot be edited or restored.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::document::DocumentError;
 
-/// Why a merge, or taking it back, did not work.
+/// Why a merge or its reversal failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The user's file is not one that can be edited.
+    /// The user's file is not a file that can be edited.
     #[error("cannot edit {path:?}: {problem}")]
     Target {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: TargetProblem,
     },
     /// The user's file could not be read or written.
     #[error("cannot {what} {path:?}")]
     Io {
-        /// What was being done.
+        /// The failed operation.
         what: &'static str,
-        /// To what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What stands in the user's file cannot take entries.
+    /// The content of the user's file cannot take entries.
     #[error("cannot edit {path:?}: {problem}")]
     Document {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: DocumentError,
     },
-    /// Somebody else has put another entry of that name into the file, and still needs it.
+    /// Another holder has put a different entry with this name into the file, and still needs it.
     #[error(
         "{path:?} has another entry {name:?} of {by}, which still runs; give it another name, or wait until that has ended"
     )]
@@ -44,15 +44,15 @@ pub enum ConfigError {
         path: PathBuf,
         /// The entry.
         name: String,
-        /// Who needs it.
+        /// The holder.
         by: String,
     },
-    /// Somebody else has put entries elsewhere into the same file.
-    #[error("{path:?} has entries in another place or format, for {by}, which still runs")]
-    OtherPlace {
+    /// Another holder has put entries at another location of the same file.
+    #[error("{path:?} has entries in another location or format, for {by}, which still runs")]
+    OtherLocation {
         /// The file.
         path: PathBuf,
-        /// Who needs them.
+        /// The holder.
         by: String,
     },
     /// Another process holds the lock, or keeps changing the file.
@@ -66,15 +66,15 @@ pub enum ConfigError {
     Refused {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// A journal that this version does not understand. Nothing was changed.
+    /// This version cannot read a journal. Nothing was changed.
     #[error("the journal {path:?} {problem}")]
     Journal {
         /// The journal.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
 }
@@ -83,25 +83,25 @@ pub enum ConfigError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetProblem {
-    /// A directory, a pipe, a device.
+    /// It is a directory, a pipe or a device.
     #[error("it is no regular file")]
     NotAFile,
-    /// Its mode forbids its owner to write.
+    /// Its mode does not let its owner write.
     #[error("it is read-only; `chmod u+w` it")]
     ReadOnly,
-    /// More than [`MAX_BYTES`](crate::MAX_BYTES).
+    /// It is larger than [`MAX_BYTES`](crate::MAX_BYTES).
     #[error("it is larger than 16 MiB")]
     TooLarge,
-    /// A link that leads nowhere.
+    /// It is a dangling link.
     #[error("it is a link that leads nowhere")]
     DanglingLink,
-    /// It has several names, of which an edit would reach only one.
+    /// It has several names (hard links), and an edit would change only one of them.
     #[error("it has several names (hard links), and only one of them would be edited")]
     HardLinks,
-    /// A link of another user leads to it, or one that leads out of the project.
+    /// A link that belongs to another user, or that leads out of the project, leads to it.
     #[error("a link leads to it that belongs to another user or leads out of the project")]
     ForeignLink,
-    /// Its directory would have to be made where there can be none.
+    /// Its directory does not exist and cannot be created.
     #[error("its directory is not there and cannot be made")]
     NoDirectory,
 }

@@ -1,13 +1,13 @@
-//! Puts entries into users' configuration files for a while, and takes them out again without a trace.
+//! Adds entries to users' configuration files for a time, and removes them without a trace.
 //!
-//! An agent that reads its servers from a file of the user's alone can be given more of them only there. This crate does
-//! it so that nothing is lost, whatever happens: the user's content is saved before the first change, and comes back,
-//! byte for byte, with the last who needed the entries; after a crash, with the next [`recover`](RestoreLog::recover).
+//! Some agents read their servers only from a file of the user. This crate edits such a file so that nothing is lost: the
+//! user's content is saved before the first change. It is restored byte for byte when the last holder no longer needs its
+//! entries, or after a crash by the next [`recover`](RestoreLog::recover).
 //!
 //! ```
 //! use serde_json::json;
-//! use teamster_config::document::{Format, Place};
-//! use teamster_config::{How, RestoreLog, Merge};
+//! use teamster_config::document::{Format, Location};
+//! use teamster_config::{RestoreOutcome, RestoreLog, Merge};
 //!
 //! # let home = std::env::temp_dir().join(format!("teamster-config-doc-{}", std::process::id()));
 //! # std::fs::create_dir_all(&home)?;
@@ -17,7 +17,7 @@
 //! let journals = RestoreLog::in_directory(home.join("journals"));
 //! let merged = journals.merge(&Merge {
 //!     path: path.clone(),
-//!     place: Place { format: Format::Jsonc, at: vec!["mcpServers".into()] },
+//!     location: Location { format: Format::Jsonc, at: vec!["mcpServers".into()] },
 //!     entries: [("calc".into(), json!({"command": "calc-server"}))].into(),
 //!     template: String::new(),
 //!     by: "a run".into(),
@@ -25,7 +25,7 @@
 //! })?;
 //! assert!(std::fs::read_to_string(&path)?.contains("calc-server"));
 //!
-//! assert_eq!(merged.restore()?.how, How::Exactly);
+//! assert_eq!(merged.restore()?.how, RestoreOutcome::Exactly);
 //! assert_eq!(std::fs::read_to_string(&path)?, "{\n  // mine\n  \"theme\": \"dark\"\n}\n");
 //! # std::fs::remove_dir_all(home)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,20 +38,20 @@
 //!
 //! # Invariants
 //!
-//! - Before a file is changed for the first time, its content is saved and synced. A journal that is not whole means that
+//! - Before a file is changed for the first time, its content is saved and synced. An incomplete journal means that
 //!   nothing was changed.
-//! - Users of the same file share it. Each takes out its own entries, and the last one brings the user's content back. What
-//!   one of them wrote is never taken for the user's content by another.
-//! - What somebody else wrote into the file meanwhile stays. Where it cannot be told apart from ours, the file is left as
-//!   it is, and the user's content is kept and named.
-//! - An entry of the user's with the same name gives way while ours is needed, and comes back as it was.
-//! - No file is followed through a link that came after the merge; none is written in place. In a project
-//!   ([`Merge::within`]) only the user's own links are followed, and only to what is in the project.
+//! - Holders of entries in the same file share it. Each removes its own entries, and the last one restores the user's
+//!   content. The entries of one holder are never taken for the user's content.
+//! - Changes by others are kept. If they cannot be distinguished from the entries, the file is not changed, and the user's
+//!   content is kept in a file that the result names.
+//! - A user's entry with the same name is replaced while the entry is needed, and restored afterwards.
+//! - No link that was created after the merge is followed, and no file is written in location. In a project
+//!   ([`Merge::within`]) only the user's own links are followed, and only to targets in the project.
 //! - Directories and files get their modes whatever the umask is.
-//! - No environment variable is read. `Debug` and errors show no value of an entry, and nothing of the user's content.
-//! - All calls block, for some milliseconds; a lock of others is waited for at most ten seconds.
+//! - No environment variable is read. `Debug` and errors show no value of an entry, and no content of the user's files.
+//! - All calls block for some milliseconds. They wait for a lock for at most ten seconds.
 //!
-//! It works among processes that use the same directory for journals, on one machine.
+//! Processes must use the same directory for journals, on one machine.
 
 pub mod document;
 
@@ -60,12 +60,14 @@ mod file_size;
 mod links;
 mod merge;
 mod modes;
+mod restored;
 mod settle;
 mod state;
 mod target;
 
 pub use error::{ConfigError, TargetProblem};
-pub use merge::{How, Merge, Merged, Recovery, RestoreLog, Restored, Survey, WhyLeft};
+pub use merge::{Merge, Merged, Recovery, RestoreLog, Survey};
+pub use restored::{NotRestoredReason, RestoreOutcome, Restored};
 
-/// The largest file that is edited.
+/// The maximum size of an edited file.
 pub const MAX_BYTES: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! Which links lead to a file of a project: only the user's own, and only to what is in the project.
+//! Checks the links on the path to a file of a project: only the user's own are followed, and only to targets in the project.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -10,13 +10,13 @@ use rustix::process::geteuid;
 
 use crate::error::{ConfigError, TargetProblem, io_error, target};
 
-/// As many links as the system follows.
+/// The maximum number of links, as in the system.
 const MAX_LINKS: usize = 40;
 
-/// Checks every link that leads from `root`, which holds no links itself, to the file `below` it.
+/// Checks every link on the path from `root`, which contains no links itself, to the file `below` it.
 ///
 /// # Errors
-/// When a link belongs to another user or leads out of `root`.
+/// A link belongs to another user or leads out of `root`.
 pub(crate) fn check(root: &Path, below: &Path) -> Result<(), ConfigError> {
     let refused = || target(&root.join(below), TargetProblem::ForeignLink);
     let mut here = root.to_owned();
@@ -33,7 +33,7 @@ pub(crate) fn check(root: &Path, below: &Path) -> Result<(), ConfigError> {
         }
         let metadata = match fs::symlink_metadata(&here) {
             Ok(metadata) => metadata,
-            // What is missing is created, and no link.
+            // A missing component is created as a directory, and never as a link.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
             Err(error) => return Err(io_error("find", &here)(error)),
         };
@@ -57,10 +57,10 @@ pub(crate) fn check(root: &Path, below: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Checks that no link has come into a path that had none.
+/// Checks that a path that had no links still has none.
 ///
 /// # Errors
-/// When one has.
+/// It has a link.
 pub(crate) fn check_none(root: &Path, path: &Path) -> Result<(), ConfigError> {
     let below = path.ancestors().take_while(|ancestor| *ancestor != root);
     let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());

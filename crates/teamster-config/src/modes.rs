@@ -1,11 +1,11 @@
-//! Creates directories and files with the modes that they need, whatever the umask is.
+//! Creates directories and files with the required modes, whatever the umask is.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Creates a directory, and those above it that are missing, with mode 0700. What it created is removed if it fails.
+/// Creates a directory and its missing parents with mode 0700. Removes what it created if it fails.
 pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     let missing: Vec<_> = path.ancestors().take_while(|path| fs::symlink_metadata(path).is_err()).collect();
     let mut made = Vec::new();
@@ -22,12 +22,12 @@ pub(crate) fn make_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a directory with the rights that the umask leaves to others, and all rights for its owner.
+/// Creates a directory with the permissions that the umask leaves to others, and all for its owner.
 pub(crate) fn make_for_owner(path: &Path) -> io::Result<()> {
     make(path, 0o777)
 }
 
-/// Gives a file of this user's mode 0600, if the umask took away some of it.
+/// Sets mode 0600 on a file of this user, if the umask removed a part of it.
 pub(crate) fn make_file_private(file: &File) -> io::Result<()> {
     if file.metadata()?.permissions().mode() & 0o777 == 0o600 {
         return Ok(());
@@ -39,7 +39,7 @@ fn make(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(path)?;
     let owned = fs::symlink_metadata(path).and_then(|metadata| {
         let mode = metadata.permissions().mode() & 0o7777;
-        // A link would have been put there meanwhile.
+        // This can only be a link that was put there meanwhile.
         if metadata.is_dir() && mode & 0o700 != 0o700 {
             fs::set_permissions(path, Permissions::from_mode(mode | 0o700))?;
         }

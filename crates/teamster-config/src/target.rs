@@ -1,8 +1,8 @@
-//! The user's file: read, replaced as a whole, removed.
+//! The user's file: reads, replaces and removes it.
 //!
-//! Invariants: a reader sees the old content or the new one, never a part, and never no file in between; a link to the
-//! file stays a link; mode, owner and extended attributes stay. What somebody else wrote since the file was read is not
-//! overwritten (but for the moment between the last look and the system's own rename).
+//! Invariants: a reader sees the old content or the new one, never a part of it and never a missing file. A link to the file
+//! stays a link. Mode, owner and extended attributes stay. A change by another process since the file was read is not
+//! overwritten, except in the moment between the last check and the rename.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -17,32 +17,32 @@ use crate::error::{ConfigError, TargetProblem, io_error, target};
 use crate::links;
 use crate::modes::make_file_private;
 
-/// A file, by its own path: without links.
+/// A file by its resolved path, which contains no links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     path: PathBuf,
-    /// The directory below which the path must hold no link when the file is used.
+    /// The directory below which the path must contain no link when the file is used.
     within: Option<PathBuf>,
 }
 
-/// What stands where the file should be.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Absent,
     Bytes(Vec<u8>),
 }
 
-/// How a change went.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     Done,
-    /// Somebody has changed the file since it was read: nothing was done.
+    /// Another process has changed the file since it was read. Nothing was done.
     Raced,
 }
 
 impl Target {
-    /// Follows links, and finds what is missing on the way to a file that is not there yet. Below `within` links are
-    /// followed only if they are the user's own and lead to something below it.
+    /// Resolves links, and finds the missing directories of a file that does not exist. Below `within`, only the user's own
+    /// links are followed, and only to targets below it.
     pub(crate) fn resolve(path: &Path, within: Option<&Path>) -> Result<(Self, Vec<PathBuf>), ConfigError> {
         let mut path = std::path::absolute(path).map_err(io_error("find", path))?;
         let mut root = None;
@@ -89,17 +89,17 @@ impl Target {
         Ok((whole, made))
     }
 
-    /// A file whose path was resolved before.
+    /// Creates a target from a path that was resolved before.
     pub(crate) fn at(path: PathBuf, within: Option<PathBuf>) -> Self {
         Self { path, within }
     }
 
-    /// The directory below which the path must hold no link.
+    /// Returns the directory below which the path must contain no link.
     pub(crate) fn within(&self) -> Option<&Path> {
         self.within.as_deref()
     }
 
-    /// Whether the file has other names too.
+    /// Whether the file has other names (hard links).
     pub(crate) fn has_other_names(&self) -> bool {
         fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.is_file() && metadata.nlink() > 1)
     }
@@ -116,7 +116,7 @@ impl Target {
         &self.path
     }
 
-    /// Whether it may be edited at all: a question of its mode and its names.
+    /// Checks the file's mode and names.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         match fs::symlink_metadata(&self.path) {
             Ok(metadata) if metadata.is_file() && metadata.mode() & 0o200 == 0 => {
@@ -154,13 +154,13 @@ impl Target {
         Ok(Content::Bytes(bytes))
     }
 
-    /// Opens the file. Neither is a link followed, nor a pipe waited for.
+    /// Opens the file without following a link or waiting for a pipe.
     fn open(&self) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&self.path)
     }
 
-    /// Turns `before` into `after`. `temporary` is the name of a file beside it that is there for a moment.
+    /// Replaces `before` by `after`. `temporary` is the name of a temporary file beside it.
     pub(crate) fn change(
         &self,
         before: &Content,
@@ -229,7 +229,7 @@ impl Target {
     /// Removes a temporary file that a crash left.
     pub(crate) fn remove_temporary(&self, name: &OsStr) {
         let path = self.directory().join(name);
-        // A link that has come into the path since leads to somebody else's files.
+        // A link that was added to the path since then leads to another file.
         if self.check_links().is_ok() && fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
             _ = fs::remove_file(path);
         }
@@ -240,14 +240,14 @@ impl Target {
     }
 }
 
-/// Owner first: a change of it takes rights away.
+/// The owner is set first, because a change of the owner removes permissions.
 fn keep_attributes(old: &File, metadata: &Metadata, new: &File) -> io::Result<()> {
     let made = new.metadata()?;
     if (made.uid(), made.gid()) != (metadata.uid(), metadata.gid()) {
         fchown(new, Some(metadata.uid()), Some(metadata.gid()))?;
     }
     new.set_permissions(Permissions::from_mode(metadata.mode() & 0o7777))?;
-    // Labels and access lists, as far as this user may set them and the file system has them.
+    // Labels and access lists, as far as this user may set them and the file system supports them.
     if let Err(error) = copy_xattrs(old, new) {
         tracing::debug!(%error, "extended attributes are not copied");
     }
@@ -266,7 +266,7 @@ fn copy_xattrs(old: &File, new: &File) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Makes what was made in a directory last.
+/// Makes changes in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

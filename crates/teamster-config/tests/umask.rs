@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::fs::Mode;
 use rustix::process::umask;
-use teamster_config::document::{Format, Place};
-use teamster_config::{How, Merge, RestoreLog};
+use teamster_config::document::{Format, Location};
+use teamster_config::{Merge, RestoreLog, RestoreOutcome};
 
 fn modes(directory: &Path, found: &mut Vec<(bool, u32)>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -29,7 +29,7 @@ fn files_and_directories_get_their_modes_whatever_the_umask_is_and_are_gone_afte
         let journals = RestoreLog::in_directory(home.path().join("a/state/journals"));
         let merge = Merge {
             path: home.path().join("project/.agent/settings.json"),
-            place: Place { format: Format::Jsonc, at: vec!["servers".to_owned()] },
+            location: Location { format: Format::Jsonc, at: vec!["servers".to_owned()] },
             entries: [("ours".to_owned(), serde_json::json!({"command": "x"}))].into(),
             template: String::new(),
             by: "a run".to_owned(),
@@ -43,7 +43,7 @@ fn files_and_directories_get_their_modes_whatever_the_umask_is_and_are_gone_afte
         for (is_directory, mode) in found {
             assert_eq!(mode, if is_directory { 0o700 } else { 0o600 }, "{mask:o}");
         }
-        assert_eq!(merged.restore().unwrap().how, How::Exactly);
+        assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
         assert!(!home.path().join("project").exists());
         assert_eq!(fs::read_dir(journals.directory()).unwrap().count(), 0);
     }

@@ -195,13 +195,13 @@ fn a_sweep_checks_no_agent() {
 
 /// A configuration file with an entry of a host that is gone.
 fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
-    use teamster::config::document::{Format, Place};
+    use teamster::config::document::{Format, Location};
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("config.toml");
     fs::write(&path, "# mine\n").unwrap();
     let merge = teamster::config::Merge {
         path: path.clone(),
-        place: Place { format: Format::Toml, at: vec!["servers".to_owned()] },
+        location: Location { format: Format::Toml, at: vec!["servers".to_owned()] },
         entries: [("ours".to_owned(), json!({"command": "x"}))].into(),
         template: String::new(),
         by: "a run".to_owned(),

@@ -1,10 +1,10 @@
-//! What a document says, whichever way it says it.
+//! The data of a document, independent of its language.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A value of either language. Of numbers, the text counts.
+/// A value of either language. Numbers are compared as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Data {
     Null,
@@ -14,7 +14,7 @@ pub(super) enum Data {
     Date(String),
     Array(Vec<Data>),
     Object(BTreeMap<String, Data>),
-    /// The values of a key that an object of JSON has several times.
+    /// The values of a key that a JSON object contains several times.
     Several(Vec<Data>),
 }
 
@@ -40,7 +40,7 @@ impl Data {
         matches!(self, Self::Object(fields) if fields.is_empty())
     }
 
-    /// The object that these keys lead to.
+    /// Returns the object at these keys.
     pub(super) fn entries(&self, at: &[String]) -> Option<&BTreeMap<String, Self>> {
         let Self::Object(fields) = self else { return None };
         match at.split_first() {

@@ -1,8 +1,7 @@
 //! JSON with comments.
 //!
-//! The text is edited where the parser says that things stand, and nowhere else: what is put in goes behind the last
-//! thing in its object, in the way in which that object is written (over lines or in one, with a trailing comma or
-//! without).
+//! Edits change only the places that the parser reports. A new property is added after the last one of its object, in the style
+//! of that object: on lines or in one line, with or without a trailing comma.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -14,9 +13,10 @@ use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, Pars
 use serde_json::Value;
 
 use super::data::Data;
-use super::{DocumentError, Entries, Format, Step, lines, shown};
+use super::lines;
+use super::types::{DocumentError, Entries, Format, Step, shown};
 
-/// The text with entries.
+/// Returns the text with entries.
 pub(super) fn insert(body: &str, at: &[String], entries: &Entries) -> Result<String, DocumentError> {
     let mut text = body.to_owned();
     let mut new = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn insert(body: &str, at: &[String], entries: &Entries) -> Result<Str
     if new.is_empty() { Ok(text) } else { Document::parse(&text)?.with(at, new) }
 }
 
-/// The text without entries.
+/// Returns the text without entries.
 pub(super) fn take_out(body: &str, base: &str, at: &[String], steps: &[Step]) -> Result<String, DocumentError> {
     let base = Document::parse(base)?;
     let mut text = body.to_owned();
@@ -71,7 +71,7 @@ pub(super) fn take_out(body: &str, base: &str, at: &[String], steps: &[Step]) ->
     Ok(text)
 }
 
-/// What the text says. A key that is there twice is a fault on the way to the entries and among them, and nowhere else.
+/// Parses the text. A duplicate key is an error only on the path to the entries and among them.
 pub(super) fn data(body: &str, at: &[String]) -> Result<Data, DocumentError> {
     let document = Document::parse(body)?;
     if let Found::Object(object) = document.find(at)? {
@@ -88,10 +88,10 @@ struct Document<'a> {
     parsed: ParseResult<'a>,
 }
 
-/// What some keys lead to.
+/// The value at a path of keys.
 enum Found<'d, 'a> {
     Object(&'d Object<'a>),
-    /// The document is empty, or the object that so many of the keys lead to has no such key.
+    /// The document is empty, or the object at this depth does not have the next key.
     Nothing {
         parent: Option<&'d Object<'a>>,
         depth: usize,
@@ -134,7 +134,7 @@ impl<'a> Document<'a> {
         Ok(Found::Object(object))
     }
 
-    /// The text with new properties in the object that the keys lead to.
+    /// Returns the text with new properties in the object at these keys.
     fn with(&self, at: &[String], new: Vec<(&str, Value)>) -> Result<String, DocumentError> {
         let (parent, missing) = match self.find(at)? {
             Found::Object(object) => (Some(object), &[][..]),
@@ -151,7 +151,7 @@ impl<'a> Document<'a> {
         Ok(self.append(parent, &[(outermost, nested)]))
     }
 
-    /// Without a parent, as a new document behind what is there: comments and blanks.
+    /// Adds a new document after the existing text, which consists of comments and blanks.
     fn append(&self, parent: Option<&Object<'a>>, new: &[(&str, Value)]) -> String {
         let mut text = self.text.to_owned();
         let Some(object) = parent else {
@@ -183,7 +183,7 @@ impl<'a> Document<'a> {
         text
     }
 
-    /// What is to be removed with a property: its comma, and its line, if it has one of its own.
+    /// Returns the range to remove with a property: its comma, and its line if it has one of its own.
     fn removal(&self, prop: &ObjectProp<'a>) -> Vec<Range<usize>> {
         let tokens = self.tokens();
         let at = tokens.partition_point(|token| token.range.start < prop.range.end);
@@ -206,7 +206,7 @@ impl<'a> Document<'a> {
         let blanks = after.len() - after.trim_start_matches([' ', '\t']).len();
         let rest = after.get(blanks..).unwrap_or_default();
         let ends_line = rest.is_empty() || rest.starts_with('\n') || rest.starts_with("\r\n");
-        // What a line comment hides must not grow.
+        // A line comment must not hide more than before.
         let previous = tokens.get(..first).unwrap_or_default().last();
         let joins =
             rest.starts_with('}') && !previous.is_some_and(|token| matches!(token.token, Token::CommentLine(_)));
@@ -260,19 +260,19 @@ impl<'a> Document<'a> {
         self.between(0, position).contains('\n') && self.line_before(position).trim().is_empty()
     }
 
-    /// The blanks at the beginning of a line.
+    /// Returns the blanks at the beginning of a line.
     fn indent_of(&self, position: usize) -> String {
         self.line_before(position).chars().take_while(|char| matches!(char, ' ' | '\t')).collect()
     }
 }
 
-/// The end of what stands in an object: its last value, comma or comment.
+/// Returns the end of the content of an object: its last value, comma or comment.
 struct Inside {
     end: usize,
     trailing_comma: Option<usize>,
 }
 
-/// How an object is written.
+/// The style of an object.
 struct Style {
     over_lines: bool,
     end: &'static str,
@@ -280,7 +280,7 @@ struct Style {
 }
 
 impl Style {
-    /// Properties, with commas between them.
+    /// Returns properties, separated by commas.
     fn properties(&self, new: &[(&str, Value)], indent: &str) -> String {
         let written = new.iter().map(|(name, value)| {
             let (name, value) = (Value::from(*name), self.value(value, indent));
@@ -289,7 +289,7 @@ impl Style {
         written.collect::<Vec<_>>().join(if self.over_lines { "," } else { ", " })
     }
 
-    /// A value, whose first line is indented already.
+    /// Returns a value. Its first line is not indented.
     fn value(&self, value: &Value, indent: &str) -> String {
         if !self.over_lines {
             return value.to_string();
@@ -298,7 +298,7 @@ impl Style {
         let formatter = serde_json::ser::PrettyFormatter::with_indent(self.unit.as_bytes());
         let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
         match serde::Serialize::serialize(value, &mut serializer) {
-            // In JSON no string spans lines.
+            // A JSON string never contains a line break.
             Ok(()) => String::from_utf8_lossy(&bytes).replace('\n', &format!("{}{indent}", self.end)),
             Err(_) => value.to_string(),
         }
@@ -321,7 +321,7 @@ fn object_of<'d, 'a>(node: &'d Node<'a>, at: &[String]) -> Result<&'d Object<'a>
     Err(DocumentError::NotATable { at: shown(at), found })
 }
 
-/// The property of this name, of which there is one at most.
+/// Returns the property with this name, which is unique.
 fn unique<'d, 'a>(
     object: &'d Object<'a>,
     at: &[String],

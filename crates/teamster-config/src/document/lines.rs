@@ -1,11 +1,11 @@
-//! Texts as lines: what one edit did, done to another text.
+//! Line-based edits: applies the changes between two texts to a third.
 
 use diffy::{DiffOptions, Line};
 
-/// Larger texts are not compared with one another: that could take long where they have little in common.
+/// Larger texts are not compared. A comparison takes long if they have little in common.
 const LARGEST: usize = 1 << 20;
 
-/// The text `theirs`, which was made of `from`, with what turns `from` into `to`; `None` where the two edits are not apart.
+/// Applies the changes from `from` to `to` to `theirs`, which was made from `from`. Returns `None` if the two edits overlap.
 pub(super) fn three_way(from: &str, to: &str, theirs: &str) -> Option<String> {
     if [from, to, theirs].iter().any(|text| text.len() > LARGEST) {
         return None;
@@ -13,7 +13,7 @@ pub(super) fn three_way(from: &str, to: &str, theirs: &str) -> Option<String> {
     diffy::merge(from, to, theirs).ok().or_else(|| by_blocks(from, to, theirs))
 }
 
-/// The same for edits that touch: each block of lines of `from` that is not in `to` still stands in `theirs`, once.
+/// Does the same for edits that touch: each block of lines of `from` that is not in `to` must occur once in `theirs`.
 fn by_blocks(from: &str, to: &str, theirs: &str) -> Option<String> {
     let patch = DiffOptions::new().set_context_len(0).create_patch(from, to);
     let mut lines: Vec<&str> = theirs.split_inclusive('\n').collect();
@@ -39,13 +39,13 @@ fn by_blocks(from: &str, to: &str, theirs: &str) -> Option<String> {
     Some(lines.concat())
 }
 
-/// The text `new`, which was made of `plain`, with the line ends of `original`, whose plain form `plain` is. Lines that
-/// are new get the one of most others.
+/// Returns `new`, which was made from `plain`, with the line ends of `original`. `plain` is `original` with plain line ends.
+/// New lines get the most frequent line end.
 pub(super) fn with_ends_of(original: &str, plain: &str, new: String) -> String {
     if original == plain {
         return new;
     }
-    // All lines in one go, those around a change too.
+    // The comparison covers all lines, so that the lines around a change keep their ends.
     let all = plain.lines().count() + new.lines().count();
     let mut options = DiffOptions::new();
     let patch = options.set_context_len(all).create_patch(plain, &new);
@@ -67,7 +67,7 @@ pub(super) fn with_ends_of(original: &str, plain: &str, new: String) -> String {
     text
 }
 
-/// The line end that most lines have.
+/// Returns the most frequent line end.
 pub(super) fn usual_end(text: &str) -> &'static str {
     let (all, windows) = (text.matches('\n').count(), text.matches("\r\n").count());
     if windows * 2 > all { "\r\n" } else { "\n" }

@@ -1,184 +1,83 @@
-//! Documents, as text: entries put in, and taken out again. No file is touched here.
+//! Adds entries to documents and removes them again. Works on text and touches no file.
 //!
 //! Everything that a user wrote stays as it is, byte for byte: comments, order, line ends, a byte order mark. Each result is
-//! read again before it is given out: it says what the user's document says, and the entries, and nothing else.
+//! parsed before it is returned: it contains the data of the user's document and the entries, and nothing else.
 
 mod data;
 mod jsonc;
 mod lines;
 mod toml;
+mod types;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 use data::Data;
+use types::Step;
+pub use types::{DocumentError, Entries, Format, Location, TakenOut};
 
-/// Entries by name.
-pub type Entries = BTreeMap<String, Value>;
-
-/// A language of configuration files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Format {
-    /// TOML 1.0.
-    Toml,
-    /// JSON, in which comments and trailing commas are allowed.
-    Jsonc,
-}
-
-impl Format {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Toml => "TOML",
-            Self::Jsonc => "JSON",
-        }
-    }
-}
-
-/// Where in a document entries go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The document's language.
-    pub format: Format,
-    /// The keys that lead to the table or object which holds the entries, from the root on.
-    pub at: Vec<String>,
-}
-
-/// Why a document cannot take entries, or does not give them back.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DocumentError {
-    /// It is not UTF-8.
-    #[error("it is not UTF-8 text")]
-    NotText,
-    /// It does not parse.
-    #[error("it is no valid {format}: line {line}: {problem}")]
-    Syntax {
-        /// The language.
-        format: &'static str,
-        /// The first line with a fault, from 1 on.
-        line: usize,
-        /// What is wrong there.
-        problem: String,
-    },
-    /// Where entries should go, something else stands.
-    #[error("{at} is {found}, where a table of entries is expected")]
-    NotATable {
-        /// The keys.
-        at: String,
-        /// What it is.
-        found: &'static str,
-    },
-    /// A key is there twice: which one counts, differs between readers.
-    #[error("{key} is there twice; remove one of them")]
-    Duplicate {
-        /// The keys.
-        key: String,
-    },
-    /// An entry has a value that the language does not have.
-    #[error("the entry {entry:?} has a value that {format} cannot hold: {value}")]
-    Unrepresentable {
-        /// The entry.
-        entry: String,
-        /// The language.
-        format: &'static str,
-        /// What kind of value.
-        value: &'static str,
-    },
-    /// The result would not say what it should. Nothing is written then.
-    #[error("it is written in a way that cannot be edited without a change to other parts")]
-    Unfaithful,
-}
-
-/// A document without the entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TakenOut {
-    /// Its text.
-    pub bytes: Vec<u8>,
-    /// Whether nothing stands in it: no value, and no comment.
-    pub is_empty: bool,
-    /// Entries that somebody has changed since they were put in. They were left.
-    pub changed: Vec<String>,
-}
-
-/// Puts entries into a document. An entry of the same name is replaced.
+/// Adds entries to a document. An entry with the same name is replaced.
 ///
-/// `base` is `None` where there is no document yet.
-pub fn merge(base: Option<&[u8]>, place: &Place, entries: &Entries) -> Result<Vec<u8>, DocumentError> {
+/// `base` is `None` if there is no document.
+pub fn merge(base: Option<&[u8]>, location: &Location, entries: &Entries) -> Result<Vec<u8>, DocumentError> {
     let base = Text::read(base.unwrap_or_default())?;
-    let body = match place.format {
-        Format::Toml => toml::insert(&base.body, &place.at, entries)?,
-        Format::Jsonc => jsonc::insert(&base.body, &place.at, entries)?,
+    let body = match location.format {
+        Format::Toml => toml::insert(&base.body, &location.at, entries)?,
+        Format::Jsonc => jsonc::insert(&base.body, &location.at, entries)?,
     };
-    let before = base.data(place)?;
+    let before = base.data(location)?;
     let merged = Text { bom: base.bom, body: Cow::Owned(body) };
-    let mut after = merged.data(place)?;
-    let put_in = after.entries(&place.at).is_some_and(|there| {
+    let mut after = merged.data(location)?;
+    let put_in = after.entries(&location.at).is_some_and(|there| {
         entries.iter().all(|(name, value)| there.get(name.as_str()).is_some_and(|found| *found == Data::of(value)))
     });
     let put = [entries.clone()];
-    undo(&mut after, &before, place, &put);
+    undo(&mut after, &before, location, &put);
     if !put_in || after != before {
         return Err(DocumentError::Unfaithful);
     }
     Ok(merged.into_bytes())
 }
 
-/// Takes entries out of a document that somebody may have edited since they were put in, and puts back what stood in
-/// their place.
+/// Removes entries from a document that may have been edited since they were added, and restores the entries that they
+/// replaced.
 ///
-/// `base` is the document before, and `put` the sets of entries that may have been put into it, the last one first. An
-/// entry with another value than that of any set is left.
+/// `base` is the document before, and `put` the sets of entries that may have been added, the newest first. An entry with
+/// another value than in any set remains.
 pub fn take_out(
     current: &[u8],
     base: Option<&[u8]>,
-    place: &Place,
+    location: &Location,
     put: &[Entries],
 ) -> Result<TakenOut, DocumentError> {
     let base = Text::read(base.unwrap_or_default())?;
     let text = Text::read(current)?;
-    let before = base.data(place)?;
-    let mut expected = text.data(place)?;
-    let Undone { steps, changed } = undo(&mut expected, &before, place, put);
+    let before = base.data(location)?;
+    let mut expected = text.data(location)?;
+    let Undone { steps, changed } = undo(&mut expected, &before, location, put);
     let is_empty = expected.is_empty_object();
     let done = |body: Cow<'_, str>| {
         let taken = Text { bom: text.bom, body };
-        (taken.data(place).as_ref() == Ok(&expected)).then(|| TakenOut {
+        (taken.data(location).as_ref() == Ok(&expected)).then(|| TakenOut {
             is_empty: is_empty && taken.says_nothing(),
             bytes: taken.into_bytes(),
             changed: changed.clone(),
         })
     };
-    // As text first: that keeps the user's edit, and everything else, to the letter.
+    // First as text, which keeps the user's edit and everything else exactly.
     for entries in put {
-        let ours = merge(Some(&base.bytes()), place, entries).ok();
+        let ours = merge(Some(&base.bytes()), location, entries).ok();
         let ours = ours.as_deref().and_then(|ours| Text::read(ours).ok());
         let merged = ours.and_then(|ours| lines::three_way(&ours.body, &base.body, &text.body));
         if let Some(taken) = merged.and_then(|body| done(Cow::Owned(body))) {
             return Ok(taken);
         }
     }
-    let body = match place.format {
-        Format::Toml => toml::take_out(&text.body, &base.body, &place.at, &steps)?,
-        Format::Jsonc => jsonc::take_out(&text.body, &base.body, &place.at, &steps)?,
+    let body = match location.format {
+        Format::Toml => toml::take_out(&text.body, &base.body, &location.at, &steps)?,
+        Format::Jsonc => jsonc::take_out(&text.body, &base.body, &location.at, &steps)?,
     };
     done(Cow::Owned(body)).ok_or(DocumentError::Unfaithful)
-}
-
-/// What is to be done to take entries out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    /// The entry goes.
-    Remove(String),
-    /// The user's own entry of that name comes back.
-    Restore(String),
-    /// So many of the keys lead to a table that was made for entries, and is empty now.
-    Prune(usize),
 }
 
 struct Undone {
@@ -186,11 +85,11 @@ struct Undone {
     changed: Vec<String>,
 }
 
-/// Does it to the data, and says what it did.
-fn undo(data: &mut Data, base: &Data, place: &Place, put: &[Entries]) -> Undone {
+/// Removes entries from the data. Returns the steps.
+fn undo(data: &mut Data, base: &Data, location: &Location, put: &[Entries]) -> Undone {
     let mut undone = Undone { steps: Vec::new(), changed: Vec::new() };
-    let own = base.entries(&place.at);
-    let Some(there) = data.entries_mut(&place.at) else { return undone };
+    let own = base.entries(&location.at);
+    let Some(there) = data.entries_mut(&location.at) else { return undone };
     let names: std::collections::BTreeSet<_> = put.iter().flat_map(BTreeMap::keys).collect();
     for name in names {
         let own = own.and_then(|own| own.get(name.as_str()));
@@ -208,8 +107,8 @@ fn undo(data: &mut Data, base: &Data, place: &Place, put: &[Entries]) -> Undone 
             undone.steps.push(Step::Remove(name.clone()));
         }
     }
-    for depth in (1..=place.at.len()).rev() {
-        let path = place.at.get(..depth).unwrap_or_default();
+    for depth in (1..=location.at.len()).rev() {
+        let path = location.at.get(..depth).unwrap_or_default();
         let is_made = base.entries(path).is_none() && data.entries(path).is_some_and(BTreeMap::is_empty);
         let Some((key, parents)) = path.split_last().filter(|_| is_made) else { break };
         if let Some(parent) = data.entries_mut(parents) {
@@ -220,7 +119,7 @@ fn undo(data: &mut Data, base: &Data, place: &Place, put: &[Entries]) -> Undone 
     undone
 }
 
-/// A text without its byte order mark, which no parser takes.
+/// A text without its byte order mark, which no parser accepts.
 struct Text<'a> {
     bom: &'static str,
     body: Cow<'a, str>,
@@ -236,14 +135,14 @@ impl<'a> Text<'a> {
         })
     }
 
-    fn data(&self, place: &Place) -> Result<Data, DocumentError> {
-        match place.format {
+    fn data(&self, location: &Location) -> Result<Data, DocumentError> {
+        match location.format {
             Format::Toml => toml::data(&self.body),
-            Format::Jsonc => jsonc::data(&self.body, &place.at),
+            Format::Jsonc => jsonc::data(&self.body, &location.at),
         }
     }
 
-    /// Whether there is nothing but what an empty document has.
+    /// Whether the text contains nothing but an empty document.
     fn says_nothing(&self) -> bool {
         self.body.chars().all(|char| char.is_whitespace() || matches!(char, '{' | '}'))
     }
@@ -255,9 +154,4 @@ impl<'a> Text<'a> {
     fn into_bytes(self) -> Vec<u8> {
         if self.bom.is_empty() { self.body.into_owned().into_bytes() } else { self.bytes() }
     }
-}
-
-/// How keys are shown.
-fn shown(at: &[String]) -> String {
-    if at.is_empty() { "the document".to_owned() } else { format!("\"{}\"", at.join(".")) }
 }

@@ -1,15 +1,16 @@
 //! TOML.
 //!
-//! `toml_edit` writes every line end as a line feed, and some blanks its own way (`[ a . b ]`). So it is given a text
-//! with line feeds, and what it changed is done to the user's own text.
+//! `toml_edit` changes line ends and some blanks (`[ a . b ]`). So it edits a text with plain line feeds, and its changes are
+//! applied to the user's text.
 
 use serde_json::Value as Json;
 use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::data::Data;
-use super::{DocumentError, Entries, Format, Step, lines, shown};
+use super::lines;
+use super::types::{DocumentError, Entries, Format, Step, shown};
 
-/// The text with entries.
+/// Returns the text with entries.
 pub(super) fn insert(body: &str, at: &[String], entries: &Entries) -> Result<String, DocumentError> {
     edited(body, |document| {
         let parent = make(document.as_item_mut(), at)?;
@@ -20,7 +21,7 @@ pub(super) fn insert(body: &str, at: &[String], entries: &Entries) -> Result<Str
     })
 }
 
-/// The text without entries.
+/// Returns the text without entries.
 pub(super) fn take_out(body: &str, base: &str, at: &[String], steps: &[Step]) -> Result<String, DocumentError> {
     let base = parse(&plain(base))?;
     edited(body, |document| {
@@ -46,7 +47,7 @@ pub(super) fn take_out(body: &str, base: &str, at: &[String], steps: &[Step]) ->
     })
 }
 
-/// What the text says.
+/// Parses the text.
 pub(super) fn data(body: &str) -> Result<Data, DocumentError> {
     Ok(item_data(parse(&plain(body))?.as_item()))
 }
@@ -75,14 +76,14 @@ fn plain(body: &str) -> String {
 
 fn parse(text: &str) -> Result<DocumentMut, DocumentError> {
     text.parse().map_err(|error: toml_edit::TomlError| {
-        // Its own form would show the line, in which a secret may stand.
+        // The parser's own message contains the line, which may contain a secret.
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         DocumentError::Syntax { format: Format::Toml.name(), line, problem: error.message().replace('\n', ", ") }
     })
 }
 
-/// The table that the keys lead to; what is missing on the way is made.
+/// Returns the table at these keys. Creates missing tables.
 fn make<'a>(root: &'a mut Item, at: &[String]) -> Result<&'a mut Item, DocumentError> {
     let mut item = root;
     for (depth, key) in at.iter().enumerate() {
@@ -115,7 +116,7 @@ fn a(type_name: &'static str) -> &'static str {
 }
 
 fn put(parent: &mut Item, name: &str, value: &Json) -> Result<(), DocumentError> {
-    // Headers exist only for what has headers itself.
+    // A table gets a header only if it contains tables with headers.
     let has_headers = parent.as_table().is_some_and(|table| !table.is_dotted());
     let table = parent.as_table_like_mut().ok_or(DocumentError::Unfaithful)?;
     let old = table.get_mut(name);
@@ -140,7 +141,7 @@ fn put(parent: &mut Item, name: &str, value: &Json) -> Result<(), DocumentError>
         }
     };
     match old {
-        // Its key stays as it is, with the comments above it.
+        // The key stays as it is, with the comments above it.
         Some(old) if !old.is_none() => *old = item,
         _ => _ = table.insert(name, item),
     }
@@ -171,7 +172,7 @@ fn value_of(entry: &str, value: &Json) -> Result<Value, DocumentError> {
 
 fn string(text: &str) -> Value {
     if text.contains(['\n', '\r']) {
-        // Over several lines, the ends of the file's lines would become part of it. JSON's strings are TOML's too.
+        // A string over several lines would contain the line ends of the file. A JSON string is a TOML string too.
         let quoted = Json::from(text).to_string().replace('\u{7f}', "\\u007f");
         if let Ok(value) = quoted.parse() {
             return value;
@@ -189,7 +190,7 @@ fn restore(root: &mut Item, base: &Item, at: &[String], name: &str) {
     let (mut key, mut item) = (key.clone(), item.clone());
     match find_mut(root, at) {
         Some(Item::Table(table)) => {
-            // Above ours may stand what the user wrote meanwhile.
+            // The user may have written comments above the entries meanwhile.
             match (table.remove_entry(name), &mut item) {
                 (Some((_, Item::Table(ours))), Item::Table(own)) => stand_below(own, ours.decor()),
                 (Some((above, _)), Item::Table(own)) if own.is_dotted() => {
@@ -214,14 +215,14 @@ fn restore(root: &mut Item, base: &Item, at: &[String], name: &str) {
     }
 }
 
-/// Has what the user wrote above ours stand above what stood there before, unless that is in it.
+/// Moves the user's text above the entries to above the previous text, unless it is contained in it.
 fn join(above: &Decor, own: &mut Decor) {
     let text = |decor: &Decor| decor.prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default().to_owned();
     let (above, before) = (text(above), text(own));
     own.set_prefix(if above.contains(before.trim()) { above } else { above + &before });
 }
 
-/// Has what stands above a header stand above this table's, or above the first one below where it has none.
+/// Moves the text above a header to above the header of this table, or of the first table below it if it has none.
 fn stand_below(table: &mut Table, above: &Decor) {
     if !table.is_implicit() {
         return join(above, table.decor_mut());
@@ -264,7 +265,7 @@ fn value_data(value: &Value) -> Data {
     }
 }
 
-/// As JSON has it, where it has it.
+/// Returns the name of the kind of value, as in JSON if JSON has it.
 fn number(float: f64) -> String {
     serde_json::Number::from_f64(float).map_or_else(|| float.to_string(), |number| number.to_string())
 }

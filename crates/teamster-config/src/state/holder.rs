@@ -1,6 +1,6 @@
-//! Holders: who needs which entries in a file, for as long as they live.
+//! Holders: which process needs which entries in a file.
 //!
-//! A holder is a file that its process keeps locked. The system frees it with the process, however that ends.
+//! A holder is a file that its process keeps locked. The system releases the lock when the process ends, in any way.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Station;
+use super::FileRecord;
 use crate::document::Entries;
 use crate::error::{ConfigError, io_error};
 use crate::modes::make_file_private;
 
 const PREFIX: &str = "holder-";
 
-/// What a holder says of itself.
+/// The content of a holder's file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Claim {
     by: String,
@@ -28,22 +28,22 @@ impl Claim {
         Self { by: by.to_owned(), pid: std::process::id(), entries }
     }
 
-    /// For people.
+    /// Returns the holder for messages.
     pub(crate) fn owner(&self) -> String {
         format!("{} (process {})", self.by, self.pid)
     }
 }
 
-/// A holder of ours.
+/// A holder of this process.
 #[derive(Debug)]
 pub(crate) struct Holder {
     _lock: File,
 }
 
 impl Holder {
-    pub(crate) fn register(station: &Station, claim: &Claim) -> Result<Self, ConfigError> {
-        let cannot = |error| io_error("write", &station.directory)(error);
-        let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(&station.directory).map_err(cannot)?;
+    pub(crate) fn register(record: &FileRecord, claim: &Claim) -> Result<Self, ConfigError> {
+        let cannot = |error| io_error("write", &record.directory)(error);
+        let mut file = tempfile::Builder::new().prefix(PREFIX).tempfile_in(&record.directory).map_err(cannot)?;
         make_file_private(file.as_file()).map_err(cannot)?;
         file.as_file().lock().map_err(cannot)?;
         let bytes = serde_json::to_vec(claim).unwrap_or_default();
@@ -53,10 +53,10 @@ impl Holder {
     }
 }
 
-/// The claims of all who live. Files of others are removed.
-pub(crate) fn living(station: &Station) -> Result<Vec<Claim>, ConfigError> {
+/// Returns the claims of all live holders. Removes the files of the others.
+pub(crate) fn living(record: &FileRecord) -> Result<Vec<Claim>, ConfigError> {
     let mut claims = Vec::new();
-    for path in all(&station.directory)? {
+    for path in all(&record.directory)? {
         match locked(&path)? {
             Some(file) => {
                 let claim = serde_json::from_reader(&file);
@@ -68,7 +68,7 @@ pub(crate) fn living(station: &Station) -> Result<Vec<Claim>, ConfigError> {
     Ok(claims)
 }
 
-/// Whether anybody lives. Nothing is changed.
+/// Whether any holder is alive. Changes nothing.
 pub(crate) fn any_living(directory: &Path) -> Result<bool, ConfigError> {
     for path in all(directory)? {
         match locked(&path) {
@@ -96,7 +96,7 @@ fn all(directory: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     Ok(paths)
 }
 
-/// The file, if its process lives.
+/// Opens and locks the file. Returns `None` if its process is dead.
 fn locked(path: &Path) -> Result<Option<File>, ConfigError> {
     let file = File::open(path).map_err(io_error("read", path))?;
     match file.try_lock_shared() {

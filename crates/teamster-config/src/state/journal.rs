@@ -1,4 +1,4 @@
-//! The journal of a file: what it was before the first merge, and what we made of it.
+//! The journal of a file: its content before the first merge, and the states that merges gave it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,48 +7,46 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Station, hash};
-use crate::document::{Entries, Place};
+use super::{FileRecord, JOURNAL, hash};
+use crate::document::{Entries, Location};
 use crate::error::{ConfigError, io_error};
 use crate::target::Content;
 
-pub(crate) const NAME: &str = "journal.json";
-
 const VERSION: u32 = 1;
 
-/// What is known of a file into which entries were put.
+/// The journal of a file that contains entries.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Journal {
     version: u32,
-    /// The file's own path.
+    /// The resolved path of the file.
     pub(crate) path: OsString,
-    pub(crate) place: Place,
-    /// What the file holds beside entries, if we made it.
+    pub(crate) location: Location,
+    /// The initial content without entries, if a merge created the file.
     pub(crate) template: String,
-    /// The user's content, by its hash, which is the name of a file beside the journal; or there was no file.
+    /// The hash of the user's content, which is the name of a file beside the journal. `None` if the file did not exist.
     base: Option<String>,
-    /// Contents that stand for the user's one, the newest first: what we wrote, and what it was written over.
+    /// The states that stand for the user's content, the newest first: those that were written, and those that they replaced.
     pub(crate) states: Vec<State>,
-    /// The directory below which the file's path must hold no link.
+    /// The directory below which the file's path must contain no link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) within: Option<OsString>,
-    /// Directories that we made for the file.
+    /// The directories that were created for the file.
     pub(crate) made: Vec<OsString>,
-    /// The name of a file that is there for a moment while the file is replaced.
+    /// The name of the temporary file of a replacement.
     pub(crate) temporary: OsString,
 }
 
-/// What every version's journal has.
+/// The part that the journals of all versions have in common.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
 }
 
-/// A content of the file, and which entries are in it.
+/// A content of the file, and the entries in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
-    /// `None` where there is no file.
+    /// `None` if there is no file.
     hash: Option<String>,
     pub(crate) entries: Entries,
 }
@@ -60,12 +58,17 @@ impl State {
 }
 
 impl Journal {
-    pub(crate) fn new(path: &Path, (place, template): (&Place, &str), base: &Content, states: Vec<State>) -> Self {
+    pub(crate) fn new(
+        path: &Path,
+        (location, template): (&Location, &str),
+        base: &Content,
+        states: Vec<State>,
+    ) -> Self {
         let random: String = std::iter::repeat_with(random_letter).take(12).collect();
         Self {
             version: VERSION,
             path: path.as_os_str().to_owned(),
-            place: place.clone(),
+            location: location.clone(),
             template: template.to_owned(),
             base: hash_of(base),
             states,
@@ -75,13 +78,13 @@ impl Journal {
         }
     }
 
-    /// `None` if there is none: nothing was changed then.
-    pub(crate) fn load(station: &Station) -> Result<Option<Self>, ConfigError> {
-        Self::load_from(&station.directory)
+    /// Returns `None` if there is no journal. Then nothing was changed.
+    pub(crate) fn load(record: &FileRecord) -> Result<Option<Self>, ConfigError> {
+        Self::load_from(&record.directory)
     }
 
     pub(crate) fn load_from(directory: &Path) -> Result<Option<Self>, ConfigError> {
-        let path = directory.join(NAME);
+        let path = directory.join(JOURNAL);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -98,16 +101,16 @@ impl Journal {
         Err(ConfigError::Journal { path, problem })
     }
 
-    /// Writes it, and before that the content of the user, if that is not there yet.
-    pub(crate) fn save(&self, station: &Station, base: &Content, step: fn(&'static str)) -> Result<(), ConfigError> {
+    /// Writes the journal. Writes the user's content before it, if it is not saved yet.
+    pub(crate) fn save(&self, record: &FileRecord, base: &Content, step: fn(&'static str)) -> Result<(), ConfigError> {
         if let (Content::Bytes(bytes), Some(name)) = (base, &self.base)
-            && !station.directory.join(name).exists()
+            && !record.directory.join(name).exists()
         {
-            station.write(name, bytes)?;
+            record.write(name, bytes)?;
             step("the original is saved");
         }
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        station.write(NAME, &bytes)?;
+        record.write(JOURNAL, &bytes)?;
         step("the journal is written");
         Ok(())
     }
@@ -116,15 +119,15 @@ impl Journal {
         PathBuf::from(&self.path)
     }
 
-    /// The directory below which the path must hold no link.
+    /// Returns the directory below which the path must contain no link.
     pub(crate) fn within(&self) -> Option<PathBuf> {
         self.within.as_ref().map(PathBuf::from)
     }
 
-    /// The user's content.
-    pub(crate) fn base(&self, station: &Station) -> Result<Content, ConfigError> {
+    /// Returns the user's content.
+    pub(crate) fn base(&self, record: &FileRecord) -> Result<Content, ConfigError> {
         let Some(name) = &self.base else { return Ok(Content::Absent) };
-        let path = station.directory.join(name);
+        let path = record.directory.join(name);
         let bytes = fs::read(&path).map_err(io_error("read", &path))?;
         if hash(&bytes) == *name {
             return Ok(Content::Bytes(bytes));
@@ -132,14 +135,14 @@ impl Journal {
         Err(ConfigError::Journal { path, problem: "is damaged: it is not what was saved" })
     }
 
-    /// Which state a content is of. Any of ours, or the user's own, which has no entries of ours.
+    /// Returns the state with this content: one that was written, or the user's own content without entries.
     pub(crate) fn state_of(&self, content: &Content) -> Option<State> {
         let hash = hash_of(content);
         let known = self.states.iter().find(|state| state.hash == hash).cloned();
         known.or_else(|| (self.base == hash).then(|| State { hash, entries: Entries::new() }))
     }
 
-    /// All that may have been put into the file, the newest first.
+    /// Returns all sets of entries that may be in the file, the newest first.
     pub(crate) fn put(&self) -> Vec<Entries> {
         self.states.iter().map(|state| state.entries.clone()).collect()
     }
@@ -152,7 +155,7 @@ fn hash_of(content: &Content) -> Option<String> {
     }
 }
 
-/// Of what the standard library's hash maps are seeded with.
+/// Returns a letter from the seed of the standard library's hash maps.
 fn random_letter() -> char {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let letter = RandomState::new().build_hasher().finish() % 26;

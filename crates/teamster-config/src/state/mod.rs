@@ -1,7 +1,7 @@
-//! What we know of merges, on disk: one directory for each of the users' files, and a lock beside it.
+//! The state of merges on disk: a directory and a lock for each edited file.
 //!
-//! Invariants: only this user can enter it; a journal is there as a whole or not at all; what belongs to a file is
-//! changed only under its lock.
+//! Invariants: only this user can enter the directory; a journal is complete or does not exist; the state of a file is changed
+//! only with its lock held.
 
 pub(crate) mod holder;
 pub(crate) mod journal;
@@ -20,27 +20,30 @@ use crate::error::{ConfigError, io_error};
 use crate::modes::{self, make_file_private};
 use crate::target::sync_directory;
 
-/// How long we wait for others, who hold a lock for some milliseconds.
+/// The maximum wait for other holders of a lock, which hold it for some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The originals of files that could not be restored.
+/// The directory of the original contents of files that could not be restored.
 const KEPT: &str = "kept";
+
+/// The name of the journal of a file.
+const JOURNAL: &str = "journal.json";
 
 const LOCK_SUFFIX: &str = ".lock";
 
-/// What belongs to one of the users' files, locked.
+/// The state of an edited file, with its lock held.
 #[derive(Debug)]
-pub(crate) struct Station {
-    /// May not be there.
+pub(crate) struct FileRecord {
+    /// It may not exist.
     pub(crate) directory: PathBuf,
     lock_path: PathBuf,
     root: PathBuf,
     _lock: File,
 }
 
-impl Station {
-    /// That of a file. The directory for journals is made, if it is not there.
+impl FileRecord {
+    /// Locks the state of a file. Creates the directory for journals if it does not exist.
     pub(crate) fn of(root: &Path, file: &Path) -> Result<Self, ConfigError> {
         make_private(root)?;
         let name = hash(file.as_os_str().as_encoded_bytes());
@@ -53,7 +56,7 @@ impl Station {
         Ok(Self { directory: root.join(name), lock_path, root: root.to_owned(), _lock: lock })
     }
 
-    /// The names of all that are there. None, where there is no such directory.
+    /// Returns the names of all states. Returns none if the directory does not exist.
     pub(crate) fn all(root: &Path) -> Result<Vec<String>, ConfigError> {
         match fs::symlink_metadata(root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -77,12 +80,12 @@ impl Station {
         make_private(&self.directory)
     }
 
-    /// Writes a file as a whole, so that it lasts.
+    /// Writes a complete file durably.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ConfigError> {
         write_synced(&self.directory, name, bytes)
     }
 
-    /// Keeps the original of a file for its user, and says where.
+    /// Keeps the original content of a file for its user. Returns its path.
     pub(crate) fn keep(&self, file: &Path, original: &[u8]) -> Result<PathBuf, ConfigError> {
         let directory = self.root.join(KEPT);
         make_private(&directory)?;
@@ -93,13 +96,13 @@ impl Station {
         Ok(directory.join(name))
     }
 
-    /// Removes everything. The journal goes first: without it, nothing was changed.
+    /// Removes the state. The journal is removed first: without it, nothing counts as changed.
     pub(crate) fn remove(self, step: fn(&'static str)) -> Result<(), ConfigError> {
         let cannot = |path: &Path, result: io::Result<()>| match result {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", path)(error)),
             _ => Ok(()),
         };
-        let journal = self.directory.join(journal::NAME);
+        let journal = self.directory.join(JOURNAL);
         cannot(&journal, fs::remove_file(&journal))?;
         step("the journal is removed");
         cannot(&self.directory, fs::remove_dir_all(&self.directory))?;
@@ -129,7 +132,7 @@ fn write_synced(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Config
     write().map_err(io_error("write", &path))
 }
 
-/// Takes a lock. Its file goes with the last user, so that it may not be the one that the path names any more.
+/// Takes the lock. The last holder removes its file, so the lock is taken again if the path names another file.
 fn lock(path: &Path) -> Result<File, ConfigError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -161,7 +164,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A directory of this user alone; those above it are made too.
+/// Creates a directory that only this user can enter, and its missing parents.
 fn make_private(path: &Path) -> Result<(), ConfigError> {
     modes::make_private(path).map_err(io_error("make", path))?;
     check_private(path)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use teamster_config::document::{Format, Place};
+use teamster_config::document::{Format, Location};
 use teamster_config::{Merge, RestoreLog};
 
 const TOML: &str =
@@ -49,7 +49,7 @@ pub(crate) fn request(home: &Path, kind: Kind, name: &str) -> Merge {
     let format = if kind == Kind::Toml { Format::Toml } else { Format::Jsonc };
     Merge {
         path: file(home),
-        place: Place { format, at: vec!["servers".to_owned()] },
+        location: Location { format, at: vec!["servers".to_owned()] },
         entries: [
             (name.to_owned(), json!({"command": format!("server-of-{name}")})),
             ("shared".to_owned(), json!({"command": "ours"})),

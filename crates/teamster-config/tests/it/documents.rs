@@ -1,25 +1,25 @@
 //! How entries look in documents that people write, and what is refused.
 
 use serde_json::json;
-use teamster_config::document::{DocumentError, Entries, Format, Place, merge, take_out};
+use teamster_config::document::{DocumentError, Entries, Format, Location, merge, take_out};
 
-fn toml() -> Place {
-    Place { format: Format::Toml, at: vec!["mcp_servers".to_owned()] }
+fn toml() -> Location {
+    Location { format: Format::Toml, at: vec!["mcp_servers".to_owned()] }
 }
 
-fn jsonc() -> Place {
-    Place { format: Format::Jsonc, at: vec!["mcpServers".to_owned()] }
+fn jsonc() -> Location {
+    Location { format: Format::Jsonc, at: vec!["mcpServers".to_owned()] }
 }
 
 fn one() -> Entries {
     [("ours".to_owned(), json!({"args": ["-x"], "command": "serve", "env": {"A": "b"}}))].into()
 }
 
-fn merged(base: &str, place: &Place, entries: &Entries) -> String {
+fn merged(base: &str, place: &Location, entries: &Entries) -> String {
     String::from_utf8(merge(Some(base.as_bytes()), place, entries).unwrap()).unwrap()
 }
 
-fn taken(current: &str, base: &str, place: &Place) -> String {
+fn taken(current: &str, base: &str, place: &Location) -> String {
     let taken = take_out(current.as_bytes(), Some(base.as_bytes()), place, &[one()]).unwrap();
     assert_eq!(taken.changed, Vec::<String>::new());
     String::from_utf8(taken.bytes).unwrap()

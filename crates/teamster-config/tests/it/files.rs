@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use teamster_config::document::Format;
-use teamster_config::{ConfigError, How, Merge, TargetProblem, WhyLeft};
+use teamster_config::{ConfigError, Merge, NotRestoredReason, RestoreOutcome, TargetProblem};
 
 use crate::lab::{Lab, mode};
 
@@ -16,7 +16,7 @@ fn a_file_comes_back_byte_for_byte_and_nothing_of_ours_is_left() {
         let lab = Lab::new(format);
         let merged = lab.merge("ours").unwrap();
         assert!(lab.text().contains("ours") && lab.text().contains("mine"), "{}", lab.text());
-        assert_eq!(merged.restore().unwrap().how, How::Exactly);
+        assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
         lab.assert_untouched();
     }
 }
@@ -70,7 +70,7 @@ fn a_file_and_directories_that_were_not_there_are_gone_again() {
     let lab = lab.at(".agent/deep/settings.json");
     let merged = lab.merge("ours").unwrap();
     assert_eq!(mode(&lab.path), 0o600);
-    assert_eq!(merged.restore().unwrap().how, How::Exactly);
+    assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
     assert!(!lab.home().join(".agent").exists());
     lab.assert_no_journals();
 }
@@ -83,13 +83,13 @@ fn a_file_that_is_made_begins_as_its_program_wants_it() {
     assert!(lab.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", lab.text());
     lab.merge("more").unwrap().restore().unwrap();
     assert!(lab.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", lab.text());
-    assert_eq!(merged.restore().unwrap().how, How::Exactly);
+    assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
     assert!(!lab.path.exists());
 
     // Whatever somebody has done to it is theirs.
     let merged = lab.journals().merge(&request()).unwrap();
     lab.edit("\n", "\n\n");
-    assert_eq!(merged.restore().unwrap().how, How::EditKept);
+    assert_eq!(merged.restore().unwrap().how, RestoreOutcome::EditKept);
     assert_eq!(lab.text(), "{\"schema\": \"x\"}\n\n");
 }
 
@@ -99,7 +99,7 @@ fn a_directory_of_ours_that_somebody_uses_meanwhile_stays() {
     let merged = lab.merge("ours").unwrap();
     let theirs = lab.home().join(".agent/theirs");
     fs::write(&theirs, "x").unwrap();
-    assert_eq!(merged.restore().unwrap().how, How::Exactly);
+    assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
     assert!(theirs.exists() && !lab.path.exists());
 }
 
@@ -117,7 +117,7 @@ fn what_somebody_adds_meanwhile_stays_and_ours_goes() {
         let lab = Lab::new(format);
         let merged = lab.merge("ours").unwrap();
         lab.edit("mine", "yours");
-        assert_eq!(merged.restore().unwrap().how, How::EditKept);
+        assert_eq!(merged.restore().unwrap().how, RestoreOutcome::EditKept);
         assert_eq!(lab.text(), lab.original.replace("mine", "yours"));
         lab.assert_no_journals();
     }
@@ -128,7 +128,7 @@ fn a_file_that_we_made_stays_if_somebody_put_something_into_it() {
     let lab = Lab::new(Format::Jsonc).at("new.json");
     let merged = lab.merge("ours").unwrap();
     fs::write(&lab.path, lab.text().replacen('{', "{\n  \"theirs\": 1,", 1)).unwrap();
-    assert_eq!(merged.restore().unwrap().how, How::EditKept);
+    assert_eq!(merged.restore().unwrap().how, RestoreOutcome::EditKept);
     assert!(lab.text().contains("theirs") && !lab.text().contains("ours"), "{}", lab.text());
 }
 
@@ -138,7 +138,7 @@ fn an_entry_that_somebody_changed_is_left_and_named() {
     let merged = lab.merge("ours").unwrap();
     lab.edit("server-of-ours", "theirs");
     let restored = merged.restore().unwrap();
-    assert_eq!((restored.how, restored.changed), (How::EditKept, vec!["ours".to_owned()]));
+    assert_eq!((restored.how, restored.changed), (RestoreOutcome::EditKept, vec!["ours".to_owned()]));
     assert!(lab.text().contains("theirs"));
 }
 
@@ -148,7 +148,9 @@ fn a_file_that_somebody_broke_is_left_and_the_original_is_kept() {
         let lab = Lab::new(format);
         let merged = lab.merge("ours").unwrap();
         fs::write(&lab.path, "{ [ broken").unwrap();
-        let How::Left { why: WhyLeft::Unreadable(_), original: Some(original) } = merged.restore().unwrap().how else {
+        let RestoreOutcome::NotRestored { reason: NotRestoredReason::Unreadable(_), original: Some(original) } =
+            merged.restore().unwrap().how
+        else {
             panic!("it was not left");
         };
         assert_eq!(fs::read_to_string(&original).unwrap(), lab.original);
@@ -162,7 +164,9 @@ fn a_file_that_somebody_removed_stays_removed_and_the_original_is_kept() {
     let lab = Lab::new(Format::Toml);
     let merged = lab.merge("ours").unwrap();
     fs::remove_file(&lab.path).unwrap();
-    let How::Left { why: WhyLeft::Deleted, original: Some(original) } = merged.restore().unwrap().how else {
+    let RestoreOutcome::NotRestored { reason: NotRestoredReason::Deleted, original: Some(original) } =
+        merged.restore().unwrap().how
+    else {
         panic!("it was not left");
     };
     assert_eq!(fs::read_to_string(original).unwrap(), lab.original);
@@ -174,7 +178,7 @@ fn a_file_that_we_made_and_somebody_removed_is_as_it_was() {
     let lab = Lab::new(Format::Jsonc).at("new/new.json");
     let merged = lab.merge("ours").unwrap();
     fs::remove_file(&lab.path).unwrap();
-    assert_eq!(merged.restore().unwrap().how, How::Exactly);
+    assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
     assert!(!lab.home().join("new").exists());
 }
 
@@ -186,7 +190,13 @@ fn something_else_in_its_place_is_left() {
     fs::create_dir(&lab.path).unwrap();
     let restored = merged.restore().unwrap();
     assert!(
-        matches!(restored.how, How::Left { why: WhyLeft::NotAFile(TargetProblem::NotAFile), original: Some(_) }),
+        matches!(
+            restored.how,
+            RestoreOutcome::NotRestored {
+                reason: NotRestoredReason::NotAFile(TargetProblem::NotAFile),
+                original: Some(_)
+            }
+        ),
         "{restored:?}"
     );
 }
@@ -354,7 +364,10 @@ fn a_directory_of_a_project_that_becomes_a_link_after_the_merge_is_not_followed_
     fs::write(&namesake, "a stranger's").unwrap();
     let restored = merged.restore().unwrap();
     assert!(namesake.exists());
-    let How::Left { why: WhyLeft::NotAFile(TargetProblem::ForeignLink), original: Some(original) } = restored.how
+    let RestoreOutcome::NotRestored {
+        reason: NotRestoredReason::NotAFile(TargetProblem::ForeignLink),
+        original: Some(original),
+    } = restored.how
     else {
         panic!("{restored:?}");
     };
@@ -368,7 +381,7 @@ fn a_hard_link_to_the_file_made_meanwhile_is_reported() {
     let merged = lab.merge("ours").unwrap();
     fs::hard_link(&lab.path, lab.home().join("other-name")).unwrap();
     let restored = merged.restore().unwrap();
-    assert!(restored.other_names && restored.how == How::Exactly, "{restored:?}");
+    assert!(restored.other_names && restored.how == RestoreOutcome::Exactly, "{restored:?}");
     assert!(fs::read_to_string(lab.home().join("other-name")).unwrap().contains("ours"));
     assert_eq!(lab.text(), lab.original);
     assert!(!lab.merge("ours").unwrap().restore().unwrap().other_names);

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use teamster_config::document::{Format, Place};
+use teamster_config::document::{Format, Location};
 use teamster_config::{ConfigError, Merge, Merged, RestoreLog};
 
 pub(crate) struct Lab {
@@ -44,7 +44,7 @@ impl Lab {
     pub(crate) fn request(&self, name: &str) -> Merge {
         Merge {
             path: self.path.clone(),
-            place: Place { format: self.format, at: vec!["servers".to_owned()] },
+            location: Location { format: self.format, at: vec!["servers".to_owned()] },
             entries: [(name.to_owned(), json!({"command": format!("server-of-{name}")}))].into(),
             template: String::new(),
             by: format!("run of {name}"),

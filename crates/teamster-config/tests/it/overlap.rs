@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::json;
 use teamster_config::document::Format;
-use teamster_config::{ConfigError, How};
+use teamster_config::{ConfigError, RestoreOutcome};
 
 use crate::lab::Lab;
 
@@ -19,9 +19,9 @@ fn each_takes_out_its_own_and_the_last_brings_the_original_back_in_either_order(
             assert!(lab.text().contains("alpha") && lab.text().contains("beta"));
             let (leaves, stays, gone, there) =
                 if first_leaves_first { (a, b, "alpha", "beta") } else { (b, a, "beta", "alpha") };
-            assert_eq!(leaves.restore().unwrap().how, How::Shared);
+            assert_eq!(leaves.restore().unwrap().how, RestoreOutcome::Shared);
             assert!(!lab.text().contains(gone) && lab.text().contains(there), "{}", lab.text());
-            assert_eq!(stays.restore().unwrap().how, How::Exactly);
+            assert_eq!(stays.restore().unwrap().how, RestoreOutcome::Exactly);
             lab.assert_untouched();
         }
     }
@@ -35,9 +35,9 @@ fn an_edit_between_two_merges_is_part_of_what_comes_back() {
         lab.edit("mine", "yours");
         let b = lab.merge("beta").unwrap();
         lab.edit("note", "remark");
-        assert_eq!(a.restore().unwrap().how, How::Shared);
+        assert_eq!(a.restore().unwrap().how, RestoreOutcome::Shared);
         lab.edit("yours", "theirs");
-        assert_eq!(b.restore().unwrap().how, How::EditKept);
+        assert_eq!(b.restore().unwrap().how, RestoreOutcome::EditKept);
         assert_eq!(lab.text(), lab.original.replace("mine", "theirs").replace("note", "remark"));
         lab.assert_no_journals();
     }
@@ -68,7 +68,7 @@ fn what_one_of_them_removed_is_made_anew_for_the_next_and_their_original_is_kept
     let b = lab.merge("beta").unwrap();
     assert!(lab.text().contains("alpha") && lab.text().contains("beta"));
     a.restore().unwrap();
-    assert_eq!(b.restore().unwrap().how, How::Exactly);
+    assert_eq!(b.restore().unwrap().how, RestoreOutcome::Exactly);
     assert!(!lab.path.exists());
     let kept: Vec<_> = fs::read_dir(lab.journals().directory().join("kept")).unwrap().collect();
     assert_eq!(fs::read_to_string(kept[0].as_ref().unwrap().path()).unwrap(), lab.original);

@@ -1,16 +1,16 @@
 //! What holds for any document.
 
 use proptest::prelude::*;
-use teamster_config::document::{DocumentError, Entries, Format, Place, merge, take_out};
+use teamster_config::document::{DocumentError, Entries, Format, Location, merge, take_out};
 
 use crate::generate;
 
-fn place(format: Format) -> Place {
+fn place(format: Format) -> Location {
     let key = match format {
         Format::Toml => "mcp_servers",
         _ => "mcpServers",
     };
-    Place { format, at: vec![key.to_owned()] }
+    Location { format, at: vec![key.to_owned()] }
 }
 
 /// Whether a document is one that cannot take entries, as its author would see.

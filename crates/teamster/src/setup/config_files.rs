@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use teamster_agents::launch::{ConfigDirectory, ConfigFile, ConfigFormat};
-use teamster_config::document::{Format, Place};
-use teamster_config::{How, Merge, Merged, RestoreLog, Restored};
+use teamster_config::document::{Format, Location};
+use teamster_config::{Merge, Merged, RestoreLog, RestoreOutcome, Restored};
 use teamster_types::event::{ErrorCode, Failure, Warning, WarningCode};
 
 use super::environment::Environment;
@@ -26,7 +26,7 @@ pub(crate) fn merge(
     };
     let merge = Merge {
         path: path(file, cwd, environment).map_err(wrong)?,
-        place: Place {
+        location: Location {
             format: match file.format {
                 ConfigFormat::Toml => Format::Toml,
                 ConfigFormat::Json => Format::Jsonc,
@@ -52,10 +52,10 @@ pub(crate) fn restore(merged: Merged) -> Option<Warning> {
         Err(error) => {
             Some(warning(format!("{}; `teamster doctor --restore` removes the entries", with_causes(&error))))
         }
-        Ok(Restored { how: How::Left { why, original }, .. }) => Some(match original {
-            Some(original) => warning(format!("{why}; its previous content is in {}", original.display()))
+        Ok(Restored { how: RestoreOutcome::NotRestored { reason, original }, .. }) => Some(match original {
+            Some(original) => warning(format!("{reason}; its previous content is in {}", original.display()))
                 .with("original", original.display().to_string()),
-            None => warning(why.to_string()),
+            None => warning(reason.to_string()),
         }),
         Ok(Restored { other_names: true, .. }) => {
             Some(warning("it got another name (a hard link) meanwhile, and the entries remain in that file".to_owned()))
