@@ -1,4 +1,4 @@
-//! Collections that grow with what an agent says, and do not grow without limit: past a bound the oldest entry goes.
+//! Collections with a maximum size, for data from an agent. If a collection is full, the oldest entry is removed.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use teamster_types::event::PermissionDenial;
 
-/// How many entries a collection has at most, where nothing else is said.
+/// The default maximum number of entries.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
-/// How many bytes the keys and values of a collection have at most, roughly, where nothing else is said.
+/// The default maximum bytes of keys and values. Sizes are estimates.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
 
-/// How many denials an outcome names.
+/// The maximum number of denials in an outcome.
 const MAX_DENIALS: usize = 1000;
 
-/// What an entry takes beside its key and value.
+/// The bytes of an entry besides its key and value.
 const ENTRY_BYTES: usize = 128;
 
-/// A map from ids to values, in the order in which they came.
+/// A map from ids to values, in the order of insertion.
 #[derive(Debug)]
 pub(crate) struct Bounded<K, V> {
     entries: HashMap<K, Entry<V>>,
@@ -41,28 +41,29 @@ struct Entry<V> {
 }
 
 impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
-    /// An empty one with a number of entries of its own.
+    /// Creates an empty map with this maximum number of entries.
     pub(crate) fn of(max_entries: usize) -> Self {
         Self { entries: HashMap::new(), order: BTreeMap::new(), next: 0, bytes: 0, max_entries }
     }
 
-    /// Adds or replaces an entry whose value takes about so many bytes on the heap. Returns those that had to go for it.
+    /// Adds or replaces an entry. `bytes` estimates the heap memory of its value. Returns the entries that were removed to make
+    /// room.
     pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize) -> Vec<(K, V)> {
         self.remove(&key);
         let bytes = bytes.saturating_add(2 * key.as_ref().len() + ENTRY_BYTES);
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         while !self.entries.is_empty()
             && (self.entries.len() >= self.max_entries || self.bytes.saturating_add(bytes) > MAX_BYTES)
         {
             let Some((_, oldest)) = self.order.first_key_value() else { break };
             let oldest = oldest.clone();
-            gone.extend(self.remove(&oldest).map(|value| (oldest, value)));
+            removed.extend(self.remove(&oldest).map(|value| (oldest, value)));
         }
         self.bytes += bytes;
         self.order.insert(self.next, key.clone());
         self.entries.insert(key, Entry { value, at: self.next, bytes });
         self.next += 1;
-        gone
+        removed
     }
 
     pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
@@ -96,8 +97,8 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
         Some(value)
     }
 
-    /// Says anew how many bytes the value of an entry takes. Others may have to go for it.
-    pub(crate) fn weigh<Q: Hash + Eq + ?Sized>(&mut self, key: &Q, bytes: usize)
+    /// Changes the estimated size of a value. Other entries may be removed to make room.
+    pub(crate) fn resize<Q: Hash + Eq + ?Sized>(&mut self, key: &Q, bytes: usize)
     where
         K: Borrow<Q>,
     {
@@ -120,12 +121,12 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
         self.entries.is_empty()
     }
 
-    /// The entries, the oldest first.
+    /// Returns the entries, the oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         self.order.values().filter_map(|key| Some((key, &self.entries.get(key)?.value)))
     }
 
-    /// The values, the oldest first.
+    /// Returns the values, the oldest first.
     pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
@@ -139,7 +140,7 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Bounded<K, V> {
 }
 
 impl<K: Clone + Eq + Hash + AsRef<str>> Ids<K> {
-    /// Adds an id. Whether it is new, as far as is known.
+    /// Adds an id. Returns whether it was not in the set.
     pub(crate) fn add(&mut self, id: K) -> bool {
         let is_new = !self.contains(&id);
         if is_new {
@@ -155,14 +156,14 @@ impl<K: Clone + Eq + Hash + AsRef<str>, V> Default for Bounded<K, V> {
     }
 }
 
-/// A list whose later items are left out when there are too many.
+/// Appends items to a list until it has `max` items. Further ones are dropped.
 pub(crate) fn push<T>(list: &mut Vec<T>, items: impl IntoIterator<Item = T>, max: usize) {
     let room = max.saturating_sub(list.len());
     list.extend(items.into_iter().take(room));
 }
 
-/// Adds denials to a list that holds at most 1,000 of them and, roughly, [`MAX_BYTES`]. A denial that is too large is added
-/// without its input, or else left out.
+/// Adds denials to a list of at most 1,000 denials and about [`MAX_BYTES`]. If a denial is too large, its input is dropped; if
+/// it is still too large, the denial is dropped.
 pub(crate) fn push_denials(list: &mut Vec<PermissionDenial>, items: impl IntoIterator<Item = PermissionDenial>) {
     let bytes_of = |denial: &PermissionDenial| {
         let id = denial.tool_id.as_ref().map_or(0, |id| id.as_str().len());
@@ -181,7 +182,7 @@ pub(crate) fn push_denials(list: &mut Vec<PermissionDenial>, items: impl IntoIte
     }
 }
 
-/// About how many bytes a JSON value takes.
+/// Estimates the memory of a JSON value in bytes.
 pub(crate) fn bytes_of(value: &Value) -> usize {
     let inner = match value {
         Value::String(text) => text.len(),
@@ -192,41 +193,41 @@ pub(crate) fn bytes_of(value: &Value) -> usize {
     size_of::<Value>() + inner
 }
 
-/// How much of a text was told, without the text.
+/// The length and the hash of the text that was emitted so far, without the text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ToldText {
+pub(crate) struct EmittedText {
     bytes: usize,
     hash: u64,
 }
 
-impl ToldText {
-    /// Adds a piece.
+impl EmittedText {
+    /// Adds a piece of text.
     pub(crate) fn push(&mut self, text: &str) {
         self.bytes += text.len();
         self.hash = fnv(self.hash, text);
     }
 
-    /// Whether nothing was told.
+    /// Whether no text was emitted.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// What a whole text adds to what was told of it; nothing if it begins otherwise.
+    /// Returns the part of a whole text that was not emitted; empty if the whole text does not start with the emitted one.
     pub(crate) fn rest<'t>(&self, whole: &'t str) -> &'t str {
         match whole.split_at_checked(self.bytes) {
-            Some((told, rest)) if fnv(Self::default().hash, told) == self.hash => rest,
+            Some((emitted, rest)) if fnv(Self::default().hash, emitted) == self.hash => rest,
             _ => "",
         }
     }
 }
 
-impl Default for ToldText {
+impl Default for EmittedText {
     fn default() -> Self {
         Self { bytes: 0, hash: 0xcbf2_9ce4_8422_2325 }
     }
 }
 
-/// FNV-1a, which does not depend on where a text is split.
+/// Computes FNV-1a. The hash of a text does not depend on how the text is split.
 fn fnv(hash: u64, text: &str) -> u64 {
     text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
@@ -236,12 +237,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn past_the_bound_the_oldest_entry_goes() {
+    fn a_full_map_removes_its_oldest_entry() {
         let mut map = Bounded::of(3);
         for (at, key) in ["a", "b", "c"].into_iter().enumerate() {
             assert!(map.insert(key.to_owned(), at, 0).is_empty());
         }
-        assert!(map.insert("a".to_owned(), 9, 0).is_empty(), "it is replaced, and the newest now");
+        assert!(map.insert("a".to_owned(), 9, 0).is_empty(), "a replaced entry is the newest one");
         assert_eq!(map.insert("d".to_owned(), 3, 0), [("b".to_owned(), 1)]);
         assert_eq!((map.get("a"), map.get("b"), map.entries.len()), (Some(&9), None, 3));
         assert_eq!(map.take(), [("c".to_owned(), 2), ("a".to_owned(), 9), ("d".to_owned(), 3)]);
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ids_and_large_values_count() {
+    fn the_sizes_of_ids_and_values_are_limited() {
         let mut ids = Ids::default();
         for number in 0..100 {
             assert!(ids.add(format!("{number}{}", "x".repeat(1 << 20))));
@@ -263,12 +264,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_told_text_knows_the_rest_however_it_was_told(told: Vec<String>, rest: String) {
-            let mut text = ToldText::default();
-            for piece in &told {
+        fn the_rest_of_a_text_does_not_depend_on_how_its_start_was_split(emitted: Vec<String>, rest: String) {
+            let mut text = EmittedText::default();
+            for piece in &emitted {
                 text.push(piece);
             }
-            let whole = told.concat() + &rest;
+            let whole = emitted.concat() + &rest;
             proptest::prop_assert_eq!(text.rest(&whole), rest);
         }
     }

@@ -1,4 +1,4 @@
-//! How a CLI is to be started: plain data that a protocol makes and the driver carries out.
+//! How to start a CLI, as plain data. An agent creates a [`Launch`], and the driver carries it out.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,37 +11,37 @@ use teamster_types::event::Failure;
 /// Everything the driver needs to start a CLI.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// The program: a name that is looked up in PATH, or a path.
+    /// The program: a path, or a name that is searched in PATH.
     pub program: PathBuf,
     /// Its arguments, without the program's own name.
     pub args: Vec<Arg>,
     /// Changes to the environment; `None` removes a variable.
     pub env: BTreeMap<String, Option<Arg>>,
-    /// Variables that hold a JSON object which the user may have set too: this one's fields are laid over those of the
-    /// inherited one. Text, since the order of fields and the way strings are written may count.
+    /// Variables that hold a JSON object, which the user may have set too. The fields of this object override those of the
+    /// inherited one. It is text because the order of fields and the escapes in strings may matter to the CLI.
     pub json_env: BTreeMap<String, String>,
-    /// The working directory; the host's own if left out.
+    /// The working directory; `None` for the directory of the host process.
     pub cwd: Option<PathBuf>,
-    /// What goes to standard input.
+    /// The content of standard input.
     pub stdin: Stdin,
-    /// Which stream carries the protocol; the other one is diagnostics.
+    /// The stream that carries the protocol. The other one carries diagnostics.
     pub protocol_stream: ProtocolStream,
-    /// The server that the CLI starts, where the protocol is spoken over one.
+    /// The server that the CLI starts, if the protocol uses one.
     pub server: Option<LocalServer>,
-    /// Files to write before the start, with mode 0600 in a directory of the run's own that is gone after it.
+    /// Files to write before the start, with mode 0600, in a directory of the run that is removed after it.
     pub files: Vec<PrivateFile>,
-    /// A directory of the run's own that stands in for the user's home, for a CLI that takes its settings only from there.
+    /// A directory of the run that replaces the user's home, for CLIs that read their settings only from there.
     pub shadow_home: Option<ShadowHome>,
-    /// Entries that stand in files of the user's while the run lives.
+    /// Entries that are in the user's configuration files while the run lives.
     pub config_files: Vec<ConfigFile>,
-    /// What must not be there, where the working directory is a stranger's.
+    /// Files that must not exist in an untrusted working directory.
     pub forbidden_files: Option<ForbiddenFiles>,
-    /// Why the agent could only fail: nothing is started, and the run ends with this.
+    /// A failure that is certain before the start. Nothing is started, and the run ends with this failure.
     pub refused: Option<Failure>,
 }
 
 impl Launch {
-    /// A launch of this program without arguments.
+    /// Creates a launch of this program without arguments.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -66,7 +66,7 @@ impl Launch {
         self
     }
 
-    /// Adds `--flag=value`: one argument, so that no value can become a flag of its own.
+    /// Adds `--flag=value` as one argument, so that a value cannot be taken for a flag.
     pub fn flag(&mut self, flag: &str, value: impl std::fmt::Display) -> &mut Self {
         self.arg(format!("{flag}={value}"))
     }
@@ -78,7 +78,7 @@ impl Launch {
         self
     }
 
-    /// Sets a variable.
+    /// Sets an environment variable.
     pub fn env(&mut self, name: impl Into<String>, value: impl Into<String>) -> &mut Self {
         self.env.insert(name.into(), Some(Arg::Text(value.into())));
         self
@@ -86,7 +86,7 @@ impl Launch {
 }
 
 impl std::fmt::Debug for Launch {
-    /// Shows neither arguments nor values: either may hold what is nobody's business.
+    /// Shows neither arguments nor values, because they may contain secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Launch")
@@ -98,24 +98,24 @@ impl std::fmt::Debug for Launch {
     }
 }
 
-/// An argument or a variable's value.
+/// An argument or the value of a variable.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Arg {
-    /// As it is.
+    /// A literal text.
     Text(String),
-    /// The path of a private file amid text, known only when the run has its directory.
+    /// A text that contains the path of a private file. The path is known once the directory of the run exists.
     PathOf {
-        /// What stands before the path, such as `--flag=`.
+        /// The text before the path, such as `--flag=`.
         before: String,
-        /// The file's name in [`Launch::files`], or that of the [stand-in](Launch::shadow_home).
+        /// The name of a file in [`Launch::files`] or of the [shadow home](Launch::shadow_home).
         file: Cow<'static, str>,
-        /// What stands behind it.
+        /// The text after the path.
         after: String,
     },
 }
 
 impl std::fmt::Debug for Arg {
-    /// Shows no text: it may be what is nobody's business.
+    /// Shows no text, because it may contain secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => write!(formatter, "Text({} bytes)", text.len()),
@@ -124,14 +124,14 @@ impl std::fmt::Debug for Arg {
     }
 }
 
-/// What goes to standard input.
+/// The content of standard input.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Stdin {
     /// Nothing: `/dev/null`.
     Closed,
-    /// These bytes, then the end.
+    /// These bytes, then the end of input.
     Write(Vec<u8>),
-    /// A pipe that the protocol writes to and closes.
+    /// A pipe, which the protocol writes to and closes.
     Open,
 }
 
@@ -150,25 +150,25 @@ impl std::fmt::Debug for Stdin {
 pub enum ProtocolStream {
     /// Standard output.
     Stdout,
-    /// Standard error: some CLIs write their result document there when they fail.
+    /// Standard error. Some CLIs write their result document there if they fail.
     Stderr,
 }
 
-/// How a server that the CLI starts on this machine knows us: by a password that is made for the run.
+/// The credentials for the server that the CLI starts on this machine. The driver creates a password for the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalServer {
-    /// The user's name there.
+    /// The user name.
     pub user: &'static str,
-    /// The variable by which the CLI gets the password.
+    /// The environment variable that passes the password to the CLI.
     pub password_variable: &'static str,
 }
 
-/// A file for the CLI's eyes only.
+/// A file that only the user and the CLI can read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateFile {
     /// A single path component, unique in the launch.
     pub name: Cow<'static, str>,
-    /// What stands in it.
+    /// The content.
     pub content: Vec<u8>,
 }
 
@@ -178,26 +178,29 @@ impl std::fmt::Debug for PrivateFile {
     }
 }
 
-/// Entries for a file of the user's configuration. They are put in before the start, beside those of other runs, and taken
-/// out again when nothing of the run is left; the file is then what it was.
+/// Entries for a configuration file of the user.
+///
+/// They are added before the start, next to those of other runs. They are removed when no process of the run is left. Then
+/// the file has its previous content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConfigFile {
-    /// Where its directory is.
+    /// The directory of the file.
     pub directory: ConfigDirectory,
-    /// Its name in there. Of several, the first one that is there counts; where none is, the first one is made.
+    /// The possible names of the file. The first one that exists is used; if none exists, the first one is created.
     pub names: &'static [&'static str],
-    /// Its language.
+    /// The format of the file.
     pub format: ConfigFormat,
     /// The key of the object that holds the entries.
     pub key: &'static str,
-    /// The entries by name. They stand in the user's file: a secret goes by the name of a variable or of a file's one.
+    /// The entries by name. Since they are in the user's file, they name a variable or a private file instead of a secret.
     pub entries: BTreeMap<String, Value>,
-    /// What a file that is made for them holds beside them: what the CLI would add to it at once.
+    /// The other content of a file that is created for the entries: what the CLI would add to it at once.
     pub template: &'static str,
 }
 
-/// What an agent uses of its working directory, and of those above it, whatever it is told. Where a stranger may have made
-/// it, nothing starts while anything of these names is there, and no turn begins. The user's home is no stranger's.
+/// Files and folders of the working directory, and of the directories above it, that an agent uses despite all of its options.
+///
+/// In an untrusted working directory, no process and no turn starts while one of them exists. The user's home is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForbiddenFiles {
     /// Names of files and folders.
@@ -206,21 +209,22 @@ pub struct ForbiddenFiles {
     pub why: &'static str,
 }
 
-/// Where a configuration file is.
+/// The directory of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigDirectory {
-    /// In this folder of the working directory.
+    /// This folder of the working directory.
     Project(&'static str),
-    /// In a folder of the directory that a variable of the process names; of several, the first one that is set counts.
+    /// A folder of the directory that an environment variable names. Pairs of variable and folder; the first variable that is
+    /// set counts.
     Home(&'static [(&'static str, &'static str)]),
 }
 
-/// The language of a configuration file.
+/// The format of a configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigFormat {
     /// TOML.
     Toml,
-    /// JSON, in which comments are allowed.
+    /// JSON with comments.
     Json,
 }
 
@@ -236,54 +240,54 @@ impl std::fmt::Debug for ConfigFile {
     }
 }
 
-/// A home directory of the run's own, made beside the private files and gone with them.
+/// A home directory of the run, next to the private files and removed with them.
 ///
-/// In it is the CLI's folder, and in that a link to everything that the user's folder holds, but for what `entries` name:
-/// so the run has settings of its own, and the user's files stay as they are.
+/// It contains the CLI's folder. That folder links to everything in the user's folder, except the files in `entries`. So the
+/// run has its own settings, and the user's files stay unchanged.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ShadowHome {
-    /// A single path component, unique among the private files. [`Arg::PathOf`] gives the home by this name.
+    /// A single path component, unique among the private files. [`Arg::PathOf`] refers to the home by this name.
     pub name: &'static str,
-    /// Variables that name the user's home; the first one that is set counts.
+    /// Variables that name the user's home. The first one that is set counts.
     pub homes: &'static [&'static str],
     /// The CLI's folder in a home.
     pub folder: &'static str,
-    /// Folders in it that outlive the run: they are made in the user's, where they are missing.
+    /// Folders in it that outlive the run. They are created in the user's folder if they are missing.
     pub kept: &'static [&'static str],
-    /// What is not linked, by its path in the folder.
+    /// The files that are not links, by their paths in the folder.
     pub entries: Vec<(&'static str, ShadowEntry)>,
 }
 
-/// A file that a [`ShadowHome`] has of its own.
+/// A file of a [`ShadowHome`] that is not a link.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ShadowEntry {
-    /// The user's file as it is at the start, if there is one.
+    /// A copy of the user's file at the start, if it exists.
     Copy,
-    /// This text, whatever the user's file holds.
+    /// This text instead of the user's file.
     Text(String),
-    /// The user's file, and then this text.
+    /// The user's file, followed by this text.
     Append(String),
-    /// The user's file, a JSON document (comments allowed), with these values laid over its own.
+    /// The user's file, a JSON document (comments allowed), merged with these values.
     Merge(JsonMerge),
 }
 
-/// Values for a JSON document of the user's.
+/// Values to merge into a JSON document of the user.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JsonMerge {
-    /// They win over the user's. Objects are merged, key by key; everything else is replaced.
+    /// Values that override the user's. Objects are merged key by key; all other values are replaced.
     pub overrides: Value,
-    /// Objects of the document, by name, whose entries are replaced as a whole where both have them.
+    /// Names of objects whose entries are replaced as a whole if both documents have them.
     pub replaced: &'static [&'static str],
-    /// The user's win over these, of which the first one holds whose variable is set.
+    /// Values that the user's override. The first one whose condition holds is used.
     pub defaults: Vec<ConditionalDefaults>,
 }
 
-/// Values that hold where a variable is set.
+/// Default values that apply if a variable is set.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ConditionalDefaults {
     /// The variable.
     pub variable: &'static str,
-    /// What it must be; anything but nothing if left out.
+    /// Its required value; `None` for any value that is not empty.
     pub value: Option<&'static str>,
     /// The values.
     pub values: Value,

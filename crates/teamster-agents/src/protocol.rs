@@ -1,8 +1,7 @@
-//! The seam between what differs by agent and what is the same for all.
+//! The interface between an agent's state machine and the driver.
 //!
-//! A [`Protocol`] is told what happened and says what should be done. It is a pure state machine: no clock, no files, no
-//! sockets, no tasks; it never fails and never waits. Whatever the agent writes, it makes the best of it: what it cannot
-//! read becomes a warning.
+//! A [`Protocol`] receives an [`Input`] and returns [`Action`]s. It is a pure state machine: it has no clock, files,
+//! sockets or tasks, and it never fails or waits. Output of the agent that it cannot read becomes a warning.
 
 use crate::agent::FailureRow;
 use crate::rules::PathResolver;
@@ -13,94 +12,94 @@ use teamster_types::json::RawJson;
 use teamster_types::request::{Answer, PermissionMode, Prompt};
 use teamster_types::text::UntrustedText;
 
-/// What happened.
+/// An input of a protocol.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Input<'a> {
-    /// The process runs and its standard input takes bytes.
+    /// The process runs and accepts bytes on standard input.
     Started,
-    /// A line came on the protocol stream, without its line end. Bytes, since a CLI may write anything.
+    /// A line of the protocol stream, without its line end. Its bytes may not be UTF-8.
     Line(&'a [u8]),
-    /// A line came beside the protocol stream: what the CLI says of itself. It may be cut, and come before or after the line of
-    /// the protocol stream that it belongs to.
+    /// A line of the other stream, which carries diagnostics. It may be truncated. Its order relative to the lines of the
+    /// protocol stream is not defined.
     Diagnostic(&'a [u8]),
-    /// The CLI's server said something, or cannot be reached; only where the launch has [one](crate::launch::Launch::server).
+    /// A message or a failure of the CLI's server. Only if the launch has [one](crate::launch::Launch::server).
     Server(ServerInput<'a>),
-    /// The caller wants the turn to end soon, politely.
+    /// The caller requests that the turn ends soon and gracefully.
     Interrupt,
-    /// In a session, and only there: what the caller wants.
+    /// A command of the caller. Only in sessions.
     Command(Command<'a>),
-    /// The process is gone and everything it wrote has been read. The last input.
+    /// The process has exited and all of its output has been read. This is the last input.
     Exited(ExitReport<'a>),
 }
 
-/// What is heard of a server that the CLI started.
+/// A message or a failure of the server that the CLI started.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ServerInput<'a> {
-    /// The CLI's server answered a [call](ServerAction::Call). What it said in its diagnostics before has been told.
+    /// The server's response to a [call](ServerAction::Call). Diagnostics that precede the response have been passed before.
     Reply {
         /// The call.
         call: CallId,
-        /// The status of HTTP.
+        /// The HTTP status.
         status: u16,
         /// The whole body.
         body: &'a [u8],
     },
-    /// The data of one event of the stream that was [asked for](ServerAction::Subscribe).
+    /// The data of one event of the [event stream](ServerAction::Subscribe).
     Event(&'a [u8]),
-    /// A call of the CLI's server broke, or the stream of its events did, though the process lives on.
+    /// A call or the event stream failed while the process still runs.
     Unreachable {
-        /// The call; `None` if it is the stream or the server itself.
+        /// The call; `None` if the stream or the server itself failed.
         call: Option<CallId>,
-        /// What happened.
+        /// The error.
         why: &'a str,
     },
 }
 
-/// What the caller of a session wants.
+/// A command of the caller of a session.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Command<'a> {
-    /// The model is told something, and a turn begins. The last one has had its outcome.
+    /// Send a prompt to the model, which starts a turn. The previous turn has had its outcome.
     Send {
-        /// Which words; new each time.
+        /// The id of the prompt, unique in the session.
         id: &'a SteerId,
-        /// The words.
+        /// The prompt.
         prompt: &'a Prompt,
     },
-    /// The model is to be told this within the running turn, at the next moment when it listens. Only where the protocol
-    /// [supports steering](Protocol::supports_steering). Before the turn's outcome [`SessionAction::Steered`] tells what became of it; or
-    /// [`SessionAction::SteerTurnStarted`] follows the outcome.
+    /// Send a prompt to the model within the running turn. Only if the protocol
+    /// [supports steering](Protocol::supports_steering). Before the turn's outcome, [`SessionAction::Steered`] reports whether
+    /// the model received it; otherwise [`SessionAction::SteerTurnStarted`] follows the outcome.
     Steer {
-        /// Which words.
+        /// The id of the prompt.
         id: &'a SteerId,
-        /// The words.
+        /// The prompt.
         prompt: &'a Prompt,
     },
-    /// The answer to a request that the protocol has emitted, and not withdrawn.
+    /// Answer a request that the protocol has emitted and not withdrawn.
     Answer {
         /// The request.
         request: &'a RequestId,
-        /// What the caller says to it.
+        /// The caller's answer.
         answer: &'a Answer,
     },
-    /// Another model, from the next turn on at the latest.
+    /// Use another model, at the latest from the next turn on.
     SetModel(&'a str),
-    /// Another permission mode.
+    /// Use another permission mode.
     SetPermissionMode(PermissionMode),
-    /// There are no more turns. The process is to exit by itself.
+    /// There are no more turns: let the process exit by itself.
     Close,
 }
 
-/// How the process ended.
+/// The exit status of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExitReport<'a> {
-    /// Its exit code, unless a signal ended it.
+    /// The exit code; `None` if a signal killed the process.
     pub code: Option<i32>,
-    /// The signal that ended it, by its name (`SIGKILL`).
+    /// The name of the signal that killed the process, such as `SIGKILL`.
     pub signal: Option<&'a str>,
-    /// The last of its diagnostics.
+    /// The end of the diagnostics.
     pub stderr: &'a str,
 }
 
@@ -193,42 +192,43 @@ pub struct Taken {
     pub message: Option<UntrustedText>,
 }
 
-/// Which call of the CLI's server, by a number of the protocol's own.
+/// The id of a call to the CLI's server. The protocol chooses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub u64);
 
-/// A call of the CLI's server. A reply comes, or word that there is none: at most 64 calls may be under way.
+/// A call to the CLI's server. It is followed by [`ServerInput::Reply`] or [`ServerInput::Unreachable`]. At most 64 calls may
+/// be in progress.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerCall {
-    /// By which its reply is known.
+    /// The id of the call and of its reply.
     pub id: CallId,
-    /// The method of HTTP.
+    /// The HTTP method.
     pub method: Method,
-    /// The path, with a query if there is one.
+    /// The path, with an optional query.
     pub path: String,
-    /// A JSON document.
+    /// The body, a JSON document.
     pub body: Option<Vec<u8>>,
 }
 
 impl std::fmt::Debug for ServerCall {
-    /// Shows no body: prompts stand there.
+    /// Shows no body, because it may contain a prompt.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let body = self.body.as_ref().map_or(0, Vec::len);
         write!(formatter, "ServerCall({:?} {} {}, {body} bytes)", self.id, self.method.as_str(), self.path)
     }
 }
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Asks.
+    /// `GET`.
     Get,
-    /// Tells.
+    /// `POST`.
     Post,
 }
 
 impl Method {
-    /// As it stands in a request.
+    /// Returns the name of the method.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -237,31 +237,31 @@ impl Method {
     }
 }
 
-/// How the run ended, as far as the agent tells. What the driver knows better (durations, exit code) is added there.
+/// The result of a run or turn, as far as the agent reports it. The driver adds what it measures itself, such as durations.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Why the run failed; `None` is a success.
+    /// The failure; `None` for a success.
     pub failure: Option<Failure>,
-    /// The row of the agent's table that says what the failure means, where one does.
+    /// The row of the agent's failure table that matches the failure, if any.
     pub classified_by: Option<&'static FailureRow>,
-    /// Whether the agent stopped because it was asked to.
+    /// Whether the agent stopped because of an interrupt.
     pub interrupted: bool,
     /// The session that holds the conversation.
     pub session_id: Option<SessionId>,
-    /// Tokens, with what they add up.
+    /// The token usage and what it covers.
     pub usage: Option<(Usage, UsageScope)>,
-    /// US dollars.
+    /// The cost in US dollars.
     pub total_cost_usd: Option<f64>,
-    /// Milliseconds of waiting for the vendor.
+    /// The time spent waiting for the vendor, in milliseconds.
     pub api_duration_ms: Option<u64>,
-    /// Turns as the agent counts them.
+    /// The number of turns, as the agent counts them.
     pub num_turns: Option<u64>,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     pub stop_reason: Option<StopReason>,
-    /// Tool calls that were refused.
+    /// The tool calls that were denied.
     pub permission_denials: Vec<PermissionDenial>,
-    /// The document that the schema asked for.
+    /// The document that matches the requested schema.
     pub structured_output: Option<RawJson>,
     /// The model that answered.
     pub model: Option<String>,
@@ -269,35 +269,36 @@ pub struct Outcome {
 
 /// One run of one agent, as a pure state machine.
 pub trait Protocol: Send {
-    /// Takes what happened and adds what should be done, in order.
+    /// Handles an input, and appends the resulting actions in order.
     ///
-    /// Must be total: any bytes in any order give actions, never a panic. (The driver survives one all the same.)
+    /// It must accept any bytes in any order without a panic. (The driver reports a panic as a failure of the run.)
     fn handle(&mut self, input: Input<'_>, actions: &mut Vec<Action>);
 
-    /// Whether the agent, whose process has died, may have worked on the last prompt that was sent: it is sent again only if not.
-    /// `has_spoken` tells whether it has said anything since. Most say something at once; of one that says nothing before its model
-    /// does nobody knows.
+    /// Whether an agent whose process died may have worked on the last prompt. If not, the prompt is sent again.
+    ///
+    /// `has_spoken` is whether the agent has printed anything since the prompt was sent. Most agents print something at once.
+    /// If an agent prints nothing before the model responds, its protocol must return `true`.
     fn may_have_consumed_prompt(&self, has_spoken: bool) -> bool {
         has_spoken
     }
 
-    /// Whether the agent can be told more within a turn of a session ([`Command::Steer`]).
+    /// Whether the agent accepts prompts within a running turn of a session ([`Command::Steer`]).
     fn supports_steering(&self) -> bool {
         false
     }
 
-    /// Whether another process can resume the conversation, as far as that is known by now.
+    /// Whether another process can resume the conversation, as far as is known at this time.
     fn is_resumable(&self) -> bool {
         true
     }
 
-    /// Gives the protocol a resolver for paths in rules for tools, where it applies such rules itself. Called before the first input.
+    /// Sets the resolver for paths in rules for tools, for protocols that apply such rules. Called before the first input.
     fn set_path_resolver(&mut self, files: Box<dyn PathResolver + Send>) {
         let _ = files;
     }
 
-    /// What of the diagnostics callers get to see, and [`Input::Exited`] has; all if `None`. A CLI may be made to say things
-    /// there that are meant for the protocol alone.
+    /// Returns the part of the diagnostics that is passed to callers and to [`Input::Exited`]; `None` for all of it. Some CLIs
+    /// are configured to print diagnostics that only the protocol needs.
     fn visible_stderr(&self, stderr: &str) -> Option<String> {
         let _ = stderr;
         None

@@ -1,18 +1,24 @@
-//! The rules of the stream, kept in one place for every agent.
+//! The order of events, enforced in one place for all agents.
 //!
-//! Whatever a protocol emits passes through a [`Transcript`]: one `init`; one complete `tool_use` before one
-//! `tool_result`; no empty deltas; and at the end a result for every call that is still open, an `error` if the run
-//! failed, and exactly one `done`. Each permission request gets one answer: at the end, those that have none are cancelled.
-//! The transcript also gathers the text for the result.
+//! All events of a protocol pass through a [`Transcript`]. It guarantees:
+//! - one `init`, and no empty deltas;
+//! - one complete `tool_use` before each `tool_result`, and one `tool_result` for each `tool_use`;
+//! - one answer for each permission request; at the end, unanswered requests are cancelled;
+//! - at the end, an `error` if the run failed, and exactly one `done`.
 //!
-//! A run may take several attempts ([`Transcript::begin_again`]). They are one stream: what a failed attempt said is taken
-//! back, what it used is added up, and no id of it comes again.
+//! The transcript also collects the text for the result.
 //!
-//! What it keeps is bounded, whatever an agent does: the last 16 MiB of the text; 10,000 open calls, past which the oldest one
-//! is closed with an error; the last 20,000 ids of closed calls and of messages; 100 warnings of each code, past which they are
-//! counted; 1,000 denials, and 16 MiB of them.
+//! A run may consist of several attempts ([`Transcript::start_attempt`]), which form one stream. The messages of a failed
+//! attempt are retracted, its usage is added to the total, and its ids are not reused.
 //!
-//! Invariant: after [`Transcript::end`] nothing comes out any more.
+//! Its memory is bounded:
+//! - the last 16 MiB of text are retained;
+//! - of more than 10,000 open calls, the oldest one is closed with an error;
+//! - the last 20,000 ids of closed calls and of messages are remembered;
+//! - after 100 warnings with the same code, further ones are only counted;
+//! - at most 1,000 denials with 16 MiB are retained.
+//!
+//! Invariant: nothing is emitted after [`Transcript::end`].
 
 mod attempts;
 mod requests;
@@ -22,38 +28,35 @@ mod warnings;
 
 use crate::bounded::{self, Bounded, Ids as BoundedIds, MAX_ENTRIES};
 use crate::protocol::{ExitReport, Outcome};
-use attempts::{Earlier, Ids};
+use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
 use requests::OpenRequests;
 use teamster_types::event::{
     Delta, Done, Event, Failure, Init, LeftProcess, MessageId, RateLimit, RateLimitStatus, Retract, RunResult,
     SessionId, ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
 };
-use text::{Text, Whole};
+use text::{CollectedText, Text};
 use verdict::{no_result, verdict};
 use warnings::Warnings;
 
-/// How many ids of closed calls, and of messages, are remembered.
-const MAX_IDS: usize = 20_000;
-
-/// Why the driver ended the run, where it was not the agent's own doing.
+/// The reason why the driver ended a run that the agent had not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The caller ended it.
     Aborted,
-    /// A limit, a failed start, or a fault of ours.
+    /// A limit, a failed start, or an internal error.
     Failed(Failure),
 }
 
-/// What the driver knows at the end.
+/// The driver's information about the end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct End<'a> {
-    /// Why the driver ended the run, if it did before the agent had given its final word.
+    /// The reason why the driver ended the run, if it did so before the agent reported its outcome.
     pub cause: Option<Cause>,
-    /// How the process ended, if there was one.
+    /// The exit status of the process, if one was started.
     pub exit: Option<ExitReport<'a>>,
-    /// Who lives on.
+    /// The processes of the run that still live.
     pub left: Vec<LeftProcess>,
-    /// Wall time in milliseconds.
+    /// The wall time in milliseconds.
     pub duration_ms: u64,
 }
 
@@ -64,84 +67,85 @@ struct OpenTool {
     parent: Option<ToolId>,
 }
 
-/// Keeps the rules of the stream and gathers the result.
+/// Enforces the order of events and collects the result.
 #[derive(Debug)]
 pub struct Transcript {
     init: Option<(SessionId, Option<String>)>,
-    /// The session that a reader of the stream knows of.
-    session_told: Option<SessionId>,
+    /// The session id that was emitted last.
+    emitted_session: Option<SessionId>,
     text: Text,
-    /// Messages of which something was told, and the one that speaks: most deltas belong to it.
-    spoken: BoundedIds<MessageId>,
-    speaking: Option<MessageId>,
-    /// How many messages were spoken so long ago that their ids are forgotten: then not everything can be taken back.
-    forgotten: usize,
+    /// The messages of which deltas were emitted.
+    emitted_messages: BoundedIds<MessageId>,
+    /// The message of the last delta. Most deltas continue it.
+    current_message: Option<MessageId>,
+    /// The number of messages that were dropped from `emitted_messages`. They cannot be retracted.
+    forgotten_messages: usize,
     retracted: BoundedIds<MessageId>,
     requests: OpenRequests,
     open_tools: Bounded<ToolId, OpenTool>,
     closed_tools: BoundedIds<ToolId>,
     has_tools: bool,
     warnings: Warnings,
-    /// Something was said or done.
-    begun: bool,
-    /// The vendor's limit that holds, as far as the agent tells.
+    /// Whether text or a tool call was emitted.
+    has_output: bool,
+    /// The vendor's rate limit that rejects requests at this time, if the agent reported one.
     limit: Option<RateLimit>,
     outcome: Option<Outcome>,
     failure: Option<Failure>,
-    earlier: Earlier,
-    ids: Ids,
+    earlier: EarlierAttempts,
+    ids: AttemptIds,
     ended: bool,
 }
 
 impl Transcript {
-    /// An empty one.
+    /// Creates an empty transcript.
     pub fn new() -> Self {
         Self {
             init: None,
-            session_told: None,
+            emitted_session: None,
             text: Text::default(),
-            spoken: BoundedIds::of(MAX_IDS),
-            speaking: None,
-            forgotten: 0,
+            emitted_messages: BoundedIds::of(MAX_IDS),
+            current_message: None,
+            forgotten_messages: 0,
             retracted: BoundedIds::of(MAX_IDS),
             requests: OpenRequests::default(),
             open_tools: Bounded::default(),
             closed_tools: BoundedIds::of(MAX_IDS),
             has_tools: false,
             warnings: Warnings::default(),
-            begun: false,
+            has_output: false,
             limit: None,
             outcome: None,
             failure: None,
-            earlier: Earlier::default(),
-            ids: Ids::default(),
+            earlier: EarlierAttempts::default(),
+            ids: AttemptIds::default(),
             ended: false,
         }
     }
 
-    /// Passes an event on, as the rules allow.
+    /// Emits an event of the agent, preceded by events that the order requires. An event that the order forbids is dropped.
     pub fn push(&mut self, mut event: Event, out: &mut impl Extend<Event>) {
         if self.ended {
             return;
         }
-        self.ids.tell(&mut event);
+        self.ids.rename(&mut event);
         let pass = match &mut event {
-            Event::Init(init) => self.introduce(init, out),
+            Event::Init(init) => self.add_init(init, out),
             Event::Text(delta) => {
                 if delta.parent_tool_id.is_none() && !delta.text.is_empty() {
                     self.text.append(&delta.message_id, &delta.text);
                 }
-                self.speaks(delta)
+                self.add_delta(delta)
             }
-            Event::Thinking(delta) => self.speaks(delta),
+            Event::Thinking(delta) => self.add_delta(delta),
             Event::Retract(retract) => {
                 self.text.retract(&retract.message_id);
-                self.speaking = None;
-                let told = self.spoken.remove(&retract.message_id).is_some();
-                if told {
+                self.current_message = None;
+                let was_emitted = self.emitted_messages.remove(&retract.message_id).is_some();
+                if was_emitted {
                     self.retracted.add(retract.message_id.clone());
                 }
-                told
+                was_emitted
             }
             Event::ToolUse(tool) => self.open(tool, out),
             Event::Warning(warning) => self.warnings.pass(&warning.code),
@@ -157,7 +161,7 @@ impl Transcript {
             }
             Event::Done(_) => false,
             Event::Usage(so_far) => {
-                self.earlier.with_usage(&mut so_far.usage, &so_far.scope);
+                self.earlier.add_usage_to(&mut so_far.usage, &so_far.scope);
                 true
             }
             Event::RateLimit(limit) => {
@@ -167,77 +171,77 @@ impl Transcript {
             _ => true,
         };
         if pass {
-            self.begun |=
+            self.has_output |=
                 matches!(event, Event::Text(_) | Event::Thinking(_) | Event::ToolUse(_) | Event::ToolResult(_));
             out.extend([event]);
         }
     }
 
-    /// Takes the agent's final word; a later one replaces it.
+    /// Sets the outcome that the agent reported. It replaces an earlier outcome.
     pub fn set_outcome(&mut self, mut outcome: Outcome) {
-        self.ids.tell_outcome(&mut outcome);
+        self.ids.rename_in_outcome(&mut outcome);
         self.outcome = Some(outcome);
     }
 
-    /// Whether the agent has given its final word.
+    /// Whether the agent has reported an outcome.
     pub fn has_outcome(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// The conversation, as far as the agent has told.
+    /// Returns the id of the conversation, if the agent has reported it.
     pub fn session_id(&self) -> Option<&SessionId> {
         let last = self.outcome.as_ref().and_then(|outcome| outcome.session_id.as_ref());
         last.or_else(|| self.init.as_ref().map(|(id, _)| id))
     }
 
-    /// The name of the tool that has been running for longest.
+    /// Returns the name of the tool that has been running for the longest time.
     pub fn running_tool(&self) -> Option<&str> {
         self.open_tools.iter().next().map(|(_, tool)| tool.name.as_str())
     }
 
-    /// Whether a tool was called, in whichever attempt.
+    /// Whether a tool was called in any attempt.
     pub fn has_tools(&self) -> bool {
         self.has_tools
     }
 
-    /// Whether so much was said that not everything can be taken back, and no other attempt may begin.
+    /// Whether there were too many messages to retract all of them. Then no other attempt may start.
     pub fn is_past_retraction(&self) -> bool {
-        self.forgotten > 0
+        self.forgotten_messages > 0
     }
 
-    /// The vendor's limit that holds now, if the agent told of one in this attempt.
+    /// Returns the vendor's rate limit that rejects requests at this time, if the agent reported one in this attempt.
     pub fn limit(&self) -> Option<&RateLimit> {
         self.limit.as_ref()
     }
 
-    /// What the attempts before this one have cost, in US dollars, as far as the agent reports it.
+    /// Returns the cost of the earlier attempts in US dollars, as far as the agent reports it.
     pub fn earlier_cost_usd(&self) -> f64 {
         self.earlier.cost_usd()
     }
 
-    /// Why the run failed, if it ends like this; `None` if it went well.
+    /// Returns the failure of a run that ends this way; `None` for a success.
     pub fn failure(&self, end: &End<'_>) -> Option<Failure> {
         self.verdict(end).0
     }
 
-    /// Begins another attempt, in place of an end: results for open calls, and a `retract` for every message of which
-    /// something was told.
-    pub fn begin_again(&mut self, out: &mut impl Extend<Event>) {
+    /// Starts another attempt instead of ending the run. Emits results for open calls, and a `retract` for each message of
+    /// which a delta was emitted.
+    pub fn start_attempt(&mut self, out: &mut impl Extend<Event>) {
         if self.ended {
             return;
         }
         self.interrupt_open_tools(out);
         self.text.clear();
-        self.speaking = None;
-        let void: Vec<_> = self.spoken.take().into_iter().map(|(message_id, ())| message_id).collect();
+        self.current_message = None;
+        let void: Vec<_> = self.emitted_messages.take().into_iter().map(|(message_id, ())| message_id).collect();
         out.extend(void.iter().map(|id| Event::Retract(Retract { message_id: id.clone() })));
         let retracted = self.retracted.take().into_iter().map(|(message_id, ())| message_id);
-        self.ids.begin_again(retracted.chain(void), self.closed_tools.iter().map(|(id, ())| id.clone()));
-        self.earlier.keep(self.outcome.take().unwrap_or_default());
+        self.ids.start_attempt(retracted.chain(void), self.closed_tools.iter().map(|(id, ())| id.clone()));
+        self.earlier.add(self.outcome.take().unwrap_or_default());
         (self.failure, self.limit) = (None, None);
     }
 
-    /// Ends the stream: results for open calls, an `error` if the run failed, and `done`.
+    /// Ends the stream. Emits results for open calls, an `error` if the run failed, and `done`.
     pub fn end(&mut self, end: &End<'_>, out: &mut impl Extend<Event>) {
         if self.ended {
             return;
@@ -245,7 +249,7 @@ impl Transcript {
         self.interrupt_open_tools(out);
         let (failure, aborted) = self.verdict(end);
         let last = self.outcome.take().unwrap_or_default();
-        let outcome = std::mem::take(&mut self.earlier).with(last);
+        let outcome = std::mem::take(&mut self.earlier).combined_with(last);
         let result = self.result(outcome, end, failure.as_ref(), aborted);
         out.extend(self.warnings.take().map(Event::from));
         if let Some(failure) = failure {
@@ -255,37 +259,38 @@ impl Transcript {
         self.ended = true;
     }
 
-    /// Notes who the agent is. A late introduction tells no reader any more who speaks; what it says still counts for the
-    /// result, and that the session is another one must be known.
-    fn introduce(&mut self, init: &Init, out: &mut impl Extend<Event>) -> bool {
-        let first = self.init.is_none() && !self.begun;
+    /// Records an `init`. Returns whether it is emitted. A second or late `init` is not, but its content is part of the
+    /// result. If it changes the session, a warning is emitted.
+    fn add_init(&mut self, init: &Init, out: &mut impl Extend<Event>) -> bool {
+        let is_first = self.init.is_none() && !self.has_output;
         self.init = Some((init.session_id.clone(), init.model.clone().map(Into::into)));
-        let other = self.session_told.as_ref().is_some_and(|told| *told != init.session_id);
-        if other {
-            let text = format!("the run goes on in the session {}", init.session_id.as_str());
+        let is_changed = self.emitted_session.as_ref().is_some_and(|session| *session != init.session_id);
+        if is_changed {
+            let text = format!("the run continues in the session {}", init.session_id.as_str());
             let warning = Warning::new(WarningCode::SessionChanged, text);
             out.extend([warning.with("sessionId", init.session_id.as_str()).into()]);
         }
-        if first || other {
-            self.session_told = Some(init.session_id.clone());
+        if is_first || is_changed {
+            self.emitted_session = Some(init.session_id.clone());
         }
-        first
+        is_first
     }
 
-    /// Notes who speaks; an empty delta is none.
-    fn speaks(&mut self, delta: &Delta) -> bool {
+    /// Records the message of a delta. Returns whether the delta is emitted: an empty one is not.
+    fn add_delta(&mut self, delta: &Delta) -> bool {
         if delta.text.is_empty() {
             return false;
         }
-        if self.speaking.as_ref() != Some(&delta.message_id) {
-            if !self.spoken.contains(&delta.message_id) {
-                self.forgotten += self.spoken.insert(delta.message_id.clone(), (), 0).len();
+        if self.current_message.as_ref() != Some(&delta.message_id) {
+            if !self.emitted_messages.contains(&delta.message_id) {
+                self.forgotten_messages += self.emitted_messages.insert(delta.message_id.clone(), (), 0).len();
             }
-            self.speaking = Some(delta.message_id.clone());
+            self.current_message = Some(delta.message_id.clone());
         }
         true
     }
 
+    /// Records a tool call. Returns whether it is emitted: a second call with the same id is not.
     fn open(&mut self, tool: &ToolUse, out: &mut impl Extend<Event>) -> bool {
         if self.open_tools.contains(&tool.tool_id) || self.closed_tools.contains(&tool.tool_id) {
             return false;
@@ -295,12 +300,12 @@ impl Transcript {
         let bytes = open.name.len() + open.parent.as_ref().map_or(0, |parent| parent.as_str().len());
         let excess = self.open_tools.insert(tool.tool_id.clone(), open, bytes);
         let why = format!("closed without a result: more than {MAX_ENTRIES} calls are open");
-        self.give_up(excess, &why, out);
+        self.close_without_result(excess, &why, out);
         true
     }
 
-    /// Closes calls that get no result of the agent's.
-    fn give_up(&mut self, calls: Vec<(ToolId, OpenTool)>, why: &str, out: &mut impl Extend<Event>) {
+    /// Emits an error result for calls of which the agent reported no result.
+    fn close_without_result(&mut self, calls: Vec<(ToolId, OpenTool)>, why: &str, out: &mut impl Extend<Event>) {
         for (tool_id, tool) in calls {
             self.closed_tools.add(tool_id.clone());
             out.extend([Event::ToolResult(Box::new(ToolResult {
@@ -313,12 +318,13 @@ impl Transcript {
         }
     }
 
+    /// Records the result of a tool call. Returns whether it is emitted: a second result is not.
     fn close(&mut self, result: &ToolResult, out: &mut impl Extend<Event>) -> bool {
         if self.closed_tools.contains(&result.tool_id) {
             return false;
         }
         if self.open_tools.remove(&result.tool_id).is_none() {
-            // A result without its call: the call is said first, with what is known of it.
+            // A result without a call: the call is emitted first, with what is known of it.
             out.extend([Event::ToolUse(Box::new(ToolUse {
                 tool_id: result.tool_id.clone(),
                 tool_name: "unknown".into(),
@@ -333,11 +339,11 @@ impl Transcript {
         true
     }
 
-    /// Closes what is open: permission requests, and calls.
+    /// Cancels open permission requests and closes open calls.
     fn interrupt_open_tools(&mut self, out: &mut impl Extend<Event>) {
         self.requests.cancel_all(out);
         let open = self.open_tools.take();
-        self.give_up(open, "interrupted", out);
+        self.close_without_result(open, "interrupted", out);
     }
 
     fn verdict(&self, end: &End<'_>) -> (Option<Failure>, bool) {
@@ -349,7 +355,7 @@ impl Transcript {
     }
 
     fn result(&mut self, outcome: Outcome, end: &End<'_>, failure: Option<&Failure>, aborted: bool) -> RunResult {
-        let Whole { text, final_text, missing } = self.text.take();
+        let CollectedText { text, final_text, missing } = self.text.take();
         let (init_session, init_model) = self.init.take().unzip();
         let (usage, usage_scope) = outcome.usage.unzip();
         let exit = end.exit.unwrap_or_default();

@@ -1,36 +1,38 @@
-//! What lasts from one attempt of a run to the next: what it cost, what it refused, and the ids that are taken.
+//! State that outlives an attempt of a run: costs, denials, and the ids that are in use.
 
 use std::hash::Hash;
 
-use super::MAX_IDS;
 use crate::bounded::{self, Bounded, Ids as BoundedIds};
 use crate::protocol::Outcome;
 use teamster_types::event::{Delta, Event, MessageId, PermissionRequest, ToolId, Usage, UsageScope};
 
-/// What the attempts before this one came to, as one outcome.
-#[derive(Debug, Default)]
-pub(super) struct Earlier(Outcome);
+/// The maximum number of ids of closed calls, and of messages, that are remembered.
+pub(super) const MAX_IDS: usize = 20_000;
 
-impl Earlier {
-    /// Keeps what counts of an attempt that is over.
-    pub(super) fn keep(&mut self, attempt: Outcome) {
-        self.0 = std::mem::take(self).with(attempt);
+/// The outcomes of the earlier attempts, combined into one.
+#[derive(Debug, Default)]
+pub(super) struct EarlierAttempts(Outcome);
+
+impl EarlierAttempts {
+    /// Adds the outcome of an attempt that has ended.
+    pub(super) fn add(&mut self, attempt: Outcome) {
+        self.0 = std::mem::take(self).combined_with(attempt);
     }
 
-    /// What they have cost, as far as it is known.
+    /// Returns their total cost, as far as it is known.
     pub(super) fn cost_usd(&self) -> f64 {
         self.0.total_cost_usd.unwrap_or_default()
     }
 
-    /// The last attempt's outcome, with what counts of those before it.
-    pub(super) fn with(self, last: Outcome) -> Outcome {
+    /// Returns the outcome of the last attempt, with the usage, costs and denials of all attempts.
+    pub(super) fn combined_with(self, last: Outcome) -> Outcome {
         let Self(earlier) = self;
         Outcome {
             session_id: last.session_id.or(earlier.session_id),
             model: last.model.or(earlier.model),
-            usage: both(earlier.usage, last.usage, add),
-            total_cost_usd: both(earlier.total_cost_usd, last.total_cost_usd, |one, other| one + other),
-            api_duration_ms: both(earlier.api_duration_ms, last.api_duration_ms, u64::saturating_add),
+            usage: combine(earlier.usage, last.usage, add_usage),
+            total_cost_usd: combine(earlier.total_cost_usd, last.total_cost_usd, |one, other| one + other),
+            api_duration_ms: combine(earlier.api_duration_ms, last.api_duration_ms, u64::saturating_add),
             permission_denials: {
                 let mut denials = earlier.permission_denials;
                 bounded::push_denials(&mut denials, last.permission_denials);
@@ -40,49 +42,54 @@ impl Earlier {
         }
     }
 
-    /// Tokens so far, with those of the attempts before this one.
-    pub(super) fn with_usage(&self, so_far: &mut Usage, scope: &UsageScope) {
+    /// Adds the usage of the earlier attempts to that of this attempt.
+    pub(super) fn add_usage_to(&self, so_far: &mut Usage, scope: &UsageScope) {
         if let (Some((earlier, UsageScope::Run)), UsageScope::Run) = (&self.0.usage, scope) {
             *so_far += earlier;
         }
     }
 }
 
-fn both<T>(one: Option<T>, other: Option<T>, join: impl FnOnce(T, T) -> T) -> Option<T> {
+fn combine<T>(one: Option<T>, other: Option<T>, join: impl FnOnce(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(join(one, other)),
         (one, other) => one.or(other),
     }
 }
 
-/// A whole session's figure has what was used in it before; only a run's own share has to be added up.
-fn add((earlier, scope): (Usage, UsageScope), (mut last, last_scope): (Usage, UsageScope)) -> (Usage, UsageScope) {
+/// Adds the usage of two attempts. The usage of a whole session already includes earlier attempts, so only the usage of runs
+/// is added.
+fn add_usage(
+    (earlier, scope): (Usage, UsageScope),
+    (mut last, last_scope): (Usage, UsageScope),
+) -> (Usage, UsageScope) {
     if (&scope, &last_scope) == (&UsageScope::Run, &UsageScope::Run) {
         last += &earlier;
     }
     (last, last_scope)
 }
 
-/// The ids that attempts use. The agent may count anew in each: what an earlier attempt used already is told by another
-/// name.
+/// Makes ids unique across attempts. An agent may restart its counters in each attempt; an id that an earlier attempt used
+/// is renamed.
 #[derive(Debug, Default)]
-pub(super) struct Ids {
-    /// Which attempt this is, counted from 0.
+pub(super) struct AttemptIds {
+    /// The number of this attempt, starting at 0.
     attempt: u32,
-    messages: Taken<MessageId>,
-    tools: Taken<ToolId>,
+    messages: UniqueIds<MessageId>,
+    tools: UniqueIds<ToolId>,
 }
 
 #[derive(Debug)]
-struct Taken<Id> {
-    taken: BoundedIds<Id>,
-    /// This attempt's, as the agent has them, and as they are told.
-    told: Bounded<Id, Id>,
+struct UniqueIds<Id> {
+    /// The emitted ids of all attempts.
+    used: BoundedIds<Id>,
+    /// The ids of this attempt: from the agent's id to the emitted one.
+    emitted: Bounded<Id, Id>,
 }
 
-impl Ids {
-    /// The next attempt begins; the last one used these.
-    pub(super) fn begin_again(
+impl AttemptIds {
+    /// Starts the next attempt. The arguments are the ids that the last attempt used.
+    pub(super) fn start_attempt(
         &mut self,
         messages: impl Iterator<Item = MessageId>,
         tools: impl Iterator<Item = ToolId>,
@@ -92,8 +99,8 @@ impl Ids {
         self.tools.end_attempt(tools);
     }
 
-    /// Gives an event the ids by which this attempt's messages and calls are told.
-    pub(super) fn tell(&mut self, event: &mut Event) {
+    /// Replaces the ids of an event by the unique ones.
+    pub(super) fn rename(&mut self, event: &mut Event) {
         if self.attempt == 0 {
             return;
         }
@@ -105,11 +112,11 @@ impl Ids {
             }
             Event::Retract(retract) => self.message(&mut retract.message_id),
             Event::ToolUse(tool) => {
-                tool.tool_id = self.tools.tell(&tool.tool_id, self.attempt);
+                tool.tool_id = self.tools.unique(&tool.tool_id, self.attempt);
                 self.tool(&mut tool.parent_tool_id);
             }
             Event::ToolResult(result) => {
-                result.tool_id = self.tools.tell(&result.tool_id, self.attempt);
+                result.tool_id = self.tools.unique(&result.tool_id, self.attempt);
                 self.tool(&mut result.parent_tool_id);
             }
             Event::PermissionRequest(request) => self.request(request),
@@ -125,48 +132,48 @@ impl Ids {
         self.tool(&mut request.parent_tool_id);
     }
 
-    /// The same for the calls that an outcome names.
-    pub(super) fn tell_outcome(&mut self, outcome: &mut Outcome) {
+    /// Replaces the ids of the calls in an outcome.
+    pub(super) fn rename_in_outcome(&mut self, outcome: &mut Outcome) {
         if self.attempt > 0 {
             outcome.permission_denials.iter_mut().for_each(|denial| self.tool(&mut denial.tool_id));
         }
     }
 
     fn message(&mut self, id: &mut MessageId) {
-        *id = self.messages.tell(id, self.attempt);
+        *id = self.messages.unique(id, self.attempt);
     }
 
     fn tool(&mut self, id: &mut Option<ToolId>) {
         if let Some(id) = id {
-            *id = self.tools.tell(id, self.attempt);
+            *id = self.tools.unique(id, self.attempt);
         }
     }
 }
 
-impl<Id: Clone + Eq + Hash + AsRef<str> + From<String>> Taken<Id> {
+impl<Id: Clone + Eq + Hash + AsRef<str> + From<String>> UniqueIds<Id> {
     fn end_attempt(&mut self, used: impl Iterator<Item = Id>) {
         for id in used {
-            self.taken.add(id);
+            self.used.add(id);
         }
-        self.told.take();
+        self.emitted.take();
     }
 
-    fn tell(&mut self, id: &Id, attempt: u32) -> Id {
-        if let Some(told) = self.told.get(id) {
-            return told.clone();
+    fn unique(&mut self, id: &Id, attempt: u32) -> Id {
+        if let Some(emitted) = self.emitted.get(id) {
+            return emitted.clone();
         }
-        let mut told = id.clone();
-        while !self.taken.add(told.clone()) {
-            told = Id::from(format!("{}~{}", told.as_ref(), attempt + 1));
+        let mut emitted = id.clone();
+        while !self.used.add(emitted.clone()) {
+            emitted = Id::from(format!("{}~{}", emitted.as_ref(), attempt + 1));
         }
-        self.told.insert(id.clone(), told.clone(), told.as_ref().len());
-        told
+        self.emitted.insert(id.clone(), emitted.clone(), emitted.as_ref().len());
+        emitted
     }
 }
 
-impl<Id: Clone + Eq + Hash + AsRef<str>> Default for Taken<Id> {
+impl<Id: Clone + Eq + Hash + AsRef<str>> Default for UniqueIds<Id> {
     fn default() -> Self {
-        // Several attempts use ids.
-        Self { taken: BoundedIds::of(4 * MAX_IDS), told: Bounded::of(MAX_IDS) }
+        // `used` has the ids of several attempts.
+        Self { used: BoundedIds::of(4 * MAX_IDS), emitted: Bounded::of(MAX_IDS) }
     }
 }

@@ -1,14 +1,14 @@
-//! Permission requests that wait for an answer. Each gets exactly one.
+//! Permission requests without an answer. Each request gets exactly one answer.
 
 use crate::bounded::Ids;
 use teamster_types::event::{AnsweredBy, Event, PermissionAnswered, PermissionDecision, RequestId};
 
-/// Requests that wait.
+/// The requests that have no answer so far.
 #[derive(Debug, Default)]
 pub(super) struct OpenRequests(Ids<RequestId>);
 
 impl OpenRequests {
-    /// A request waits from now on. If one of the same id does already, or if too many do, the earlier one is cancelled.
+    /// Adds a request. An earlier open request with the same id is cancelled, and so is the oldest one if there are too many.
     pub(super) fn open(&mut self, request: &RequestId, out: &mut impl Extend<Event>) {
         if self.0.remove(request).is_some() {
             out.extend([cancelled(request.clone(), AnsweredBy::Agent)]);
@@ -17,16 +17,16 @@ impl OpenRequests {
         out.extend(excess.into_iter().map(|(request, ())| cancelled(request, AnsweredBy::Limit)));
     }
 
-    /// A request is answered. Whether that is passed on: a request that does not wait has its answer already.
+    /// Records an answer. Returns whether it is emitted: a request that is no longer open has an answer already.
     pub(super) fn answer(&mut self, answered: &mut PermissionAnswered) -> bool {
-        let waited = self.0.remove(&answered.request_id).is_some();
-        if waited {
+        let was_open = self.0.remove(&answered.request_id).is_some();
+        if was_open {
             answered.request = None;
         }
-        waited || answered.request.is_some()
+        was_open || answered.request.is_some()
     }
 
-    /// Nothing is answered any more.
+    /// Cancels all open requests at the end of the run or attempt.
     pub(super) fn cancel_all(&mut self, out: &mut impl Extend<Event>) {
         out.extend(self.0.take().into_iter().map(|(request, ())| cancelled(request, AnsweredBy::End)));
     }

@@ -1,35 +1,35 @@
-//! The text of a run, as far as its result holds it.
+//! The text of a run, for its result.
 
 use std::collections::VecDeque;
 
 use teamster_types::event::MessageId;
 
-/// How many bytes of text a result holds: the last ones.
+/// The maximum bytes of text in a result. The end of a longer text is retained.
 pub(super) const MAX_TEXT: usize = 16 << 20;
 
-/// How many messages can be taken back.
+/// The maximum number of messages that can be retracted.
 const MAX_MESSAGES: usize = 10_000;
 
-/// How many bytes their ids have at most.
+/// The maximum bytes of their ids.
 const MAX_ID_BYTES: usize = 16 << 20;
 
-/// What the model has said on the main thread, message by message.
+/// The model's text on the main thread, message by message.
 #[derive(Debug, Default)]
 pub(super) struct Text {
-    /// The text of messages so old that they cannot be taken back any more.
+    /// The text of older messages, which can no longer be retracted.
     old: String,
     messages: VecDeque<(MessageId, String)>,
     /// The bytes of the ids of `messages`.
     id_bytes: usize,
-    /// The bytes of all of it.
+    /// The bytes of `old` and of the texts of `messages`.
     bytes: usize,
-    /// The bytes that were left out before it.
+    /// The bytes that were dropped from the start of the text.
     missing: u64,
 }
 
-/// What a result says of the text.
+/// The text fields of a result.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Whole {
+pub(super) struct CollectedText {
     pub(super) text: String,
     pub(super) final_text: String,
     pub(super) missing: u64,
@@ -51,43 +51,43 @@ impl Text {
             self.id_bytes -= id.as_str().len();
             self.old.push_str(&text);
         }
-        // Not each time: what is left has to be moved.
+        // The text is truncated rarely, because that moves the remaining bytes.
         if self.bytes > 2 * MAX_TEXT {
-            self.cut();
+            self.truncate();
         }
     }
 
-    /// Takes a message back.
+    /// Removes a message.
     pub(super) fn retract(&mut self, message: &MessageId) {
         let (bytes, id_bytes) = (&mut self.bytes, &mut self.id_bytes);
         self.messages.retain(|(id, text)| {
-            let stays = id != message;
-            if !stays {
+            let is_retained = id != message;
+            if !is_retained {
                 *bytes -= text.len();
                 *id_bytes -= id.as_str().len();
             }
-            stays
+            is_retained
         });
     }
 
-    /// Takes everything back.
+    /// Removes all messages.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// The text and its last message.
-    pub(super) fn take(&mut self) -> Whole {
-        self.cut();
+    /// Removes and returns the text and its last message.
+    pub(super) fn take(&mut self) -> CollectedText {
+        self.truncate();
         let Self { old: mut text, messages, missing, .. } = std::mem::take(self);
         let final_text = messages.back().map(|(_, text)| text.clone()).unwrap_or_default();
         for (_, message) in &messages {
             text.push_str(message);
         }
-        Whole { text, final_text, missing }
+        CollectedText { text, final_text, missing }
     }
 
-    /// Leaves out the beginning of what is too long.
-    fn cut(&mut self) {
+    /// Drops the start of a text that is too long.
+    fn truncate(&mut self) {
         while let Some(excess) = self.bytes.checked_sub(MAX_TEXT).filter(|excess| *excess > 0) {
             let first = match self.messages.front_mut() {
                 _ if !self.old.is_empty() => &mut self.old,
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_bytes_are_kept_and_the_others_are_counted() {
+    fn the_last_bytes_are_retained_and_the_others_are_counted() {
         let mut text = Text::default();
         let piece = "ä".repeat(500);
         for number in 0..60_000 {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_message_that_is_too_long_loses_its_beginning() {
+    fn the_start_of_a_message_that_is_too_long_is_dropped() {
         let mut text = Text::default();
         for _ in 0..5 {
             text.append(&"m".into(), &"x".repeat(MAX_TEXT));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_taken_back_unless_they_are_too_old() {
+    fn messages_are_retracted_unless_they_are_too_old() {
         let mut text = Text::default();
         for number in 0..MAX_MESSAGES + 2 {
             text.append(&number.to_string().as_str().into(), "x");
@@ -151,6 +151,6 @@ mod tests {
         assert_eq!(text.take().text.len(), MAX_MESSAGES + 1);
         text.append(&"a".into(), "a");
         text.clear();
-        assert_eq!(text.take(), Whole::default());
+        assert_eq!(text.take(), CollectedText::default());
     }
 }

@@ -1,12 +1,13 @@
-//! Decides how a run ended: well, with a failure, or by an abort.
+//! Decides whether a run succeeded, failed or was aborted.
 
 use super::Cause;
 use crate::protocol::ExitReport;
 use teamster_types::event::{ErrorCode, Failure};
 
-/// A success that the agent reported stands, whatever came after it. Otherwise the driver's cause is nearer to the
-/// truth than the agent's last words, which an interrupt of ours provoked. (What the agent said of itself before, the
-/// driver sees: then there is no cause.)
+/// Returns the failure, and whether the run was aborted.
+///
+/// A success that the agent reported is final. Otherwise the driver's cause has priority: the agent's report may only be the
+/// effect of our interrupt. (If the agent reported a failure before the interrupt, the driver passes no cause.)
 pub(super) fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option<Cause>) -> (Option<Failure>, bool) {
     let abort = || Failure { retryable: Some(false), ..Failure::new(ErrorCode::Aborted, "the run was aborted") };
     match (cause, failure) {
@@ -18,7 +19,7 @@ pub(super) fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option
     }
 }
 
-/// An end without a final result is never a silent success.
+/// Returns the failure of a run without an outcome. Such a run is never a success.
 pub(super) fn no_result(exit: Option<ExitReport<'_>>) -> Failure {
     let exit = exit.unwrap_or_default();
     let tail = last_line(exit.stderr);

@@ -1,16 +1,16 @@
-//! Warnings of one kind are passed on up to a number, and counted from there on.
+//! Limits the number of warnings with the same code. Further ones are only counted.
 
 use teamster_types::event::{Warning, WarningCode};
 
-/// How many warnings of a code are passed on.
+/// The maximum number of warnings with the same code that are emitted.
 const MAX_OF_A_CODE: u64 = 100;
 
-/// How many warnings there were of each code.
+/// The number of warnings of each code.
 #[derive(Debug, Default)]
 pub(super) struct Warnings(Vec<(WarningCode, u64)>);
 
 impl Warnings {
-    /// Counts a warning. Whether it is passed on.
+    /// Counts a warning. Returns whether it is emitted.
     pub(super) fn pass(&mut self, code: &WarningCode) -> bool {
         if let Some((_, count)) = self.0.iter_mut().find(|(known, _)| known == code) {
             *count += 1;
@@ -20,12 +20,12 @@ impl Warnings {
         true
     }
 
-    /// A warning for each code of which some were not passed on, with their number.
+    /// Returns a warning for each code with warnings that were not emitted, with their number.
     pub(super) fn take(&mut self) -> impl Iterator<Item = Warning> + use<> {
         let counts = std::mem::take(&mut self.0).into_iter();
         counts.filter_map(|(code, count)| {
             let omitted = count.checked_sub(MAX_OF_A_CODE).filter(|omitted| *omitted > 0)?;
-            let text = format!("{omitted} more warnings of this kind were left out");
+            let text = format!("{omitted} more warnings with this code were omitted");
             Some(Warning::new(code, text).with("omitted", omitted))
         })
     }

@@ -95,7 +95,7 @@ fn tell(attempts: &Attempts, end: &End<'_>) -> Vec<Vec<Event>> {
             transcript.set_outcome(outcome.clone());
         }
         if number + 1 < attempts.len() {
-            transcript.begin_again(&mut out);
+            transcript.start_attempt(&mut out);
         } else {
             transcript.end(end, &mut out);
         }

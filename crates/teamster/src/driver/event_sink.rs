@@ -108,7 +108,7 @@ impl EventSink {
 
     /// Retracts the events of a failed attempt. The run is started again.
     pub(super) fn restart(&mut self) {
-        self.transcript.begin_again(&mut self.events);
+        self.transcript.start_attempt(&mut self.events);
         self.pass_on();
     }
 

@@ -46,7 +46,7 @@ impl Calls {
         }
         call.drop_content_if_ended();
         let bytes = call.bytes();
-        self.turn.weigh(&id, bytes);
+        self.turn.resize(&id, bytes);
     }
 
     /// Applies the update of a permission request, and emits the `tool_use`. Returns the tool.

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::bounded::{MAX_BYTES, ToldText};
+use crate::bounded::{EmittedText, MAX_BYTES};
 use teamster_types::event::MessageId;
 use teamster_types::json::RawJson;
 
@@ -15,8 +15,8 @@ const MAX_BLOCKS: usize = 1000;
 /// What a block is, with what was streamed of it.
 #[derive(Debug)]
 enum Body {
-    Text(ToldText),
-    Thinking(ToldText),
+    Text(EmittedText),
+    Thinking(EmittedText),
     /// `is_cut` if its arguments are too long to be put together: the `assistant` line has them.
     Tool {
         id: String,
@@ -79,8 +79,8 @@ impl Streamed {
         self.start(
             index,
             match voice {
-                Voice::Text => Body::Text(ToldText::default()),
-                Voice::Thinking => Body::Thinking(ToldText::default()),
+                Voice::Text => Body::Text(EmittedText::default()),
+                Voice::Thinking => Body::Thinking(EmittedText::default()),
             },
         );
     }

@@ -10,7 +10,7 @@ use super::super::items::{FirstId, Item};
 use super::super::tools;
 use super::wire::{DeltaLine, MessageItem, PlanLine};
 use crate::agent::mcp::Names;
-use crate::bounded::{self, Bounded, ToldText};
+use crate::bounded::{self, Bounded, EmittedText};
 use crate::protocol::{Action, Outcome};
 use teamster_types::event::{
     Delta, Event, MessageId, PermissionDenial, Plan, PlanEntry, PlanStatus, Retract, ToolUse, Warning, WarningCode,
@@ -53,7 +53,7 @@ pub(super) enum Stage {
 /// The emitted part of an incomplete message.
 #[derive(Debug, Default)]
 struct StreamedMessage {
-    emitted: ToldText,
+    emitted: EmittedText,
     /// The index of the last part of a summary.
     part: u64,
 }
