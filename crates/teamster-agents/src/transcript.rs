@@ -21,44 +21,24 @@
 //! Invariant: nothing is emitted after [`Transcript::end`].
 
 mod attempts;
+mod end;
 mod requests;
 mod text;
-mod verdict;
 mod warnings;
 
+pub use end::{Cause, End};
+
 use crate::bounded::{self, Bounded, Ids as BoundedIds, MAX_ENTRIES};
-use crate::protocol::{ExitReport, Outcome};
+use crate::protocol::Outcome;
 use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
+use end::{no_result, verdict};
 use requests::OpenRequests;
 use teamster_types::event::{
-    Delta, Done, Event, Failure, Init, LeftProcess, MessageId, RateLimit, RateLimitStatus, Retract, RunResult,
-    SessionId, ToolId, ToolKind, ToolResult, ToolUse, Warning, WarningCode,
+    Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, ToolId,
+    ToolKind, ToolResult, ToolUse, Warning, WarningCode,
 };
 use text::{CollectedText, Text};
-use verdict::{no_result, verdict};
 use warnings::Warnings;
-
-/// The reason why the driver ended a run that the agent had not ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The caller ended it.
-    Aborted,
-    /// A limit, a failed start, or an internal error.
-    Failed(Failure),
-}
-
-/// The driver's information about the end of a run.
-#[derive(Clone, Debug, Default)]
-pub struct End<'a> {
-    /// The reason why the driver ended the run, if it did so before the agent reported its outcome.
-    pub cause: Option<Cause>,
-    /// The exit status of the process, if one was started.
-    pub exit: Option<ExitReport<'a>>,
-    /// The processes of the run that still live.
-    pub left: Vec<LeftProcess>,
-    /// The wall time in milliseconds.
-    pub duration_ms: u64,
-}
 
 /// A tool call without its result.
 #[derive(Clone, Debug)]

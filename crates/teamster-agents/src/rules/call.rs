@@ -1,4 +1,4 @@
-//! A tool call, and what it is about: a command, a path or a URL.
+//! A tool call and its subject: a command, a path or a URL.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::path::{PathResolver, is_directory};
 
-/// A tool call that the agent asks permission for.
+/// A tool call for which the agent requests permission.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolCall<'a> {
     tool: &'a str,
@@ -15,27 +15,27 @@ pub struct ToolCall<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// A call of this tool, by the agent's name for it, with these arguments.
+    /// Creates a call of a tool, by the agent's name of the tool, with these arguments.
     pub fn new(tool: &'a str, input: &'a Value) -> Self {
         Self { tool, server: None, input }
     }
 
-    /// Names the MCP server that the tool belongs to. Allow rules then match `mcp__SERVER__TOOL` only; deny rules match the bare
-    /// name as well.
+    /// Sets the MCP server of the tool. Then an allow rule matches `mcp__SERVER__TOOL` only. A deny rule also matches the bare
+    /// name.
     pub fn of_server(self, server: Option<&'a str>) -> Self {
         Self { server, ..self }
     }
 
-    /// The full name of the tool.
+    /// Returns the full name of the tool.
     pub(super) fn name(&self) -> String {
         match self.server {
-            // A tool may be called `mcp__other__tool` by its own server.
+            // A server may name its own tool `mcp__other__tool`.
             Some(server) => format!("mcp__{server}__{}", self.bare_name()),
             None => self.tool.to_owned(),
         }
     }
 
-    /// The name of the tool as the agent gives it.
+    /// Returns the agent's name of the tool.
     pub(super) fn agents_name(&self) -> &'a str {
         self.tool
     }
@@ -44,7 +44,7 @@ impl<'a> ToolCall<'a> {
         self.server
     }
 
-    /// The name of the tool without its server.
+    /// Returns the name of the tool without its server.
     pub(super) fn bare_name(&self) -> &'a str {
         let rest = self.server.and_then(|server| {
             let rest = without_server(self.tool.strip_prefix("mcp__")?, server)?;
@@ -58,7 +58,7 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// What follows the name of a server, in which agents write `_` for each character that a tool's name cannot hold.
+/// Returns the part of a tool's name after the server's name. Agents write `_` for each character that is not allowed.
 fn without_server<'a>(name: &'a str, server: &str) -> Option<&'a str> {
     let mut rest = name.chars();
     for wanted in server.chars() {
@@ -71,10 +71,10 @@ fn without_server<'a>(name: &'a str, server: &str) -> Option<&'a str> {
     Some(rest.as_str())
 }
 
-/// What the pattern of an allow rule is compared with.
+/// The part of a call that is compared with the pattern of an allow rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Subject<'a> {
-    /// A text for a shell.
+    /// A shell command.
     Command(&'a str),
     /// A program and its arguments.
     Words(Vec<&'a str>),
@@ -91,14 +91,14 @@ const PATHS: [&str; 7] = ["file_path", "filePath", "absolute_path", "notebook_pa
 /// The agents' names for the directory in which a command runs.
 const DIRECTORIES: [&str; 6] = ["cwd", "workdir", "dir_path", "directory", "working_directory", "workingDirectory"];
 
-/// Fields that change neither what runs nor where. `timeout` and `description` are those of Claude Code, Gemini CLI and OpenCode;
-/// `reason` is Codex's.
+/// Fields that change neither the command nor its directory. `timeout` and `description` are fields of Claude Code, Gemini CLI and
+/// OpenCode; `reason` is a field of Codex.
 const COMMAND_NOTES: [&str; 5] = ["description", "reason", "timeout", "timeout_ms", "title"];
 
-/// Fields that are harmless while they are `false`.
+/// Fields that are harmless if they are `false`.
 const SWITCHES: [&str; 3] = ["run_in_background", "is_background", "dangerouslyDisableSandbox"];
 
-/// Further fields of tools that have one path or one URL: what is read of the file, or written to it.
+/// Further fields of tools that have one path or one URL, such as the lines to read or the text to write.
 const NOTES: [(&[&str], &[&str]); 5] = [
     (&["Read", "read", "read_file"], &["offset", "limit", "pages", "start_line", "end_line"]),
     (&["Write", "write", "write_file"], &["content"]),
@@ -120,7 +120,7 @@ const NOTES: [(&[&str], &[&str]); 5] = [
     (&["WebFetch", "webfetch", "web_fetch"], &["prompt", "format", "timeout"]),
 ];
 
-/// Fields that hold text, and no command or path. (The `title` of an ACP call may be its command.)
+/// Fields that contain text instead of a command or a path. (The `title` of an ACP call may be its command.)
 const TEXTS: [&str; 13] = [
     "content",
     "description",
@@ -138,7 +138,7 @@ const TEXTS: [&str; 13] = [
 ];
 
 impl<'a> Subject<'a> {
-    /// What a call is about; `None` unless it has exactly one subject and no field beside it that could change its meaning.
+    /// Returns the subject of a call; `None` if the call has several subjects, or another field that could change its meaning.
     pub(super) fn of(call: &ToolCall<'a>, cwd: Option<&Path>, files: &dyn PathResolver) -> Option<Self> {
         let fields = call.input.as_object()?;
         let mut fields = fields.iter().filter(|(_, value)| !value.is_null());
@@ -168,33 +168,33 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Whether a field beside a command leaves what it does as it is.
+/// Whether a field next to a command does not change the effect of the command.
 fn is_harmless(name: &str, value: &Value, cwd: Option<&Path>, files: &dyn PathResolver) -> bool {
     COMMAND_NOTES.contains(&name) && !value.is_object() && !value.is_array()
         || SWITCHES.contains(&name) && *value == Value::Bool(false)
         || DIRECTORIES.contains(&name) && value.as_str().is_some_and(|path| is_directory(path, cwd, files))
 }
 
-/// A text of a call's arguments, at any depth.
+/// A text in the arguments of a call, at any depth.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
-    /// The field at the top that it is in.
+    /// The top-level field that contains the text.
     field: Option<String>,
     pub(super) text: String,
 }
 
 impl Text {
-    /// Whether the field holds a command, by its name.
+    /// Whether the field contains a command, judging by its name.
     pub(super) fn is_command(&self) -> bool {
         self.field.as_deref().is_some_and(|field| COMMANDS.contains(&field) || ["script", "commands"].contains(&field))
     }
 
-    /// Whether the field holds words or file contents, by its name: no place and no command.
+    /// Whether the field contains prose or file contents, judging by its name, and no path or command.
     pub(super) fn is_prose(&self) -> bool {
         self.field.as_deref().is_some_and(|field| TEXTS.contains(&field))
     }
 
-    /// Whether the field may name a directory to which other fields are relative.
+    /// Whether the field may contain a directory to which the paths of other fields are relative.
     pub(super) fn is_directory(&self) -> bool {
         self.field.as_deref().is_some_and(|field| {
             DIRECTORIES.contains(&field) || PATHS.contains(&field) || ["root", "base", "folder", "dir"].contains(&field)
@@ -202,7 +202,7 @@ impl Text {
     }
 }
 
-/// Every text of the arguments, at any depth; a list of words also as one text.
+/// Returns all texts of the arguments, at any depth. A list of words is also returned as one text.
 pub(super) fn texts(input: &Value) -> Vec<Text> {
     let empty = Map::new();
     let fields = input.as_object().unwrap_or(&empty).iter().map(|(name, value)| (Some(name.as_str()), value));
@@ -223,8 +223,8 @@ pub(super) fn texts(input: &Value) -> Vec<Text> {
                 waiting.extend(values.iter().map(|value| (field, value)));
             }
             Value::Object(fields) => {
-                // Nested fields may have any meaning: only a command keeps the name of the field at the top. Their names may be
-                // paths: `{"changes": {"a.rs": ...}}`.
+                // Nested fields may have any meaning, so only a command retains the name of its top-level field. The names of
+                // nested fields may be paths: `{"changes": {"a.rs": ...}}`.
                 let field = field.filter(|field| COMMANDS.contains(field));
                 found.extend(fields.keys().map(|name| Text { field: field.map(str::to_owned), text: name.clone() }));
                 waiting.extend(fields.values().map(|value| (field, value)));
@@ -235,7 +235,7 @@ pub(super) fn texts(input: &Value) -> Vec<Text> {
     found
 }
 
-/// The files that a patch in this text is about: of `apply_patch`, and of `diff -u` and `git diff`.
+/// Returns the files that a patch in this text changes. It reads the formats of `apply_patch`, `diff -u` and `git diff`.
 fn patched(text: &str) -> impl Iterator<Item = &str> {
     const LINES: [&str; 9] = [
         "*** Add File: ",

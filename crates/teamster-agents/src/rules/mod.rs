@@ -1,14 +1,15 @@
-//! Rules for tools, as an answer to what an agent asks: the request's `permissions.allow` and `permissions.deny`.
+//! Allow and deny rules for tools (`permissions.allow` and `permissions.deny`), applied to an agent's permission requests.
 //!
-//! An agent that has rules of its own gets them at its start and asks no more. What an agent asks all the same is held against
-//! them here, in one language: `TOOL`, `TOOL(PREFIX:*)`, `TOOL(PATTERN)`, `mcp__SERVER` and `mcp__SERVER__TOOL`, with the
-//! agent's own names of tools.
+//! An agent that supports rules receives them at its start, and requests no permission for calls that they decide. The rules
+//! are applied here to all other permission requests. The syntax is the same for all agents: `TOOL`, `TOOL(PREFIX:*)`,
+//! `TOOL(PATTERN)`, `mcp__SERVER` and `mcp__SERVER__TOOL`, with the agent's names of tools.
 //!
-//! Invariants: an allow rule matches only what it certainly means. A deny rule matches whatever it may mean, and wins. A call of
-//! which neither is certain is asked.
+//! Invariants: an allow rule matches a call only if it certainly covers the call. A deny rule matches a call if it may cover the
+//! call, and has priority. If neither is certain, the caller must answer.
 
 mod call;
 mod path;
+mod path_rule;
 mod pattern;
 mod rule;
 mod shell;
@@ -24,7 +25,7 @@ use self::shell::{Match, plain};
 use teamster_types::json::RawJson;
 use teamster_types::request::{Answer, PermissionMode, Permissions, RequestError};
 
-/// The rules of a session, read and ready to answer.
+/// The parsed rules of a session.
 ///
 /// ```
 /// use serde_json::json;
@@ -52,7 +53,7 @@ pub struct ToolRules {
     cwd: Option<PathBuf>,
 }
 
-/// What the rules say of a call. What they say nothing of is asked.
+/// The decision of the rules about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -63,17 +64,17 @@ pub enum Verdict {
         /// The rule that denies it.
         rule: String,
     },
-    /// Its input cannot be read, so that no rule can be applied to it. It is to be denied.
+    /// Its input cannot be read, so no rule can be applied. The call must be denied.
     Unreadable,
-    /// A person must decide, in every permission mode. Where nobody can be asked, it is to be denied.
+    /// A person must decide, in every permission mode. If no person is available, the call must be denied.
     Ask {
-        /// Why the rules cannot decide, as a sentence.
+        /// The reason why the rules cannot decide, as a sentence.
         why: String,
     },
 }
 
 impl Verdict {
-    /// Returns the answer that the verdict gives; `None` if a person must give it.
+    /// Returns the answer to the permission request; `None` if a person must answer.
     pub fn answer(self) -> Option<Answer> {
         let message = match self {
             Self::Allow => return Some(Answer::Allow { input: None }),
@@ -85,23 +86,23 @@ impl Verdict {
     }
 }
 
-/// Keys by which an agent asks for more than the call that it names.
-const MORE: [&str; 4] = ["additionalPermissions", "grantRoot", "network", "permissions"];
+/// Fields with which an agent requests further permissions besides the call.
+const FURTHER_PERMISSIONS: [&str; 4] = ["additionalPermissions", "grantRoot", "network", "permissions"];
 
 impl ToolRules {
-    /// Reads the rules. Relative paths in them count from `cwd`, where the agent works.
+    /// Parses the rules. Relative paths in them are relative to `cwd`, the agent's working directory.
     ///
     /// # Errors
-    /// When one of them is no rule.
+    /// If a rule is invalid.
     pub fn read(permissions: &Permissions, cwd: Option<&Path>) -> Result<Self, RequestError> {
         let read = |rules: &[String]| rules.iter().map(|rule| Rule::read(rule)).collect::<Result<_, _>>();
         Ok(Self { allow: read(&permissions.allow)?, deny: read(&permissions.deny)?, cwd: cwd.map(Path::to_owned) })
     }
 
-    /// Decides a call whose arguments are as the agent wrote them, in this mode; `None` if no rule is about it.
+    /// Decides a call in this mode; `None` if no rule covers it. The arguments are the agent's JSON.
     ///
-    /// `server` is the MCP server of the tool, where it is known. `files` resolves paths at this moment: a verdict is for the call
-    /// that waits, and not for a later one.
+    /// `server` is the MCP server of the tool, if it is known. `files` resolves paths now, so the verdict is valid only for the
+    /// call that waits, not for later ones.
     pub fn verdict_on(
         &self,
         mode: PermissionMode,
@@ -116,7 +117,7 @@ impl ToolRules {
         }
     }
 
-    /// Like [`Self::verdict_on`], for arguments that have been read.
+    /// Like [`Self::verdict_on`], for parsed arguments.
     pub fn verdict(&self, mode: PermissionMode, call: &ToolCall<'_>, files: &dyn PathResolver) -> Option<Verdict> {
         let texts = call::texts(call.input());
         let mut undecided = None;
@@ -131,15 +132,16 @@ impl ToolRules {
             let why = format!("It cannot be decided whether the rule {} denies it.", rule.text);
             return Some(Verdict::Ask { why });
         }
-        // Nothing that is allowed by name changes what may only be read.
-        let asks_more = !call.name().starts_with("mcp__") && MORE.iter().any(|key| call.input().get(key).is_some());
-        if mode == PermissionMode::ReadOnly || asks_more {
+        // In read-only mode, no rule allows a call.
+        let requests_more =
+            !call.name().starts_with("mcp__") && FURTHER_PERMISSIONS.iter().any(|key| call.input().get(key).is_some());
+        if mode == PermissionMode::ReadOnly || requests_more {
             return None;
         }
         self.allows(call, files).then_some(Verdict::Allow)
     }
 
-    /// Whether allow rules mean this call for certain.
+    /// Whether allow rules certainly cover this call.
     fn allows(&self, call: &ToolCall<'_>, files: &dyn PathResolver) -> bool {
         if self.allow.iter().any(|rule| rule.allows_all(call)) {
             return true;

@@ -18,12 +18,12 @@ enum Part {
     Any,
 }
 
-/// How far a `*` reaches.
+/// What a `*` matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Star {
-    /// Over anything.
+    /// Any text.
     Everything,
-    /// Not over a slash; `**` does.
+    /// Any text without a slash. `**` also matches slashes.
     WithinName,
 }
 
@@ -45,12 +45,12 @@ impl Glob {
         Self { text: text.to_owned(), parts }
     }
 
-    /// Reads a pattern in which letters match in either case.
+    /// Parses a pattern in lower case, for texts in lower case.
     pub(super) fn lowercase(text: &str) -> Self {
         Self::new(&text.to_lowercase())
     }
 
-    /// Reads a word in which a shell or a tool expands `*`, `?`, `[...]` and `{...}`; brackets and braces may mean any text.
+    /// Parses a word in which a shell or a tool expands `*`, `?`, `[...]` and `{...}`. Brackets and braces match any text.
     pub(super) fn of_input(text: &str) -> Self {
         let mut plain = String::new();
         let mut until = None;
@@ -66,10 +66,10 @@ impl Glob {
         Self::new(&plain)
     }
 
-    /// Whether some text matches both patterns. Takes time and memory in proportion to the product of the two lengths.
+    /// Whether a text exists that matches both patterns. Time and memory are proportional to the product of the lengths.
     pub(super) fn intersects(&self, other: &Self) -> bool {
         let many = |part: &Part| matches!(part, Part::Many | Part::Any);
-        // Row `i`, column `j`: whether what follows part `i` here and part `j` there can be the same text.
+        // Row `i`, column `j`: whether the parts from `i` here and from `j` there can match the same text.
         let mut below: Vec<bool> = Vec::new();
         for at in (0..=self.parts.len()).rev() {
             let here = self.parts.get(at);
@@ -96,14 +96,14 @@ impl Glob {
         below.first() == Some(&true)
     }
 
-    /// Whether it has no wildcard and is this text.
+    /// Whether it has no wildcard and equals this text.
     pub(super) fn is_exactly(&self, text: &str) -> bool {
         self.text == text && self.parts.iter().all(|part| matches!(part, Part::Character(_)))
     }
 
-    /// Whether it means all of this text. The time is that of both lengths multiplied.
+    /// Whether it matches the whole text. The time is proportional to the product of the lengths.
     pub(super) fn matches(&self, text: &str, star: Star) -> bool {
-        // Whether the parts so far match the text up to each character.
+        // For each character: whether the parts so far match the text up to it.
         let characters: Vec<char> = text.chars().collect();
         let mut reached = vec![false; characters.len() + 1];
         if let Some(begin) = reached.first_mut() {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_patterns_intersect_where_one_text_matches_both() {
+    fn two_patterns_intersect_if_a_text_matches_both() {
         for (one, other, wanted) in [
             ("secrets/**", "s*/key", true),
             ("secrets/**", "sec?ets/key", true),

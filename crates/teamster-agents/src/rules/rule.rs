@@ -1,13 +1,14 @@
-//! One rule.
+//! A rule: its syntax, and the calls that it covers.
 
 use std::path::Path;
 
 use super::call::{Subject, Text, ToolCall};
-use super::path::{self, PathResolver};
+use super::path::PathResolver;
+use super::path_rule;
 use super::pattern::{Glob, Star};
 use super::shell::Match;
 use super::shell::plain::Plain;
-use super::shell::wide::Wanted;
+use super::shell::possible::CommandPattern;
 use super::url;
 use teamster_types::request::RequestError;
 
@@ -15,65 +16,68 @@ use teamster_types::request::RequestError;
 pub(super) struct Rule {
     pub(super) text: String,
     tool: String,
-    what: What,
+    scope: Scope,
 }
 
-/// Which calls of the tool are meant.
+/// The calls of the tool that a rule covers.
 #[derive(Clone, Debug)]
-enum What {
+enum Scope {
     All,
-    /// Commands that begin with these words.
-    Prefix(String, Wanted),
+    /// Commands that start with these words.
+    Prefix(String, CommandPattern),
     /// `domain:HOST`.
     Host(Glob),
     Pattern {
         text: String,
         glob: Glob,
-        wanted: Wanted,
+        command: CommandPattern,
     },
 }
 
 impl Rule {
+    /// Parses a rule.
     pub(super) fn read(text: &str) -> Result<Self, RequestError> {
         let wrong = |why| RequestError::Rule { rule: text.to_owned(), why };
         let rule = text.trim();
-        let (tool, what) = match rule.split_once('(') {
-            None => (rule, What::All),
+        let (tool, scope) = match rule.split_once('(') {
+            None => (rule, Scope::All),
             Some((tool, rest)) => {
-                let inner = rest.strip_suffix(')').ok_or_else(|| wrong("its bracket does not close"))?;
-                let what = match inner.strip_suffix(":*") {
-                    _ if inner.trim().is_empty() => return Err(wrong("nothing stands in its brackets")),
-                    Some(prefix) if prefix.trim().is_empty() => return Err(wrong("no words stand before :*")),
-                    Some(prefix) => What::Prefix(prefix.trim().to_owned(), Wanted::new(prefix)),
-                    None if inner == "*" => What::All,
+                let inner = rest.strip_suffix(')').ok_or_else(|| wrong("the closing bracket is missing"))?;
+                let scope = match inner.strip_suffix(":*") {
+                    _ if inner.trim().is_empty() => return Err(wrong("its brackets are empty")),
+                    Some(prefix) if prefix.trim().is_empty() => return Err(wrong("the prefix before :* is empty")),
+                    Some(prefix) => Scope::Prefix(prefix.trim().to_owned(), CommandPattern::new(prefix)),
+                    None if inner == "*" => Scope::All,
                     None => match inner.strip_prefix("domain:") {
-                        Some(host) => What::Host(Glob::lowercase(host)),
-                        None => {
-                            What::Pattern { text: inner.to_owned(), glob: Glob::new(inner), wanted: Wanted::new(inner) }
-                        }
+                        Some(host) => Scope::Host(Glob::lowercase(host)),
+                        None => Scope::Pattern {
+                            text: inner.to_owned(),
+                            glob: Glob::new(inner),
+                            command: CommandPattern::new(inner),
+                        },
                     },
                 };
-                (tool.trim(), what)
+                (tool.trim(), scope)
             }
         };
         if tool.is_empty() {
             return Err(wrong("it names no tool"));
         }
-        Ok(Self { text: rule.to_owned(), tool: tool.to_owned(), what })
+        Ok(Self { text: rule.to_owned(), tool: tool.to_owned(), scope })
     }
 
     /// Whether it allows all calls of this tool.
     pub(super) fn allows_all(&self, call: &ToolCall<'_>) -> bool {
-        matches!(self.what, What::All) && self.certainly_names(call)
+        matches!(self.scope, Scope::All) && self.certainly_names(call)
     }
 
-    /// Whether it allows this command, which is one of those that a call runs.
+    /// Whether it allows this command, one of the commands that a call runs.
     pub(super) fn allows_command(&self, call: &ToolCall<'_>, command: &Plain) -> bool {
         self.certainly_names(call)
-            && match &self.what {
-                What::Prefix(prefix, _) => command.begins_with(prefix),
-                What::Pattern { glob, .. } => glob.matches(&command.line(), Star::Everything),
-                What::All | What::Host(_) => false,
+            && match &self.scope {
+                Scope::Prefix(prefix, _) => command.begins_with(prefix),
+                Scope::Pattern { glob, .. } => glob.matches(&command.line(), Star::Everything),
+                Scope::All | Scope::Host(_) => false,
             }
     }
 
@@ -86,23 +90,23 @@ impl Rule {
         files: &dyn PathResolver,
     ) -> bool {
         self.certainly_names(call)
-            && match (&self.what, subject) {
-                // What is written out without a wildcard is meant as it is.
-                (What::Pattern { glob, .. }, Subject::Command(command)) => {
+            && match (&self.scope, subject) {
+                // Scope is written out without a wildcard is meant as it is.
+                (Scope::Pattern { glob, .. }, Subject::Command(command)) => {
                     glob.is_exactly(command.trim_matches([' ', '\t', '\n']))
                 }
-                (What::Pattern { text, .. }, Subject::Path(path)) => path::allows(text, path, cwd, files),
-                (What::Pattern { glob, .. }, Subject::Url(url)) => {
+                (Scope::Pattern { text, .. }, Subject::Path(path)) => path_rule::allows(text, path, cwd, files),
+                (Scope::Pattern { glob, .. }, Subject::Url(url)) => {
                     url::host(url).is_some() && glob.matches(url, Star::WithinName)
                 }
-                (What::Host(glob), Subject::Url(url)) => {
+                (Scope::Host(glob), Subject::Url(url)) => {
                     url::host(url).is_some_and(|host| glob.matches(&host, Star::Everything))
                 }
                 _ => false,
             }
     }
 
-    /// Whether it may mean this call, whatever its texts are for.
+    /// Whether it may cover this call.
     pub(super) fn denies(
         &self,
         call: &ToolCall<'_>,
@@ -114,35 +118,35 @@ impl Rule {
         if !names.iter().any(|name| self.names_in_any_case(name)) {
             return Match::No;
         }
-        match &self.what {
-            What::All => Match::Yes,
-            What::Prefix(_, wanted) => commands(wanted, texts, !texts.iter().any(Text::is_command)),
-            What::Host(glob) => {
-                let is_meant = |host: &String| glob.matches(host, Star::Everything);
-                let meant = texts.iter().any(|text| url::hosts(&text.text).iter().any(is_meant));
+        match &self.scope {
+            Scope::All => Match::Yes,
+            Scope::Prefix(_, command) => commands(command, texts, !texts.iter().any(Text::is_command)),
+            Scope::Host(glob) => {
+                let is_covered = |host: &String| glob.matches(host, Star::Everything);
+                let covers = texts.iter().any(|text| url::hosts(&text.text).iter().any(is_covered));
                 let may_be = |text: &Text| !text.is_prose() && url::has_unusual_host(&text.text);
-                match meant {
+                match covers {
                     true => Match::Yes,
                     false if texts.iter().any(may_be) => Match::Maybe,
                     false => Match::No,
                 }
             }
-            What::Pattern { text, glob, wanted } => {
+            Scope::Pattern { text, glob, command } => {
                 let (lines, others): (Vec<Text>, Vec<Text>) = texts.iter().cloned().partition(Text::is_command);
-                let is_meant = |line: &Text| {
+                let is_covered = |line: &Text| {
                     let plain = line.text.replace(['\'', '"', '\\'], "");
                     [line.text.trim(), plain.trim()].iter().any(|text| glob.matches(text, Star::Everything))
                 };
-                if lines.iter().any(is_meant) {
+                if lines.iter().any(is_covered) {
                     return Match::Yes;
                 }
-                path::denies(text, &others, cwd, files).max(commands(wanted, texts, false))
+                path_rule::denies(text, &others, cwd, files).max(commands(command, texts, false))
             }
         }
     }
 
-    /// Whether it is for this tool and no other: `mcp__a__b` is the tool `b` of the server `a`, and neither its tool `b__c` nor all
-    /// tools of a server `a__b`, unless the call is known to be of that server.
+    /// Whether it certainly names this tool. `mcp__a__b` names the tool `b` of the server `a`. It names neither the tool `b__c` of
+    /// that server, nor all tools of a server `a__b`, unless the server of the call is known.
     fn certainly_names(&self, call: &ToolCall<'_>) -> bool {
         let name = call.name();
         let (Some(rule), Some(_)) = (self.tool.strip_prefix("mcp__"), name.strip_prefix("mcp__")) else {
@@ -161,7 +165,7 @@ impl Rule {
         }
     }
 
-    /// Whether it is for this tool, or for the server that the tool belongs to.
+    /// Whether it names this tool or the server of the tool.
     fn names(&self, tool: &str) -> bool {
         names(&self.tool, tool)
     }
@@ -179,10 +183,10 @@ fn names(rule: &str, tool: &str) -> bool {
     Glob::new(rule).matches(tool, Star::Everything) || of_server()
 }
 
-/// Whether any of these texts may be a command that is wanted. What cannot be decided counts for commands only, or, if `any`, for
-/// everything but words.
-fn commands(wanted: &Wanted, texts: &[Text], any: bool) -> Match {
-    let of_text = |text: &Text| match wanted.is_run_by(&text.text) {
+/// Whether any of these texts may be a command that matches the pattern. An undecided text counts only if it is in a field for
+/// commands, or, if `any`, in any field that is not for prose.
+fn commands(command: &CommandPattern, texts: &[Text], any: bool) -> Match {
+    let of_text = |text: &Text| match command.is_run_by(&text.text) {
         Match::Maybe if !(text.is_command() || any && !text.is_prose()) => Match::No,
         found => found,
     };

@@ -1,6 +1,6 @@
 //! Hosts of URLs.
 
-/// Returns the host of a URL in lower case; `None` where anything about the URL is unusual.
+/// Returns the host of a URL in lower case; `None` if any part of the URL is unusual.
 pub(super) fn host(url: &str) -> Option<String> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     let host = rest.split(['/', '?', '#']).next()?;
@@ -11,12 +11,12 @@ pub(super) fn host(url: &str) -> Option<String> {
     (is_plain && !odd).then(|| host.to_ascii_lowercase())
 }
 
-/// What may end the authority of a URL within a text.
+/// Characters that may end the authority of a URL within a text.
 const ENDS: [char; 12] = ['/', '?', '#', ' ', '"', '\'', ')', '>', ',', ';', '\0', '\u{a0}'];
 
 /// Returns everything in a text that may be the host of a URL, in lower case.
 pub(super) fn hosts(text: &str) -> Vec<String> {
-    // URL parsers drop tabs and line ends, take a backslash for a slash, and any number of slashes for two.
+    // URL parsers drop tabs and line ends, read a backslash as a slash, and accept any number of slashes.
     let text: String = text.chars().filter(|c| !matches!(c, '\t' | '\r' | '\n')).collect();
     let text = decoded(&text.replace('\\', "/"));
     let mut found = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn hosts(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a text names a host in a way that a reader may turn into another one: by letters that are mapped to ASCII, or as a
+/// Whether a text names a host in a form that some parsers map to another one: with letters that are mapped to ASCII, or as a
 /// number.
 pub(super) fn has_unusual_host(text: &str) -> bool {
     let is_number = |host: &String| {

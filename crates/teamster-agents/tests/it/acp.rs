@@ -10,7 +10,7 @@ use teamster_agents::protocol::{Action, Command, Input, Outcome, ProcessAction, 
 use teamster_types::event::{ErrorCode, Event, RequestId};
 use teamster_types::request::{Prompt, RunRequest};
 
-use crate::subject::precise;
+use crate::subject::complete_request;
 
 /// A session whose agent is session line by line.
 struct TestSession {
@@ -23,7 +23,7 @@ struct TestSession {
 }
 
 fn session_request() -> RunRequest {
-    let mut request = precise("");
+    let mut request = complete_request("");
     request.prompt.clear();
     request
 }

@@ -161,7 +161,7 @@ fn parsed(subject: &Subject, line: &[u8]) -> RunResult {
     let mut request = RunRequest::new("x");
     (request.output, request.interface) = (OutputMode::Batch, AgentInterface::Exec);
     let mut driver = Driver::start_of(subject, &request);
-    driver.tell(Input::Line(line));
+    driver.handle(Input::Line(line));
     let exit = Some(ExitReport { code: Some(0), ..ExitReport::default() });
     match events(&driver.end(&End { exit, ..End::default() })).last() {
         Some(Event::Done(done)) => done.result.clone(),

@@ -1,4 +1,4 @@
-//! The recorded runs of `tests/captures`, and the request that each one stands for.
+//! Reads the recorded runs of `tests/captures`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,12 +38,12 @@ struct ExitFile {
     signal: Option<i32>,
 }
 
-/// The folder of an agent's captures.
+/// Returns the folder of an agent's captures.
 pub(crate) fn folder(agent: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures").join(agent)
 }
 
-/// Every recorded run of an agent, by name.
+/// Returns the recorded runs of an agent, sorted by name.
 pub(crate) fn all(agent: &str) -> Vec<Capture> {
     let mut captures: Vec<_> = fs::read_dir(folder(agent)).unwrap().map(|entry| read(&entry.unwrap().path())).collect();
     captures.sort_by(|a, b| a.name.cmp(&b.name));
@@ -62,14 +62,14 @@ fn read(folder: &Path) -> Capture {
             15 => "SIGTERM",
             other => panic!("{}: signal {other}", folder.display()),
         }),
-        _ => panic!("{}: no exit that is known", folder.display()),
+        _ => panic!("{}: unknown exit", folder.display()),
     };
     Capture {
         name: folder.file_name().unwrap().to_str().unwrap().to_owned(),
         argv: run.argv,
         exit,
         note: run.note,
-        // Absent where it was too big to keep.
+        // Missing if it was too large.
         stdout: fs::read(folder.join("stdout.ndjson")).unwrap_or_default(),
         stderr: fs::read(folder.join("stderr.txt"))
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
@@ -78,19 +78,19 @@ fn read(folder: &Path) -> Capture {
 }
 
 impl Capture {
-    /// The lines of standard output as a driver frames them; a last one without its end too.
+    /// Returns the lines of standard output as the driver does, including a last line without a line end.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let body = self.stdout.strip_suffix(b"\n").unwrap_or(&self.stdout);
         let lines = body.split(|byte| *byte == b'\n');
         lines.filter(|_| !self.stdout.is_empty()).map(|line| line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// Whether one of these flags was given.
+    /// Whether the command line contains one of these flags.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.argv.iter().any(|argument| names.contains(&argument.as_str()))
     }
 
-    /// What follows a flag, or stands behind its `=`.
+    /// Returns the value of a flag: the next argument, or the text after `=`.
     pub(crate) fn value(&self, names: &[&str]) -> Option<&str> {
         let joined = |argument: &'_ String, name: &str| argument.starts_with(&format!("{name}="));
         let at = self

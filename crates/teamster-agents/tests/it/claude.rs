@@ -12,7 +12,7 @@ const SESSION: &str = "00000000-0000-4000-8000-000000000001";
 fn steps(request: &RunRequest, lines: &[&str], exit: ExitReport<'_>) -> Vec<Step> {
     let mut driver = Driver::start(request);
     for line in lines {
-        driver.tell(Input::Line(line.as_bytes()));
+        driver.handle(Input::Line(line.as_bytes()));
     }
     driver.end(&End { exit: Some(exit), ..End::default() })
 }

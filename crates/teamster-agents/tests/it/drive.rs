@@ -1,4 +1,4 @@
-//! Drives a protocol as the driver does, without a process.
+//! Drives a protocol without a process, in the same way as the driver.
 
 use teamster_agents::protocol::{Action, ExitReport, Input, Outcome, ProcessAction, Protocol};
 use teamster_agents::transcript::{Cause, End, Transcript};
@@ -8,7 +8,7 @@ use teamster_types::request::RunRequest;
 use crate::capture::{Capture, Exit};
 use crate::subject::{CLAUDE, Subject};
 
-/// What came of an input.
+/// An effect of an input.
 #[derive(Debug)]
 pub(crate) enum Step {
     Event(Event),
@@ -32,16 +32,16 @@ impl Driver {
     pub(crate) fn start_of(subject: &Subject, request: &RunRequest) -> Self {
         let protocol = subject.agent.plan(request).unwrap().protocol;
         let mut driver = Self { protocol, transcript: Transcript::new(), steps: Vec::new() };
-        driver.tell(Input::Started);
+        driver.handle(Input::Started);
         driver
     }
 
-    pub(crate) fn tell(&mut self, input: Input<'_>) {
+    pub(crate) fn handle(&mut self, input: Input<'_>) {
         let mut actions = Vec::new();
         self.protocol.handle(input, &mut actions);
         for action in actions {
             match action {
-                Action::Emit(event) => self.tell_all(|transcript, out| transcript.push(event, out)),
+                Action::Emit(event) => self.record(|transcript, out| transcript.push(event, out)),
                 Action::Outcome(outcome) => self.transcript.set_outcome(*outcome),
                 Action::Process(ProcessAction::Write(bytes)) => self.steps.push(Step::Wrote(bytes)),
                 Action::Process(ProcessAction::CloseStdin) => self.steps.push(Step::CloseStdin),
@@ -54,29 +54,29 @@ impl Driver {
 
     pub(crate) fn end(mut self, end: &End<'_>) -> Vec<Step> {
         if let Some(exit) = end.exit {
-            self.tell(Input::Exited(exit));
+            self.handle(Input::Exited(exit));
         }
-        self.tell_all(|transcript, out| transcript.end(end, out));
+        self.record(|transcript, out| transcript.end(end, out));
         self.steps
     }
 
-    fn tell_all(&mut self, tell: impl FnOnce(&mut Transcript, &mut Vec<Event>)) {
+    fn record(&mut self, emit: impl FnOnce(&mut Transcript, &mut Vec<Event>)) {
         let mut events = Vec::new();
-        tell(&mut self.transcript, &mut events);
+        emit(&mut self.transcript, &mut events);
         self.steps.extend(events.into_iter().map(Step::Event));
     }
 }
 
-/// A recorded run once more.
+/// Replays a recorded run.
 pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
     let mut driver = Driver::start_of(subject, &(subject.request)(capture));
-    // What is written first is the request, which the capture's own argv and stdin do not depend on.
+    // The first step writes the request, which differs from the recorded one.
     driver.steps.clear();
     for line in capture.stderr.lines() {
-        driver.tell(Input::Diagnostic(line.as_bytes()));
+        driver.handle(Input::Diagnostic(line.as_bytes()));
     }
     for line in capture.lines() {
-        driver.tell(Input::Line(line));
+        driver.handle(Input::Line(line));
     }
     let exit = |code, signal| Some(ExitReport { code, signal, stderr: &capture.stderr });
     driver.end(&match &capture.exit {
@@ -89,8 +89,8 @@ pub(crate) fn replay(subject: &Subject, capture: &Capture) -> Vec<Step> {
     })
 }
 
-/// The agent's final word on a recorded run.
-pub(crate) fn last_word(subject: &Subject, capture: &Capture) -> Option<Outcome> {
+/// Returns the last outcome that a protocol reports for a recorded run.
+pub(crate) fn last_outcome(subject: &Subject, capture: &Capture) -> Option<Outcome> {
     let mut protocol = subject.agent.plan(&(subject.request)(capture)).unwrap().protocol;
     let mut actions = Vec::new();
     protocol.handle(Input::Started, &mut actions);
@@ -109,7 +109,7 @@ pub(crate) fn last_word(subject: &Subject, capture: &Capture) -> Option<Outcome>
     })
 }
 
-/// The events among the steps.
+/// Returns the events of the steps.
 pub(crate) fn events(steps: &[Step]) -> Vec<Event> {
     let event = |step: &Step| match step {
         Step::Event(event) => Some(event.clone()),

@@ -9,8 +9,8 @@ use teamster_agents::transcript::End;
 use teamster_types::event::{Event, RunResult};
 use teamster_types::request::{Conversation, OutputMode, ProjectTrust, PromptMode, RunRequest};
 
+use crate::any_request::{SECRET, any_request};
 use crate::drive::{Driver, Step, events};
-use crate::requests::{SECRET, any_request};
 use crate::subject::{SUBJECTS, Subject};
 
 fn subject() -> &'static Subject {
@@ -20,7 +20,7 @@ fn subject() -> &'static Subject {
 fn steps(request: &RunRequest, lines: &[&str], exit: ExitReport<'_>) -> Vec<Step> {
     let mut driver = Driver::start_of(subject(), request);
     for line in lines {
-        driver.tell(Input::Line(line.as_bytes()));
+        driver.handle(Input::Line(line.as_bytes()));
     }
     driver.end(&End { exit: Some(exit), ..End::default() })
 }

@@ -1,9 +1,11 @@
-//! What the crate promises, held against recorded runs, chance, and its own documents.
+//! Tests of the agents with recorded runs, random input and the documentation.
 
-#![expect(clippy::disallowed_methods, reason = "tests read recorded runs; the crate itself reads nothing")]
+#![expect(clippy::disallowed_methods, reason = "tests read recorded runs; the crate itself reads no files")]
 
 #[cfg(test)]
 mod acp;
+#[cfg(test)]
+mod any_request;
 #[cfg(test)]
 mod app_server;
 #[cfg(test)]
@@ -23,6 +25,8 @@ mod failures;
 #[cfg(test)]
 mod gemini;
 #[cfg(test)]
+mod lines;
+#[cfg(test)]
 mod mcp;
 mod merge_restore;
 #[cfg(test)]
@@ -37,6 +41,8 @@ mod properties;
 mod render;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod request_errors;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! MCP servers of a request: how they are read, what is wrong with them, and under which names each agent gets them.
+//! MCP servers of a request: their formats, their errors, and the names that each agent receives.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,11 +24,11 @@ fn json_servers(text: &str) -> Result<BTreeMap<String, McpServer>, RequestError>
 
 fn one(entry: &Value) -> Result<McpServer, String> {
     let servers = json_servers(&json!({"mcpServers": {"a": entry}}).to_string()).map_err(|error| error.to_string())?;
-    servers.get("a").cloned().ok_or_else(|| "it is left out".to_owned())
+    servers.get("a").cloned().ok_or_else(|| "it is omitted".to_owned())
 }
 
 #[test]
-fn what_agents_and_editors_write_is_read_alike() {
+fn the_formats_of_agents_and_editors_are_read() {
     let url = || McpServer::http("http://x/mcp");
     for (entry, server) in [
         (json!({"command": "x"}), McpServer::stdio("x")),
@@ -67,12 +67,12 @@ fn what_agents_and_editors_write_is_read_alike() {
         assert_eq!(one(&entry), Ok(server), "{entry}");
     }
     for off in [json!({"command": "x", "enabled": false}), json!({"command": "x", "disabled": true})] {
-        assert_eq!(one(&off), Err("it is left out".to_owned()));
+        assert_eq!(one(&off), Err("it is omitted".to_owned()));
     }
 }
 
 #[test]
-fn the_configuration_of_codex_is_read_as_it_is() {
+fn the_configuration_format_of_codex_is_read() {
     let text = "model = 'x'\n[features]\na = true\n[mcp_servers.\"my.files\"]\ncommand = 'x'\nargs = ['${KEY}']\n\
                 [mcp_servers.web]\nurl = 'https://x'\nbearer_token_env_var = 'KEY'\nenabled_tools = ['a']\n";
     let web = McpServer::http("https://x").bearer_token("${k3y}").enable_tools(["a"]);
@@ -84,7 +84,7 @@ fn the_configuration_of_codex_is_read_as_it_is() {
 }
 
 #[test]
-fn a_document_that_is_wrong_is_refused_with_its_place() {
+fn an_invalid_document_is_rejected_and_the_error_names_the_server_and_field() {
     let documents =
         ["nonsense", "[]", r#"{"mcpServers": []}"#, r#"{"mcpServers": {}, "mcp_servers": {}}"#, r#"{"a": 1}"#];
     let mut texts: Vec<_> = documents.iter().map(|text| json_servers(text).unwrap_err().to_string()).collect();
@@ -143,7 +143,7 @@ fn a_document_that_is_wrong_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_server_that_cannot_work_is_refused_with_what_to_change() {
+fn an_invalid_server_is_rejected_and_the_error_names_the_change() {
     let http = || McpServer::http("https://x");
     let stdio = || McpServer::stdio("x");
     let table = [
@@ -200,7 +200,7 @@ fn a_server_that_cannot_work_is_refused_with_what_to_change() {
 
 const AGENTS: [&dyn Agent; 4] = [&Claude, &Codex, &Gemini, &OpenCode];
 
-/// The names under which a CLI gets the servers.
+/// Returns the names of the servers in the configuration of the CLI.
 fn wire_names(agent: &dyn Agent, launch: &Launch) -> Vec<String> {
     let keys = |servers: &Value| servers.as_object().unwrap().keys().cloned().collect();
     match agent.name() {
@@ -230,17 +230,17 @@ fn wire_names(agent: &dyn Agent, launch: &Launch) -> Vec<String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,60}") {
+    fn any_text_is_read_or_rejected(text in ".{0,60}") {
         let _: Result<_, RequestError> = json_servers(&text);
         let _: Result<_, RequestError> = McpServer::from_toml(&text, variable);
     }
 
     #[test]
-    fn each_server_has_a_name_of_its_own_on_every_agent_or_two_are_named(
+    fn each_server_has_a_unique_name_on_every_agent_or_the_error_names_two(
         names in proptest::collection::btree_set("[a-c_.\\-/ ü]{1,5}", 1..5),
     ) {
         let mut request = RunRequest::new("x");
-        // The form in which Codex gets them by argv.
+        // With this interface, Codex receives servers by argv.
         request.interface = AgentInterface::Exec;
         request.mcp_servers = names.iter().map(|name| (name.clone(), McpServer::stdio("x"))).collect();
         prop_assume!(request.validate().is_ok());
@@ -263,7 +263,7 @@ proptest! {
 }
 
 #[test]
-fn what_an_agent_cannot_honour_is_an_error() {
+fn an_option_of_a_server_that_an_agent_does_not_support_is_an_error() {
     let request = |server: McpServer| {
         let mut request = RunRequest::new("x");
         request.mcp_servers.insert("a".to_owned(), server);
@@ -296,22 +296,22 @@ fn what_an_agent_cannot_honour_is_an_error() {
     "##);
 }
 
-/// What comes of a line beside the stream, where the server is required and where it is not.
-fn told(subject: &Subject, required: bool, line: &str) -> Vec<Step> {
+/// Returns the steps of a run with this diagnostic line, with a required or optional server.
+fn steps_of(subject: &Subject, required: bool, line: &str) -> Vec<Step> {
     let mut request = RunRequest::new("x");
-    // Of Codex, the form that says it nowhere else.
+    // With this interface, Codex reports the failure only in its diagnostics.
     request.interface = AgentInterface::Exec;
     let server = McpServer::stdio("x");
     request.mcp_servers.insert("my_calc.1".to_owned(), if required { server.required() } else { server });
     let mut driver = Driver::start_of(subject, &request);
     for _ in 0..2 {
-        driver.tell(Input::Diagnostic(line.as_bytes()));
+        driver.handle(Input::Diagnostic(line.as_bytes()));
     }
     driver.end(&teamster_agents::transcript::End::default())
 }
 
 #[test]
-fn a_server_that_failed_is_told_once_by_its_own_name_and_ends_the_run_that_needs_it() {
+fn a_failed_server_is_reported_once_by_its_given_name_and_ends_the_run_if_it_is_required() {
     for (agent, line) in [
         (
             "codex",
@@ -325,24 +325,24 @@ fn a_server_that_failed_is_told_once_by_its_own_name_and_ends_the_run_that_needs
     ] {
         for required in [false, true] {
             let subject = SUBJECTS.iter().find(|subject| subject.agent.name() == agent).unwrap();
-            let steps = told(subject, required, line);
-            let said = events(&steps);
-            let warnings: Vec<_> = said
+            let steps = steps_of(subject, required, line);
+            let events = events(&steps);
+            let warnings: Vec<_> = events
                 .iter()
                 .filter_map(|event| match event {
                     Event::Warning(warning) => Some(warning),
                     _ => None,
                 })
                 .collect();
-            let [warning] = warnings[..] else { panic!("{said:?}") };
+            let [warning] = warnings[..] else { panic!("{events:?}") };
             assert_eq!(warning.code, WarningCode::McpServerFailed);
             let data = warning.data.clone().unwrap();
             assert_eq!((&data["server"], &data["status"]), (&json!("my_calc.1"), &json!("failed")));
             assert!(data["reason"].as_str().unwrap().starts_with("did not start"));
             assert_eq!(steps.iter().any(|step| matches!(step, Step::Stop)), required);
             let failed =
-                said.iter().any(|event| matches!(event, Event::Error(failure) if failure.code == ErrorCode::Config));
-            assert_eq!(failed, required, "{said:?}");
+                events.iter().any(|event| matches!(event, Event::Error(failure) if failure.code == ErrorCode::Config));
+            assert_eq!(failed, required, "{events:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! MCP servers by the user's own configuration file: what is put there.
+//! Delivery of MCP servers through the user's configuration file: the entries and their secrets.
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, codex::Codex, gemini::Gemini, opencode::OpenCode};
@@ -19,17 +19,17 @@ fn launch(agent: &dyn Agent, server: McpServer) -> Launch {
     launch.unwrap_or_else(|error| unreachable!("{}: {error}", agent.name()))
 }
 
-/// The entries of the one file that there is.
+/// Returns the entries of the only file.
 fn entries(launch: &Launch) -> Value {
     assert_eq!(launch.config_files.len(), 1);
     launch.config_files.first().map(|file| json!(file.entries)).unwrap_or_default()
 }
 
-fn secretive(secret: &str) -> McpServer {
+fn server_with_secret(secret: &str) -> McpServer {
     McpServer::http("http://x/mcp").header("X-Key", secret).bearer_token(secret)
 }
 
-/// The variables that the entries name, in order.
+/// Returns the variables that the entries name, in order.
 fn named(value: &Value) -> Vec<String> {
     let text = value.to_string();
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -37,9 +37,9 @@ fn named(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn no_secret_stands_in_an_entry_or_in_arguments_and_each_variable_is_set() {
+fn no_entry_and_no_argument_contains_a_secret_and_each_variable_is_set() {
     for agent in AGENTS {
-        for server in [secretive("s3cret"), McpServer::stdio("calc").env("CALC_TOKEN", "s3cret")] {
+        for server in [server_with_secret("s3cret"), McpServer::stdio("calc").env("CALC_TOKEN", "s3cret")] {
             let launch = launch(agent, server);
             let entries = entries(&launch);
             assert!(!entries.to_string().contains("s3cret"), "{}: {entries}", agent.name());
@@ -54,10 +54,10 @@ fn no_secret_stands_in_an_entry_or_in_arguments_and_each_variable_is_set() {
 }
 
 #[test]
-fn runs_with_the_same_server_share_its_entry_whatever_their_secrets_and_others_have_variables_of_their_own() {
+fn runs_with_the_same_server_share_its_entry_and_other_servers_have_other_variables() {
     for agent in AGENTS {
         let entries = |server| entries(&launch(agent, server));
-        let (one, other) = (entries(secretive("a")), entries(secretive("b")));
+        let (one, other) = (entries(server_with_secret("a")), entries(server_with_secret("b")));
         assert_eq!(one, other, "{}", agent.name());
         let elsewhere = entries(McpServer::http("http://evil/mcp").header("X-Key", "a").bearer_token("a"));
         let (named, theirs) = (named(&one), named(&elsewhere));
@@ -67,7 +67,7 @@ fn runs_with_the_same_server_share_its_entry_whatever_their_secrets_and_others_h
 }
 
 #[test]
-fn without_servers_no_file_is_touched() {
+fn without_servers_no_file_is_changed() {
     for agent in AGENTS {
         let mut request = RunRequest::new("hi");
         request.mcp_delivery = McpDelivery::MergeRestore;
@@ -76,7 +76,7 @@ fn without_servers_no_file_is_touched() {
 }
 
 #[test]
-fn what_would_not_be_read_or_would_be_read_otherwise_is_refused() {
+fn an_entry_that_the_agent_would_ignore_or_expand_is_rejected() {
     let refused = |agent: &dyn Agent, request: &RunRequest| {
         let refused = agent.plan(request).map(|_| ()).unwrap_err();
         assert!(matches!(refused, RequestError::Unsupported { .. }), "{refused}");
@@ -88,7 +88,7 @@ fn what_would_not_be_read_or_would_be_read_otherwise_is_refused() {
     }
     for word in ["{env:HOME}", "{file:/etc/passwd}"] {
         refused(&OpenCode, &request(McpServer::stdio("x").args([word])));
-        // A value is not looked through.
+        // The values of variables are not expanded.
         launch(&OpenCode, McpServer::stdio("x").env("A", word));
     }
 }

@@ -58,7 +58,7 @@ fn error(name: &str, data: &Value) -> Value {
 fn play(request: &RunRequest, lines: &[Value], exit: ExitReport<'_>) -> Vec<Step> {
     let mut driver = Driver::start_of(subject(), request);
     for line in lines {
-        driver.tell(Input::Line(line.to_string().as_bytes()));
+        driver.handle(Input::Line(line.to_string().as_bytes()));
     }
     driver.end(&End { exit: Some(exit), ..End::default() })
 }
@@ -150,9 +150,9 @@ fn an_interrupt_keeps_the_figures_and_a_whole_answer_stands() {
     let end = |lines: &[Value]| {
         let mut driver = Driver::start_of(subject(), &plain());
         for line in lines {
-            driver.tell(Input::Line(line.to_string().as_bytes()));
+            driver.handle(Input::Line(line.to_string().as_bytes()));
         }
-        driver.tell(Input::Interrupt);
+        driver.handle(Input::Interrupt);
         let exit = ExitReport { signal: Some("SIGINT"), ..ExitReport::default() };
         result(&driver.end(&End { exit: Some(exit), ..End::default() }))
     };
@@ -201,7 +201,7 @@ fn lines_that_nobody_knows_are_nothing_and_broken_ones_a_warning() {
 #[test]
 fn what_stands_in_the_log_alone_is_told_when_it_comes() {
     let mut driver = Driver::start_of(subject(), &plain());
-    driver.tell(Input::Diagnostic(b"level=WARN message=\"server unavailable\" key=calc type=local status=failed"));
+    driver.handle(Input::Diagnostic(b"level=WARN message=\"server unavailable\" key=calc type=local status=failed"));
     assert!(warned(&driver.steps, &WarningCode::McpServerFailed));
 }
 

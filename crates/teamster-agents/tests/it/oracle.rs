@@ -1,4 +1,4 @@
-//! Recorded runs against what their lines say in themselves, worked out another way than the protocol does.
+//! Compares the results of recorded runs with values that are computed directly from their lines.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::drive::{events, replay};
 use crate::replay::for_each_capture_of;
 use crate::subject::CLAUDE;
 
-/// The documents of a capture: its lines, or the elements of its one array.
+/// Returns the documents of a capture: its lines, or the elements of its only array.
 fn documents(capture: &Capture) -> Vec<Value> {
     let read = capture.lines().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     read.flat_map(|value| match value {
@@ -24,7 +24,7 @@ fn of_type<'a>(documents: &'a [Value], kind: &str) -> Vec<&'a Value> {
     documents.iter().filter(|document| document["type"] == kind).collect()
 }
 
-/// The content blocks of lines of a type, each with its line.
+/// Returns the content blocks of lines of a type, each with its line.
 fn blocks<'a>(documents: &'a [Value], kind: &str) -> Vec<(&'a Value, &'a Value)> {
     let lines = of_type(documents, kind).into_iter();
     lines
@@ -35,7 +35,7 @@ fn blocks<'a>(documents: &'a [Value], kind: &str) -> Vec<(&'a Value, &'a Value)>
 fn result(events: &[Event]) -> &RunResult {
     match events.last() {
         Some(Event::Done(done)) => &done.result,
-        other => panic!("{other:?} is no done"),
+        other => panic!("{other:?} is not `done`"),
     }
 }
 
@@ -44,7 +44,7 @@ fn same<T: PartialEq + std::fmt::Debug>(found: &T, expected: &T) -> Result<(), S
 }
 
 #[test]
-fn the_text_is_that_of_the_whole_messages_once() {
+fn the_text_consists_of_the_whole_messages() {
     for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
         let whole: String = blocks(&documents, "assistant")
@@ -59,7 +59,7 @@ fn the_text_is_that_of_the_whole_messages_once() {
         let events = events(&replay(subject, capture));
         let result = result(&events);
         match of_type(&documents, "result").last() {
-            // What was streamed of a message that never became whole stays where the run failed.
+            // A failed run retains the deltas of an unfinished message.
             _ if result.is_error && result.text.starts_with(&whole) => Ok(()),
             Some(line) if whole.is_empty() => same(&result.text.as_str(), &line["result"].as_str().unwrap_or_default()),
             _ => same(&result.text.as_str(), &whole.as_str()),
@@ -68,15 +68,15 @@ fn the_text_is_that_of_the_whole_messages_once() {
 }
 
 #[test]
-fn the_last_words_are_those_of_the_result() {
+fn the_final_text_ends_with_the_text_of_the_result_line() {
     for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
         let events = events(&replay(subject, capture));
         let result = result(&events);
         match of_type(&documents, "result").last() {
-            // `result` is the last text block alone.
+            // `result` contains only the last text block.
             Some(line) if !result.is_error => {
-                // A slash command's may lack in the result, or end in more line ends there.
+                // After a slash command it may be missing or have further line ends.
                 let last = line["result"].as_str().unwrap_or_default().trim_end();
                 let ends = result.final_text.trim_end().ends_with(last);
                 if ends { Ok(()) } else { Err(format!("{:?} does not end with {last:?}", result.final_text)) }
@@ -107,7 +107,7 @@ fn usage_is_the_sum_over_the_models_of_the_last_result() {
 }
 
 #[test]
-fn every_call_is_told_with_the_result_that_the_lines_have() {
+fn each_call_and_each_result_of_the_lines_is_emitted() {
     for_each_capture_of(std::slice::from_ref(CLAUDE), |subject, capture| {
         let documents = documents(capture);
         let ids = |kind: &str, block_kind: &str, id: &str| {
@@ -119,16 +119,16 @@ fn every_call_is_told_with_the_result_that_the_lines_have() {
         used.extend(ids("assistant", "server_tool_use", "id"));
         let answered = ids("user", "tool_result", "tool_use_id");
         let events = events(&replay(subject, capture));
-        let told = events.iter().filter_map(|event| match event {
+        let emitted = events.iter().filter_map(|event| match event {
             Event::ToolUse(tool) => Some(tool.tool_id.as_str().to_owned()),
             _ => None,
         });
-        same(&told.collect::<BTreeSet<_>>(), &used.into_iter().collect())?;
+        same(&emitted.collect::<BTreeSet<_>>(), &used.into_iter().collect())?;
         let results = events.iter().filter_map(|event| match event {
             Event::ToolResult(result) => Some(result),
             _ => None,
         });
-        // The lines' own results in their order; then what the end of the run closed.
+        // First the results of the lines in order, then the results of calls that the end of the run closed.
         let results: Vec<_> = results.map(|result| result.tool_id.as_str().to_owned()).collect();
         same(&results.get(..answered.len()).unwrap_or(&results).to_vec(), &answered)
     });

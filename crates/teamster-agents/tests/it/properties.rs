@@ -1,11 +1,9 @@
-//! Whatever an agent writes, in whatever order, and whenever it ends: no panic, and a stream that keeps the rules.
-
-use std::sync::LazyLock;
+//! For any output of an agent in any order, no protocol panics, and the stream follows its rules.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use serde_json::{Value, json};
+use serde_json::json;
 use teamster_agents::protocol::{ExitReport, Input};
 use teamster_agents::transcript::{Cause, End};
 use teamster_testkit::check::{check, check_ndjson};
@@ -13,18 +11,8 @@ use teamster_types::event::{ErrorCode, Failure};
 use teamster_types::request::{AgentInterface, Conversation, OutputMode, RunRequest};
 
 use crate::drive::{Driver, events};
-use crate::subject::{SUBJECTS, Subject, precise};
-
-/// The lines of all recorded runs, run by run.
-static RECORDED: LazyLock<Vec<Vec<Vec<u8>>>> = LazyLock::new(|| {
-    let runs = SUBJECTS.iter().flat_map(Subject::captures);
-    let lines = runs.map(|capture| capture.lines().map(<[u8]>::to_vec).collect::<Vec<_>>());
-    // The longest lines say nothing more than others, and make a case slow.
-    lines
-        .map(|lines| lines.into_iter().filter(|line| line.len() < 20_000).collect::<Vec<_>>())
-        .filter(|lines| !lines.is_empty())
-        .collect()
-});
+use crate::lines::{damaged, disordered, distorted, plausible_line, vocabulary, written};
+use crate::subject::{SUBJECTS, complete_request};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -34,31 +22,31 @@ enum Step {
 }
 
 #[derive(Clone, Debug)]
-enum Why {
-    ByItself,
+enum EndCause {
+    Agent,
     Aborted,
     Failed,
 }
 
-/// Every agent takes the same steps; one that cannot do what the request asks for is left out.
-fn drive(request: &RunRequest, steps: &[Step], why: &Why) {
+/// Drives all agents through the same steps, except those that do not support the request.
+fn drive(request: &RunRequest, steps: &[Step], cause: &EndCause) {
     for subject in SUBJECTS.iter().filter(|subject| subject.agent.plan(request).is_ok()) {
-        drive_one(Driver::start_of(subject, request), steps, why);
+        drive_one(Driver::start_of(subject, request), steps, cause);
     }
 }
 
-fn drive_one(mut driver: Driver, steps: &[Step], why: &Why) {
+fn drive_one(mut driver: Driver, steps: &[Step], cause: &EndCause) {
     for step in steps {
-        driver.tell(match step {
+        driver.handle(match step {
             Step::Line(line) => Input::Line(line),
             Step::Interrupt => Input::Interrupt,
             Step::Exited(code) => Input::Exited(ExitReport { code: *code, ..ExitReport::default() }),
         });
     }
-    let cause = match why {
-        Why::ByItself => None,
-        Why::Aborted => Some(Cause::Aborted),
-        Why::Failed => Some(Cause::Failed(Failure::new(ErrorCode::WatchdogTimeout, "silent"))),
+    let cause = match cause {
+        EndCause::Agent => None,
+        EndCause::Aborted => Some(Cause::Aborted),
+        EndCause::Failed => Some(Cause::Failed(Failure::new(ErrorCode::WatchdogTimeout, "silent"))),
     };
     let exit = Some(ExitReport { code: Some(1), signal: None, stderr: "Error: no" });
     let events = events(&driver.end(&End { cause, exit, left: Vec::new(), duration_ms: 1 }));
@@ -67,8 +55,8 @@ fn drive_one(mut driver: Driver, steps: &[Step], why: &Why) {
     assert_eq!(check_ndjson(&printed).err(), None, "{printed}");
 }
 
-fn why() -> impl Strategy<Value = Why> {
-    select(vec![Why::ByItself, Why::Aborted, Why::Failed])
+fn cause() -> impl Strategy<Value = EndCause> {
+    select(vec![EndCause::Agent, EndCause::Aborted, EndCause::Failed])
 }
 
 fn request() -> impl Strategy<Value = RunRequest> {
@@ -78,7 +66,7 @@ fn request() -> impl Strategy<Value = RunRequest> {
     let modes = vec![AgentInterface::Auto, AgentInterface::Exec];
     (select(conversations), select(outputs), any::<bool>(), select(modes)).prop_map(
         |(conversation, output, schema, mode)| {
-            let mut request = precise("x");
+            let mut request = complete_request("x");
             request.interface = mode;
             request.conversation = conversation;
             request.output = output;
@@ -88,7 +76,7 @@ fn request() -> impl Strategy<Value = RunRequest> {
     )
 }
 
-/// Other things happen between the lines.
+/// Adds interrupts and exits between the lines.
 fn among(lines: impl Strategy<Value = Vec<Vec<u8>>>) -> impl Strategy<Value = Vec<Step>> {
     let others = prop_oneof![Just(Step::Interrupt), any::<Option<i32>>().prop_map(Step::Exited)];
     (lines, vec((any::<Index>(), others), 0..3)).prop_map(|(lines, others)| {
@@ -100,331 +88,61 @@ fn among(lines: impl Strategy<Value = Vec<Vec<u8>>>) -> impl Strategy<Value = Ve
     })
 }
 
-/// JSON out of the words that the protocol listens to, put together in any way.
-pub(crate) fn vocabulary() -> impl Strategy<Value = Value> {
-    const WORDS: &[&str] = &[
-        "",
-        "m1",
-        "m2",
-        "t1",
-        "t2",
-        "init",
-        "assistant",
-        "user",
-        "system",
-        "result",
-        "stream_event",
-        "control_request",
-        "rate_limit_event",
-        "keep_alive",
-        "message_start",
-        "message_delta",
-        "message_stop",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "text",
-        "thinking",
-        "tool_use",
-        "server_tool_use",
-        "tool_result",
-        "web_search_tool_result",
-        "api_retry",
-        "compact_boundary",
-        "model_refusal_fallback",
-        "success",
-        "error_max_turns",
-        "aborted_tools",
-        "stop_sequence",
-        "<synthetic>",
-        "allowed_warning",
-        "rate_limit",
-        "mcp__a__b",
-        "00000000-0000-4000-8000-000000000001",
-        "{\"a\":",
-        "\u{1f44b}",
-        "session/update",
-        "session/request_permission",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-        "tool_call",
-        "tool_call_update",
-        "pending",
-        "in_progress",
-        "completed",
-        "failed",
-        "allow_once",
-        "reject_once",
-        "cancelled",
-    ];
-    const KEYS: &[&str] = &[
-        "type",
-        "subtype",
-        "event",
-        "message",
-        "content",
-        "content_block",
-        "delta",
-        "index",
-        "id",
-        "name",
-        "input",
-        "text",
-        "thinking",
-        "partial_json",
-        "tool_use_id",
-        "parent_tool_use_id",
-        "session_id",
-        "uuid",
-        "model",
-        "error",
-        "is_error",
-        "result",
-        "errors",
-        "usage",
-        "modelUsage",
-        "stop_reason",
-        "terminal_reason",
-        "supersedes",
-        "retracted_message_uuids",
-        "rate_limit_info",
-        "status",
-        "resetsAt",
-        "request_id",
-        "request",
-        "mcp_servers",
-        "tools",
-        "permission_denials",
-        "tool_name",
-        "num_turns",
-        "structured_output",
-        "retry_delay_ms",
-        "api_error_status",
-    ];
-    let leaf = prop_oneof![
-        6 => select(WORDS).prop_map(Value::from),
-        1 => Just(Value::Null),
-        1 => any::<bool>().prop_map(Value::from),
-        2 => (0_u64..3).prop_map(Value::from),
-        1 => any::<i64>().prop_map(Value::from),
-        1 => any::<f64>().prop_map(Value::from),
-    ];
-    leaf.prop_recursive(5, 40, 6, |inner| {
-        prop_oneof![
-            1 => vec(inner.clone(), 0..4).prop_map(Value::from),
-            4 => vec((select(KEYS), inner), 0..8).prop_map(|entries| {
-                entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Value>()
-            }),
-        ]
-    })
-}
-
-/// Lines that could be Claude Code's, but that the pieces are put together by chance.
-pub(crate) fn plausible_line() -> impl Strategy<Value = Value> {
-    let id = || select(vec!["m1", "m2", "m3"]);
-    let tool = || select(vec!["t1", "t2", "t3"]);
-    let parent = || select(vec![Value::Null, Value::Null, "t1".into()]);
-    let text = || select(vec!["", "a", "ab", "abc"]);
-    let block = move || {
-        prop_oneof![
-            text().prop_map(|text| json!({"type": "text", "text": text})),
-            text().prop_map(|text| json!({"type": "thinking", "thinking": text})),
-            tool().prop_map(|id| json!({"type": "tool_use", "id": id, "name": "Bash", "input": {}})),
-            tool().prop_map(|id| json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}})),
-            tool().prop_map(|id| json!({"type": "web_search_tool_result", "tool_use_id": id, "content": []})),
-        ]
-    };
-    let event = prop_oneof![
-        id().prop_map(|id| json!({"type": "message_start", "message": {"id": id, "model": "m"}})),
-        (0_u32..3, block()).prop_map(|(index, block)| {
-            json!({"type": "content_block_start", "index": index, "content_block": block})
-        }),
-        (0_u32..3, text()).prop_map(|(index, text)| {
-            json!({"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}})
-        }),
-        (0_u32..3, text()).prop_map(|(index, text)| {
-            json!({"type": "content_block_delta", "index": index, "delta": {"partial_json": text}})
-        }),
-        (0_u32..3).prop_map(|index| json!({"type": "content_block_stop", "index": index})),
-        Just(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 1}})),
-        Just(json!({"type": "message_stop"})),
-    ];
-    let uuid = || select(vec!["u1", "u2", "u3"]);
-    prop_oneof![
-        8 => (event, parent()).prop_map(|(event, parent)| {
-            json!({"type": "stream_event", "event": event, "parent_tool_use_id": parent})
-        }),
-        6 => (id(), vec(block(), 0..3), parent(), uuid(), vec(uuid(), 0..2)).prop_map(
-            |(id, content, parent, uuid, supersedes)| {
-                json!({"type": "assistant", "message": {"id": id, "content": content}, "parent_tool_use_id": parent,
-                       "uuid": uuid, "supersedes": supersedes})
-            }
-        ),
-        4 => (tool(), parent()).prop_map(|(tool, parent)| {
-            json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": tool}]},
-                   "parent_tool_use_id": parent})
-        }),
-        1 => Just(json!({"type": "system", "subtype": "init", "session_id": "s"})),
-        1 => vec(uuid(), 1..3).prop_map(|uuids| {
-            json!({"type": "system", "subtype": "model_refusal_fallback", "retracted_message_uuids": uuids})
-        }),
-        1 => (any::<bool>(), text()).prop_map(|(is_error, text)| {
-            json!({"type": "result", "subtype": "success", "is_error": is_error, "result": text})
-        }),
-    ]
-}
-
-/// A recorded run whose lines were dropped, doubled and moved.
-pub(crate) fn disordered() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    (any::<Index>(), vec(any::<Index>(), 0..60)).prop_map(|(run, picks)| {
-        let lines = &RECORDED[run.index(RECORDED.len())];
-        picks.into_iter().map(|pick| lines[pick.index(lines.len())].clone()).collect()
-    })
-}
-
-#[derive(Clone, Debug)]
-enum Damage {
-    Cut(Index),
-    Flip(Index, u8),
-    Insert(Index, Vec<u8>),
-    Drop(Index, usize),
-    Append,
-}
-
-/// A recorded run with damage to its bytes.
-fn damaged() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    let damage = prop_oneof![
-        any::<Index>().prop_map(Damage::Cut),
-        (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Damage::Flip(at, byte)),
-        (any::<Index>(), vec(any::<u8>(), 1..8)).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
-        (any::<Index>(), 1_usize..200).prop_map(|(at, count)| Damage::Drop(at, count)),
-        Just(Damage::Append),
-    ];
-    (any::<Index>(), vec((any::<Index>(), damage), 1..12)).prop_map(|(run, damages)| {
-        let mut lines = RECORDED[run.index(RECORDED.len())].clone();
-        for (at, damage) in damages {
-            let at = at.index(lines.len());
-            let other = lines[(at + 1) % lines.len()].clone();
-            let line = &mut lines[at];
-            let length = line.len() + 1;
-            match damage {
-                Damage::Cut(at) => line.truncate(at.index(length)),
-                Damage::Flip(at, byte) if !line.is_empty() => {
-                    let at = at.index(line.len());
-                    line[at] ^= byte;
-                }
-                Damage::Flip(..) => {}
-                Damage::Insert(at, bytes) => {
-                    let at = at.index(length);
-                    line.splice(at..at, bytes);
-                }
-                Damage::Drop(at, count) => {
-                    let at = at.index(length);
-                    let end = (at + count).min(line.len());
-                    line.drain(at..end);
-                }
-                Damage::Append => line.extend(other),
-            }
-        }
-        lines
-    })
-}
-
-/// A recorded run in which values were replaced by others, so that it still is JSON.
-fn distorted() -> impl Strategy<Value = Vec<Vec<u8>>> {
-    let change = (any::<Index>(), any::<Index>(), vocabulary());
-    (any::<Index>(), vec(change, 1..8)).prop_map(|(run, changes)| {
-        let mut lines = RECORDED[run.index(RECORDED.len())].clone();
-        for (at, place, value) in changes {
-            let at = at.index(lines.len());
-            if let Ok(mut document) = serde_json::from_slice::<Value>(&lines[at]) {
-                let mut places = Vec::new();
-                pointers(&document, String::new(), &mut places);
-                *document.pointer_mut(&places[place.index(places.len())]).unwrap() = value;
-                lines[at] = document.to_string().into_bytes();
-            }
-        }
-        lines
-    })
-}
-
-/// Where the values of a document stand.
-fn pointers(value: &Value, path: String, all: &mut Vec<String>) {
-    match value {
-        Value::Object(map) => {
-            for (key, value) in map {
-                pointers(value, format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")), all);
-            }
-        }
-        Value::Array(items) => {
-            for (at, value) in items.iter().enumerate() {
-                pointers(value, format!("{path}/{at}"), all);
-            }
-        }
-        _ => {}
-    }
-    all.push(path);
-}
-
-fn written(documents: Vec<Value>) -> Vec<Vec<u8>> {
-    documents.into_iter().map(|document| document.to_string().into_bytes()).collect()
-}
-
 proptest! {
     #[test]
-    fn any_bytes_keep_the_rules(
-        request in request(), steps in among(vec(vec(any::<u8>(), 0..60), 0..20)), why in why(),
+    fn any_bytes_follow_the_rules(
+        request in request(), steps in among(vec(vec(any::<u8>(), 0..60), 0..20)), cause in cause(),
     ) {
-        drive(&request, &steps, &why);
+        drive(&request, &steps, &cause);
     }
 
     #[test]
-    fn any_json_keeps_the_rules(
-        request in request(), steps in among(vec(vocabulary(), 0..20).prop_map(written)), why in why(),
+    fn any_json_follows_the_rules(
+        request in request(), steps in among(vec(vocabulary(), 0..20).prop_map(written)), cause in cause(),
     ) {
-        drive(&request, &steps, &why);
+        drive(&request, &steps, &cause);
     }
 
     #[test]
-    fn plausible_lines_in_any_order_keep_the_rules(
-        request in request(), steps in among(vec(plausible_line(), 0..60).prop_map(written)), why in why(),
+    fn plausible_lines_in_any_order_follow_the_rules(
+        request in request(), steps in among(vec(plausible_line(), 0..60).prop_map(written)), cause in cause(),
     ) {
-        drive(&request, &steps, &why);
+        drive(&request, &steps, &cause);
     }
 
     #[test]
-    fn recorded_lines_in_any_order_keep_the_rules(
-        request in request(), steps in among(disordered()), why in why(),
+    fn recorded_lines_in_any_order_follow_the_rules(
+        request in request(), steps in among(disordered()), cause in cause(),
     ) {
-        drive(&request, &steps, &why);
+        drive(&request, &steps, &cause);
     }
 
     #[test]
-    fn recorded_lines_with_damaged_bytes_keep_the_rules(
-        request in request(), steps in among(damaged()), why in why(),
+    fn recorded_lines_with_damaged_bytes_follow_the_rules(
+        request in request(), steps in among(damaged()), cause in cause(),
     ) {
-        drive(&request, &steps, &why);
+        drive(&request, &steps, &cause);
     }
 
     #[test]
-    fn recorded_lines_with_other_values_keep_the_rules(
-        request in request(), steps in among(distorted()), why in why(),
+    fn recorded_lines_with_other_values_follow_the_rules(
+        request in request(), steps in among(distorted()), cause in cause(),
     ) {
-        drive(&request, &steps, &why);
+        drive(&request, &steps, &cause);
     }
 }
 
-/// Longer runs are the same kinds of lines over and over.
+/// The maximum number of lines of a run. Further lines are of the same kinds.
 const LINES_CUT: usize = 60;
 
 #[test]
-fn a_recorded_run_that_is_cut_anywhere_keeps_the_rules() {
-    let request = precise("x");
+fn a_recorded_run_that_ends_after_any_line_follows_the_rules() {
+    let request = complete_request("x");
     for subject in SUBJECTS {
         for capture in subject.captures().iter().step_by(4) {
             let lines: Vec<_> = capture.lines().take(LINES_CUT).map(<[u8]>::to_vec).map(Step::Line).collect();
             for count in 0..=lines.len() {
-                drive_one(Driver::start_of(subject, &request), &lines[..count], &Why::ByItself);
+                drive_one(Driver::start_of(subject, &request), &lines[..count], &EndCause::Agent);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A replay for people: one line an event, deltas joined, long values cut, random ids renamed.
+//! Renders a replay for snapshots: one line per event, with joined deltas, truncated values and renamed ids.
 
 use std::fmt::Write as _;
 
@@ -63,7 +63,7 @@ fn is_malformed(step: &Step) -> bool {
 #[derive(Default)]
 struct Page {
     text: String,
-    /// Ids in the order in which they appear, with the name that each one gets.
+    /// The ids in order of appearance, with their names.
     ids: Vec<(String, String)>,
 }
 
@@ -86,7 +86,7 @@ impl Page {
             self.id("uuid", candidate);
         }
         self.text = text;
-        // Long ones first: one id may begin another.
+        // Long ids first, because an id may be the prefix of another one.
         self.ids.sort_by_key(|(id, _)| std::cmp::Reverse(id.len()));
         self.ids.iter().fold(self.text, |text, (id, name)| text.replace(id.as_str(), name))
     }
@@ -114,7 +114,7 @@ impl Page {
         match event {
             Event::Init(init) => {
                 self.id("session", init.session_id.as_str());
-                // Which tools there are is the version's affair; how many shows that they are read.
+                // The names of the tools depend on the version of the CLI. Their number shows that they are read.
                 if let Some(Value::Array(tools)) = value.get_mut("tools") {
                     let count = tools.len();
                     value["tools"] = count.into();
@@ -132,7 +132,7 @@ impl Page {
                 let _ = write!(line, " {text}");
             }
         }
-        // A dependency may have maps keep the order in which they were filled.
+        // With a feature of serde_json, maps retain the order of insertion.
         fields.sort_keys();
         for (key, mut value) in fields {
             value.sort_all_objects();
@@ -223,7 +223,7 @@ fn cut(text: &str, longest: usize) -> String {
     if rest == 0 { text } else { format!("{short} +{rest}") }
 }
 
-/// What was written, as text; JSON with its fields in order.
+/// Returns the written bytes as text. The fields of JSON are sorted.
 fn written(bytes: &[u8]) -> String {
     match serde_json::from_slice::<Value>(bytes) {
         Ok(mut line) => {

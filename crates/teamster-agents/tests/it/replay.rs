@@ -1,6 +1,6 @@
-//! Every recorded run once more: what the protocol and the transcript make of it.
+//! Replays all recorded runs through the protocol and the transcript.
 //!
-//! Each capture has a snapshot that shows the mapping. A changed one is reviewed like code: it changes what users see.
+//! The events of each run are compared with a snapshot. Review a changed snapshot like code: it changes the output for users.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,17 +14,17 @@ use crate::drive::{events, replay};
 use crate::render::render;
 use crate::subject::{SUBJECTS, Subject};
 
-/// Says of every capture of every agent that fails why it does.
-pub(crate) fn for_each_capture(look: impl Fn(&Subject, &Capture) -> Result<(), String>) {
-    for_each_capture_of(SUBJECTS, look);
+/// Runs a check on each capture of each agent, and panics with all failures.
+pub(crate) fn for_each_capture(check: impl Fn(&Subject, &Capture) -> Result<(), String>) {
+    for_each_capture_of(SUBJECTS, check);
 }
 
-/// The same for the captures of some agents.
-pub(crate) fn for_each_capture_of(subjects: &[Subject], look: impl Fn(&Subject, &Capture) -> Result<(), String>) {
+/// Like [`for_each_capture`], for the captures of these agents.
+pub(crate) fn for_each_capture_of(subjects: &[Subject], check: impl Fn(&Subject, &Capture) -> Result<(), String>) {
     let mut failures = Vec::new();
     for subject in subjects {
         for capture in subject.captures() {
-            let failure = look(subject, &capture).err();
+            let failure = check(subject, &capture).err();
             failures.extend(failure.map(|why| format!("{} {}: {why}", subject.agent.name(), capture.name)));
         }
     }
@@ -32,7 +32,7 @@ pub(crate) fn for_each_capture_of(subjects: &[Subject], look: impl Fn(&Subject, 
 }
 
 #[test]
-fn every_recorded_run_keeps_the_rules_of_the_stream() {
+fn every_recorded_run_follows_the_rules_of_the_stream() {
     for_each_capture(|subject, capture| {
         check(&events(&replay(subject, capture)))
             .map_err(|violations| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
@@ -46,14 +46,14 @@ fn every_recorded_run_is_printed_and_read_back_without_loss() {
         let text: String = events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n").collect();
         match check_ndjson(&text) {
             Ok(read) if read == events => Ok(()),
-            Ok(_) => Err("was read back as something else".to_owned()),
+            Ok(_) => Err("other events were read back".to_owned()),
             Err(violations) => Err(violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         }
     });
 }
 
 #[test]
-fn every_recorded_run_means_what_its_snapshot_says() {
+fn every_recorded_run_matches_its_snapshot() {
     for_each_capture(|subject, capture| {
         let text = render(capture, &replay(subject, capture));
         let mut settings = insta::Settings::clone_current();
@@ -66,7 +66,7 @@ fn every_recorded_run_means_what_its_snapshot_says() {
 }
 
 #[test]
-fn every_snapshot_has_its_capture() {
+fn every_snapshot_has_a_capture() {
     for subject in SUBJECTS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(subject.agent.name());
         let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());

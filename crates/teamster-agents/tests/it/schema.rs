@@ -1,4 +1,4 @@
-//! The JSON Schemas in `docs/`: generated from the types, and true of what is really written.
+//! The JSON Schemas in `docs/`: they are generated from the types, and all recorded runs follow them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// The schema of a type as it is written (`serialize`), or as it is read.
+/// Returns the schema of a type, for reading or writing.
 fn schema<T: schemars::JsonSchema>(settings: SchemaSettings) -> Value {
     settings.into_generator().into_root_schema_for::<T>().into()
 }
@@ -24,7 +24,7 @@ fn schema<T: schemars::JsonSchema>(settings: SchemaSettings) -> Value {
 fn event_schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(RecursiveTransform(without_null));
     let mut schema = schema::<Event>(settings);
-    // What a run or a session adds to each event.
+    // The fields that a run or a session adds to each event.
     schema["properties"] = serde_json::json!({
         "runId": {"type": "string", "format": "uuid", "description": "The run, or the session."},
         "turnId": {"type": "string", "description": "The turn of a session, where it has a name."},
@@ -38,7 +38,7 @@ fn event_schema() -> Value {
     schema
 }
 
-/// An optional field may be read as null, but is written as a value or not at all.
+/// Removes `null` from types: optional fields are never written as null.
 fn without_null(schema: &mut schemars::Schema) {
     let Some(rules) = schema.as_object_mut() else { return };
     if let Some(Value::Array(types)) = rules.get_mut("type") {
@@ -78,11 +78,11 @@ fn the_schemas_in_docs_are_current() {
             fs::create_dir_all(docs()).unwrap();
             fs::write(&path, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
         }
-        // As documents: the order of names is that of whichever map serde_json was built with.
+        // Compared as documents, because the order of names depends on the features of serde_json.
         let found = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
         assert!(
             found.as_ref() == Some(&schema),
-            "docs/{name} is not what the types say; look at the difference after\n\
+            "docs/{name} does not match the types. Update it, and review the difference:\n\
              UPDATE_DOCS=1 cargo test -p teamster-agents --features schema --test it schema"
         );
     }
@@ -100,7 +100,7 @@ fn every_event_of_every_recorded_run_follows_the_schema() {
 }
 
 #[test]
-fn what_is_no_event_does_not_follow_the_schema() {
+fn an_invalid_event_does_not_follow_the_schema() {
     let schema = event_schema();
     for text in [
         "{}",
@@ -120,7 +120,7 @@ fn what_is_no_event_does_not_follow_the_schema() {
 }
 
 #[test]
-fn a_request_as_it_is_written_follows_the_schema() {
+fn a_serialized_request_follows_the_schema() {
     let schema = request_schema();
     let text = r#"{
         "prompt": "x", "conversation": {"resume": "s"}, "permissions": {"mode": "read-only", "allow": ["Read"]},
@@ -136,7 +136,7 @@ fn a_request_as_it_is_written_follows_the_schema() {
 }
 
 #[test]
-fn a_command_as_it_is_read_follows_the_schema_and_what_is_refused_does_not() {
+fn a_command_follows_the_schema_if_and_only_if_it_can_be_read() {
     let schema = command_schema();
     for (text, good) in [
         (r#"{"type": "send", "text": "a", "attachments": [{"path": "a.png"}], "id": "1"}"#, true),
@@ -163,15 +163,15 @@ fn a_command_as_it_is_read_follows_the_schema_and_what_is_refused_does_not() {
     }
 }
 
-/// Validates by the part of JSON Schema that our schemas use; a keyword beyond it is an error, so that nothing is passed
-/// over in silence. (The crates that know all of it bring forty others.)
+/// Validates a value by the part of JSON Schema that our schemas use. An unknown keyword is an error. (Complete validators have
+/// about forty dependencies.)
 fn valid(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
     let schema = match schema {
         Value::Bool(true) => return Ok(()),
         Value::Object(schema) => schema,
-        other => return Err(format!("{other} is no schema")),
+        other => return Err(format!("{other} is not a schema")),
     };
-    // These two belong together: see below.
+    // These two are checked together, see below.
     let fields = ["properties", "additionalProperties"];
     for (keyword, rule) in schema.iter().filter(|(keyword, _)| !fields.contains(&keyword.as_str())) {
         match keyword.as_str() {
@@ -200,7 +200,7 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
                 let missing = rule.as_array().unwrap().iter().find(|name| value.get(name.as_str().unwrap()).is_none());
                 missing.map_or(Ok(()), |name| Err(format!("{name} is missing")))?;
             }
-            other => return Err(format!("the keyword {other} is not known here")),
+            other => return Err(format!("unknown keyword {other}")),
         }
     }
     match value {
@@ -213,7 +213,7 @@ fn properties(root: &Value, schema: &Map<String, Value>, fields: &Map<String, Va
     for (name, value) in fields {
         let rule = schema.get("properties").and_then(|properties| properties.get(name));
         match rule.or(schema.get("additionalProperties")) {
-            Some(Value::Bool(false)) => return Err(format!("{name} is not known")),
+            Some(Value::Bool(false)) => return Err(format!("unknown field {name}")),
             Some(rule) => valid(root, rule, value).map_err(|why| format!("{name}: {why}"))?,
             None => {}
         }
@@ -230,11 +230,11 @@ fn has_type(rule: &Value, value: &Value) -> Result<(), String> {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("{other} is no type of JSON Schema"),
+        other => panic!("{other} is not a type of JSON Schema"),
     };
     let fits = match rule {
         Value::Array(names) => names.iter().any(|name| fits(name.as_str().unwrap())),
         name => fits(name.as_str().unwrap()),
     };
-    if fits { Ok(()) } else { Err(format!("{value} is no {rule}")) }
+    if fits { Ok(()) } else { Err(format!("{value} is not {rule}")) }
 }

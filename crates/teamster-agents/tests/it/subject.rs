@@ -1,4 +1,4 @@
-//! The agents under test: each with its recorded runs, and the request that such a run stands for.
+//! The agents under test, with their recorded runs and the requests of these runs.
 
 use teamster_agents::agent::{Agent, acp::Acp, claude::Claude, codex::Codex, gemini::Gemini, opencode::OpenCode};
 use teamster_types::request::{AgentInterface, Conversation, McpServer, OutputMode, PermissionMode, RunRequest};
@@ -8,13 +8,13 @@ use crate::capture::{self, Capture};
 /// An agent under test.
 pub(crate) struct Subject {
     pub(crate) agent: &'static dyn Agent,
-    /// How many recorded runs there are at least: a folder that is not found is no success.
+    /// The minimum number of recorded runs. A missing folder must not be a success.
     least: usize,
-    /// What a caller would have asked for, as far as the reading of the answer depends on it.
+    /// Returns the request of a recorded run, as far as the output depends on it.
     pub(crate) request: fn(&Capture) -> RunRequest,
 }
 
-/// Every agent.
+/// All agents.
 pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &Claude, least: 340, request: claude },
     Subject { agent: &Gemini, least: 255, request: gemini },
@@ -23,7 +23,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { agent: &Acp::any(), least: 27, request: acp },
 ];
 
-/// The agent of most tests that need just one.
+/// The agent of tests that need only one.
 pub(crate) const CLAUDE: &Subject = &SUBJECTS[0];
 
 impl Subject {
@@ -61,7 +61,7 @@ fn gemini(capture: &Capture) -> RunRequest {
     request.conversation = match capture.value(&["--resume", "-r"]) {
         None if !capture.has(&["--resume", "-r"]) => Conversation::New,
         None | Some("latest") => Conversation::Continue,
-        // A place in a list.
+        // An index in a list.
         Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => Conversation::New,
         Some(id) => Conversation::Resume(id.into()),
     };
@@ -78,25 +78,25 @@ fn opencode(capture: &Capture) -> RunRequest {
         None if capture.has(&["--continue", "-c"]) => Conversation::Continue,
         None => Conversation::New,
     };
-    // The configuration stood in the environment; its server was always the same.
+    // The configuration was in the environment, always with the same server.
     if capture.name.starts_with("mcp_") {
         request.mcp_servers.insert("tiny".to_owned(), McpServer::stdio("tiny"));
     }
     request
 }
 
-/// A request that names all that some agent must be told.
-pub(crate) fn precise(prompt: &str) -> RunRequest {
+/// Returns a request with all fields that some agents require.
+pub(crate) fn complete_request(prompt: &str) -> RunRequest {
     let mut request = RunRequest::new(prompt);
     (request.cwd, request.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));
     request
 }
 
 fn acp(capture: &Capture) -> RunRequest {
-    let mut request = precise("recorded");
-    let is_said = |words: &str| capture.stdout.windows(words.len()).any(|window| window == words.as_bytes());
-    // An agent that allows everything is not asked to allow less.
-    if is_said("\"currentModeId\":\"yolo\"") {
+    let mut request = complete_request("recorded");
+    let contains = |words: &str| capture.stdout.windows(words.len()).any(|window| window == words.as_bytes());
+    // The recorded agent allowed all calls.
+    if contains("\"currentModeId\":\"yolo\"") {
         request.permissions.mode = PermissionMode::Full;
     }
     request.conversation = match capture.name.as_str() {

@@ -1,4 +1,4 @@
-//! Whatever any protocol tells, in whatever order: what comes out of the transcript keeps the rules.
+//! For any events in any order, the output of the transcript follows the rules of the stream.
 
 use std::collections::HashSet;
 
@@ -11,9 +11,9 @@ use teamster_agents::transcript::{Cause, End, Transcript};
 use teamster_testkit::check::check;
 use teamster_types::event::{Done, ErrorCode, Event, Failure, RunResult, Usage, UsageScope};
 
-/// Any event, with few ids, so that they meet.
+/// Any event. There are few ids, so that events refer to each other.
 fn event() -> impl Strategy<Value = Event> {
-    // The last ones look like what is told of the first ones' next attempt.
+    // The last id looks like the renamed id of a second attempt.
     let message = || select(vec!["m1", "m2", "m1~2"]);
     let tool = || select(vec!["t1", "t2", "t1~2"]);
     let parent = || select(vec![None, None, Some("t1")]);
@@ -75,17 +75,17 @@ fn used(tokens: u64) -> Usage {
     usage
 }
 
-/// What an agent tells in one attempt after the other.
+/// The events and the outcome of each attempt.
 type Attempts = Vec<(Vec<Event>, Option<Outcome>)>;
 
 fn attempts() -> impl Strategy<Value = Attempts> {
     vec((vec(event(), 0..20), outcome()), 1..4)
 }
 
-/// What comes out of each attempt, the end with the last.
-fn tell(attempts: &Attempts, end: &End<'_>) -> Vec<Vec<Event>> {
+/// Returns the emitted events of each attempt. The last one includes the end.
+fn emitted(attempts: &Attempts, end: &End<'_>) -> Vec<Vec<Event>> {
     let mut transcript = Transcript::new();
-    let mut told = Vec::new();
+    let mut all = Vec::new();
     for (number, (events, outcome)) in attempts.iter().enumerate() {
         let mut out = Vec::new();
         for event in events {
@@ -99,17 +99,17 @@ fn tell(attempts: &Attempts, end: &End<'_>) -> Vec<Vec<Event>> {
         } else {
             transcript.end(end, &mut out);
         }
-        told.push(out);
+        all.push(out);
     }
-    told
+    all
 }
 
-fn result(told: &[Vec<Event>]) -> &RunResult {
-    let Some(Event::Done(done)) = told.last().and_then(|events| events.last()) else { panic!("{told:#?}") };
+fn result(events: &[Vec<Event>]) -> &RunResult {
+    let Some(Event::Done(done)) = events.last().and_then(|events| events.last()) else { panic!("{events:#?}") };
     &done.result
 }
 
-/// The ids of the messages and of the calls.
+/// Returns the ids of messages and calls.
 fn ids(events: &[Event]) -> HashSet<String> {
     let id = |event: &Event| match event {
         Event::Text(delta) | Event::Thinking(delta) => Some(format!("message {}", delta.message_id.as_str())),
@@ -128,7 +128,7 @@ fn end() -> impl Strategy<Value = End<'static>> {
 
 proptest! {
     #[test]
-    fn any_events_come_out_as_a_stream_that_keeps_the_rules(
+    fn any_events_result_in_a_stream_that_follows_the_rules(
         events in vec(event(), 0..40), outcome in outcome(), end in end(), late in event(),
     ) {
         let mut transcript = Transcript::new();
@@ -140,23 +140,23 @@ proptest! {
             transcript.set_outcome(outcome);
         }
         transcript.end(&end, &mut out);
-        // Nothing comes out after the end.
+        // Nothing is emitted after the end.
         transcript.push(late, &mut out);
         transcript.end(&end, &mut out);
         prop_assert_eq!(check(&out), Ok(()), "{:#?}", out);
     }
 
     #[test]
-    fn any_attempts_come_out_as_one_stream_that_keeps_the_rules(attempts in attempts(), end in end()) {
-        let told = tell(&attempts, &end).concat();
-        prop_assert_eq!(check(&told), Ok(()), "{:#?}", told);
+    fn any_attempts_result_in_one_stream_that_follows_the_rules(attempts in attempts(), end in end()) {
+        let events = emitted(&attempts, &end).concat();
+        prop_assert_eq!(check(&events), Ok(()), "{:#?}", events);
     }
 
     #[test]
-    fn only_the_last_attempt_counts_for_the_answer_and_all_for_the_cost(attempts in attempts(), end in end()) {
-        let told = tell(&attempts, &end);
-        let last = tell(&attempts[attempts.len() - 1..].to_vec(), &end);
-        let (all, alone) = (result(&told), result(&last));
+    fn the_result_has_the_text_of_the_last_attempt_and_the_usage_of_all(attempts in attempts(), end in end()) {
+        let events = emitted(&attempts, &end);
+        let last = emitted(&attempts[attempts.len() - 1..].to_vec(), &end);
+        let (all, alone) = (result(&events), result(&last));
         prop_assert_eq!((&all.text, &all.final_text), (&alone.text, &alone.final_text));
         prop_assert_eq!((&all.error_code, all.aborted), (&alone.error_code, alone.aborted));
         let tokens = attempts.iter().filter_map(|(_, outcome)| Some(outcome.as_ref()?.usage.as_ref()?.0.output_tokens));
@@ -165,24 +165,24 @@ proptest! {
     }
 
     #[test]
-    fn no_id_of_an_attempt_comes_again_in_a_later_one(attempts in attempts(), end in end()) {
-        let told = tell(&attempts, &end);
-        for (number, earlier) in told.iter().enumerate() {
-            for later in &told[number + 1..] {
-                prop_assert!(ids(earlier).is_disjoint(&ids(later)), "{:#?}", told);
+    fn no_id_is_used_in_two_attempts(attempts in attempts(), end in end()) {
+        let events = emitted(&attempts, &end);
+        for (number, earlier) in events.iter().enumerate() {
+            for later in &events[number + 1..] {
+                prop_assert!(ids(earlier).is_disjoint(&ids(later)), "{:#?}", events);
             }
         }
     }
 
     #[test]
-    fn ids_that_differ_in_an_attempt_are_told_as_different(events in vec(event(), 0..30)) {
-        let once = tell(&vec![(events.clone(), None)], &End::default());
-        let twice = tell(&vec![(events.clone(), None), (events, None)], &End::default());
+    fn different_ids_of_an_attempt_stay_different(events in vec(event(), 0..30)) {
+        let once = emitted(&vec![(events.clone(), None)], &End::default());
+        let twice = emitted(&vec![(events.clone(), None), (events, None)], &End::default());
         prop_assert_eq!(ids(&once[0]).len(), ids(&twice[1]).len());
     }
 
     #[test]
-    fn a_stream_that_keeps_the_rules_comes_out_as_it_went_in(events in vec(event(), 0..40)) {
+    fn a_stream_that_follows_the_rules_is_emitted_unchanged(events in vec(event(), 0..40)) {
         let mut first = Transcript::new();
         let mut once = Vec::new();
         for event in events {

@@ -134,7 +134,7 @@ async fn a_session_with_an_invalid_rule_is_rejected() {
     request.permissions.deny = vec!["Bash(rm".into()];
     let Err(RunError::Request(error)) = env.runtime.open("claude", request) else { panic!("it was opened") };
     assert!(
-        error.to_string().starts_with(r#""Bash(rm" is not a valid tool rule: its bracket does not close"#),
+        error.to_string().starts_with(r#""Bash(rm" is not a valid tool rule: the closing bracket is missing"#),
         "{error}"
     );
 }

@@ -1,17 +1,17 @@
-//! Shell commands: which programs a text would run.
+//! Finds the programs that a shell command runs.
 //!
-//! Two readings of the same syntax tree. [`plain`] is for allow rules: it reads only commands whose meaning does not depend on
-//! the shell, the environment or the file system. [`wide`] is for deny rules: it reads everything that may be run.
+//! Two modules read the same syntax tree. [`plain`] is for allow rules. It accepts only commands whose meaning does not depend on
+//! the shell, the environment or the file system. [`possible`] is for deny rules. It finds every program that may be run.
 
 mod names;
 pub(super) mod plain;
+pub(super) mod possible;
 mod tree;
-pub(super) mod wide;
 mod words;
 
 use rable::Node;
 
-/// How sure it is that a deny rule means a call.
+/// Whether a deny rule covers a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
     No,
@@ -20,21 +20,21 @@ pub(super) enum Match {
     Yes,
 }
 
-/// The longest text that is parsed, in bytes.
+/// The maximum length of a text that is parsed, in bytes.
 const LONGEST: usize = 64 * 1024;
 
-/// How many constructs that nest a text may hold. The parser recurses for each level: this bounds its stack at less than 1.5 MiB in
-/// a debug build, whatever the text.
+/// The maximum number of nested constructs in a text. The parser recurses for each level. This limits its stack to less than
+/// 1.5 MiB in a debug build.
 const DEEPEST: usize = 32;
 
-/// How many separators of commands a text may hold. The parser recurses for each command of a list, too.
+/// The maximum number of command separators in a text. The parser also recurses for each command of a list.
 const MOST_SEPARATORS: usize = 500;
 
-/// Words that begin a construct.
+/// Words that start a nested construct.
 const NESTING: [&str; 12] =
     ["if", "while", "until", "for", "case", "select", "time", "coproc", "function", "then", "elif", "do"];
 
-/// Parses a text; `None` if it is no shell command, or too long or too deeply nested to be parsed.
+/// Parses a text; `None` if it is not a valid shell command, or if it is too long or too deeply nested.
 fn parse(text: &str) -> Option<Vec<Node>> {
     if text.len() > LONGEST {
         return None;
@@ -48,7 +48,8 @@ fn parse(text: &str) -> Option<Vec<Node>> {
     rable::parse(text, false).ok()
 }
 
-/// The last component of a program's path, in lower case: some file systems ignore the case. Linux within Windows runs `git.exe`.
+/// Returns the last component of a program's path, in lower case, because some file systems ignore the case. The suffix `.exe` is
+/// removed, because WSL also runs `git.exe`.
 fn base_name(program: &str) -> String {
     let name = program.rsplit('/').next().unwrap_or_default().to_lowercase();
     name.strip_suffix(".exe").map_or_else(|| name.clone(), str::to_owned)

@@ -1,4 +1,4 @@
-//! Names of programs that run others, or change what the next command means.
+//! Names of programs that run other programs or change the meaning of later commands.
 
 use super::words::Word;
 
@@ -62,13 +62,13 @@ pub(super) const SYSTEM_DIRECTORIES: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/lo
 pub(super) const EVALUATORS: [&str; 8] =
     ["eval", "trap", "alias", "bind", "complete", "compgen", "mapfile", "readarray"];
 
-/// Builtins that give a name another meaning.
+/// Builtins that change the meaning of a name.
 pub(super) const RENAMING: [&str; 3] = ["enable", "fc", "hash"];
 
-/// Variables that name a file which a shell runs first, or that give Git commands.
+/// Variables that name a file that a shell runs first, or that contain commands for Git.
 pub(super) const RUN_AT_START: [&str; 4] = ["BASH_ENV=", "ENV=", "ZDOTDIR=", "GIT_CONFIG_"];
 
-/// Subcommands and options of Git after which a command stands.
+/// Subcommands and options of Git that are followed by a command.
 pub(super) const GIT_RUNS: [&str; 15] = [
     "foreach",
     "run",
@@ -102,7 +102,7 @@ pub(super) const SOURCES: [&str; 2] = [".", "source"];
 /// Programs that take their program's arguments, or the program, from their input.
 pub(super) const FROM_INPUT: [&str; 2] = ["xargs", "parallel"];
 
-/// Options of `find` after which a program stands.
+/// Options of `find` that are followed by a program.
 pub(super) const FIND_RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Programs that run the program which their arguments name. Any word after one of them may be that program.
@@ -239,7 +239,7 @@ const WRAPPERS: [&str; 130] = [
     "yarn",
 ];
 
-/// Builtins of bash and zsh that leave the shell as it was, whatever their arguments.
+/// Builtins of bash and zsh that do not change the state of the shell.
 const STATELESS: [&str; 8] = ["echo", "true", "false", "pwd", ":", "times", "type", "jobs"];
 
 /// Builtins of bash and zsh.
@@ -353,12 +353,13 @@ pub(super) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.contains(&name) || name.starts_with("ld-linux") || name.starts_with("ld-musl") || name.starts_with("ld.so")
 }
 
-/// Whether a shell may take an argument of this program for an expression or a variable's name: a subscript in it can run commands.
+/// Whether a shell may evaluate an argument of this program as an expression or a variable's name, whose subscript can run
+/// commands.
 pub(super) fn may_evaluate(name: &str) -> bool {
     BUILTINS.contains(&name) && !STATELESS.contains(&name)
 }
 
-/// Whether a command after this one in the same shell may mean something else than it says.
+/// Whether this command may change the meaning of a later command in the same shell.
 pub(super) fn changes_shell(name: &str) -> bool {
     BUILTINS.contains(&name) && !STATELESS.contains(&name)
         || matches!(name, "zle" | "zmodload" | "zstyle" | "zparseopts")

@@ -1,4 +1,4 @@
-//! The commands of a text, if it is certain what they are.
+//! Finds the commands of a text, if they are certain.
 
 use rable::{ListOperator, Node, NodeKind};
 
@@ -6,23 +6,23 @@ use super::names::{SYSTEM_DIRECTORIES, WRAPPING_SHELLS, changes_shell, may_evalu
 use super::words::Word;
 use super::{base_name, parse};
 
-/// How many shells may be put around a command.
+/// The maximum number of shells around a command.
 const DEEPEST: usize = 3;
 
-/// A command that is one program with fixed arguments.
+/// A command that runs one program with fixed arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Plain {
     words: Vec<String>,
 }
 
 impl Plain {
-    /// Whether it begins with these words.
+    /// Whether it starts with these words.
     pub(in super::super) fn begins_with(&self, words: &str) -> bool {
         let wanted: Vec<&str> = words.split_whitespace().collect();
         !wanted.is_empty() && self.words.len() >= wanted.len() && wanted.iter().zip(&self.words).all(|(a, b)| a == b)
     }
 
-    /// The words in one line, quoted where a shell would need it.
+    /// Returns the words in one line, quoted if a shell needs it.
     pub(in super::super) fn line(&self) -> String {
         let quoted = |word: &String| {
             if !word.is_empty() && word.chars().all(is_safe) { word.clone() } else { format!("'{word}'") }
@@ -31,18 +31,18 @@ impl Plain {
     }
 }
 
-/// The commands that a shell runs for this text, and nothing beside them: no file is written, no word is computed. `None` if
-/// that is not certain in every shell.
+/// Returns the commands that a shell runs for this text. `None` if they are not certain in every shell: for example, if a file is
+/// written or a word is expanded.
 pub(in super::super) fn commands(text: &str) -> Option<Vec<Plain>> {
     let mut found = Vec::new();
     collect(text, DEEPEST, &mut found)?;
-    // What changes the shell decides what the next command means.
+    // A command that changes the shell may change the meaning of the next one.
     let (_, before) = found.split_last()?;
     let changes = |command: &Plain| command.words.first().is_none_or(|program| changes_shell(program));
     (!before.iter().any(changes)).then_some(found)
 }
 
-/// The commands of a list of words, which an agent may run as they are or join for a shell.
+/// Returns the commands of a list of words. An agent may run the words directly, or join them and pass them to a shell.
 pub(in super::super) fn commands_of_words(words: &[&str]) -> Option<Vec<Plain>> {
     match words {
         [shell, flag, script] if is_shell(shell) && is_script_flag(flag) => commands(script),
@@ -53,7 +53,7 @@ pub(in super::super) fn commands_of_words(words: &[&str]) -> Option<Vec<Plain>> 
     }
 }
 
-/// The script of a text that does nothing but have a shell run one (`bash -lc '...'`, as Codex writes commands).
+/// Returns the script of a text that only runs a script in a shell (`bash -lc '...'`, as Codex writes commands).
 pub(in super::super) fn script_of(text: &str) -> Option<String> {
     if !is_plain(text) {
         return None;
@@ -102,21 +102,21 @@ fn node_of(node: &Node, depth: usize, found: &mut Vec<Plain>) -> Option<()> {
     }
 }
 
-/// Whether a builtin may run what stands in its arguments, quoted as they are: `printf -v 'a[$(rm x)]'`, `test -v 'a[$(rm x)]'`.
+/// Whether a builtin may run commands in its quoted arguments: `printf -v 'a[$(rm x)]'`, `test -v 'a[$(rm x)]'`.
 fn evaluates(program: &str, arguments: &[String]) -> bool {
     may_evaluate(program) && arguments.iter().any(|argument| argument.contains(['$', '`']))
 }
 
-/// The text of a word. File names may be generated among the arguments of a program: they are no other program.
+/// Returns the text of a word. A wildcard for file names is accepted, because it does not change the program.
 fn fixed(node: &Node) -> Option<String> {
     let NodeKind::Word { parts, .. } = &node.kind else { return None };
     let literal = parts.iter().all(|part| matches!(part.kind, NodeKind::WordLiteral { .. }));
     let word = Word::read(node);
-    // An unquoted wildcard is no fixed text, and no shell finds a file for one that holds a space.
+    // An unquoted wildcard is not fixed text. A word with a space is not expanded to file names.
     (literal && (word.fixed || word.text.chars().all(|c| is_safe(c) || "*?[]".contains(c)))).then_some(word.text)
 }
 
-/// Whether nothing is written by a redirection, and nothing but an open output is read.
+/// Whether a redirection writes no file and reads only from `/dev/null` or an open output.
 fn is_harmless(redirect: &Node) -> bool {
     let NodeKind::Redirect { op, target, varfd: None, .. } = &redirect.kind else { return false };
     let NodeKind::Word { value, .. } = &target.kind else { return false };
@@ -136,23 +136,23 @@ fn is_script_flag(flag: &str) -> bool {
     matches!(flag, "-c" | "-lc")
 }
 
-/// Characters that mean themselves in every shell, anywhere in a word.
+/// Whether a character has no special meaning in any shell, anywhere in a word.
 fn is_safe(character: char) -> bool {
     character.is_alphanumeric() || "_-./:,@%+=".contains(character)
 }
 
-/// Whether every character means the same in all shells that agents use: nothing is expanded but file names, and quotes end
-/// where all shells see their end.
+/// Whether all shells that agents use read the text in the same way: only file names are expanded, and quotes end at the same
+/// characters.
 fn is_plain(text: &str) -> bool {
     let mut quote = None;
     let mut before = ' ';
     for character in text.chars() {
         let good = match (quote, character) {
-            // Some shells take `\'` between single quotes for a quote.
+            // Some shells read `\'` between single quotes as a quote.
             (Some('\''), '\'') => before != '\\',
             (Some('"'), '$' | '`' | '\\' | '!') => false,
             (Some(_), _) => !character.is_control() || matches!(character, '\t' | '\n'),
-            // A comment, which interactive shells do not know.
+            // A comment. Interactive shells do not support comments.
             (None, '#') => !matches!(before, ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>'),
             (
                 None,

@@ -1,18 +1,18 @@
-//! All commands of a syntax tree, at any depth.
+//! Collects the commands of a syntax tree, at any depth.
 
 use rable::{Node, NodeKind};
 
 use super::names::RUN_AT_START;
 use super::words::Word;
 
-/// What a script may run.
+/// The commands that a script may run.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     /// The words of each command.
     pub(super) commands: Vec<Vec<Word>>,
     /// The values of assignments.
     pub(super) values: Vec<String>,
-    /// Whether there may be commands that the tree does not show.
+    /// Whether the script may contain commands that are not in the tree.
     pub(super) hidden: bool,
 }
 
@@ -43,7 +43,7 @@ impl Commands {
             NodeKind::Pipeline { commands, .. } => self.all(commands),
             NodeKind::List { items } => self.all(items.iter().map(|item| &item.command)),
             NodeKind::Word { value, parts, .. } => {
-                // An array is one literal to the parser, and a nested backtick keeps its backslash.
+                // The parser reads an array as one literal, and retains the backslash of a nested backtick.
                 self.hidden |= parts.is_empty() && substitutes(value) || value.contains("\\`");
                 self.all(parts);
             }
@@ -55,7 +55,7 @@ impl Commands {
                 for text in [Some(param), op.as_ref(), arg.as_ref()].into_iter().flatten() {
                     self.text(text);
                 }
-                // `${a@P}` runs what the value substitutes.
+                // `${a@P}` runs command substitutions in the value.
                 self.hidden |= op.as_ref().is_some_and(|op| op.starts_with('@'));
             }
             NodeKind::ParamLength { param: text }
@@ -71,7 +71,7 @@ impl Commands {
         }
     }
 
-    /// A text that the parser leaves as it is.
+    /// Checks a text that the parser does not parse.
     fn text(&mut self, text: &str) {
         self.hidden |= substitutes(text);
     }
@@ -104,7 +104,7 @@ impl Commands {
             }
             NodeKind::ConditionalExpr { body, redirects } => self.all(std::iter::once(&**body).chain(redirects)),
             NodeKind::Coproc { name, command } => {
-                // What was taken for its name may be the command.
+                // The parsed name may be the command.
                 self.commands.extend(name.iter().map(|name| vec![Word::fixed(name)]));
                 self.node(command);
             }
@@ -124,12 +124,12 @@ impl Commands {
             NodeKind::WordLiteral { value } => self.text(value),
             NodeKind::ArithmeticExpansion { expression: Some(expression) } => self.arithmetic(expression),
             NodeKind::AnsiCQuote { .. } | NodeKind::Empty | NodeKind::Comment { .. } => {}
-            // Arithmetic, and whatever a later version of the parser adds.
+            // Arithmetic, and kinds that a later version of the parser may add.
             _ => self.arithmetic(node),
         }
     }
 
-    /// Arithmetic runs what stands in a subscript.
+    /// Checks an arithmetic expression. A subscript in it can run commands.
     fn arithmetic(&mut self, node: &Node) {
         match &node.kind {
             NodeKind::ArithNumber { .. } | NodeKind::ArithVar { .. } | NodeKind::ArithEmpty => {}
@@ -143,7 +143,7 @@ impl Commands {
     }
 }
 
-/// Whether a text may hold a command substitution. A single-quoted word holds none, but we do not look that closely.
+/// Whether a text may contain a command substitution. Quotes are ignored, so a single-quoted word may match too.
 fn substitutes(text: &str) -> bool {
     text.contains('`') || text.contains("$(") || text.contains("<(") || text.contains(">(") || text.contains("${")
 }

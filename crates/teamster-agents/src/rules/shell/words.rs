@@ -1,13 +1,13 @@
-//! Words of a command as the program would get them.
+//! The words of a command as the program receives them.
 
 use rable::{Node, NodeKind};
 
 /// A word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
-    /// Without its quotes. What is only known at run time is left out.
+    /// The text without quotes. Expansions that are only known at run time are omitted.
     pub(super) text: String,
-    /// Whether the text is all that the word can be.
+    /// Whether the text is complete: the word contains no expansion.
     pub(super) fixed: bool,
 }
 
@@ -42,7 +42,7 @@ impl Word {
 
 struct Reader {
     word: Word,
-    /// Between double quotes, which may hold several parts.
+    /// Whether the reader is between double quotes, which may contain several parts.
     quoted: bool,
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 const CORPUS: &str = include_str!("corpus.txt");
 
-/// A file system with a few symbolic links.
+/// A file system with some symbolic links.
 pub(super) struct Links;
 
 impl PathResolver for Links {
@@ -32,7 +32,7 @@ impl PathResolver for Links {
     }
 }
 
-/// The tool and the input of a line.
+/// Returns the tool and the input of a line.
 fn call(rule: &str, text: &str) -> (String, Value) {
     let tool = rule.split('(').next().unwrap().to_owned();
     let field = match tool.as_str() {

@@ -35,16 +35,16 @@ fn runs(command: &str) -> Value {
 }
 
 #[test]
-fn a_rule_without_brackets_is_for_all_calls_of_its_tool() {
+fn a_rule_without_brackets_covers_all_calls_of_its_tool() {
     assert!(allows("Bash", "Bash", &runs("anything; at > all")));
     assert!(allows("Bash(*)", "Bash", &runs("anything")));
     assert!(!allows("Bash", "BashOutput", &json!({})));
-    assert!(!allows("Bash", "bash", &runs("ls")), "names are the agent's own");
+    assert!(!allows("Bash", "bash", &runs("ls")), "names are case-sensitive");
     assert!(allows("web*", "webfetch", &json!({"anything": 1})));
 }
 
 #[test]
-fn tools_of_a_server_go_by_the_server_or_by_name() {
+fn a_rule_names_all_tools_of_a_server_or_one_of_them() {
     assert!(allows("mcp__calc", "mcp__calc__add", &json!({"permissions": 1})));
     assert!(allows("mcp__calc__add", "mcp__calc__add", &json!({})));
     assert!(allows("mcp__calc__*", "mcp__calc__add", &json!({})));
@@ -54,7 +54,7 @@ fn tools_of_a_server_go_by_the_server_or_by_name() {
 }
 
 #[test]
-fn a_denied_path_or_host_is_denied_however_it_is_named() {
+fn a_denied_path_or_host_is_denied_in_every_spelling() {
     for path in [".env", "/project/.env", "a/b/.env", "/elsewhere/.env"] {
         assert!(denies("Read(.env)", "Read", &json!({"file_path": path})), "{path}");
     }
@@ -68,8 +68,8 @@ fn a_denied_path_or_host_is_denied_however_it_is_named() {
 }
 
 #[test]
-fn what_asks_for_more_than_its_call_and_what_may_only_read_is_never_allowed_by_a_rule() {
-    for key in MORE {
+fn no_rule_allows_a_call_that_requests_further_permissions_or_any_call_in_read_only_mode() {
+    for key in FURTHER_PERMISSIONS {
         assert!(!allows("command_execution", "command_execution", &json!({"command": "ls", key: {}})), "{key}");
     }
     let verdict =
@@ -78,7 +78,7 @@ fn what_asks_for_more_than_its_call_and_what_may_only_read_is_never_allowed_by_a
 }
 
 #[test]
-fn what_is_no_rule_is_refused_by_name() {
+fn an_invalid_rule_is_rejected_and_the_error_quotes_it() {
     for wrong in ["Bash(", "Bash(ls", "Bash()", "Bash( )", "(ls)", "Bash(:*)", " "] {
         let permissions = Permissions::default().with_deny([wrong]);
         let error = ToolRules::read(&permissions, None).unwrap_err();

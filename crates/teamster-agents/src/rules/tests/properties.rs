@@ -29,7 +29,7 @@ fn any_input() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Constructs that nest, and what ends them.
+/// The starts and ends of nested constructs.
 const NESTED: [(&str, &str); 14] = [
     ("$(", ")"),
     ("\"$(", ")\""),
@@ -48,7 +48,7 @@ const NESTED: [(&str, &str); 14] = [
 ];
 
 #[test]
-fn no_nesting_and_no_length_overflows_the_stack_or_takes_long() {
+fn nested_and_long_commands_neither_overflow_the_stack_nor_take_long() {
     let check = || {
         for (open, close) in NESTED {
             for depth in [8, 31, 100, 5000] {
@@ -102,7 +102,7 @@ fn denies_or_asks(rule: &str, command: &str) -> bool {
 
 proptest! {
     #[test]
-    fn a_prefix_never_allows_what_chains_substitutes_or_redirects(
+    fn a_prefix_rule_never_allows_chains_substitutions_or_redirections(
         before in "[a-z ]{0,8}",
         bad in prop::sample::select(vec![";", "&", "&&", "|", "`", "$(", "\n", "\r", ">", "<", "(", ")"]),
         after in "[!-~]{1,12}",
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_denied_stays_denied_whatever_is_allowed(
+    fn an_allow_rule_never_overrides_a_deny_rule(
         allow in prop::collection::vec(any_rule(), 0..4),
         deny in prop::collection::vec(any_rule(), 1..4),
         tool in prop::sample::select(vec!["Bash", "Read", "mcp__a__b"]),
@@ -136,21 +136,21 @@ proptest! {
     }
 
     #[test]
-    fn what_a_rule_allows_the_same_rule_would_deny(rule in any_rule(), input in any_input()) {
+    fn a_call_that_a_rule_allows_is_denied_by_the_same_rule_as_a_deny_rule(rule in any_rule(), input in any_input()) {
         for tool in ["Bash", "Read", "mcp__a__b"] {
             prop_assert!(!allows(&rule, tool, &input) || denies(&rule, tool, &input));
         }
     }
 
     #[test]
-    fn a_path_that_climbs_is_never_allowed(before in "[a-z/]{0,8}", after in "[a-z/]{0,8}") {
+    fn a_path_with_a_parent_component_is_never_allowed(before in "[a-z/]{0,8}", after in "[a-z/]{0,8}") {
         let path = format!("src/{before}/../{after}");
         let allowed = allows("Write(src/**)", "Write", &json!({"file_path": path}));
         prop_assert!(!allowed, "{path}");
     }
 
     #[test]
-    fn whatever_stands_around_it_a_denied_command_is_not_allowed(
+    fn a_denied_command_is_not_allowed_in_any_context(
         before in prop::sample::select(vec!["", "ls; ", "ls && ", "if ", "X=1 ", "sudo -u a ", "timeout 5 ", "$(", "`", "(", "{ ", "bash -c '", "eval ", "\n", "ls | xargs ", "! "]),
         program in prop::sample::select(vec!["rm", "'rm'", "r\"\"m", "\\rm", "/bin/rm", "$'rm'", "r\\\nm", "$x", "RM", "./rm"]),
         after in "[ -~]{0,12}",

@@ -9,7 +9,7 @@ use teamster_agents::protocol::{Command, Input};
 use teamster_types::request::{Answer, PermissionMode};
 
 use super::{Talk, init, own_result, result};
-use crate::properties::{disordered, plausible_line, vocabulary};
+use crate::lines::{disordered, plausible_line, vocabulary};
 
 #[derive(Clone, Debug)]
 enum Step {

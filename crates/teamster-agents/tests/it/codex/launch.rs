@@ -8,7 +8,7 @@ use teamster_types::request::{
 };
 
 use super::{ID, exec, is_uuid, with};
-use crate::requests::{SECRET, any_request};
+use crate::any_request::{SECRET, any_request};
 
 #[test]
 fn an_addition_that_a_resumed_thread_ignores_is_prepended_to_the_prompt() {

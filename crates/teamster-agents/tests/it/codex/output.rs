@@ -20,7 +20,7 @@ fn subject() -> &'static Subject {
 fn run(request: &RunRequest, lines: &[Value], exit: ExitReport<'_>) -> Vec<Step> {
     let mut driver = Driver::start_of(subject(), request);
     for line in lines {
-        driver.tell(Input::Line(line.to_string().as_bytes()));
+        driver.handle(Input::Line(line.to_string().as_bytes()));
     }
     driver.end(&End { exit: Some(exit), ..End::default() })
 }
@@ -101,8 +101,8 @@ fn cached_tokens_are_subtracted_from_the_input() {
 #[test]
 fn an_interrupt_sends_a_signal_and_an_exit_without_a_last_line_is_an_abort() {
     let mut driver = Driver::start_of(subject(), &exec());
-    driver.tell(Input::Line(started(ID).to_string().as_bytes()));
-    driver.tell(Input::Interrupt);
+    driver.handle(Input::Line(started(ID).to_string().as_bytes()));
+    driver.handle(Input::Interrupt);
     assert!(driver.steps.iter().any(|step| matches!(step, Step::Interrupt)));
     let result = result(&driver.end(&End { exit: Some(exit(1, "")), ..End::default() }));
     assert!(result.aborted);
@@ -154,7 +154,7 @@ fn a_web_search_is_one_call_although_its_item_has_two_ids() {
     for line in
         [started(ID).to_string(), line("item.started", ""), line("item.completed", "q"), completed().to_string()]
     {
-        driver.tell(Input::Line(line.as_bytes()));
+        driver.handle(Input::Line(line.as_bytes()));
     }
     let events = events(&driver.end(&End { exit: Some(exit(0, "")), ..End::default() }));
     let calls = events.iter().filter_map(|event| match event {

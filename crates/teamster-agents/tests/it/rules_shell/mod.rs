@@ -1,4 +1,4 @@
-//! What an allow rule lets through, run for real.
+//! Runs the commands that an allow rule accepts in a real shell.
 
 mod stub_shell;
 
@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use stub_shell::StubShell;
 
-/// Pieces of shell syntax, from which commands are made.
+/// Pieces of shell syntax, which are combined to commands.
 const PIECES: [&str; 60] = [
     "git",
     "diff",
@@ -108,7 +108,7 @@ fn a_command_that_a_rule_allows_runs_no_other_program_and_writes_no_file() {
 }
 
 #[test]
-fn the_stubs_see_what_a_command_runs() {
+fn the_stubs_record_the_programs_that_a_command_runs() {
     let shell = StubShell::new().unwrap();
     assert_eq!(shell.check("git diff a; git diff | git diff"), Ok(true));
     for bad in [

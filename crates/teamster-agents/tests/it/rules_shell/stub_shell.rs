@@ -1,7 +1,7 @@
-//! Runs commands that a rule allows in a real bash, where every program is a stub that only records its arguments.
+//! Runs commands in a real bash. Every program is a stub that records its arguments.
 //!
-//! Invariants: the environment is made from nothing, `PATH` holds stubs alone, and a command that names any path but `/dev/null` and
-//! a system shell is not run at all.
+//! Invariants: the environment is cleared, and `PATH` contains only stubs. A command with a path other than `/dev/null` or a system
+//! shell is not run.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -20,17 +20,17 @@ const BASH: &str = "/bin/bash";
 /// Programs that commands of the test may name. Others are recorded by bash's handler for unknown commands.
 const STUBS: [&str; 12] = ["git", "rm", "ls", "cat", "env", "sudo", "x", "a", "diff", "evil", "kill", "tee"];
 
-/// Longer than any of the commands needs.
+/// The time limit of a command.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A directory with stubs, and an empty one in which commands run.
+/// A directory with stubs, and an empty directory in which commands run.
 pub(crate) struct StubShell {
     root: tempfile::TempDir,
     rules: ToolRules,
 }
 
 impl StubShell {
-    /// Stubs, and the one rule `Bash(git diff:*)`.
+    /// Creates the stubs, with the rule `Bash(git diff:*)`.
     pub(crate) fn new() -> io::Result<Self> {
         let root = tempfile::tempdir()?;
         let record = root.path().join("record");
@@ -49,7 +49,7 @@ impl StubShell {
         for shell in ["bash", "sh", "zsh"] {
             put(bin.join(shell), format!("#!{BASH}\nexec {BASH} --noprofile --norc \"$@\"\n"))?;
         }
-        // Read by every bash that runs no terminal: what is no stub is recorded, and nothing can be signalled or filled.
+        // Every bash without a terminal reads this file. It records unknown programs, disables `kill`, and limits time and file sizes.
         let setup = format!(
             "ulimit -t 5\nulimit -f 64\nenable -n kill\n\
              command_not_found_handle() {{ builtin printf '%s\\n' \"$1 ${{2-}}\" >> '{record}'; return 127; }}\n"
@@ -67,7 +67,7 @@ impl StubShell {
         self.rules.verdict(PermissionMode::Ask, &call, &TextOnly) == Some(Verdict::Allow)
     }
 
-    /// Runs a command and checks that it ran nothing but `git diff` and wrote no file; whether it was run.
+    /// Runs a command, and checks that it ran only `git diff` and wrote no file. Returns whether it was run.
     pub(crate) fn check(&self, command: &str) -> Result<bool, String> {
         let paths = ["/dev/null", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash"];
         let rest = paths.iter().fold(command.to_owned(), |text, path| text.replace(path, ""));
@@ -85,7 +85,7 @@ impl StubShell {
         }
     }
 
-    /// The programs that a command runs, with the first argument of each.
+    /// Returns the programs that a command runs, each with its first argument.
     fn run(&self, command: &str) -> io::Result<String> {
         let record = self.root.path().join("record");
         fs::write(&record, "")?;
@@ -108,7 +108,7 @@ impl StubShell {
             child.kill()?;
         }
         child.wait()?;
-        if in_time { fs::read_to_string(record) } else { Err(io::Error::other("it did not end")) }
+        if in_time { fs::read_to_string(record) } else { Err(io::Error::other("it did not exit in time")) }
     }
 
     fn work(&self) -> PathBuf {

@@ -1,8 +1,29 @@
-//! Decides whether a run succeeded, failed or was aborted.
+//! The end of a run: whether it succeeded, failed or was aborted.
 
-use super::Cause;
 use crate::protocol::ExitReport;
-use teamster_types::event::{ErrorCode, Failure};
+use teamster_types::event::{ErrorCode, Failure, LeftProcess};
+
+/// The reason why the driver ended a run that the agent had not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The caller ended it.
+    Aborted,
+    /// A limit, a failed start, or an internal error.
+    Failed(Failure),
+}
+
+/// The driver's information about the end of a run.
+#[derive(Clone, Debug, Default)]
+pub struct End<'a> {
+    /// The reason why the driver ended the run, if it did so before the agent reported its outcome.
+    pub cause: Option<Cause>,
+    /// The exit status of the process, if one was started.
+    pub exit: Option<ExitReport<'a>>,
+    /// The processes of the run that still live.
+    pub left: Vec<LeftProcess>,
+    /// The wall time in milliseconds.
+    pub duration_ms: u64,
+}
 
 /// Returns the failure, and whether the run was aborted.
 ///

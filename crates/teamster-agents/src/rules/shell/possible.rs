@@ -1,4 +1,4 @@
-//! Whether a command may run a program that a deny rule names.
+//! Decides whether a command may run a program that a deny rule names.
 
 use super::super::pattern::{Glob, Star};
 use super::Match;
@@ -10,50 +10,51 @@ use super::tree::Commands;
 use super::words::Word;
 use super::{base_name, parse};
 
-/// How deeply commands in arguments of commands are read, and how many of them.
+/// The maximum depth and number of scripts in arguments of commands that are read.
 const DEEPEST: usize = 4;
 const MOST: usize = 200;
 
-/// How many words are tried as the program that a wrapper runs. The rest of a longer command cannot be decided.
+/// The maximum number of words that are tried as the program that a wrapper runs. A longer command is undecided.
 const STEPS: usize = 1000;
 
-/// Characters that separate commands, for a text that is no valid command as a whole.
+/// Characters that separate commands, for a text that is not a valid command as a whole.
 const SEPARATORS: [char; 12] = [';', '&', '|', '`', '\n', '\r', '<', '>', '(', ')', '{', '}'];
 
-/// Words that may stand before a command.
+/// Words that may precede a command.
 const KEYWORDS: [&str; 12] =
     ["!", "coproc", "do", "elif", "else", "if", "then", "time", "until", "while", "function", "noglob"];
 
-/// The beginning of a command that a deny rule names, word by word.
+/// The first words of the commands that a deny rule covers.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Wanted {
+pub(in super::super) struct CommandPattern {
     words: Vec<(String, Glob)>,
     /// Whether the first word is a path with a wildcard, which the whole path of a program must match.
     by_path: bool,
 }
 
-impl Wanted {
-    /// Reads the words of a rule. A last word `*` stands for any arguments, none included.
+impl CommandPattern {
+    /// Parses the words of a rule. A last word `*` matches any arguments, or none.
     pub(in super::super) fn new(rule: &str) -> Self {
         let mut words: Vec<&str> = rule.split_whitespace().collect();
         while words.len() > 1 && words.last() == Some(&"*") {
             words.pop();
         }
         let by_path = words.first().is_some_and(|word| word.contains('/') && base_name(word).contains('*'));
-        let read = |(place, word): (usize, &str)| {
-            let word = if place == 0 && !by_path { base_name(word) } else { word.to_owned() };
+        let read = |(index, word): (usize, &str)| {
+            let word = if index == 0 && !by_path { base_name(word) } else { word.to_owned() };
             let glob = Glob::new(&word);
             (word, glob)
         };
         Self { words: words.into_iter().enumerate().map(read).collect(), by_path }
     }
 
-    /// Whether a shell that gets this text may run the command.
+    /// Whether a shell that receives this text may run the command.
     pub(in super::super) fn is_run_by(&self, text: &str) -> Match {
-        Search { wanted: self, left: MOST, steps: STEPS }.script(text, DEEPEST)
+        Search { pattern: self, left: MOST, steps: STEPS }.script(text, DEEPEST)
     }
 
-    /// Whether a command begins with the words, whatever options stand between them. More words may follow if it is `open`.
+    /// Whether a command starts with the words. Options may be between them. If `open`, the command may have further words that are
+    /// not known.
     fn begins(&self, words: &[Word], open: bool) -> Match {
         let mut wanted = self.words.iter();
         let (Some((_, program)), Some(first)) = (wanted.next(), words.first()) else { return Match::No };
@@ -87,7 +88,7 @@ impl Wanted {
     }
 }
 
-/// Whether the next word that is neither an option nor its value matches.
+/// Whether the next word that is neither an option nor the value of an option matches.
 fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>, wanted: &Glob) -> Match {
     let mut after_option = false;
     for word in rest {
@@ -106,7 +107,7 @@ fn next<'a>(rest: &mut impl Iterator<Item = &'a Word>, wanted: &Glob) -> Match {
     Match::No
 }
 
-/// Whether a command has a word anywhere; an option may also be one letter of several (`-rf`).
+/// Whether a command contains a word. An option may also be part of a group of letters (`-rf`).
 fn has_word(words: &[Word], wanted: &str, glob: &Glob) -> Match {
     let letters = |text: &str| text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).map(str::to_owned);
     if words.iter().any(|word| word.fixed && glob.matches(&word.text, Star::Everything)) {
@@ -121,7 +122,7 @@ fn has_word(words: &[Word], wanted: &str, glob: &Glob) -> Match {
     }
 }
 
-/// Whether each letter is there, or in upper case, or as the first one of a long option: `rm -R --force` for `rm -rf`.
+/// Whether each letter is present, in lower or upper case or as the first letter of a long option: `rm -R --force` for `rm -rf`.
 fn may_be_letters(words: &[Word], wanted: &str, there: &str) -> bool {
     let long = |letter: char| {
         let begins = |word: &Word| word.text.strip_prefix("--").is_some_and(|rest| rest.starts_with(letter));
@@ -134,10 +135,10 @@ fn may_be_letters(words: &[Word], wanted: &str, there: &str) -> bool {
 }
 
 struct Search<'a> {
-    wanted: &'a Wanted,
-    /// How many texts may still be read.
+    pattern: &'a CommandPattern,
+    /// The number of texts that may still be read.
     left: usize,
-    /// How many words may still be tried.
+    /// The number of words that may still be tried.
     steps: usize,
 }
 
@@ -158,15 +159,15 @@ impl Search<'_> {
         for words in &commands {
             found = found.max(self.command(words, depth));
         }
-        // `a=rm; $a`; without such a use, a program may run the value: `GIT_PAGER='rm x' git log`.
-        let runs = |value: &String| self.wanted.begins(&fixed(value), false) == Match::Yes;
+        // `a=rm; $a`. Without such a use, a program may run the value: `GIT_PAGER='rm x' git log`.
+        let runs = |value: &String| self.pattern.begins(&fixed(value), false) == Match::Yes;
         if values.iter().any(runs) {
             found = if found == Match::No { Match::Maybe } else { Match::Yes };
         }
         found
     }
 
-    /// Reads a text without its syntax: every piece may be a command. Finds nothing but certain matches.
+    /// Searches a text without its syntax: each piece may be a command. Finds only certain matches.
     fn text(&self, text: &str) -> Match {
         let plain = text.replace("$'", "").replace(['\'', '"', '\\'], "");
         for piece in plain.split(SEPARATORS).chain(plain.split(" -c ").skip(1)).chain(plain.split(" -lc ").skip(1)) {
@@ -176,11 +177,11 @@ impl Search<'_> {
             };
             let begin = words.iter().take_while(leads).count();
             let words = words.get(begin..).unwrap_or_default();
-            let mut found = self.wanted.begins(words, false);
+            let mut found = self.pattern.begins(words, false);
             if words.first().is_some_and(|word| is_wrapper(&base_name(&word.text)) || word.text.starts_with('-')) {
                 found = (1..words.len().min(STEPS))
                     .filter_map(|at| words.get(at..))
-                    .fold(found, |found, words| found.max(self.wanted.begins(words, false)));
+                    .fold(found, |found, words| found.max(self.pattern.begins(words, false)));
             }
             if found == Match::Yes {
                 return found;
@@ -189,7 +190,7 @@ impl Search<'_> {
         Match::No
     }
 
-    /// A command, and what it runs by its arguments.
+    /// Searches a command and the commands in its arguments.
     fn command(&mut self, words: &[Word], depth: usize) -> Match {
         let Some(first) = words.first() else { return Match::No };
         let mut found = self.direct(words, false, depth);
@@ -219,24 +220,24 @@ impl Search<'_> {
         found
     }
 
-    /// Whether a variable that is set here may have a later program run the command: `export GIT_PAGER='rm x'`.
+    /// Whether a variable that is set here may make a later program run the command: `export GIT_PAGER='rm x'`.
     fn exported(&self, words: &[Word]) -> Match {
         let may_run = |word: &Word| {
             let value = word.text.split_once('=').map_or("", |(_, value)| value);
             RUN_AT_START.iter().any(|name| word.text.starts_with(name))
-                || self.wanted.begins(&fixed(value), false) == Match::Yes
+                || self.pattern.begins(&fixed(value), false) == Match::Yes
         };
         if words.iter().skip(1).any(may_run) { Match::Maybe } else { Match::No }
     }
 
-    /// What Git runs by its arguments: an alias of the command line, or the command of a subcommand.
+    /// Searches the commands that Git runs: aliases on the command line, and commands in the arguments of subcommands.
     fn git(&mut self, words: &[Word], depth: usize) -> Match {
         let mut found = Match::No;
         for (at, word) in words.iter().enumerate() {
             // `git subtree push`
             if at > 0 && GIT_GROUPS.contains(&word.text.as_str()) {
                 let command: Vec<Word> = words.iter().take(1).chain(words.iter().skip(at + 1)).cloned().collect();
-                found = found.max(self.wanted.begins(&command, false));
+                found = found.max(self.pattern.begins(&command, false));
             }
             if word.text.to_lowercase().contains("alias.") {
                 let value = word.text.split_once('=').map_or("", |(_, value)| value.trim_start_matches('!'));
@@ -261,10 +262,10 @@ impl Search<'_> {
         found
     }
 
-    /// Any word may be the program that is run.
+    /// Searches words of which any may be the program that is run.
     fn suffixes(&mut self, words: &[Word], mut open: bool, depth: usize) -> Match {
         let mut found = Match::No;
-        // Whether the word can be the program, if wrappers have one program only.
+        // Whether the word can be the program, if each wrapper runs one program only.
         let (mut can_be, mut after_option) = (true, false);
         for (at, word) in words.iter().enumerate() {
             if self.steps == 0 || self.left == 0 {
@@ -291,10 +292,10 @@ impl Search<'_> {
         if open && can_be && !words.is_empty() { found.max(Match::Maybe) } else { found }
     }
 
-    /// A command by its first word.
+    /// Searches a command by its first word.
     fn direct(&mut self, words: &[Word], open: bool, depth: usize) -> Match {
         let (Some(first), rest) = (words.first(), words.get(1..).unwrap_or_default()) else { return Match::No };
-        let found = self.wanted.begins(words, open);
+        let found = self.pattern.begins(words, open);
         if found == Match::Yes || !first.fixed {
             return found;
         }
@@ -325,7 +326,7 @@ impl Search<'_> {
         found
     }
 
-    /// The arguments of a shell: a script after `-c`, a file, or nothing where it reads its input.
+    /// Searches the arguments of a shell: a script after `-c`, a file, or no file if it reads standard input.
     fn shell(&mut self, words: &[Word], depth: usize) -> Match {
         let is_option = |word: &Word| word.text.starts_with(['-', '+']);
         let has_script = words.iter().any(|word| is_option(word) && word.text.contains(['c', 'C']));
@@ -351,21 +352,22 @@ impl Search<'_> {
     }
 }
 
-/// After how many letters of an option its value is looked for.
+/// The maximum number of letters of an option before its value.
 const LETTERS: usize = 4;
 
-/// The scripts that an argument of a wrapper may hold: all of it, or the value of an option (`--command=rm`, `-crm`).
+/// Returns the scripts that an argument of a wrapper may contain: the whole argument, or the value of an option (`--command=rm`,
+/// `-crm`).
 fn scripts(word: &str) -> impl Iterator<Item = &str> {
     let whole = Some(word).filter(|word| word.contains(char::is_whitespace));
     let long = word.strip_prefix("--").and_then(|rest| rest.split_once('=')).map(|(_, value)| value);
-    // The value begins after one letter, or after a few of which the last one has a value: `-qc'rm x'`.
+    // The value starts after one letter, or after several letters of which the last one takes a value: `-qc'rm x'`.
     let letters = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
     let most = if letters.contains(char::is_whitespace) { LETTERS } else { 1 };
     let short = letters.char_indices().skip(1).take(most).filter_map(move |(at, _)| letters.get(at..));
     [whole, long].into_iter().flatten().chain(short)
 }
 
-/// The text with joined lines, without carriage returns and other control characters.
+/// Returns the text with joined lines, without carriage returns and other control characters.
 fn normalized(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n").replace("\\\n", "");
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
