@@ -1,4 +1,4 @@
-//! JSON of an agent's that is passed on as it was written.
+//! JSON of an agent, without changes.
 
 mod strict;
 
@@ -14,25 +14,25 @@ use serde_json::value::RawValue;
 
 use self::strict::Strict;
 
-/// Parses a JSON document that means the same to every reader.
+/// Parses a JSON document that all parsers read in the same way.
 ///
 /// # Errors
-/// The text is not JSON; an object has a name twice (readers differ in which one they take); a number is out of the range
-/// of `f64`; or the document is nested more than 127 deep.
+/// If the text is not JSON, if an object has a name twice (parsers differ in which one they use), if a number is out of the range
+/// of `f64`, or if the document is nested more than 127 levels deep.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).map(|Strict(value)| value)
 }
 
-/// A JSON value exactly as the agent wrote it, on one line.
+/// A JSON value as the agent wrote it, on one line.
 ///
-/// Numbers keep all their digits, and any depth of nesting is kept. A copy is cheap.
+/// Numbers retain all digits, and nesting has no limit. Cloning is cheap.
 ///
 /// ```
 /// use teamster_types::json::RawJson;
 ///
 /// let input: RawJson = serde_json::from_str(r#"{"id": 123456789012345678901234567890, "far": 1e400}"#)?;
 /// assert_eq!(input.as_str(), r#"{"id":123456789012345678901234567890,"far":1e400}"#);
-/// assert!(input.to_value().is_err()); // 1e400 is no number that Rust has
+/// assert!(input.to_value().is_err()); // 1e400 is out of range
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
@@ -55,7 +55,7 @@ impl RawJson {
     /// Parses the value as a type.
     ///
     /// # Errors
-    /// The value has another form, or is nested too deeply.
+    /// If the value has another form or is nested too deeply.
     pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.as_str())
     }
@@ -65,8 +65,8 @@ impl RawJson {
         self.as_str() == "null"
     }
 
-    /// Returns a member of an object, as it was written; `None` if the value is no object or has no such member. Of members
-    /// with the same name the last one is returned.
+    /// Returns a member of an object, unchanged; `None` if the value is not an object or has no such member. If several members
+    /// have this name, the last one is returned.
     pub fn member(&self, name: &str) -> Option<Self> {
         let members: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(self.as_str()).ok()?;
         members.get(name).map(|raw| Self::from_raw(raw))
@@ -82,12 +82,12 @@ impl RawJson {
         serde_json::value::to_raw_value(value).map_or_else(|_| Self::default(), |raw| Self(Arc::from(raw)))
     }
 
-    /// Keeps a value, without its insignificant white space.
+    /// Stores a value without its insignificant white space.
     pub fn from_raw(raw: &RawValue) -> Self {
         Self::compact(raw.get()).unwrap_or_else(|| Self(Arc::from(raw.to_owned())))
     }
 
-    /// Drops the white space between tokens; `None` if there is none.
+    /// Removes the white space between tokens; `None` if there is none.
     fn compact(text: &str) -> Option<Self> {
         let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         if !text.bytes().any(is_space) {
@@ -119,7 +119,7 @@ impl Default for RawJson {
 
 impl From<&Value> for RawJson {
     fn from(value: &Value) -> Self {
-        // A `Value` has string keys and finite numbers alone, so that it can be written.
+        // A `Value` has only string keys and finite numbers, so it can be serialized.
         Self::of(value)
     }
 }
@@ -137,14 +137,14 @@ impl Serialize for RawJson {
 }
 
 impl<'de> Deserialize<'de> for RawJson {
-    /// Keeps the text where the deserializer is `serde_json`'s. One that buffers (an internally tagged or flattened type), or
-    /// of another format, gives a value of the same meaning, within the limits of [`Value`].
+    /// Retains the text if the deserializer is `serde_json`'s. A buffering deserializer (of an internally tagged or flattened type)
+    /// and one of another format give an equivalent value, within the limits of [`Value`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_newtype_struct(RAW_VALUE, RawVisitor)
     }
 }
 
-/// By this name `serde_json` knows that the text itself is asked for.
+/// The type name with which `serde_json` returns the text itself.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 struct RawVisitor;
@@ -211,17 +211,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn white_space_between_tokens_is_dropped_and_strings_stay_as_they_were() {
+    fn white_space_between_tokens_is_removed_and_strings_are_unchanged() {
         let text = "{ \"a b\\\\\" :\n [ 1 , \"x\\\" y\\n\" ]\r\n}";
         let raw: RawJson = serde_json::from_str(text).unwrap();
         assert_eq!(raw.as_str(), "{\"a b\\\\\":[1,\"x\\\" y\\n\"]}");
     }
 
     #[test]
-    fn a_name_that_stands_twice_in_an_object_is_an_error_at_any_depth() {
+    fn a_duplicate_name_in_an_object_is_an_error_at_any_depth() {
         for text in [r#"{"a":1,"a":1}"#, r#"[{"b":{"c":1,"\u0063":2}}]"#] {
             let error = parse(text).unwrap_err().to_string();
-            assert!(error.contains("stands twice"), "{error}");
+            assert!(error.contains("duplicate name"), "{error}");
         }
         let text = r#"{"a":{"a":[null,true,-1,1.5,"x"]}}"#;
         assert_eq!(parse(text).unwrap(), serde_json::from_str::<Value>(text).unwrap());
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_of_any_depth_is_kept_and_parsing_it_is_an_error() {
+    fn deep_nesting_is_retained_and_cannot_be_parsed() {
         let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         let raw: RawJson = serde_json::from_str(&text).unwrap();
         assert_eq!(raw.as_str(), text);

@@ -1,6 +1,6 @@
-//! Teamster's vocabulary: the events of a stream, the requests of a caller, and their ids.
+//! The data types of Teamster: events, requests, and their ids.
 //!
-//! A program that reads Teamster's output needs this crate alone. It knows no agent, and it does no I/O (lints ban it).
+//! A program that reads Teamster's output needs only this crate. It contains no agents, and does no I/O (lints ban it).
 //!
 //! ```
 //! use teamster_types::event::Event;
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! - [`event`]: the events of a run or session, and its result.
-//! - [`request`]: what a caller requests, and its validation.
-//! - [`text`], [`json`]: text and JSON that an agent wrote, kept exactly.
+//! - [`request`]: the requests of a caller, and their validation.
+//! - [`text`], [`json`]: text and JSON of an agent, unchanged.
 //! - [`recording`]: the lines of a recorded run.
 //!
 //! Invariant: every type of the stream can be written as JSON and read back without loss.

@@ -1,9 +1,9 @@
-//! Macros for the two kinds of names that cross a boundary: ids and open enums.
+//! Macros for ids and open enums.
 //!
-//! An id is a string that we never look into; a newtype keeps a message id from being used as a tool id. An open enum
-//! is a set of names that grows: what a newer Teamster or agent says is kept as `Other`, so reading back never fails.
+//! An id is an opaque string. Each kind of id has its own type, so that a message id cannot be used as a tool id. An open enum
+//! is a set of names that may grow. An unknown name of a newer Teamster or agent is read as `Other`, without an error.
 
-/// A cheap-to-clone string newtype, serialised as a plain string.
+/// Defines a string type that is cheap to clone. It is serialized as a plain string.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -11,12 +11,12 @@ macro_rules! id {
         pub struct $name(std::sync::Arc<str>);
 
         impl $name {
-            /// The id as the agent wrote it.
+            /// Returns the id as the agent wrote it.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// The id for a person to read. Its characters are the agent's choice, so there is no `Display`.
+            /// Returns the id with escapes, for display. The agent controls its characters, so there is no `Display`.
             pub fn escaped(&self) -> $crate::text::Escaped<'_> {
                 $crate::text::Escaped(&self.0)
             }
@@ -63,7 +63,7 @@ macro_rules! id {
     };
 }
 
-/// An enum of names that others may extend; unknown ones are kept in `Other`.
+/// Defines an enum of names that may be extended. Unknown names are stored in `Other`.
 macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $variant_doc:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -71,15 +71,15 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $($(#[doc = $variant_doc])* $variant,)+
-            /// A name that this version does not know, as it was written.
+            /// An unknown name.
             Other(String),
         }
 
         impl $name {
-            /// Every name that this version knows, in the order of the documentation.
+            /// The names that this version knows, in the order of the documentation.
             pub const KNOWN: &'static [$name] = &[$($name::$variant),+];
 
-            /// The name as it stands in JSON.
+            /// Returns the name in JSON.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -87,7 +87,7 @@ macro_rules! open_enum {
                 }
             }
 
-            /// What it means, as it stands in this documentation; empty for a name that this version does not know.
+            /// Returns the documentation of the name; empty for an unknown name.
             pub fn meaning(&self) -> &'static str {
                 let text = match self {
                     $(Self::$variant => concat!($($variant_doc),*),)+
@@ -127,7 +127,7 @@ macro_rules! open_enum {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": "string",
-                    "description": "An open set: readers must accept names that they do not know.",
+                    "description": "An open set: readers must accept unknown names.",
                     "examples": [$($text),+],
                 })
             }

@@ -1,7 +1,7 @@
-//! What went in and out of an agent's processes, with times: one JSON object a line.
+//! The format of recordings: the input and output of an agent's processes with times, as one JSON object per line.
 //!
-//! The first line is [`RecordedItem::Recording`]. Lines that a later version adds are unknown [kinds](RecordedItem::Other); readers
-//! pass over them. Known secrets stand in it as words in their places; prompts and answers stand in it as they are.
+//! The first line is [`RecordedItem::Recording`]. Readers must ignore lines with an unknown [kind](RecordedItem::Other), which a
+//! later version may add. Known secrets are replaced by placeholders. Prompts and answers are unchanged.
 
 use std::borrow::Cow;
 
@@ -21,91 +21,91 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Milliseconds since the recording began.
+    /// The time since the start of the recording, in milliseconds.
     pub at_ms: f64,
-    /// What happened.
+    /// The recorded item.
     #[serde(flatten)]
     pub item: RecordedItem,
 }
 
-/// What happened.
+/// An item of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum RecordedItem {
-    /// The recording begins.
+    /// The start of the recording.
     Recording {
         /// The format's [version](VERSION).
         version: u32,
         /// The agent's name.
         agent: String,
     },
-    /// A process was started. What follows is its, until the next one is.
+    /// The start of a process. The following items belong to it, until the next start.
     Start {
-        /// The program, as it was asked for.
+        /// The program, as requested.
         program: String,
         /// Its arguments.
         args: Vec<String>,
     },
-    /// It was given this on its standard input.
+    /// Bytes that were written to standard input.
     In(Payload),
-    /// Its standard input was closed.
+    /// The end of standard input.
     InEnd,
-    /// It said this where the protocol is spoken.
+    /// A line of the stream that carries the protocol.
     Out(Payload),
-    /// It said this beside the protocol.
+    /// A line of the other stream, which carries diagnostics.
     Err(Payload),
-    /// Its server was asked this over HTTP.
+    /// An HTTP call to the process's server.
     Call {
-        /// The call's number, which its reply has too. Older recordings have none: there calls were answered in order.
+        /// The number of the call and of its reply. Older recordings have no numbers; there, replies are in the order of the calls.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<u64>,
         /// The method.
         method: String,
-        /// The path, with a query if there was one.
+        /// The path, with an optional query.
         path: String,
-        /// A JSON document.
+        /// The body, a JSON document.
         #[serde(skip_serializing_if = "Option::is_none")]
         body: Option<Payload>,
     },
-    /// Its server answered a call.
+    /// The server's reply to a call.
     Reply {
         /// The call's number.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<u64>,
-        /// The status.
+        /// The HTTP status.
         status: u16,
-        /// What it said.
+        /// The body.
         body: Payload,
     },
-    /// Its server told of an event.
+    /// An event from the server's event stream.
     ServerEvent(Payload),
-    /// It exited.
+    /// The exit of the process.
     Exit {
-        /// The exit code, unless a signal ended it.
+        /// The exit code; `None` if a signal killed the process.
         #[serde(skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
-        /// The signal that ended it, by its name.
+        /// The name of the signal that killed the process.
         #[serde(skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },
-    /// The caller was told this.
+    /// An event that was emitted to the caller.
     Event {
         /// The event.
         event: Box<Event>,
     },
-    /// So many lines are missing here: the disk was too slow for them.
+    /// Lines that are missing because the disk was too slow.
     Lost {
-        /// How many.
+        /// The number of lines.
         lines: u64,
     },
-    /// Something that this version does not know.
+    /// An unknown kind.
     #[serde(other)]
     Other,
 }
 
 impl<'de> Deserialize<'de> for Entry {
-    /// Needs a deserializer of `serde_json`, as an event does.
+    /// Requires a deserializer of `serde_json`, as events do.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         read_entry(raw.get()).map_err(D::Error::custom)
@@ -120,13 +120,13 @@ fn read_entry(line: &str) -> serde_json::Result<Entry> {
         kind: String,
     }
     #[derive(Deserialize)]
-    struct Told {
+    struct EventField {
         event: Box<Event>,
     }
     let Head { at_ms, kind } = serde_json::from_str(line)?;
-    // An event is read as it was written: nothing that buffers it may come between.
+    // The event is read directly from the text, because a buffer would change the JSON in it.
     let item = if kind == "event" {
-        RecordedItem::Event { event: serde_json::from_str::<Told>(line)?.event }
+        RecordedItem::Event { event: serde_json::from_str::<EventField>(line)?.event }
     } else {
         let mut members: Map<String, Value> = serde_json::from_str(line)?;
         members.remove("atMs");
@@ -135,18 +135,18 @@ fn read_entry(line: &str) -> serde_json::Result<Entry> {
     Ok(Entry { at_ms, item })
 }
 
-/// What was said: text, or bytes that are none.
+/// Recorded bytes, as text if they are UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Payload {
-    /// UTF-8, its line end included.
+    /// Text, including its line end.
     Text(String),
-    /// Bytes, in Base64.
+    /// Bytes that are not UTF-8, in Base64.
     Base64(String),
 }
 
 impl Payload {
-    /// Takes what was said.
+    /// Creates a payload from bytes.
     pub fn new(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -154,7 +154,7 @@ impl Payload {
         }
     }
 
-    /// The bytes; `None` if the Base64 is none.
+    /// Returns the bytes; `None` if the Base64 is invalid.
     pub fn bytes(&self) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Text(text) => Some(text.as_bytes().into()),
@@ -163,20 +163,20 @@ impl Payload {
     }
 }
 
-/// Why a line is no line of a recording.
+/// The error of an invalid line in a recording.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} of the recording is not what it should be: {source}")]
+#[error("line {line} of the recording is invalid: {source}")]
 pub struct ReadError {
-    /// The line, counted from 1.
+    /// The number of the line, starting at 1.
     pub line: usize,
-    /// What is wrong.
+    /// The error in the line.
     pub source: serde_json::Error,
 }
 
-/// Reads a recording. Its last line may be missing its end: whoever wrote it may have been killed.
+/// Reads a recording. An incomplete last line is ignored, because the process that wrote the recording may have been killed.
 ///
 /// # Errors
-/// When another line is none of a recording.
+/// If another line is invalid.
 pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
     let mut entries = Vec::new();
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_was_cut_short_is_read_up_to_there_and_a_wrong_line_is_named() {
+    fn an_incomplete_last_line_is_ignored_and_the_error_names_any_other_invalid_line() {
         let good = r#"{"atMs":0,"kind":"in_end"}"#;
         assert_eq!(read(&format!("{good}\n{{\"atMs\":1,\"ki")).unwrap().len(), 1);
         assert_eq!(read(&format!("{good}\n\nno\n{good}")).unwrap_err().line, 3);
@@ -240,11 +240,11 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_was_said_is_read_back(bytes: Vec<u8>) {
+        fn any_recorded_bytes_are_read_back(bytes: Vec<u8>) {
             let line = serde_json::to_string(&Entry { at_ms: 0.0, item: RecordedItem::Out(Payload::new(&bytes)) }).unwrap();
             let entries = read(&line).unwrap();
-            let RecordedItem::Out(said) = &entries[0].item else { panic!("{entries:?}") };
-            proptest::prop_assert_eq!(said.bytes().unwrap().into_owned(), bytes);
+            let RecordedItem::Out(payload) = &entries[0].item else { panic!("{entries:?}") };
+            proptest::prop_assert_eq!(payload.bytes().unwrap().into_owned(), bytes);
         }
     }
 }

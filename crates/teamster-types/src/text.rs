@@ -1,4 +1,4 @@
-//! Text that somebody else wrote: an agent, its model, an MCP server, a file's author.
+//! Text from untrusted sources: an agent, its model, an MCP server, or the author of a file.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Text that an agent, its model, an MCP server or a file's author controls.
 ///
-/// It may contain anything: terminal escape sequences, line breaks, characters that reorder what follows. It reads like a
-/// `str`, and it has no `Display`, so that it cannot reach a terminal or a log by accident. To show it to a person, use
+/// It may contain terminal escape sequences, line breaks, and characters that change the order of text. It dereferences to
+/// `str`, but has no `Display`, so that it is not written to a terminal or a log by accident. To display it, use
 /// [`escaped`](Self::escaped); to process it as data, use [`as_str`](Self::as_str).
 ///
 /// ```
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(name.as_str().len(), 9);
 /// ```
 ///
-/// Formatting it without a decision does not compile:
+/// Formatting it directly does not compile:
 ///
 /// ```compile_fail
 /// let name = teamster_types::text::UntrustedText::from("ls");
@@ -31,22 +31,22 @@ use serde::{Deserialize, Serialize};
 pub struct UntrustedText(String);
 
 impl UntrustedText {
-    /// Returns the text as it was written.
+    /// Returns the text, unchanged.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the text as it was written, as a string of its own.
+    /// Returns the text as an owned string, unchanged.
     pub fn into_string(self) -> String {
         self.0
     }
 
-    /// Returns the text for a person to read: see [`Escaped`].
+    /// Returns the text with escapes, for display: see [`Escaped`].
     pub fn escaped(&self) -> Escaped<'_> {
         Escaped(&self.0)
     }
 
-    /// Appends more of it.
+    /// Appends text.
     pub fn push_str(&mut self, more: &str) {
         self.0.push_str(more);
     }
@@ -145,7 +145,7 @@ impl PartialEq<UntrustedText> for String {
 }
 
 impl fmt::Debug for UntrustedText {
-    /// Quoted, with escapes for everything that is not printable.
+    /// Writes the text with quotes and escapes.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, formatter)
     }
@@ -166,8 +166,8 @@ impl schemars::JsonSchema for UntrustedText {
     }
 }
 
-/// Untrusted text for a person to read, on one line: each character that is not printable is shown as an escape
-/// (`\n`, `\u{1b}`, `\u{202e}`), and nothing is left out.
+/// Untrusted text for display, on one line. Each character that is not printable is written as an escape (`\n`, `\u{1b}`,
+/// `\u{202e}`), and no character is omitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Escaped<'a>(pub &'a str);
 

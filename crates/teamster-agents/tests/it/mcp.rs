@@ -127,10 +127,10 @@ fn an_invalid_document_is_rejected_and_the_error_names_the_server_and_field() {
     MCP configuration: server "a": "type" is missing: is it "http" (streamable HTTP) or "sse"?
     MCP configuration: server "a": "url" is not for a server with a command
     MCP configuration: server "a": "cwd" is not for a server with a URL
-    MCP configuration: server "a": "environment" and "env" say the same: leave one out
-    MCP configuration: server "a": "command" is a list: its further words are the arguments, so leave "args" out
+    MCP configuration: server "a": "environment" and "env" are the same field: omit one of them
+    MCP configuration: server "a": "command" is a list: its further words are the arguments, so omit "args"
     MCP configuration: server "a": "command" is empty
-    MCP configuration: server "a": "timeout" counts milliseconds, so 30 is next to nothing: for 30 seconds write 30000
+    MCP configuration: server "a": "timeout" counts milliseconds, so 30 is too short: for 30 seconds write 30000
     MCP configuration: server "a": "tool_timeout_sec" must be a number of seconds
     MCP configuration: server "a": "env", "A", needs the variable NONE, which is not set: set it, or write ${NONE:-a default}
     MCP configuration: server "a": "args" holds ${input:key}, which names no variable: write "$${" for the text itself

@@ -135,6 +135,6 @@ mod tests {
     #[test]
     fn a_command_with_a_duplicate_field_is_rejected() {
         let line = br#"{"type":"answer","requestId":"r","decision":"deny","decision":"allow"}"#;
-        assert!(parsed(line).contains("stands twice"), "{}", parsed(line));
+        assert!(parsed(line).contains("duplicate name"), "{}", parsed(line));
     }
 }

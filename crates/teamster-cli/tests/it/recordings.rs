@@ -88,7 +88,7 @@ fn what_cannot_be_shown_or_played_is_named() {
     let (text, steps) = (file("text", "{\"atMs\":0}\n"), file("steps", "[{\"exit\":0}]"));
     let rows: &[(&[&str], &str)] = &[
         (&["replay", "/nowhere/at-all"], "cannot read /nowhere/at-all"),
-        (&["replay", &text], "line 1 of the recording is not what it should be"),
+        (&["replay", &text], "line 1 of the recording is invalid"),
         (&["replay", &later], "version 2"),
         (&["replay", &recording, "--speed=-1"], "a number is needed"),
         (&["fake", "--agent", "codex", "--script", &recording], "a recording of claude, not of codex"),

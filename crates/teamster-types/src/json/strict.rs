@@ -1,11 +1,11 @@
-//! JSON whose meaning does not depend on the reader.
+//! JSON that all parsers read in the same way.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A value none of whose objects has a name twice. Readers differ in which of the two they take.
+/// A value without duplicate names in objects. Parsers differ in which of the duplicates they use.
 pub(super) struct Strict(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut all = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             if all.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("the name {name:?} stands twice in one object")));
+                return Err(A::Error::custom(format_args!("duplicate name {name:?} in an object")));
             }
             let Strict(value) = fields.next_value()?;
             all.insert(name, value);

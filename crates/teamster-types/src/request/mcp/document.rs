@@ -1,7 +1,7 @@
-//! Reads servers from the documents that people have: `{"mcpServers": {...}}` in JSON, `[mcp_servers.NAME]` in TOML.
+//! Reads MCP servers from configuration documents: `{"mcpServers": {...}}` in JSON, `[mcp_servers.NAME]` in TOML.
 //!
-//! Agents and editors write the same things in different words. The words that can mean one thing alone are read; any other
-//! field is refused, since a server without what somebody asked for is worse than none.
+//! Agents and editors have different names for the same fields. All unambiguous names are accepted. Any other field is an error,
+//! because a server must not run without an option that its author set.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::request::RequestError;
 type Fields = Map<String, Value>;
 type Servers = BTreeMap<String, McpServer>;
 
-/// Other words for our fields, and what they count.
+/// Other names of our fields, and their units.
 const SPELLINGS: &[(&str, &str, Unit)] = &[
     ("environment", "env", Unit::Same),          // OpenCode
     ("httpUrl", "url", Unit::Same),              // Gemini CLI
@@ -32,7 +32,7 @@ const SPELLINGS: &[(&str, &str, Unit)] = &[
     ("excludeTools", "disabledTools", Unit::Same),              // Gemini CLI
 ];
 
-/// Other words for the transports.
+/// Other names of the transports.
 const TRANSPORTS: &[(&str, &str)] = &[
     ("streamable-http", "http"),
     ("streamableHttp", "http"),
@@ -45,16 +45,16 @@ const TRANSPORTS: &[(&str, &str)] = &[
 enum Unit {
     Same,
     Seconds,
-    /// So short a time was meant in seconds.
+    /// Milliseconds. A value below 1000 is an error, because the author probably meant seconds.
     Milliseconds,
 }
 
 impl McpServer {
     /// Reads `{"mcpServers": {...}}`, or the map inside it, from JSON text.
     ///
-    /// `${NAME}` and `${NAME:-default}` are replaced by what `variable` gives for the name, in commands, arguments, values
-    /// of variables and headers, directories, URLs and tokens. A server that is switched off (`"enabled": false`,
-    /// `"disabled": true`) is left out.
+    /// `${NAME}` and `${NAME:-default}` are replaced by the result of `variable` for the name. This applies to commands, arguments,
+    /// values of variables and headers, directories, URLs and tokens. A disabled server (`"enabled": false`, `"disabled": true`)
+    /// is omitted.
     ///
     /// ```
     /// use teamster_types::request::McpServer;
@@ -66,7 +66,7 @@ impl McpServer {
     /// ```
     ///
     /// # Errors
-    /// When the text is not JSON, or an entry is not a server: the message names the server and the field.
+    /// If the text is not JSON or an entry is not a server. The message names the server and the field.
     pub fn from_json(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Servers, RequestError> {
         let text = text.trim_start_matches('\u{feff}');
         let document = crate::json::parse(text).map_err(|error| wrong(format!("is not JSON: {error}")))?;
@@ -74,10 +74,10 @@ impl McpServer {
     }
 
     /// Reads `[mcp_servers.NAME]` or `[mcpServers.NAME]` from TOML text, as [`from_json`](Self::from_json) does from JSON.
-    /// Other tables are passed over, so that the configuration of Codex can be read as it is.
+    /// Other tables are ignored, so that the configuration file of Codex can be read.
     ///
     /// # Errors
-    /// As with [`from_json`](Self::from_json).
+    /// The same as for [`from_json`](Self::from_json).
     pub fn from_toml(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Servers, RequestError> {
         let text = text.trim_start_matches('\u{feff}');
         let document: Value = toml::from_str(text).map_err(|error| {
@@ -117,7 +117,7 @@ fn servers(document: Value, variable: Lookup<'_>) -> Result<Servers, RequestErro
     Ok(servers)
 }
 
-/// A server; `None` for one that is switched off.
+/// Reads a server; `None` if it is disabled.
 fn server(entry: Value, variable: Lookup<'_>) -> Result<Option<McpServer>, String> {
     let Value::Object(mut fields) = entry else { return Err("must be an object".to_owned()) };
     let enabled = switch(&mut fields, "enabled")?.unwrap_or(true);
@@ -130,11 +130,11 @@ fn server(entry: Value, variable: Lookup<'_>) -> Result<Option<McpServer>, Strin
     fill_in(&mut fields, variable)?;
     from_environment(&mut fields, variable)?;
     shapes(&fields)?;
-    // What is still wrong is a field that nobody knows, or one too many or too few.
+    // The remaining errors are unknown, missing and excess fields.
     serde_json::from_value(Value::Object(fields)).map(Some).map_err(|error| error.to_string())
 }
 
-/// Says which field is wrong, which serde does not.
+/// Checks the types of the fields. Unlike serde's, its errors name the field.
 fn shapes(fields: &Fields) -> Result<(), String> {
     let wrong = |name: &str, what: &str| Err(format!("\"{name}\" must be {what}"));
     for (name, value) in fields {
@@ -169,7 +169,7 @@ fn switch(fields: &mut Fields, name: &str) -> Result<Option<bool>, String> {
 fn put(fields: &mut Fields, name: &str, spelling: &str, value: Value) -> Result<(), String> {
     match fields.insert(name.to_owned(), value) {
         None => Ok(()),
-        Some(_) => Err(format!("\"{spelling}\" and \"{name}\" say the same: leave one out")),
+        Some(_) => Err(format!("\"{spelling}\" and \"{name}\" are the same field: omit one of them")),
     }
 }
 
@@ -190,7 +190,7 @@ fn rename(fields: &mut Fields) -> Result<(), String> {
             Unit::Milliseconds => match value.as_u64() {
                 Some(milliseconds @ 1000..) => milliseconds.into(),
                 Some(short) => {
-                    let why = format!("\"{spelling}\" counts milliseconds, so {short} is next to nothing");
+                    let why = format!("\"{spelling}\" counts milliseconds, so {short} is too short");
                     return Err(format!("{why}: for {short} seconds write {short}000"));
                 }
                 None => return Err(format!("\"{spelling}\" must be a whole number of milliseconds")),
@@ -226,7 +226,7 @@ fn split_command(fields: &mut Fields) -> Result<(), String> {
     let program = words.pop().unwrap_or_default();
     fields.insert("command".to_owned(), program);
     if fields.contains_key("args") {
-        return Err("\"command\" is a list: its further words are the arguments, so leave \"args\" out".to_owned());
+        return Err("\"command\" is a list: its further words are the arguments, so omit \"args\"".to_owned());
     }
     fields.insert("args".to_owned(), args.into());
     Ok(())
@@ -237,7 +237,7 @@ fn fill_in(fields: &mut Fields, variable: Lookup<'_>) -> Result<(), String> {
         Value::String(text) => {
             expand(text, variable).map(|filled| *text = filled).map_err(|why| format!("{place} {why}"))
         }
-        // What else it is, is told when it is read.
+        // Other types are reported by `shapes`.
         _ => Ok(()),
     };
     for name in ["command", "args", "env", "cwd", "url", "headers", "bearerToken"] {
@@ -253,7 +253,7 @@ fn fill_in(fields: &mut Fields, variable: Lookup<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Codex's way: names of variables in the place of values.
+/// Replaces fields of Codex that contain the names of variables instead of values.
 fn from_environment(fields: &mut Fields, variable: Lookup<'_>) -> Result<(), String> {
     let value = |field: &str, name: &Value| {
         let name = name.as_str().ok_or_else(|| format!("\"{field}\" must name variables"))?;
@@ -277,7 +277,7 @@ fn from_environment(fields: &mut Fields, variable: Lookup<'_>) -> Result<(), Str
         let Value::Array(names) = names else { return Err("\"env_vars\" must be a list of names".to_owned()) };
         let env = inner(fields, "env")?;
         for name in names {
-            // One that is not set is passed on as such.
+            // A variable that is not set is omitted.
             if let (name, Some(value)) = value("env_vars", &name)? {
                 env.entry(name).or_insert_with(|| value.into());
             }
