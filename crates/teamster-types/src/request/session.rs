@@ -97,7 +97,7 @@ impl RunRequest {
             return refuse("a prompt or attachments in the request", "they are sent turn by turn");
         }
         if self.output == OutputMode::Batch {
-            return refuse("batch output", "it is the end of a process, and a session goes on");
+            return refuse("batch output", "a batch run ends with its process, but a session continues");
         }
         if self.retries.max > 0 {
             return refuse("retries", "the session may hold the prompt already; send it again instead");
@@ -106,7 +106,7 @@ impl RunRequest {
             return Err(RequestError::Contradiction {
                 first: "background tasks",
                 second: "turns that are runs of their own",
-                why: "nothing of a run goes on after it",
+                why: "all processes of a run end with it",
             });
         }
         let mut frame = self.clone();

@@ -1,4 +1,4 @@
-//! A server as it stands in JSON: one flat object, as in the field's own documents.
+//! The JSON form of a server: a flat object, as in the configuration files of agents.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,19 +15,19 @@ pub(super) struct Entry {
     /// `stdio` with a command, `http` (the default with a URL) or `sse`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<Kind>,
-    /// The program: a name that is looked up in PATH, or a path.
+    /// The program: a path, or a name that is searched in PATH.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     /// The program's arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     args: Vec<String>,
-    /// Variables added to the program's environment. Values are secrets.
+    /// Variables that are added to the program's environment. Values are secrets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     env: BTreeMap<String, String>,
-    /// Where the program works; the run's working directory if left out.
+    /// The program's working directory. Default: that of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<String>,
-    /// Where the server listens.
+    /// The URL of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     /// Headers of each request. Values are secrets.
@@ -36,24 +36,24 @@ pub(super) struct Entry {
     /// The token of an `Authorization: Bearer` header. A secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     bearer_token: Option<String>,
-    /// Whether the run fails without it.
+    /// Whether the run fails if the server does not start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     required: bool,
-    /// Milliseconds that it may take to start.
+    /// The time limit of the start, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     startup_timeout_ms: Option<u64>,
-    /// Milliseconds that a call of one of its tools may take.
+    /// The time limit of a tool call, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_timeout_ms: Option<u64>,
-    /// The tools that the model gets; all if left out.
+    /// The tools that the model receives. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     enabled_tools: Option<Vec<String>>,
-    /// Tools that the model does not get.
+    /// Tools that the model does not receive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     disabled_tools: Vec<String>,
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "McpTransport"))]
 #[serde(rename_all = "lowercase")]
@@ -112,7 +112,7 @@ impl Entry {
                 let endpoint = McpEndpoint { url: url.clone(), headers, bearer_token };
                 match self.kind {
                     Some(Kind::Sse) => Ok(McpTransport::Sse(endpoint)),
-                    // Both are written like this, and the older one means something else.
+                    // Both transports have URLs with this ending, so the type must be given.
                     None if url.trim_end_matches('/').ends_with("/sse") => {
                         Err("\"type\" is missing: is it \"http\" (streamable HTTP) or \"sse\"?".to_owned())
                     }

@@ -1,4 +1,4 @@
-//! MCP servers that a run brings along.
+//! MCP servers of a run.
 
 mod document;
 mod entry;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use entry::Entry;
 
-/// An MCP server of a run: the same for every agent, whatever the agent's own configuration looks like.
+/// An MCP server of a run. It does not depend on the agent and its configuration format.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,53 +28,52 @@ use entry::Entry;
 /// # Ok::<(), teamster_types::request::RequestError>(())
 /// ```
 ///
-/// Texts are taken as they are, on every agent: nothing in them is filled in. Documents that people write may hold
-/// `${NAME}`: see [`from_json`](Self::from_json).
+/// No agent expands variables in the texts. Documents may contain `${NAME}`: see [`from_json`](Self::from_json).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(description = "An MCP server: a program (`command`), or a URL (`url`)."))]
 #[serde(try_from = "Entry", into = "Entry")]
 #[non_exhaustive]
 pub struct McpServer {
-    /// How it is reached.
+    /// The transport.
     pub transport: McpTransport,
-    /// Whether the run fails without it. Otherwise a server that does not start is a warning, and its tools are missing.
+    /// Whether the run fails if the server does not start. Otherwise a warning is emitted, and the tools are missing.
     pub required: bool,
-    /// How long it may take to start; the agent's own bound if left out.
+    /// The time limit of its start; `None` for the agent's default.
     pub startup_timeout: Option<Duration>,
-    /// How long a call of one of its tools may take; the agent's own bound if left out.
+    /// The time limit of a tool call; `None` for the agent's default.
     pub tool_timeout: Option<Duration>,
-    /// The tools that the model gets; all if left out.
+    /// The tools that the model receives; `None` for all.
     pub enabled_tools: Option<Vec<String>>,
-    /// Tools that the model does not get, be they enabled or not.
+    /// Tools that the model does not receive, even if they are enabled.
     pub disabled_tools: Vec<String>,
 }
 
-/// How an MCP server is reached.
+/// The transport of an MCP server.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpTransport {
     /// A program that speaks MCP over its standard streams.
     Stdio {
-        /// The program: a name that is looked up in PATH, or a path.
+        /// The program: a path, or a name that is searched in PATH.
         command: String,
-        /// Its arguments. Everybody on the machine can read them: a secret belongs into `env`.
+        /// Its arguments. All users of the machine can read them, so secrets belong into `env`.
         args: Vec<String>,
-        /// Variables added to its environment. Values are secrets: they never stand in argv or in debug output.
+        /// Variables that are added to its environment. Values are secrets: they are never in argv or debug output.
         env: BTreeMap<String, String>,
-        /// Where it works; the run's working directory if left out, and relative paths count from there.
+        /// Its working directory, relative to that of the run; `None` for that of the run.
         cwd: Option<String>,
     },
-    /// A server behind streamable HTTP.
+    /// A server with the streamable HTTP transport.
     Http(McpEndpoint),
-    /// A server behind the older HTTP + SSE transport.
+    /// A server with the older HTTP + SSE transport.
     Sse(McpEndpoint),
 }
 
-/// Where a server listens, and what it is told of the client.
+/// The URL of a server, and the headers of requests to it.
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpEndpoint {
-    /// Where it listens.
+    /// The URL.
     pub url: String,
     /// Headers of each request. Values are secrets.
     pub headers: BTreeMap<String, String>,
@@ -83,7 +82,7 @@ pub struct McpEndpoint {
 }
 
 impl McpEndpoint {
-    /// All headers, the one that the token stands for among them.
+    /// Returns all headers, including the one of the token.
     pub fn all_headers(&self) -> BTreeMap<&str, String> {
         let mut headers: BTreeMap<_, _> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
@@ -122,7 +121,7 @@ impl McpServer {
         }
     }
 
-    /// Adds arguments. Nothing where there is no program.
+    /// Adds arguments. Has no effect without a program.
     #[must_use]
     pub fn args(mut self, more: impl IntoIterator<Item = impl Into<String>>) -> Self {
         if let McpTransport::Stdio { args, .. } = &mut self.transport {
@@ -131,7 +130,7 @@ impl McpServer {
         self
     }
 
-    /// Adds a variable. Nothing where there is no program.
+    /// Adds a variable. Has no effect without a program.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpTransport::Stdio { env, .. } = &mut self.transport {
@@ -140,7 +139,7 @@ impl McpServer {
         self
     }
 
-    /// Sets where the program works. Nothing where there is none.
+    /// Sets the program's working directory. Has no effect without a program.
     #[must_use]
     pub fn cwd(mut self, path: impl Into<String>) -> Self {
         if let McpTransport::Stdio { cwd, .. } = &mut self.transport {
@@ -149,7 +148,7 @@ impl McpServer {
         self
     }
 
-    /// Adds a header. Nothing where there is a program instead of a URL.
+    /// Adds a header. Has no effect without a URL.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let McpTransport::Http(endpoint) | McpTransport::Sse(endpoint) = &mut self.transport {
@@ -158,7 +157,7 @@ impl McpServer {
         self
     }
 
-    /// Sets the token of an `Authorization: Bearer` header. Nothing where there is a program instead of a URL.
+    /// Sets the token of an `Authorization: Bearer` header. Has no effect without a URL.
     #[must_use]
     pub fn bearer_token(mut self, token: impl Into<String>) -> Self {
         if let McpTransport::Http(endpoint) | McpTransport::Sse(endpoint) = &mut self.transport {
@@ -167,42 +166,42 @@ impl McpServer {
         self
     }
 
-    /// The run fails if it does not start.
+    /// Makes the run fail if the server does not start.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// Sets how long it may take to start.
+    /// Sets the time limit of the start.
     #[must_use]
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
         self.startup_timeout = Some(timeout);
         self
     }
 
-    /// Sets how long a call of one of its tools may take.
+    /// Sets the time limit of a tool call.
     #[must_use]
     pub fn tool_timeout(mut self, timeout: Duration) -> Self {
         self.tool_timeout = Some(timeout);
         self
     }
 
-    /// The model gets these tools, and no others but those of an earlier call.
+    /// Adds tools that the model receives. Tools that are not added are then excluded.
     #[must_use]
     pub fn enable_tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.enabled_tools.get_or_insert_default().extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// The model does not get these tools.
+    /// Adds tools that the model does not receive.
     #[must_use]
     pub fn disable_tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.disabled_tools.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Where it listens, if it is no program.
+    /// Returns the remote endpoint, if it is not a program.
     pub fn endpoint(&self) -> Option<&McpEndpoint> {
         match &self.transport {
             McpTransport::Stdio { .. } => None,
@@ -212,7 +211,7 @@ impl McpServer {
 }
 
 impl std::fmt::Debug for McpTransport {
-    /// Names without values: values are often secrets, and arguments and URLs can carry them too.
+    /// Shows names without values, because values, arguments and URLs may contain secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Stdio { command, args, env, cwd } => formatter
@@ -229,7 +228,7 @@ impl std::fmt::Debug for McpTransport {
 }
 
 impl std::fmt::Debug for McpEndpoint {
-    /// Names without values.
+    /// Shows names without values.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("McpEndpoint")

@@ -1,17 +1,17 @@
-//! What can be known to be wrong with a server before anything is started.
+//! Checks MCP servers before the start.
 
 use std::time::Duration;
 
 use super::{McpEndpoint, McpServer, McpTransport};
 use crate::request::RequestError;
 
-/// Characters of a name. Every agent shortens far shorter ones for its model.
+/// The maximum characters of a name. All agents truncate much shorter names for their model.
 const LONGEST_NAME: usize = 128;
 
-/// In less no server starts, and some agents count in seconds.
+/// The minimum time limit. No server starts faster, and some agents use whole seconds.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Nobody waits longer, and every agent can reckon with it.
+/// The maximum time limit. All agents support it.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(24);
 
 impl McpServer {

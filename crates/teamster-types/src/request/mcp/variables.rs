@@ -1,12 +1,12 @@
-//! `${NAME}` in documents that people write, so that no secret need stand in them.
+//! Expands variables in documents, so that the documents need not contain secrets.
 //!
-//! `${NAME}`, `${env:NAME}` and `${NAME:-default}` are filled in, once, as Claude Code does it in `.mcp.json`; `$${` stands for
-//! `${`. A plain `$NAME` is text: passwords hold dollars. What is filled in is not looked through again.
+//! `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced, as Claude Code does in `.mcp.json`. `$${` is an escaped `${`. A
+//! plain `$NAME` is not a variable, because passwords may contain dollar signs. The replacement is not expanded again.
 
-/// Looks a variable up.
+/// Returns the value of a variable.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The text with its variables filled in.
+/// Returns the text with expanded variables.
 pub(super) fn expand(text: &str, variable: Lookup<'_>) -> Result<String, String> {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;
