@@ -80,7 +80,7 @@ fn an_invalid_request_is_rejected_and_the_error_names_the_change() {
     batch output and attachments cannot be combined: they go to the agent as a stream
     retries.max must be at most 100
     retries.base must be at most 60000 ms
-    retries and batch output cannot be combined: it does not tell whether a tool has run; ask for retries even after tools
+    retries and batch output cannot be combined: batch output does not show whether a tool has run; permit retries after tool calls
     "#);
 }
 
@@ -101,7 +101,7 @@ fn an_option_that_the_agent_does_not_support_is_rejected_when_the_run_is_planned
     ];
     let texts = table.map(|request| Claude.plan(&request).unwrap_err().to_string()).join("\n");
     insta::assert_snapshot!(texts, @r#"
-    cannot attach a.png: it has not been read: whoever starts the run must read it first
+    cannot attach a.png: it has not been read: the caller must read it before the start
     cannot attach a.bin: it is no text, PNG, JPEG, GIF, WebP or PDF
     claude does not support a literal prompt in batch or exec mode: plain text is always interpreted; use streaming output in mode auto
     claude does not support a schema of this length in batch or exec mode: it goes by argv there; use streaming output in mode auto

@@ -315,6 +315,6 @@ fn invalid_input_is_rejected_with_its_source() {
     --resume=--help hi
       session id must not start with '-': "--help"
     --batch --retries 1 hi
-      retries and batch output cannot be combined: it does not tell whether a tool has run; ask for retries even after tools
+      retries and batch output cannot be combined: batch output does not show whether a tool has run; permit retries after tool calls
     "#);
 }

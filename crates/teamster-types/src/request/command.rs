@@ -1,6 +1,6 @@
-//! What a program says to a session from outside of this process: one JSON document a command.
+//! The commands of a session as JSON documents, for callers in other processes.
 //!
-//! Invariant: what is not understood is refused whole; no field is passed over.
+//! Invariant: a command with an unknown field or value is rejected as a whole.
 
 use std::collections::BTreeMap;
 

@@ -66,7 +66,7 @@ impl Retries {
             return Err(RequestError::Contradiction {
                 first: "retries",
                 second: "batch output",
-                why: "it does not tell whether a tool has run; ask for retries even after tools",
+                why: "batch output does not show whether a tool has run; permit retries after tool calls",
             });
         }
         Ok(())

@@ -134,7 +134,7 @@ fn attachment_block(attachment: &Attachment) -> Result<Value, RequestError> {
         Attachment::Path(path) => {
             return Err(RequestError::Attachment {
                 name: path.display().to_string(),
-                problem: "it has not been read: whoever starts the run must read it first".to_owned(),
+                problem: "it has not been read: the caller must read it before the start".to_owned(),
             });
         }
     };

@@ -31,7 +31,7 @@ const SHELL_STARTERS: [&str; 18] = [
     "unshare",
 ];
 
-/// Programs that start a shell if an option says so, or without arguments.
+/// Programs that start a shell with some options, or without arguments.
 const SHELL_ON_OPTION: [&str; 5] = ["doas", "pkexec", "run0", "sudo", "sudo-rs"];
 
 /// Returns whether a program with these arguments may start a shell that reads its input. `exec` without a program

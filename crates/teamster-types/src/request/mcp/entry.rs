@@ -1,11 +1,8 @@
 //! The JSON form of a server: a flat object, as in the configuration files of agents.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use super::{McpEndpoint, McpServer, McpTransport};
 
 /// An MCP server: a program (`command`), or a URL (`url`).
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -14,139 +11,54 @@ use super::{McpEndpoint, McpServer, McpTransport};
 pub(super) struct Entry {
     /// `stdio` with a command, `http` (the default with a URL) or `sse`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    kind: Option<Kind>,
+    pub(super) kind: Option<Kind>,
     /// The program: a path, or a name that is searched in PATH.
     #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<String>,
+    pub(super) command: Option<String>,
     /// The program's arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    args: Vec<String>,
+    pub(super) args: Vec<String>,
     /// Variables that are added to the program's environment. Values are secrets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    env: BTreeMap<String, String>,
+    pub(super) env: BTreeMap<String, String>,
     /// The program's working directory. Default: that of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cwd: Option<String>,
+    pub(super) cwd: Option<String>,
     /// The URL of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<String>,
+    pub(super) url: Option<String>,
     /// Headers of each request. Values are secrets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    headers: BTreeMap<String, String>,
+    pub(super) headers: BTreeMap<String, String>,
     /// The token of an `Authorization: Bearer` header. A secret.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bearer_token: Option<String>,
+    pub(super) bearer_token: Option<String>,
     /// Whether the run fails if the server does not start.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    required: bool,
+    pub(super) required: bool,
     /// The time limit of the start, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    startup_timeout_ms: Option<u64>,
+    pub(super) startup_timeout_ms: Option<u64>,
     /// The time limit of a tool call, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_timeout_ms: Option<u64>,
+    pub(super) tool_timeout_ms: Option<u64>,
     /// The tools that the model receives. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    enabled_tools: Option<Vec<String>>,
+    pub(super) enabled_tools: Option<Vec<String>>,
     /// Tools that the model does not receive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    disabled_tools: Vec<String>,
+    pub(super) disabled_tools: Vec<String>,
 }
 
 /// The transport of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "McpTransport"))]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+pub(super) enum Kind {
     /// A program that speaks MCP over its standard streams.
     Stdio,
     /// Streamable HTTP.
     Http,
     /// The older HTTP + SSE transport.
     Sse,
-}
-
-impl TryFrom<Entry> for McpServer {
-    type Error = String;
-
-    fn try_from(entry: Entry) -> Result<Self, String> {
-        let transport = entry.transport()?;
-        Ok(Self {
-            transport,
-            required: entry.required,
-            startup_timeout: entry.startup_timeout_ms.map(Duration::from_millis),
-            tool_timeout: entry.tool_timeout_ms.map(Duration::from_millis),
-            enabled_tools: entry.enabled_tools,
-            disabled_tools: entry.disabled_tools,
-        })
-    }
-}
-
-impl Entry {
-    fn transport(&self) -> Result<McpTransport, String> {
-        let of_url = [
-            ("url", self.url.is_some()),
-            ("headers", !self.headers.is_empty()),
-            ("bearerToken", self.bearer_token.is_some()),
-        ];
-        let of_program = [
-            ("command", self.command.is_some()),
-            ("args", !self.args.is_empty()),
-            ("env", !self.env.is_empty()),
-            ("cwd", self.cwd.is_some()),
-        ];
-        let stray = |fields: &[(&str, bool)], kind: &str| match fields.iter().find(|(_, given)| *given) {
-            Some((field, _)) => Err(format!("\"{field}\" is not for a server with {kind}")),
-            None => Ok(()),
-        };
-        match (self.kind, &self.command, &self.url) {
-            (Some(Kind::Stdio) | None, Some(command), _) => {
-                stray(&of_url, "a command")?;
-                let (command, args) = (command.clone(), self.args.clone());
-                Ok(McpTransport::Stdio { command, args, env: self.env.clone(), cwd: self.cwd.clone() })
-            }
-            (Some(Kind::Stdio), None, _) => Err("\"command\" is missing: the program that is the server".to_owned()),
-            (Some(Kind::Http | Kind::Sse) | None, _, Some(url)) => {
-                stray(&of_program, "a URL")?;
-                let (headers, bearer_token) = (self.headers.clone(), self.bearer_token.clone());
-                let endpoint = McpEndpoint { url: url.clone(), headers, bearer_token };
-                match self.kind {
-                    Some(Kind::Sse) => Ok(McpTransport::Sse(endpoint)),
-                    // Both transports have URLs with this ending, so the type must be given.
-                    None if url.trim_end_matches('/').ends_with("/sse") => {
-                        Err("\"type\" is missing: is it \"http\" (streamable HTTP) or \"sse\"?".to_owned())
-                    }
-                    _ => Ok(McpTransport::Http(endpoint)),
-                }
-            }
-            (Some(Kind::Http | Kind::Sse), _, None) => Err("\"url\" is missing: where the server listens".to_owned()),
-            (None, None, None) => Err("\"command\" or \"url\" is missing".to_owned()),
-        }
-    }
-}
-
-impl From<McpServer> for Entry {
-    fn from(server: McpServer) -> Self {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let mut entry = Self {
-            required: server.required,
-            startup_timeout_ms: server.startup_timeout.map(millis),
-            tool_timeout_ms: server.tool_timeout.map(millis),
-            enabled_tools: server.enabled_tools,
-            disabled_tools: server.disabled_tools,
-            ..Self::default()
-        };
-        let (kind, endpoint) = match server.transport {
-            McpTransport::Stdio { command, args, env, cwd } => {
-                return Self { kind: Some(Kind::Stdio), command: Some(command), args, env, cwd, ..entry };
-            }
-            McpTransport::Http(endpoint) => (Kind::Http, endpoint),
-            McpTransport::Sse(endpoint) => (Kind::Sse, endpoint),
-        };
-        entry.kind = Some(kind);
-        entry.url = Some(endpoint.url);
-        entry.headers = endpoint.headers;
-        entry.bearer_token = endpoint.bearer_token;
-        entry
-    }
 }

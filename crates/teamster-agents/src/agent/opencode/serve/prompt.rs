@@ -78,7 +78,7 @@ fn file(attachment: &Attachment) -> Result<Value, RequestError> {
         Err(RequestError::Attachment { name: name.to_owned(), problem: problem.to_owned() })
     };
     let Attachment::Data { name, data } = attachment else {
-        return refuse("a path", "it has not been read: whoever starts the run must read it first");
+        return refuse("a path", "it has not been read: the caller must read it before the start");
     };
     let mime = match AttachmentKind::of(data) {
         Some(AttachmentKind::Image(mime)) => mime,
