@@ -8,7 +8,7 @@
 //! use teamster_agents::protocol::{Action, Input, ProcessAction};
 //! use teamster_types::request::RunRequest;
 //!
-//! let request = RunRequest::new("Say hello");
+//! let request = RunRequest::new("Greet me");
 //! request.validate()?;
 //! let mut plan = Claude.plan(&request)?;
 //! let mut actions = Vec::new();

@@ -75,7 +75,7 @@ impl Rule {
     pub(super) fn allows_command(&self, call: &ToolCall<'_>, command: &Plain) -> bool {
         self.certainly_names(call)
             && match &self.scope {
-                Scope::Prefix(prefix, _) => command.begins_with(prefix),
+                Scope::Prefix(prefix, _) => command.starts_with(prefix),
                 Scope::Pattern { glob, .. } => glob.matches(&command.line(), Star::Everything),
                 Scope::All | Scope::Host(_) => false,
             }
@@ -91,7 +91,7 @@ impl Rule {
     ) -> bool {
         self.certainly_names(call)
             && match (&self.scope, subject) {
-                // Scope is written out without a wildcard is meant as it is.
+                // A pattern without a wildcard matches only the same command.
                 (Scope::Pattern { glob, .. }, Subject::Command(command)) => {
                     glob.is_exactly(command.trim_matches([' ', '\t', '\n']))
                 }

@@ -17,7 +17,7 @@ pub(in super::super) struct Plain {
 
 impl Plain {
     /// Whether it starts with these words.
-    pub(in super::super) fn begins_with(&self, words: &str) -> bool {
+    pub(in super::super) fn starts_with(&self, words: &str) -> bool {
         let wanted: Vec<&str> = words.split_whitespace().collect();
         !wanted.is_empty() && self.words.len() >= wanted.len() && wanted.iter().zip(&self.words).all(|(a, b)| a == b)
     }

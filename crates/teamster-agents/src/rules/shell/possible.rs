@@ -55,7 +55,7 @@ impl CommandPattern {
 
     /// Whether a command starts with the words. Options may be between them. If `open`, the command may have further words that are
     /// not known.
-    fn begins(&self, words: &[Word], open: bool) -> Match {
+    fn matches_start(&self, words: &[Word], open: bool) -> Match {
         let mut wanted = self.words.iter();
         let (Some((_, program)), Some(first)) = (wanted.next(), words.first()) else { return Match::No };
         if !first.fixed {
@@ -69,7 +69,7 @@ impl CommandPattern {
             return joined.map_or(Match::No, |command| {
                 let split = ["git", command].into_iter().map(Word::fixed);
                 let words: Vec<Word> = split.chain(words.iter().skip(1).cloned()).collect();
-                self.begins(&words, open)
+                self.matches_start(&words, open)
             });
         }
         let mut rest = words.iter().skip(1);
@@ -125,8 +125,8 @@ fn has_word(words: &[Word], wanted: &str, glob: &Glob) -> Match {
 /// Whether each letter is present, in lower or upper case or as the first letter of a long option: `rm -R --force` for `rm -rf`.
 fn may_be_letters(words: &[Word], wanted: &str, there: &str) -> bool {
     let long = |letter: char| {
-        let begins = |word: &Word| word.text.strip_prefix("--").is_some_and(|rest| rest.starts_with(letter));
-        words.iter().any(begins)
+        let starts = |word: &Word| word.text.strip_prefix("--").is_some_and(|rest| rest.starts_with(letter));
+        words.iter().any(starts)
     };
     let is_there = |letter: char| {
         there.contains(letter) || there.contains(letter.to_ascii_uppercase()) || long(letter.to_ascii_lowercase())
@@ -160,7 +160,7 @@ impl Search<'_> {
             found = found.max(self.command(words, depth));
         }
         // `a=rm; $a`. Without such a use, a program may run the value: `GIT_PAGER='rm x' git log`.
-        let runs = |value: &String| self.pattern.begins(&fixed(value), false) == Match::Yes;
+        let runs = |value: &String| self.pattern.matches_start(&fixed(value), false) == Match::Yes;
         if values.iter().any(runs) {
             found = if found == Match::No { Match::Maybe } else { Match::Yes };
         }
@@ -177,11 +177,11 @@ impl Search<'_> {
             };
             let begin = words.iter().take_while(leads).count();
             let words = words.get(begin..).unwrap_or_default();
-            let mut found = self.pattern.begins(words, false);
+            let mut found = self.pattern.matches_start(words, false);
             if words.first().is_some_and(|word| is_wrapper(&base_name(&word.text)) || word.text.starts_with('-')) {
                 found = (1..words.len().min(STEPS))
                     .filter_map(|at| words.get(at..))
-                    .fold(found, |found, words| found.max(self.pattern.begins(words, false)));
+                    .fold(found, |found, words| found.max(self.pattern.matches_start(words, false)));
             }
             if found == Match::Yes {
                 return found;
@@ -225,7 +225,7 @@ impl Search<'_> {
         let may_run = |word: &Word| {
             let value = word.text.split_once('=').map_or("", |(_, value)| value);
             RUN_AT_START.iter().any(|name| word.text.starts_with(name))
-                || self.pattern.begins(&fixed(value), false) == Match::Yes
+                || self.pattern.matches_start(&fixed(value), false) == Match::Yes
         };
         if words.iter().skip(1).any(may_run) { Match::Maybe } else { Match::No }
     }
@@ -237,7 +237,7 @@ impl Search<'_> {
             // `git subtree push`
             if at > 0 && GIT_GROUPS.contains(&word.text.as_str()) {
                 let command: Vec<Word> = words.iter().take(1).chain(words.iter().skip(at + 1)).cloned().collect();
-                found = found.max(self.pattern.begins(&command, false));
+                found = found.max(self.pattern.matches_start(&command, false));
             }
             if word.text.to_lowercase().contains("alias.") {
                 let value = word.text.split_once('=').map_or("", |(_, value)| value.trim_start_matches('!'));
@@ -295,7 +295,7 @@ impl Search<'_> {
     /// Searches a command by its first word.
     fn direct(&mut self, words: &[Word], open: bool, depth: usize) -> Match {
         let (Some(first), rest) = (words.first(), words.get(1..).unwrap_or_default()) else { return Match::No };
-        let found = self.pattern.begins(words, open);
+        let found = self.pattern.matches_start(words, open);
         if found == Match::Yes || !first.fixed {
             return found;
         }
