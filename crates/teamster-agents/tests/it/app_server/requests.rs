@@ -13,7 +13,7 @@ use teamster_types::request::{
 
 use super::THREAD;
 use super::session::{TestSession, mode, session_request};
-use crate::requests::{SECRET, any_request};
+use crate::any_request::{SECRET, any_request};
 
 #[test]
 fn a_permission_mode_becomes_a_sandbox_and_an_approval_policy() {
