@@ -29,7 +29,8 @@ fn matched_rows(subject: &Subject) -> BTreeMap<String, Option<usize>> {
         (capture.name, row)
     });
     // Runs of the server are recorded in another format.
-    let others = if subject.agent.name() == "opencode" { crate::opencode_serve::told() } else { BTreeMap::new() };
+    let others =
+        if subject.agent.name() == "opencode" { crate::opencode_serve::failure_rows() } else { BTreeMap::new() };
     rows.chain(others).map(|(name, row)| (name, row.map(index))).collect()
 }
 

@@ -1,4 +1,5 @@
-//! What OpenCode's recorded runs do not show, and where the values of a request can end up.
+//! The one-shot interface of OpenCode: cases that no recording has, and where values of a request may occur. Also the
+//! arguments of the server interface.
 
 use std::num::NonZeroU32;
 
@@ -55,7 +56,7 @@ fn error(name: &str, data: &Value) -> Value {
     json!({"type": "error", "sessionID": SESSION, "error": {"name": name, "data": data}})
 }
 
-fn play(request: &RunRequest, lines: &[Value], exit: ExitReport<'_>) -> Vec<Step> {
+fn replay(request: &RunRequest, lines: &[Value], exit: ExitReport<'_>) -> Vec<Step> {
     let mut driver = Driver::start_of(subject(), request);
     for line in lines {
         driver.handle(Input::Line(line.to_string().as_bytes()));
@@ -81,10 +82,10 @@ fn warned(steps: &[Step], code: &WarningCode) -> bool {
 }
 
 #[test]
-fn an_answer_of_another_session_is_stopped_before_it_says_anything() {
+fn an_answer_of_another_session_is_stopped_before_any_output() {
     for conversation in [Conversation::Resume("ses_two".into()), Conversation::Fork(SESSION.into())] {
         let request = request(|r| r.conversation = conversation.clone());
-        let steps = play(&request, &[start("m"), text("m", "Hello."), finish("stop")], exit(0));
+        let steps = replay(&request, &[start("m"), text("m", "Hello."), finish("stop")], exit(0));
         assert!(stopped(&steps) && warned(&steps, &WarningCode::SessionMismatch), "{conversation:?}");
         let result = result(&steps);
         assert_eq!((result.error_code, result.text.as_str()), (Some(ErrorCode::Protocol), ""));
@@ -92,29 +93,29 @@ fn an_answer_of_another_session_is_stopped_before_it_says_anything() {
 }
 
 #[test]
-fn the_limit_of_turns_stops_a_run_that_would_go_on_and_no_other() {
+fn the_limit_of_turns_stops_only_a_run_that_would_continue() {
     let request = request(|r| r.max_turns = NonZeroU32::new(2));
-    let steps = play(&request, &[start("a"), finish("tool-calls"), start("b"), finish("tool-calls")], exit(0));
+    let steps = replay(&request, &[start("a"), finish("tool-calls"), start("b"), finish("tool-calls")], exit(0));
     assert!(stopped(&steps));
     assert_eq!(result(&steps).error_code, Some(ErrorCode::MaxTurns));
     assert_eq!(result(&steps).stop_reason, Some(StopReason::MaxTurns));
-    let steps = play(&request, &[start("a"), finish("tool-calls"), start("b"), finish("stop")], exit(0));
+    let steps = replay(&request, &[start("a"), finish("tool-calls"), start("b"), finish("stop")], exit(0));
     assert!(!stopped(&steps) && !result(&steps).is_error);
 }
 
 #[test]
-fn the_limit_of_cost_stops_a_run_that_would_go_on() {
+fn the_budget_stops_a_run_that_would_continue() {
     let request = request(|r| r.max_budget_usd = Some(0.9));
-    let steps = play(&request, &[start("a"), finish("tool-calls"), start("b"), finish("tool-calls")], exit(0));
+    let steps = replay(&request, &[start("a"), finish("tool-calls"), start("b"), finish("tool-calls")], exit(0));
     assert!(stopped(&steps));
     assert_eq!(result(&steps).error_code, Some(ErrorCode::Budget));
     assert_eq!(result(&steps).num_turns, Some(2));
 }
 
 #[test]
-fn answers_without_an_end_are_stopped_after_the_third() {
+fn a_run_is_stopped_after_three_answers_without_a_finish_reason() {
     let lines: Vec<Value> = (0..9).flat_map(|_| [start("m"), finish("unknown")]).collect();
-    let steps = play(&plain(), &lines, exit(0));
+    let steps = replay(&plain(), &lines, exit(0));
     assert!(stopped(&steps));
     assert_eq!(result(&steps).num_turns, Some(3));
     assert_eq!(result(&steps).error_code, Some(ErrorCode::Provider));
@@ -123,30 +124,30 @@ fn answers_without_an_end_are_stopped_after_the_third() {
 #[test]
 fn exit_code_0_is_no_success_without_an_answer() {
     for lines in [&[][..], &[start("m")], &[start("m"), finish("tool-calls")], &[start("m"), finish("unknown")]] {
-        let result = result(&play(&plain(), lines, exit(0)));
+        let result = result(&replay(&plain(), lines, exit(0)));
         assert_eq!(result.error_code, Some(ErrorCode::Protocol), "{lines:?}");
     }
 }
 
 #[test]
-fn usage_and_cost_add_up_and_reasoning_is_output() {
+fn usage_and_cost_are_totals_and_reasoning_counts_as_output() {
     let lines = [start("a"), finish("tool-calls"), start("b"), text("b", "Hi."), finish("stop")];
-    let result = result(&play(&plain(), &lines, exit(0)));
+    let result = result(&replay(&plain(), &lines, exit(0)));
     let usage = result.usage.unwrap();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.reasoning_tokens), (2, 10, Some(6)));
     assert_eq!(result.total_cost_usd, Some(1.0));
 }
 
 #[test]
-fn an_answer_that_is_asked_for_again_is_told_once() {
+fn a_repeated_answer_is_emitted_once() {
     let lines = [start("m"), text("m", "Half"), start("m"), text("m", "Whole."), finish("stop")];
-    let steps = play(&plain(), &lines, exit(0));
+    let steps = replay(&plain(), &lines, exit(0));
     assert!(warned(&steps, &WarningCode::Retrying));
     assert_eq!(result(&steps).text, "Whole.");
 }
 
 #[test]
-fn an_interrupt_keeps_the_figures_and_a_whole_answer_stands() {
+fn an_interrupt_keeps_the_usage_and_a_complete_answer() {
     let end = |lines: &[Value]| {
         let mut driver = Driver::start_of(subject(), &plain());
         for line in lines {
@@ -156,14 +157,14 @@ fn an_interrupt_keeps_the_figures_and_a_whole_answer_stands() {
         let exit = ExitReport { signal: Some("SIGINT"), ..ExitReport::default() };
         result(&driver.end(&End { exit: Some(exit), ..End::default() }))
     };
-    let amid = end(&[start("a"), finish("tool-calls"), start("b")]);
-    assert!(amid.aborted);
-    assert_eq!((amid.num_turns, amid.stop_reason), (Some(1), Some(StopReason::Cancelled)));
+    let incomplete = end(&[start("a"), finish("tool-calls"), start("b")]);
+    assert!(incomplete.aborted);
+    assert_eq!((incomplete.num_turns, incomplete.stop_reason), (Some(1), Some(StopReason::Cancelled)));
     assert!(!end(&[start("a"), text("a", "All."), finish("stop")]).is_error);
 }
 
 #[test]
-fn errors_are_named_by_their_fields_first() {
+fn errors_are_classified_by_their_fields_first() {
     let api = |status: u64, body: &str| json!({"message": "m", "statusCode": status, "isRetryable": true, "responseBody": body});
     let table = [
         (error("APIError", &api(401, "")), ErrorCode::Auth, false),
@@ -180,33 +181,33 @@ fn errors_are_named_by_their_fields_first() {
         (error("SomethingNew", &json!({})), ErrorCode::Provider, false),
     ];
     for (line, code, retryable) in table {
-        let steps = play(&plain(), std::slice::from_ref(&line), exit(1));
+        let steps = replay(&plain(), std::slice::from_ref(&line), exit(1));
         assert_eq!(result(&steps).error_code, Some(code), "{line}");
-        let told = events(&steps).into_iter().find_map(|event| match event {
+        let retryable_in_event = events(&steps).into_iter().find_map(|event| match event {
             Event::Error(failure) => failure.retryable,
             _ => None,
         });
-        assert_eq!(told, Some(retryable), "{line}");
+        assert_eq!(retryable_in_event, Some(retryable), "{line}");
     }
 }
 
 #[test]
-fn lines_that_nobody_knows_are_nothing_and_broken_ones_a_warning() {
+fn unknown_lines_are_ignored_and_broken_lines_are_warnings() {
     let lines = [json!({"type": "tomorrow"}), start("m"), line("text", &json!({"no": 1})), finish("stop")];
-    let steps = play(&plain(), &lines, exit(0));
+    let steps = replay(&plain(), &lines, exit(0));
     assert!(warned(&steps, &WarningCode::MalformedLine));
     assert!(!result(&steps).is_error);
 }
 
 #[test]
-fn what_stands_in_the_log_alone_is_told_when_it_comes() {
+fn a_failed_server_in_the_log_is_reported_at_once() {
     let mut driver = Driver::start_of(subject(), &plain());
     driver.handle(Input::Diagnostic(b"level=WARN message=\"server unavailable\" key=calc type=local status=failed"));
     assert!(warned(&driver.steps, &WarningCode::McpServerFailed));
 }
 
 #[test]
-fn a_schema_is_refused_where_nothing_enforces_it_and_a_batch_is_not() {
+fn a_schema_is_rejected_if_it_cannot_be_enforced_and_a_batch_is_not() {
     let capabilities = OpenCode.capabilities().unwrap();
     let mut with_schema = request(|r| r.schema = Some(json!({})));
     assert!(matches!(OpenCode.plan(&with_schema), Err(RequestError::Unsupported { .. })));
@@ -292,7 +293,7 @@ prop_compose! {
     }
 }
 
-/// Flags of ours that stand alone, and those whose value stands behind `=`.
+/// Our flags without a value.
 const FLAGS: &[&str] = &["run", "--format=json", "--thinking", "--print-logs", "--log-level=WARN", "--fork"];
 const WITH_VALUE: &[&str] = &["--agent", "--title", "--session", "--model", "--variant"];
 
@@ -301,14 +302,14 @@ fn launch(request: &RunRequest) -> Option<Launch> {
     Some(OpenCode.plan(request).ok()?.launch)
 }
 
-/// All of the server's.
+/// All arguments of the server.
 const SERVER: &[&str] = &["serve", "--hostname=127.0.0.1", "--port=0", "--print-logs", "--log-level=WARN"];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn no_value_of_a_request_stands_in_the_servers_arguments(mut request in any_request()) {
+    fn the_servers_arguments_contain_no_value_of_a_request(mut request in any_request()) {
         request.interface = AgentInterface::Auto;
         let Some(launch) = launch(&request) else { return Ok(()) };
         let expected: Vec<_> = SERVER.iter().map(|&arg| Arg::Text(arg.to_owned())).collect();
@@ -345,7 +346,7 @@ proptest! {
         prop_assert!(read.as_object().unwrap().keys().all(|key| ["agent", "instructions", "mcp"].contains(&key.as_str())));
         prop_assert!(read["agent"].as_object().unwrap().keys().eq(["teamster"]));
         let rules = &read["agent"]["teamster"]["permission"];
-let named = request.permissions.allow.iter().chain(&request.permissions.deny);
+        let named = request.permissions.allow.iter().chain(&request.permissions.deny);
         if !named.into_iter().any(|rule| rule.trim().starts_with('*')) {
             let rest = if request.permissions.mode == PermissionMode::Full { "allow" } else { "deny" };
             prop_assert_eq!(&rules["*"], rest);

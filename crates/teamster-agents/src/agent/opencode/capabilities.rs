@@ -1,4 +1,4 @@
-//! What OpenCode 1.18.33 can do, and by which means. Where the two forms differ, the server is named first.
+//! The capabilities of OpenCode 1.18.33, and how each is implemented. If the interfaces differ, the server is first.
 
 use crate::agent::{Capabilities, Feature, OwnKeys, Support};
 use Support::{Refused, Yes};

@@ -1,4 +1,4 @@
-//! What went wrong, by OpenCode 1.18.33's own words: the `error` line, its log, and standard error.
+//! The failures of OpenCode 1.18.33, classified by its error messages, its log and its standard error.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ use teamster_types::event::ErrorCode::{
     SessionNotFound, StructuredOutput,
 };
 
-/// An error of the connection has no status, but a code or the URL. `log.error` is what the log says under the reference that
-/// the `error` line gives.
+/// The failure table. A connection error has no status, but a code or the URL. `log.error` is the log entry with the
+/// reference of the error.
 #[rustfmt::skip]
 pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Field("name", "ContextOverflowError")], ContextWindow, &["err_context_no_autocompact", "err_too_large413"]),
@@ -47,7 +47,7 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Message("Failed to initialize provider: …")], Config, &["err_provider_package_logs"]),
     lasting(&[Stderr("Error: Session not found")], SessionNotFound, &["bad_session_unknown", "bad_session_uuid"]),
     passing(&[Stderr("Error: Unexpected error"), Stderr("CREATE TABLE …")], CliExit, &["conc_first_run_1", "conc_first_run_3"])
-        .hint("another run was making the agent's database"),
+        .hint("another run was creating the agent's database"),
     lasting(&[Stderr("file is not a database")], Config, &["cfg_db_corrupt"]),
     lasting(&[Stderr("Error: Config file at …is not valid JSON(C):…")], Config, &["cfg_user_corrupt", "cfg_content_invalid_json"]),
     lasting(&[Stderr("Error: Configuration is invalid at …")], Config, &["cfg_content_bad_type"]),
@@ -58,43 +58,45 @@ pub(super) const FAILURES: &[FailureRow] = &[
         .hint("the CLI printed its usage: it does not know an argument"),
 ];
 
-/// What an `error` line means, with what the log says of it (`log`).
+/// Returns the class of an error. `stderr` contains the log.
 pub(super) fn of_error(error: &ErrorBody, stderr: &str) -> Classification {
     let data = &error.data;
     let body = data.response_body.as_deref().and_then(vendor_code);
-    // JSON in the message of an `UnknownError` (err_stream_error).
-    let told = data.message.as_deref().and_then(|message| serde_json::from_str::<VendorError>(message).ok());
+    // The message of an `UnknownError` can be JSON (`err_stream_error`).
+    let message_json = data.message.as_deref().and_then(|message| serde_json::from_str::<VendorError>(message).ok());
     let log = data.reference.as_deref().and_then(|reference| logs::error(stderr, reference));
     let metadata = |name: &str| data.metadata.as_ref()?.get(name).and_then(Value::as_str);
-    let evidence = FailureInput {
+    let input = FailureInput {
         status: data.status_code.and_then(|status| u16::try_from(status).ok()),
         message: data.message.as_deref(),
         ..FailureInput::default()
     };
-    let evidence = evidence
+    let input = input
         .field("name", Some(&error.name))
         .field("log.error", log.as_deref())
         .field("responseBody.error.code", body.as_deref())
         .field("metadata.code", metadata("code"))
         .field("metadata.url", metadata("url"))
-        .field("message.code", told.as_ref().and_then(|told| told.code.as_deref()));
-    evidence.classify(FAILURES, words(error, log.as_deref()))
+        .field("message.code", message_json.as_ref().and_then(|error| error.code.as_deref()));
+    input.classify(FAILURES, describe(error, log.as_deref()))
 }
 
-fn words<'a>(error: &'a ErrorBody, log: Option<&'a str>) -> Cow<'a, str> {
+/// Returns the text of an error: the cause in the log, or else the message.
+fn describe<'a>(error: &'a ErrorBody, log: Option<&'a str>) -> Cow<'a, str> {
     match (log, &error.data.message) {
-        // `Unexpected server error. Check server logs for details.` says nothing.
+        // `Unexpected server error. Check server logs for details.` gives no cause.
         (Some(log), _) => log.into(),
         (None, Some(message)) => message.into(),
         // An image that cannot be decoded ends the run with an error without a name (1.18.33).
         (None, None) if error.name.is_empty() => {
-            "the agent reported an error that it does not name; its log may".into()
+            "the agent reported an error without a name; its log may have the cause".into()
         }
         (None, None) => format!("the agent reported {}", error.name).into(),
     }
 }
 
-/// When the vendor takes requests again, where the `retry-after` of its answer says so; `at` is when it came.
+/// Returns when the vendor accepts requests again, by the `retry-after` header of its response. `at` is the time of the
+/// response.
 pub(super) fn resets_at(data: &ErrorData, at: OffsetDateTime) -> Option<OffsetDateTime> {
     let headers = data.response_headers.as_ref()?;
     let after = headers.get("retry-after")?.as_str()?;
@@ -104,7 +106,7 @@ pub(super) fn resets_at(data: &ErrorData, at: OffsetDateTime) -> Option<OffsetDa
     }
 }
 
-/// Why the CLI exited without an answer: what stands on stderr. `None` when nothing is known of it.
+/// Returns the class of an exit without an answer, by standard error; `None` if its cause is unknown.
 pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0);
     exit_code?;
@@ -118,7 +120,7 @@ struct VendorError {
     code: Option<String>,
 }
 
-/// The vendor's name for what went wrong.
+/// Returns the vendor's code for the error.
 fn vendor_code(body: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Body {

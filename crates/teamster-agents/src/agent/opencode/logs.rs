@@ -1,7 +1,7 @@
-//! What stands in OpenCode's log alone, which it prints to standard error: `level=WARN message="..." key=value`.
+//! What only OpenCode's log reports. The log is standard error: `level=WARN message="..." key=value`.
 
-/// What a line says of an MCP server that failed: its name, the log's word for it, and why. The agent says so nowhere else
-/// (`mcp_nostart_exit1`), and the run goes on without its tools.
+/// Returns the name, status and reason of an MCP server that failed, if a line reports one. Only the log reports it
+/// (`mcp_nostart_exit1`), and the run continues without the server's tools.
 pub(super) fn failed_server(line: &str) -> Option<(&str, &str, &'static str)> {
     if value(line, "message")? != "server unavailable" {
         return None;
@@ -10,7 +10,7 @@ pub(super) fn failed_server(line: &str) -> Option<(&str, &str, &'static str)> {
     Some((value(line, "key")?, status, reason(status)))
 }
 
-/// Why the model cannot use a server, by the agent's word for its state.
+/// Returns why the model cannot use a server, by the agent's status for it.
 pub(super) fn reason(status: &str) -> &'static str {
     match status {
         "needs_auth" => "needs a login",
@@ -19,7 +19,7 @@ pub(super) fn reason(status: &str) -> &'static str {
     }
 }
 
-/// Returns the first line of what the log says of the error that has this reference.
+/// Returns the first line of the cause that the log reports for the error with this reference.
 pub(super) fn error(stderr: &str, reference: &str) -> Option<String> {
     let mut lines = stderr.lines().filter(|line| value(line, "level") == Some("ERROR"));
     let entry = lines.find(|line| value(line, "ref") == Some(reference))?;
@@ -27,7 +27,7 @@ pub(super) fn error(stderr: &str, reference: &str) -> Option<String> {
     Some(cause.split("\\n").next()?.replace("\\\"", "\""))
 }
 
-/// Returns the value of a field of a line of the log, without its quotes; escapes in it stay as they are.
+/// Returns the value of a field in a log line, without its quotes. Escape sequences are not decoded.
 pub(super) fn value<'a>(line: &'a str, field: &str) -> Option<&'a str> {
     let start = format!("{field}=");
     let at = line.match_indices(start.as_str()).map(|(at, _)| at);
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_of_the_log_is_not_cut_at_a_quote_that_it_contains() {
+    fn a_log_message_is_not_cut_at_an_escaped_quote() {
         let line = r#"level=ERROR message=failed error="Invalid \"sessionID\": not \"x\\\nat y" ref=err_1"#;
         let stderr = line.replace(r"\\\n", r"\n");
         assert_eq!(error(&stderr, "err_1").as_deref(), Some(r#"Invalid "sessionID": not "x"#));

@@ -1,21 +1,21 @@
-//! MCP servers as OpenCode 1.18.33's configuration writes them.
+//! MCP servers in OpenCode 1.18.33's configuration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::NAME;
 use super::config::{list, object, quote, secret};
+use super::error::{NAME, unsupported};
 use crate::agent::mcp::{Names, Style, fingerprint};
 use crate::launch::{ConfigDirectory, ConfigFile, ConfigFormat, Launch};
 use teamster_types::request::{McpServer, McpTransport, ProjectTrust, RequestError, RunRequest};
 
-/// `SERVER_TOOL`: no server's name may hold a `_`.
+/// The names of tools: `SERVER_TOOL`. A server name cannot contain `_`.
 pub(super) static STYLE: Style =
     Style { agent: NAME, prefix: "", separator: "_", all: "_*", filler: '-', longest: 40, reserved: &[] };
 
-/// The servers as JSON text, if there are any.
+/// Returns the servers as JSON text, if there are any.
 pub(super) fn servers(
     launch: &mut Launch,
     request: &RunRequest,
@@ -28,38 +28,39 @@ pub(super) fn servers(
     Ok((!servers.is_empty()).then(|| object(servers)))
 }
 
-/// Hands the servers over by the project's configuration.
+/// Adds the servers to the project's configuration file.
 pub(super) fn merge(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
     if request.project_trust == ProjectTrust::Untrusted {
-        let why = "the project's configuration is not read then";
-        return Err(unsupported("--mcp-delivery merge-restore with --project-trust untrusted", why.to_owned()));
+        let why = "the CLI does not read the configuration of an untrusted project";
+        return Err(unsupported("--mcp-delivery merge-restore with --project-trust untrusted", why));
     }
     let mut entries = BTreeMap::new();
     for (name, server) in &request.mcp_servers {
         let before = launch.files.len();
         let mut text = entry(launch, name, server)?;
         let numbers: Vec<_> = (before + 1..=launch.files.len()).enumerate().collect();
-        let own = |number: &usize| format!("{{env:TEAMSTER_FILE_{number}}}");
-        let mut words = text.clone();
-        for (place, number) in &numbers {
-            words = words.replace(&format!("{{file:{}}}", own(number)), &format!("#{place}"));
+        let reference = |number: &usize| format!("{{env:TEAMSTER_FILE_{number}}}");
+        let mut normalized = text.clone();
+        for (index, number) in &numbers {
+            normalized = normalized.replace(&format!("{{file:{}}}", reference(number)), &format!("#{index}"));
         }
-        // What a server is called with differs where servers do: others, who see the entry too, do not have its variables.
-        let tag = fingerprint(&[names.wire(name), &words]);
-        for (place, number) in &numbers {
-            let variable = format!("TEAMSTER_FILE_{tag}_{place}");
-            text = text.replace(&own(number), &format!("{{env:{variable}}}"));
+        // The name of a server's variables depends on its entry. Other processes also read the entry, and do not have these
+        // variables.
+        let tag = fingerprint(&[names.wire(name), &normalized]);
+        for (index, number) in &numbers {
+            let variable = format!("TEAMSTER_FILE_{tag}_{index}");
+            text = text.replace(&reference(number), &format!("{{env:{variable}}}"));
             if let Some(path) = launch.env.remove(&format!("TEAMSTER_FILE_{number}")) {
                 launch.env.insert(variable, path);
             }
         }
-        let broken = |_| unsupported("this MCP server", format!("{name:?} cannot be written as JSON"));
-        let words: Value = serde_json::from_str(&words).map_err(broken)?;
-        if is_replaced(&words) {
-            let why = format!("the CLI puts something else in the place of {{env:}} and {{file:}} in server {name:?}");
+        let invalid = |_| unsupported("this MCP server", format!("{name:?} cannot be written as JSON"));
+        let normalized: Value = serde_json::from_str(&normalized).map_err(invalid)?;
+        if has_reference(&normalized) {
+            let why = format!("the CLI would replace {{env:}} and {{file:}} in server {name:?}");
             return Err(unsupported("--mcp-delivery merge-restore", why));
         }
-        entries.insert(names.wire(name).to_owned(), serde_json::from_str(&text).map_err(broken)?);
+        entries.insert(names.wire(name).to_owned(), serde_json::from_str(&text).map_err(invalid)?);
     }
     launch.config_files.push(ConfigFile {
         directory: ConfigDirectory::Project(""),
@@ -67,27 +68,25 @@ pub(super) fn merge(launch: &mut Launch, request: &RunRequest, names: &Names) ->
         format: ConfigFormat::Json,
         key: "mcp",
         entries,
-        // 1.18.33 adds it where it is missing.
+        // 1.18.33 adds the schema if it is missing.
         template: "{\"$schema\": \"https://opencode.ai/config.json\"}\n",
     });
     Ok(())
 }
 
-fn is_replaced(value: &Value) -> bool {
+/// Returns whether the CLI would replace a part of a value.
+fn has_reference(value: &Value) -> bool {
     let is = |text: &str| text.contains("{env:") || text.contains("{file:");
     match value {
         Value::String(text) => is(text),
-        Value::Array(values) => values.iter().any(is_replaced),
-        Value::Object(fields) => fields.iter().any(|(name, value)| is(name) || is_replaced(value)),
+        Value::Array(values) => values.iter().any(has_reference),
+        Value::Object(fields) => fields.iter().any(|(name, value)| is(name) || has_reference(value)),
         _ => false,
     }
 }
 
-fn unsupported(option: &'static str, why: String) -> RequestError {
-    RequestError::Unsupported { agent: NAME.to_owned(), option, why }
-}
-
-/// Values of variables and headers stand in files: the configuration itself is in the environment of every tool.
+/// Returns the entry of a server. Values of variables and headers are in private files, because every tool can read the
+/// configuration in its environment.
 fn entry(launch: &mut Launch, name: &str, server: &McpServer) -> Result<String, RequestError> {
     let mut fields = vec![(quote("enabled"), "true".to_owned())];
     match &server.transport {
@@ -112,12 +111,12 @@ fn entry(launch: &mut Launch, name: &str, server: &McpServer) -> Result<String, 
     Ok(object(fields))
 }
 
-/// There is one for the start and for calls.
+/// Returns the timeout of a server. OpenCode has one for its start and its calls.
 fn timeout(name: &str, server: &McpServer) -> Result<Option<Duration>, RequestError> {
     match (server.startup_timeout, server.tool_timeout) {
         (Some(start), Some(tool)) if start != tool => Err(unsupported(
             "different timeouts for the start and the tools of an MCP server",
-            format!("it has one for both; give server {name:?} the same, or one of the two"),
+            format!("OpenCode has one timeout for both; set the same value, or only one, for server {name:?}"),
         )),
         (start, tool) => Ok(start.or(tool)),
     }

@@ -1,52 +1,52 @@
-//! Permission modes and rules in OpenCode's words.
+//! Permission modes and rules in OpenCode's configuration.
 //!
-//! Rules are an object whose order counts: the last one that matches decides. In a run nothing is ever `ask`: `opencode run`
-//! answers that by ending the turn with exit code 0 (trap 4), and for subagents nobody answers at all. What would be asked
-//! for is denied, the model is told so, and the run goes on. In a session it is asked for, subagents' calls too.
+//! Rules are an object whose order matters: the last matching rule decides. A run never uses `ask`. `opencode run` would end
+//! the turn with exit code 0, and requests of subagents would get no answer. Instead the call is denied, the model is
+//! informed, and the run continues. A session uses `ask`, also for its subagents.
 
 use std::path::Path;
 
-use super::NAME;
 use super::config::{object, quote};
+use super::error::unsupported;
 use super::tools::permission_of;
 use crate::agent::mcp::Names;
 use teamster_types::request::{PermissionMode, RequestError, RunRequest};
 
-/// Tools that change nothing and reach nothing outside of the project.
+/// Tools that change nothing and access nothing outside of the project.
 const READING: &[&str] = &["read", "glob", "grep", "list", "lsp", "skill", "todowrite", "todoread"];
 
-/// Files that the agent itself would ask before it reads them (1.18.33).
+/// Files for which the agent itself would request permission to read (1.18.33).
 const SECRETS: &[(&str, &str)] = &[("*.env", "deny"), ("*.env.*", "deny"), ("*.env.example", "allow")];
 
-/// The tool by which 1.18.33 gets an answer that follows a schema.
-pub(super) const STRUCTURED: &str = "StructuredOutput";
+/// The tool with which 1.18.33 returns an answer that follows a schema.
+pub(super) const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 
 type Rule = (String, Vec<(String, &'static str)>);
 
-/// Who can be asked for leave.
+/// Where permission requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asking {
-    /// In a run: what would be asked for is denied.
-    Nobody,
-    /// In a session: its caller.
+pub(super) enum Approver {
+    /// A run has no approver: calls that need approval are denied.
+    None,
+    /// The caller of a session.
     Caller,
 }
 
-/// The rules as JSON text, in their order.
-pub(super) fn rules(request: &RunRequest, names: &Names, asking: Asking) -> Result<String, RequestError> {
+/// Returns the rules as JSON text, in their order.
+pub(super) fn rules(request: &RunRequest, names: &Names, approver: Approver) -> Result<String, RequestError> {
     let mode = request.permissions.mode;
-    let asks = asking == Asking::Caller && mode != PermissionMode::ReadOnly;
-    let else_ = if asks { "ask" } else { "deny" };
+    let can_ask = approver == Approver::Caller && mode != PermissionMode::ReadOnly;
+    let default = if can_ask { "ask" } else { "deny" };
     let (mut rules, mut last) = (Rules::default(), Rules::default());
     if mode == PermissionMode::Full {
         rules.set("*", "*", "allow");
     } else {
-        rules.set("*", "*", else_);
+        rules.set("*", "*", default);
         for tool in READING {
             rules.set(tool, "*", "allow");
         }
         for (pattern, action) in SECRETS {
-            rules.set("read", pattern, if *action == "deny" { else_ } else { action });
+            rules.set("read", pattern, if *action == "deny" { default } else { action });
         }
         if mode == PermissionMode::Edit {
             rules.set("edit", "*", "allow");
@@ -55,34 +55,34 @@ pub(super) fn rules(request: &RunRequest, names: &Names, asking: Asking) -> Resu
             rules.set("external_directory", &directory(dir, request.cwd.as_deref())?, "allow");
         }
     }
-    // A question is no deed; where nobody can answer it, the model does not get the tool.
-    match (asks, mode) {
+    // A question needs no permission. Without an approver the model does not get the tool.
+    match (can_ask, mode) {
         (true, PermissionMode::Full) => {}
         (true, _) => rules.set("question", "*", "allow"),
         (false, PermissionMode::Full) => rules.set("question", "*", "deny"),
         (false, _) => {}
     }
     if request.schema.is_some() {
-        // The tool by which the answer comes: no deed either.
-        rules.set(STRUCTURED, "*", "allow");
+        // The tool that returns the answer.
+        rules.set(STRUCTURED_OUTPUT, "*", "allow");
     }
     for rule in &request.permissions.allow {
         let translated = names.translated(rule);
-        let (name, pattern) = read(rule, translated.as_deref(), "--allow-tool")?;
+        let (name, pattern) = parse_rule(rule, translated.as_deref(), "--allow-tool")?;
         rules.set(name, pattern, "allow");
     }
     for rule in &request.permissions.deny {
         let translated = names.translated(rule);
-        let (name, pattern) = read(rule, translated.as_deref(), "--deny-tool")?;
+        let (name, pattern) = parse_rule(rule, translated.as_deref(), "--deny-tool")?;
         last.set(name, pattern, "deny");
     }
     if !request.permissions.deny.is_empty() && !rules.has("task") {
-        // A subagent has rules of its own: it would do what this one may not.
+        // A subagent has its own rules, so it could do what this agent may not.
         last.set("task", "*", "deny");
     }
     if mode == PermissionMode::ReadOnly {
         last.set("edit", "*", "deny");
-        // Who allows `*` does not mean these; who means them names them.
+        // A rule for `*` does not include these tools. A rule that names them does.
         for tool in ["bash", "task"].into_iter().filter(|tool| !rules.has(tool)) {
             last.set(tool, "*", "deny");
         }
@@ -92,7 +92,7 @@ pub(super) fn rules(request: &RunRequest, names: &Names, asking: Asking) -> Resu
     Ok(rules.json())
 }
 
-/// Takes tools of MCP servers away. What is left of a server may be used as far as the rules before say so.
+/// Removes tools of MCP servers. A server's other tools keep the action of the previous rules.
 fn filters(rules: &mut Rules, request: &RunRequest, names: &Names) {
     for (name, server) in &request.mcp_servers {
         if let Some(enabled) = &server.enabled_tools {
@@ -109,8 +109,8 @@ fn filters(rules: &mut Rules, request: &RunRequest, names: &Names) {
     }
 }
 
-/// Rules by permission. A key may stand once only, so what is said last of a name is said where the name stands last:
-/// plain names first, then those with a wildcard, which may mean any of them.
+/// Rules by permission. Each key can occur once, so the last rule for a name is at the position of its key: first exact
+/// names, then names with a wildcard, which may match any of them.
 #[derive(Default)]
 struct Rules(Vec<Rule>);
 
@@ -126,14 +126,14 @@ impl Rules {
         }
     }
 
-    /// What they say of a tool that asks without a pattern.
+    /// Returns the action for a tool that requests permission without a pattern.
     fn action(&self, tool: &str) -> &'static str {
         let fits = |(name, _): &&Rule| matches(name, tool);
         let rule = self.0.iter().rev().find(fits).and_then(|(_, patterns)| patterns.last());
         rule.map_or("deny", |(_, action)| *action)
     }
 
-    /// Says it of the whole permission, after everything else.
+    /// Sets the action of a whole permission, after all other rules.
     fn set_last(&mut self, name: &str, action: &'static str) {
         self.0.retain(|(known, _)| known != name);
         self.set(name, "*", action);
@@ -146,7 +146,7 @@ impl Rules {
     fn then(mut self, last: Self) -> Self {
         let (any, exact): (Vec<Rule>, Vec<Rule>) = last.0.into_iter().partition(|(name, _)| name.contains(['*', '?']));
         for (name, patterns) in exact.into_iter().chain(any) {
-            // A rule for all of it makes those before it idle, and takes the tool away from the model.
+            // A rule for the whole permission overrides those before it, and removes the tool from the model.
             let whole = patterns.iter().any(|(pattern, _)| pattern == "*");
             let earlier = self.0.iter().position(|(known, _)| *known == name).map(|at| self.0.remove(at));
             self.0.push((name.clone(), Vec::new()));
@@ -159,7 +159,8 @@ impl Rules {
         self
     }
 
-    /// An action alone where there is no pattern: some permissions take nothing else.
+    /// Returns the rules as JSON text. Without a pattern the value is the action alone, because some permissions accept
+    /// nothing else.
     fn json(self) -> String {
         object(self.0.into_iter().map(|(name, patterns)| {
             let value = match patterns.as_slice() {
@@ -171,17 +172,17 @@ impl Rules {
     }
 }
 
-/// Whether a name with `*` and `?` in it means this tool.
+/// Returns whether a name with `*` and `?` matches a tool.
 fn matches(pattern: &str, tool: &str) -> bool {
     let (pattern, tool) = (pattern.as_bytes(), tool.as_bytes());
     let (mut at, mut from) = (0, 0);
-    // Where the last `*` stands, and what it has taken so far.
-    let mut star: Option<(usize, usize)> = None;
+    // The position of the last `*`, and the end of what it has matched so far.
+    let mut wildcard: Option<(usize, usize)> = None;
     loop {
         match (pattern.get(at), tool.get(from)) {
             (None, None) => return true,
             (Some(b'*'), _) => {
-                star = Some((at, from));
+                wildcard = Some((at, from));
                 at += 1;
                 continue;
             }
@@ -191,18 +192,18 @@ fn matches(pattern: &str, tool: &str) -> bool {
             }
             _ => {}
         }
-        match star {
-            Some((place, taken)) if taken < tool.len() => {
-                star = Some((place, taken + 1));
-                (at, from) = (place + 1, taken + 1);
+        match wildcard {
+            Some((position, taken)) if taken < tool.len() => {
+                wildcard = Some((position, taken + 1));
+                (at, from) = (position + 1, taken + 1);
             }
             _ => return false,
         }
     }
 }
 
-/// `NAME` or `NAME(PATTERN)`, or tools of an MCP server, translated.
-fn read<'a>(
+/// Parses a rule: `NAME`, `NAME(PATTERN)`, or the translated name of MCP tools.
+fn parse_rule<'a>(
     rule: &'a str,
     translated: Option<&'a str>,
     option: &'static str,
@@ -210,41 +211,40 @@ fn read<'a>(
     if let Some(tools) = translated {
         return Ok((tools, "*"));
     }
-    let wrong = |why: String| RequestError::Unsupported { agent: NAME.to_owned(), option, why };
+    let wrong = |why: String| unsupported(option, why);
     let rule = rule.trim();
     let (name, pattern) = match rule.split_once('(') {
         Some((name, rest)) => {
             let pattern = rest.strip_suffix(')').filter(|pattern| !pattern.is_empty());
-            (name, pattern.ok_or_else(|| wrong(format!("{rule:?} is no rule: write NAME or NAME(PATTERN)")))?)
+            (name, pattern.ok_or_else(|| wrong(format!("{rule:?} is not a rule: write NAME or NAME(PATTERN)")))?)
         }
         None => (rule, "*"),
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-*?".contains(c);
-    // A name of digits would move to the front of the object: JavaScript puts such keys first.
+    // JavaScript moves a key of digits to the front of the object.
     if name.is_empty() || !name.chars().all(plain) || name.chars().all(|c| c.is_ascii_digit()) {
-        return Err(wrong(format!("{name:?} can name no tool")));
+        return Err(wrong(format!("{name:?} is not the name of a tool")));
     }
     match permission_of(&name.to_lowercase()) {
-        // A rule for a name that nothing asks for would be a rule that nobody keeps.
+        // No tool requests this permission, so the rule would have no effect.
         Some(permission) if permission != name => {
             Err(wrong(format!("the permission of {name:?} is called {permission:?}")))
         }
-        _ if pattern.chars().all(|c| c.is_ascii_digit()) => Err(wrong(format!("{pattern:?} is no pattern"))),
+        _ if pattern.chars().all(|c| c.is_ascii_digit()) => Err(wrong(format!("{pattern:?} is not a pattern"))),
         _ => Ok((name, pattern)),
     }
 }
 
-/// Everything in a directory.
+/// Returns the pattern for everything in a directory.
 fn directory(dir: &Path, cwd: Option<&Path>) -> Result<String, RequestError> {
     let whole = cwd.map_or_else(|| dir.to_owned(), |cwd| cwd.join(dir));
     let path = whole.display().to_string();
-    let wrong =
-        |why: &str| RequestError::Unsupported { agent: NAME.to_owned(), option: "--add-dir", why: why.to_owned() };
+    let wrong = |why: &str| unsupported("--add-dir", why);
     if !whole.is_absolute() {
-        return Err(wrong("its rules need whole paths: name the directory, or the working directory, from the root"));
+        return Err(wrong("its rules need absolute paths: make the directory, or the working directory, absolute"));
     }
     if path.contains(['*', '?']) {
-        return Err(wrong("in its rules `*` and `?` mean other directories too"));
+        return Err(wrong("`*` and `?` in its rules would also match other directories"));
     }
     Ok(format!("{}/*", path.trim_end_matches('/')))
 }
@@ -253,7 +253,7 @@ fn directory(dir: &Path, cwd: Option<&Path>) -> Result<String, RequestError> {
 mod tests {
     use super::*;
 
-    fn nobody() -> Names {
+    fn no_servers() -> Names {
         Names::new(&super::super::mcp::STYLE, &std::collections::BTreeMap::new()).unwrap()
     }
 
@@ -262,7 +262,7 @@ mod tests {
         request.permissions.mode = mode;
         request.permissions.allow = allow.iter().map(|&rule| rule.to_owned()).collect();
         request.permissions.deny = deny.iter().map(|&rule| rule.to_owned()).collect();
-        rules(&request, &nobody(), Asking::Nobody).map_err(|error| error.to_string())
+        rules(&request, &no_servers(), Approver::None).map_err(|error| error.to_string())
     }
 
     fn end(text: Result<String, String>) -> String {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_by_name_comes_last() {
+    fn rules_that_deny_by_name_are_last() {
         use PermissionMode::{Ask, Edit, Full, ReadOnly};
         assert_eq!(end(check(Ask, &["bash(git *)"], &[])), r#","bash":{"git *":"allow"}}"#);
         assert_eq!(end(check(ReadOnly, &["edit", "bash"], &[])), r#","bash":"allow","edit":"deny","task":"deny"}"#);
@@ -289,12 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn in_a_session_what_a_run_denies_is_asked_for_and_reading_only_denies_it_still() {
+    fn a_session_requests_permission_for_what_a_run_denies_except_in_read_only_mode() {
         let session = |mode| {
             let mut request = RunRequest::new("x");
             request.permissions.mode = mode;
             request.permissions.deny = vec!["webfetch".to_owned()];
-            let text = rules(&request, &nobody(), Asking::Caller).unwrap();
+            let text = rules(&request, &no_servers(), Approver::Caller).unwrap();
             serde_json::from_str::<serde_json::Value>(&text).unwrap()
         };
         for (mode, rest, edit, secret) in [
@@ -312,12 +312,12 @@ mod tests {
         assert_eq!(session(PermissionMode::Full).get("question"), None);
         let mut request = RunRequest::new("x");
         request.schema = Some(serde_json::json!({}));
-        let text = rules(&request, &nobody(), Asking::Nobody).unwrap();
+        let text = rules(&request, &no_servers(), Approver::None).unwrap();
         assert!(text.ends_with(r#""StructuredOutput":"allow"}"#), "{text}");
     }
 
     #[test]
-    fn a_rule_that_nothing_would_ask_for_is_refused() {
+    fn a_rule_for_a_permission_that_no_tool_requests_is_rejected() {
         for rule in ["write", "Bash", "apply_patch", "bash(", "bash()", "a b", "12", "bash(12)", "{env:HOME}"] {
             assert!(check(PermissionMode::Full, &[], &[rule]).is_err(), "{rule}");
         }
@@ -325,12 +325,12 @@ mod tests {
     }
 
     #[test]
-    fn a_further_directory_is_named_from_the_root_and_means_no_other() {
+    fn an_added_directory_is_absolute_and_matches_no_other() {
         let with = |dir: &str, cwd: Option<&str>| {
             let mut request = RunRequest::new("x");
             request.add_dirs = vec![dir.into()];
             request.cwd = cwd.map(Into::into);
-            rules(&request, &nobody(), Asking::Nobody)
+            rules(&request, &no_servers(), Approver::None)
         };
         assert!(with("/a/b/", None).unwrap().contains(r#""external_directory":{"/a/b/*":"allow"}"#));
         assert!(with("b", Some("/a")).unwrap().contains(r#""external_directory":{"/a/b/*":"allow"}"#));

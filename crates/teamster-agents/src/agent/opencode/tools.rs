@@ -1,4 +1,4 @@
-//! OpenCode's tools: what sort of work each does, and how their calls and results read.
+//! OpenCode's tools: their kinds, and the events of their calls.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::agent::mcp::Names;
 use teamster_types::event::{PermissionDenial, Plan, PlanEntry, PlanStatus, ToolId, ToolKind, ToolResult, ToolUse};
 use teamster_types::json::RawJson;
 
-/// The built-in tools of 1.18.33, with the permission that each one asks for where that has another name.
+/// The built-in tools of 1.18.33: name, permission and kind.
 const BUILT_IN: &[(&str, &str, ToolKind)] = &[
     ("bash", "bash", ToolKind::Execute),
     ("edit", "edit", ToolKind::Edit),
@@ -30,7 +30,7 @@ const BUILT_IN: &[(&str, &str, ToolKind)] = &[
     ("todoread", "todoread", ToolKind::Unclassified),
 ];
 
-/// The permission that a built-in tool asks for; `None` for other tools.
+/// Returns the permission that a built-in tool requests; `None` for other tools.
 pub(super) fn permission_of(tool: &str) -> Option<&'static str> {
     BUILT_IN.iter().find(|(name, _, _)| *name == tool).map(|(_, permission, _)| *permission)
 }
@@ -39,7 +39,7 @@ fn kind(tool: &str) -> ToolKind {
     BUILT_IN.iter().find(|(name, _, _)| *name == tool).map_or(ToolKind::Unclassified, |(_, _, kind)| kind.clone())
 }
 
-/// A call with its outcome: the agent tells both at once.
+/// A tool call and its result. The agent reports both together.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) tool: ToolUse,
@@ -48,15 +48,15 @@ pub(super) struct Call {
     pub(super) plan: Option<Plan>,
 }
 
-/// MCP tools are named `SERVER_TOOL`, so that only those of servers that we know can be told from others.
+/// Returns the events of a call. MCP tools are named `SERVER_TOOL`, so only tools of known servers can be identified.
 pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let ToolPart { id, tool, call_id, state } = part;
     let id = ToolId::from(call_id.filter(|id| !id.is_empty()).unwrap_or(id));
-    // What the model calls and cannot have comes as the tool `invalid`, completed (unknown_tool, perm_bash_deny).
+    // A call of an unavailable tool is reported as a completed call of the tool `invalid` (`unknown_tool`, `perm_bash_deny`).
     let input = (tool == "invalid").then(|| state.input.to_value().unwrap_or_default());
-    let asked = input.as_ref().and_then(|input| input.get("tool")?.as_str());
+    let requested = input.as_ref().and_then(|input| input.get("tool")?.as_str());
     let invalid = tool == "invalid";
-    let name = asked.unwrap_or(&tool).to_owned();
+    let name = requested.unwrap_or(&tool).to_owned();
     let (tool_name, server) = match servers.split(&name) {
         Some((server, rest)) => (rest.to_owned(), Some(server)),
         None => (name.clone(), None),
@@ -95,18 +95,20 @@ fn output(state: &ToolState) -> String {
     state.output.clone().or_else(|| state.error.clone()).unwrap_or_default()
 }
 
-/// A command that exits with another code than 0, or runs out of its time (`exit: null`), is `completed` (`tool_fail`).
+/// Returns whether a call failed. A command with a non-zero exit code, or a timeout (`exit: null`), is `completed`
+/// (`tool_fail`).
 fn failed(state: &ToolState) -> bool {
     let exit = state.metadata.as_ref().and_then(|metadata| metadata.get("exit"));
     state.status == "error" || exit.is_some_and(|code| code.as_i64() != Some(0))
 }
 
-/// How 1.18.33 says that a call was refused. A tool of its own that is "unavailable" is one that a rule has taken away.
-fn is_denied(name: &str, of_our_server: bool, output: &str) -> bool {
+/// Returns whether a call was denied, by the messages of 1.18.33. A built-in tool, or one of our servers, is "unavailable" if
+/// a rule removed it.
+fn is_denied(name: &str, is_ours: bool, output: &str) -> bool {
     output.starts_with("The user rejected permission to use this") // perm_bash_ask
         || output.starts_with("The user has specified a rule which prevents you") // perm_bash_pattern_deny
         || (output.contains("Model tried to call unavailable tool")
-            && (of_our_server || permission_of(name).is_some())) // perm_bash_deny, perm_readonly
+            && (is_ours || permission_of(name).is_some())) // perm_bash_deny, perm_readonly
 }
 
 fn plan(state: &ToolState) -> Option<Plan> {
@@ -120,7 +122,7 @@ fn plan(state: &ToolState) -> Option<Plan> {
     Some(Plan { entries: todos.iter().filter_map(entry).collect() })
 }
 
-/// Files of a tool's in MCP's form.
+/// Returns the images of a tool's result as MCP content.
 fn content(attachments: &[Attachment]) -> Option<Vec<RawJson>> {
     let block = |file: &Attachment| {
         let data = file.url.strip_prefix("data:")?.split_once(";base64,")?.1;
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_or_runs_out_of_time_is_an_error_of_the_call() {
+    fn a_command_that_fails_or_times_out_is_an_error_of_its_call() {
         for (exit, error) in [(json!(0), false), (json!(7), true), (Value::Null, true)] {
             let state = json!({"status": "completed", "output": "out", "metadata": {"exit": exit}});
             assert_eq!(of("bash", &state, &[]).result.is_error, Some(error), "{exit}");
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_does_not_exist_is_no_denial_and_one_that_was_taken_away_is() {
+    fn an_unknown_tool_is_no_denial_and_a_removed_tool_is() {
         for (name, denied) in [("bash", true), ("write", true), ("teleport", false), ("calc_add", true)] {
             let text = format!("The arguments are invalid: Model tried to call unavailable tool '{name}'.");
             let state = json!({"status": "completed", "input": {"tool": name}, "output": text});
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_comes_as_a_block_of_mcp_and_a_plan_as_its_entries() {
+    fn an_image_becomes_mcp_content_and_todos_become_a_plan() {
         let file =
             json!([{"mime": "image/png", "url": "data:image/png;base64,aGk="}, {"mime": "text/plain", "url": "x"}]);
         let state = json!({"status": "completed", "output": "", "attachments": file});

@@ -1,48 +1,12 @@
-//! OpenCode's lines, typed as far as we use them. All other fields and types are passed over.
+//! The types that both interfaces use, as far as they are used. Other fields and types are ignored.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::agent::line::{Text, if_readable};
 use teamster_types::json::RawJson;
-
-/// A line: `{type, timestamp, sessionID, part | error}`.
-#[derive(Debug, Deserialize)]
-pub(super) struct Line<'a> {
-    #[serde(rename = "type", borrow)]
-    pub(super) kind: Text<'a>,
-    #[serde(rename = "sessionID", borrow, default)]
-    pub(super) session_id: Option<Text<'a>>,
-    /// Milliseconds since 1970.
-    #[serde(default, deserialize_with = "if_readable")]
-    pub(super) timestamp: Option<i64>,
-    #[serde(borrow, default)]
-    pub(super) part: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(super) error: Option<&'a RawValue>,
-}
-
-/// The part of `step_start`: one call of the model, one message.
-#[derive(Debug, Deserialize)]
-pub(super) struct StepPart<'a> {
-    #[serde(rename = "messageID", borrow)]
-    pub(super) message_id: Text<'a>,
-}
-
-/// The part of `text` and `reasoning`.
-#[derive(Debug, Deserialize)]
-pub(super) struct TextPart<'a> {
-    #[serde(rename = "messageID", borrow)]
-    pub(super) message_id: Text<'a>,
-    #[serde(borrow)]
-    pub(super) text: Text<'a>,
-    /// Said by the agent in the user's name.
-    #[serde(default)]
-    pub(super) synthetic: bool,
-}
 
 /// The part of `tool_use`.
 #[derive(Debug, Deserialize)]
@@ -69,7 +33,7 @@ pub(super) struct ToolState {
     pub(super) attachments: Option<Vec<Attachment>>,
 }
 
-/// A file that a tool gave, as a `data:` URL.
+/// A file that a tool returned, as a `data:` URL.
 #[derive(Debug, Deserialize)]
 pub(super) struct Attachment {
     #[serde(default)]
@@ -89,7 +53,7 @@ pub(super) struct FinishPart<'a> {
     pub(super) tokens: Option<Tokens>,
 }
 
-/// Tokens of one step. `input` is without the cached ones, `output` without reasoning.
+/// The tokens of one step. `input` excludes cached tokens, and `output` excludes reasoning.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Tokens {
@@ -106,7 +70,7 @@ pub(super) struct CacheTokens {
     pub(super) write: u64,
 }
 
-/// What an `error` line says.
+/// The body of an error.
 #[derive(Debug, Deserialize)]
 pub(super) struct ErrorBody {
     #[serde(default)]
@@ -126,7 +90,7 @@ pub(super) struct ErrorData {
     #[serde(rename = "responseBody")]
     pub(super) response_body: Option<String>,
     pub(super) metadata: Option<BTreeMap<String, Value>>,
-    /// Names the entry of the log that tells more.
+    /// The reference of the log entry that has details.
     #[serde(rename = "ref")]
     pub(super) reference: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! OpenCode by its own server: recorded turns once more, and what they do not show.
+//! The server interface of OpenCode: recorded turns, and cases that no recording has.
 
-mod chance;
-mod player;
+mod harness;
+mod random_inputs;
 mod steering;
 mod turns;
 
@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 
 use teamster_agents::agent::FailureRow;
 
-use player::{Player, TURNS, Turn};
+use harness::{Harness, RecordedTurn, TURNS};
 
 const LISTENS: &[u8] = b"opencode server listening on http://127.0.0.1:4096";
 
-/// By which row of the table each recorded turn's failure is told.
-pub(crate) fn told() -> BTreeMap<String, Option<&'static FailureRow>> {
-    let row = |turn: &Turn| {
-        let mut player = Player::session(turn);
-        player.send("recorded");
-        player.happened(&turn.happened);
-        (format!("serve_{}", turn.name), player.outcomes.last().and_then(|outcome| outcome.classified_by))
+/// Returns the row of the failure table that classifies each recorded turn.
+pub(crate) fn failure_rows() -> BTreeMap<String, Option<&'static FailureRow>> {
+    let row = |turn: &RecordedTurn| {
+        let mut harness = Harness::session(turn);
+        harness.send("recorded");
+        harness.replay(&turn.inputs);
+        (format!("serve_{}", turn.name), harness.outcomes.last().and_then(|outcome| outcome.classified_by))
     };
     TURNS.iter().map(row).collect()
 }

@@ -1,4 +1,4 @@
-//! Turns and what is called for them.
+//! Turns, and the calls of the server that they cause.
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent, opencode::OpenCode};
@@ -9,105 +9,105 @@ use teamster_types::event::{ErrorCode, Event, WarningCode};
 use teamster_types::request::{Answer, Attachment, Conversation, RunRequest};
 
 use super::LISTENS;
-use super::player::{Player, TURNS, answer, request, turn};
+use super::harness::{Harness, TURNS, answer, request, turn};
 
 #[test]
-fn every_recorded_turn_means_what_its_snapshot_says_and_keeps_the_rules() {
+fn every_recorded_turn_matches_its_snapshot_and_has_a_valid_stream() {
     for turn in TURNS.iter() {
-        let mut player = Player::session(turn);
-        player.send("recorded");
-        player.happened(&turn.happened);
+        let mut harness = Harness::session(turn);
+        harness.send("recorded");
+        harness.replay(&turn.inputs);
         let ends = usize::from(turn.name != "eof");
-        assert_eq!(player.outcomes.len(), ends, "{}:\n{}", turn.name, player.told.join("\n"));
-        player.end();
-        assert_eq!(check(&player.events), Ok(()), "{}", turn.name);
+        assert_eq!(harness.outcomes.len(), ends, "{}:\n{}", turn.name, harness.log.join("\n"));
+        harness.end();
+        assert_eq!(check(&harness.events), Ok(()), "{}", turn.name);
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path("../../snapshots/opencode-serve");
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
-        settings.bind(|| insta::assert_snapshot!(turn.name.as_str(), player.told.join("\n")));
+        settings.bind(|| insta::assert_snapshot!(turn.name.as_str(), harness.log.join("\n")));
     }
 }
 
 #[test]
-fn a_run_asks_nobody_and_is_over_with_its_turn() {
+fn a_run_sends_no_request_to_its_caller_and_ends_with_its_turn() {
     for name in ["perm_once", "question_reply"] {
         let turn = turn(name);
-        let mut player = Player::run(&turn);
-        player.happened(&turn.happened);
-        assert!(!player.events.iter().any(|event| matches!(event, Event::PermissionRequest(_) | Event::Question(_))));
-        let refused = player.calls.iter().any(|call| call.path.ends_with("/reply"));
-        assert!(refused && player.stopped && player.outcomes.len() == 1, "{name}: {:#?}", player.told);
+        let mut harness = Harness::run(&turn);
+        harness.replay(&turn.inputs);
+        assert!(!harness.events.iter().any(|event| matches!(event, Event::PermissionRequest(_) | Event::Question(_))));
+        let refused = harness.calls.iter().any(|call| call.path.ends_with("/reply"));
+        assert!(refused && harness.stopped && harness.outcomes.len() == 1, "{name}: {:#?}", harness.log);
     }
 }
 
 #[test]
 fn a_second_idle_and_a_late_error_end_no_later_turn() {
     let turn = turn("abort_text");
-    let mut player = Player::session(&turn);
-    player.send("recorded");
-    player.happened(&turn.happened);
-    assert!(player.outcomes.len() == 1 && player.outcomes[0].interrupted);
-    player.transcript = Transcript::new();
-    player.send("again");
-    // All of it comes once more, but the session's id for busy.
-    let late: Vec<_> = turn.happened.iter().filter(|what| what.get("event").is_some()).cloned().collect();
-    player.happened(&late[3..]);
-    let failed = player.outcomes.get(1).and_then(|outcome| outcome.failure.clone());
-    assert!(failed.is_none() && player.outcomes.len() == 1, "{:#?}", player.told);
+    let mut harness = Harness::session(&turn);
+    harness.send("recorded");
+    harness.replay(&turn.inputs);
+    assert!(harness.outcomes.len() == 1 && harness.outcomes[0].interrupted);
+    harness.transcript = Transcript::new();
+    harness.send("again");
+    // Repeats all events except those before the first `busy`.
+    let late: Vec<_> = turn.inputs.iter().filter(|input| input.get("event").is_some()).cloned().collect();
+    harness.replay(&late[3..]);
+    let failed = harness.outcomes.get(1).and_then(|outcome| outcome.failure.clone());
+    assert!(failed.is_none() && harness.outcomes.len() == 1, "{:#?}", harness.log);
 }
 
 #[test]
-fn what_comes_late_of_a_turn_does_not_show_that_the_next_prompt_was_taken() {
+fn late_events_of_a_turn_do_not_show_that_the_next_prompt_was_consumed() {
     let turn = turn("text");
-    let is_busy = |what: &Value| what["event"]["properties"]["status"]["type"] == "busy";
-    let (busy, late): (Vec<_>, Vec<_>) = turn.happened.iter().cloned().partition(is_busy);
+    let is_busy = |input: &Value| input["event"]["properties"]["status"]["type"] == "busy";
+    let (busy, late): (Vec<_>, Vec<_>) = turn.inputs.iter().cloned().partition(is_busy);
     for shown in [true, false] {
-        let mut player = Player::session(&turn);
-        player.send("recorded");
-        player.happened(&turn.happened);
-        assert!(player.may_have_consumed_prompt());
-        player.silent = true;
-        player.send("again");
-        player.happened(&late);
-        assert!(!player.may_have_consumed_prompt(), "{:#?}", player.told);
+        let mut harness = Harness::session(&turn);
+        harness.send("recorded");
+        harness.replay(&turn.inputs);
+        assert!(harness.may_have_consumed_prompt());
+        harness.is_silent = true;
+        harness.send("again");
+        harness.replay(&late);
+        assert!(!harness.may_have_consumed_prompt(), "{:#?}", harness.log);
         if shown {
-            player.happened(&busy);
+            harness.replay(&busy);
         } else {
-            player.silent = false;
-            player.send("once more");
+            harness.is_silent = false;
+            harness.send("once more");
         }
-        assert!(player.may_have_consumed_prompt());
+        assert!(harness.may_have_consumed_prompt());
     }
 }
 
 #[test]
-fn what_is_whole_before_its_pieces_come_is_told_once() {
+fn a_message_that_is_complete_before_its_deltas_is_emitted_once() {
     let turn = turn("text");
-    let of = |what: &Value, kind: &str| what["event"]["type"] == kind;
-    // Each event of the message and of its text says how they are in the end.
-    let whole = |kind: &str, wanted: fn(&Value) -> bool| {
-        turn.happened.iter().rev().find(|what| of(what, kind) && wanted(what)).unwrap().clone()
+    let of = |input: &Value, kind: &str| input["event"]["type"] == kind;
+    // Each event of the message and of its text has their final content.
+    let last = |kind: &str, wanted: fn(&Value) -> bool| {
+        turn.inputs.iter().rev().find(|input| of(input, kind) && wanted(input)).unwrap().clone()
     };
-    let message = whole("message.updated", |what| what["event"]["properties"]["info"]["role"] == "assistant");
-    let text = whole("message.part.updated", |what| what["event"]["properties"]["part"]["type"] == "text");
+    let message = last("message.updated", |input| input["event"]["properties"]["info"]["role"] == "assistant");
+    let text = last("message.part.updated", |input| input["event"]["properties"]["part"]["type"] == "text");
     let late: Vec<_> = turn
-        .happened
+        .inputs
         .iter()
-        .map(|what| match what {
-            what if of(what, "message.updated") && what["event"]["properties"]["info"]["role"] == "assistant" => {
+        .map(|input| match input {
+            input if of(input, "message.updated") && input["event"]["properties"]["info"]["role"] == "assistant" => {
                 &message
             }
-            what if what["event"]["properties"]["part"]["id"] == text["event"]["properties"]["part"]["id"] => &text,
-            what => what,
+            input if input["event"]["properties"]["part"]["id"] == text["event"]["properties"]["part"]["id"] => &text,
+            input => input,
         })
         .cloned()
         .collect();
-    let results = [&turn.happened, &late].map(|happened| {
-        let mut player = Player::session(&turn);
-        player.send("recorded");
-        player.happened(happened);
-        player.end()
+    let results = [&turn.inputs, &late].map(|inputs| {
+        let mut harness = Harness::session(&turn);
+        harness.send("recorded");
+        harness.replay(inputs);
+        harness.end()
     });
     assert_eq!(results[0], results[1]);
     assert!(results[0].text.len() > 50 && results[0].num_turns == Some(1), "{:?}", results[0]);
@@ -117,67 +117,67 @@ fn what_is_whole_before_its_pieces_come_is_told_once() {
 fn an_interrupt_before_the_prompt_is_sent_ends_the_turn_and_sends_nothing() {
     let turn = turn("text");
     let plan = OpenCode.plan_session(&request(&turn)).unwrap().unwrap();
-    let mut player = Player::of(plan.protocol, &turn.session, answer(&turn));
-    player.send("recorded");
-    player.tell(Input::Interrupt);
-    assert!(player.outcomes[0].interrupted);
-    player.tell(Input::Line(LISTENS));
-    assert!(!player.calls.iter().any(|call| call.path.ends_with("prompt_async")), "{:?}", player.calls);
-    player.transcript = Transcript::new();
-    player.send("again");
-    player.happened(&turn.happened);
-    assert!(player.outcomes.len() == 2 && player.outcomes[1].failure.is_none());
+    let mut harness = Harness::of(plan.protocol, &turn.session, answer(&turn));
+    harness.send("recorded");
+    harness.handle(Input::Interrupt);
+    assert!(harness.outcomes[0].interrupted);
+    harness.handle(Input::Line(LISTENS));
+    assert!(!harness.calls.iter().any(|call| call.path.ends_with("prompt_async")), "{:?}", harness.calls);
+    harness.transcript = Transcript::new();
+    harness.send("again");
+    harness.replay(&turn.inputs);
+    assert!(harness.outcomes.len() == 2 && harness.outcomes[1].failure.is_none());
 }
 
 #[test]
 fn an_interrupt_waits_until_there_is_something_to_stop() {
     let turn = turn("abort_text");
-    let mut player = Player::session(&turn);
-    player.send("recorded");
-    player.tell(Input::Interrupt);
-    let aborts = |player: &Player| player.calls.iter().filter(|call| call.path.ends_with("/abort")).count();
-    assert_eq!(aborts(&player), 0);
-    player.happened(&turn.happened);
-    assert_eq!(aborts(&player), 1);
-    assert!(player.outcomes[0].interrupted);
+    let mut harness = Harness::session(&turn);
+    harness.send("recorded");
+    harness.handle(Input::Interrupt);
+    let aborts = |harness: &Harness| harness.calls.iter().filter(|call| call.path.ends_with("/abort")).count();
+    assert_eq!(aborts(&harness), 0);
+    harness.replay(&turn.inputs);
+    assert_eq!(aborts(&harness), 1);
+    assert!(harness.outcomes[0].interrupted);
 }
 
 #[test]
-fn no_id_of_a_caller_or_of_the_server_becomes_another_path() {
+fn no_id_of_a_caller_or_of_the_server_changes_the_path_of_a_call() {
     for id in ["../x", "a/b", "a?b", "a b", "", "ses_\n", "not-a-session", "01a20083-df7d-7820-a593-86d96269de15"] {
         let mut request = RunRequest::new("x");
         request.conversation = Conversation::Resume(id.into());
-        let mut player = Player::of(OpenCode.plan(&request).unwrap().protocol, &json!({}), Answer::AllowAlways);
-        player.tell(Input::Line(LISTENS));
-        assert!(player.calls.is_empty(), "{id}: {:?}", player.calls);
-        assert_eq!(player.outcomes[0].failure.as_ref().unwrap().code, ErrorCode::SessionNotFound);
+        let mut harness = Harness::of(OpenCode.plan(&request).unwrap().protocol, &json!({}), Answer::AllowAlways);
+        harness.handle(Input::Line(LISTENS));
+        assert!(harness.calls.is_empty(), "{id}: {:?}", harness.calls);
+        assert_eq!(harness.outcomes[0].failure.as_ref().unwrap().code, ErrorCode::SessionNotFound);
     }
     let turn = turn("text");
-    let mut player = Player::session(&turn);
-    player.send("recorded");
+    let mut harness = Harness::session(&turn);
+    harness.send("recorded");
     let session = turn.session["id"].as_str().unwrap();
-    player.event(&json!({"type": "permission.asked", "properties": {
+    harness.event(&json!({"type": "permission.asked", "properties": {
         "id": "../session", "sessionID": session, "permission": "bash"}}));
-    assert!(!player.calls.iter().any(|call| call.path.contains("..")), "{:?}", player.calls);
+    assert!(!harness.calls.iter().any(|call| call.path.contains("..")), "{:?}", harness.calls);
 }
 
 #[test]
-fn the_prompt_goes_with_its_attachments_model_and_schema() {
+fn the_prompt_has_its_attachments_model_and_schema() {
     let mut request = RunRequest::new("x");
     request.prompt = "/init @file".to_owned();
-    request.model = Some("lab/m1/x".to_owned());
+    request.model = Some("vendor/m1/x".to_owned());
     request.effort = Some("high".to_owned());
     request.schema = Some(json!({"type": "object"}));
     request.attachments = vec![Attachment::Data { name: "n.txt".to_owned(), data: b"hi".to_vec() }];
     let turn = turn("text");
-    let mut player = Player::of(OpenCode.plan(&request).unwrap().protocol, &turn.session, Answer::AllowAlways);
-    player.tell(Input::Line(LISTENS));
-    let body: Value = serde_json::from_slice(player.calls.last().unwrap().body.as_ref().unwrap()).unwrap();
+    let mut harness = Harness::of(OpenCode.plan(&request).unwrap().protocol, &turn.session, Answer::AllowAlways);
+    harness.handle(Input::Line(LISTENS));
+    let body: Value = serde_json::from_slice(harness.calls.last().unwrap().body.as_ref().unwrap()).unwrap();
     assert_eq!(
         body,
         json!({
             "agent": "teamster",
-            "model": {"providerID": "lab", "modelID": "m1/x"},
+            "model": {"providerID": "vendor", "modelID": "m1/x"},
             "variant": "high",
             "format": {"type": "json_schema", "schema": {"type": "object"}},
             "parts": [
@@ -194,26 +194,26 @@ fn the_prompt_goes_with_its_attachments_model_and_schema() {
 }
 
 #[test]
-fn another_model_holds_from_the_next_prompt_on() {
+fn a_new_model_applies_to_the_next_prompt() {
     let turn = turn("text");
-    let mut player = Player::session(&turn);
-    player.tell(Input::Command(Command::SetModel("lab/m2")));
-    player.tell(Input::Command(Command::SetModel("none")));
-    player.send("recorded");
-    let body = String::from_utf8(player.calls.last().unwrap().body.clone().unwrap()).unwrap();
+    let mut harness = Harness::session(&turn);
+    harness.handle(Input::Command(Command::SetModel("vendor/m2")));
+    harness.handle(Input::Command(Command::SetModel("none")));
+    harness.send("recorded");
+    let body = String::from_utf8(harness.calls.last().unwrap().body.clone().unwrap()).unwrap();
     assert!(body.contains("m2"), "{body}");
     let ignored =
         |event: &Event| matches!(event, Event::Warning(warning) if warning.code == WarningCode::OptionIgnored);
-    assert_eq!(player.events.iter().filter(|event| ignored(event)).count(), 1);
+    assert_eq!(harness.events.iter().filter(|event| ignored(event)).count(), 1);
 }
 
 #[test]
-fn a_call_that_breaks_fails_the_turn_and_asks_for_another_process() {
+fn a_broken_connection_fails_the_turn_and_requests_a_new_process() {
     let turn = turn("text");
-    let mut player = Player::session(&turn);
-    player.send("recorded");
-    player.tell(Input::Server(ServerInput::Unreachable { call: None, why: "it is gone" }));
-    let failure = player.outcomes[0].failure.clone().unwrap();
+    let mut harness = Harness::session(&turn);
+    harness.send("recorded");
+    harness.handle(Input::Server(ServerInput::Unreachable { call: None, why: "connection closed" }));
+    let failure = harness.outcomes[0].failure.clone().unwrap();
     assert_eq!(failure.code, ErrorCode::Connection);
-    assert!(player.told.contains(&"= RestartProcess".to_owned()), "{:#?}", player.told);
+    assert!(harness.log.contains(&"= RestartProcess".to_owned()), "{:#?}", harness.log);
 }

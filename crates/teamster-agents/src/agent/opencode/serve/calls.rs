@@ -1,40 +1,41 @@
-//! Our calls of the server: their paths and bodies, and what each one was made for.
+//! Our calls of the server: their paths, their bodies and their purposes.
 //!
-//! Invariant: nothing stands in a path that is not a name of letters, digits, `_` and `-`.
+//! Invariant: the variable segments of a path contain only letters, digits, `_` and `-`.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::super::session::is_path_segment;
 use crate::protocol::{Action, CallId, Method, ServerAction, ServerCall};
 use teamster_types::event::SessionId;
 
-/// What a call was made for.
+/// The purpose of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To know the directory that the server works in.
+    /// Reads the server's working directory.
     Directory,
-    /// To find the session that is to be gone on with, or forked.
-    Found,
-    /// To have a session: a new one, or a fork.
-    Open,
-    /// To find the newest session.
-    Newest,
-    /// To know how the MCP servers fare.
-    Servers,
+    /// Reads the session to resume or fork.
+    FindSession,
+    /// Creates a session: a new one, or a fork.
+    CreateSession,
+    /// Lists the sessions, to find the newest one.
+    ListSessions,
+    /// Reads the status of the MCP servers.
+    McpStatus,
     Prompt,
-    /// To say more within the turn.
+    /// Sends a prompt within the turn.
     Steer,
     Abort,
-    /// An answer to a request of the agent's.
+    /// Answers a request of the agent.
     Answer,
 }
 
-/// Calls that are under way.
+/// The calls in progress.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     last: u64,
-    waiting: BTreeMap<CallId, Purpose>,
+    pending: BTreeMap<CallId, Purpose>,
 }
 
 impl Calls {
@@ -46,36 +47,36 @@ impl Calls {
         self.call(purpose, Method::Post, path.into(), Some(body.to_string().into_bytes()))
     }
 
-    /// What a call was made for; `None` if none of that number waits.
-    pub(super) fn answered(&mut self, call: CallId) -> Option<Purpose> {
-        self.waiting.remove(&call)
+    /// Removes a call that has a reply, and returns its purpose; `None` if it is not in progress.
+    pub(super) fn complete(&mut self, call: CallId) -> Option<Purpose> {
+        self.pending.remove(&call)
     }
 
     fn call(&mut self, purpose: Purpose, method: Method, path: String, body: Option<Vec<u8>>) -> Action {
         self.last += 1;
         let id = CallId(self.last);
-        self.waiting.insert(id, purpose);
+        self.pending.insert(id, purpose);
         Action::Server(ServerAction::Call(ServerCall { id, method, path, body }))
     }
 
     pub(super) fn new_session(&mut self) -> Action {
-        // Without a title the model is asked for one, which no figure tells.
-        self.post(Purpose::Open, "/session", &json!({ "title": "Teamster" }))
+        // A session without a title requests one from the model. No usage figure includes that call.
+        self.post(Purpose::CreateSession, "/session", &json!({ "title": "Teamster" }))
     }
 
     pub(super) fn session(&mut self, id: &SessionId) -> Action {
-        self.get(Purpose::Found, format!("/session/{}", id.as_str()))
+        self.get(Purpose::FindSession, format!("/session/{}", id.as_str()))
     }
 
     pub(super) fn fork(&mut self, id: &SessionId) -> Action {
-        self.post(Purpose::Open, format!("/session/{}/fork", id.as_str()), &json!({}))
+        self.post(Purpose::CreateSession, format!("/session/{}/fork", id.as_str()), &json!({}))
     }
 
     pub(super) fn prompt(&mut self, session: &SessionId, body: &Value) -> Action {
         self.post(Purpose::Prompt, format!("/session/{}/prompt_async", session.as_str()), body)
     }
 
-    /// Says more within the turn; with the number by which the call is known.
+    /// Sends a prompt within the turn. Also returns the id of the call.
     pub(super) fn steer(&mut self, session: &SessionId, body: &Value) -> (CallId, Action) {
         let action = self.post(Purpose::Steer, format!("/session/{}/prompt_async", session.as_str()), body);
         (CallId(self.last), action)
@@ -86,16 +87,6 @@ impl Calls {
     }
 
     pub(super) fn answer(&mut self, kind: &str, id: &str, body: &Value) -> Option<Action> {
-        is_name(id).then(|| self.post(Purpose::Answer, format!("/{kind}/{id}/reply"), body))
+        is_path_segment(id).then(|| self.post(Purpose::Answer, format!("/{kind}/{id}/reply"), body))
     }
-}
-
-/// Whether this has the form of a session's id. The server refuses another form as a bad request (1.18.33).
-pub(in super::super) fn is_session_id(text: &str) -> bool {
-    text.starts_with("ses") && is_name(text)
-}
-
-/// Whether this can stand in a path and mean itself.
-pub(super) fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }

@@ -1,16 +1,16 @@
-//! What the model is told: the body of `prompt_async`.
+//! The body of a prompt (`prompt_async`).
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::super::NAME;
-use super::super::launch::AGENT;
+use super::super::environment::AGENT;
+use super::super::error::unsupported;
 use teamster_types::request::{Attachment, AttachmentKind, RequestError, RunRequest};
 
-/// What every prompt of a run or a session has beside its words.
+/// The options of every prompt of a run or a session.
 #[derive(Debug)]
-pub(super) struct Manner {
+pub(super) struct PromptOptions {
     model: Option<Model>,
     effort: Option<String>,
     schema: Option<Value>,
@@ -22,23 +22,25 @@ struct Model {
     name: String,
 }
 
-impl Manner {
+impl PromptOptions {
+    /// Returns the options of a request.
     pub(super) fn of(request: &RunRequest) -> Result<Self, RequestError> {
-        let model = request.model.as_deref().map(|name| model(name).ok_or_else(|| no_model(name))).transpose()?;
+        let model = request.model.as_deref().map(|name| model(name).ok_or_else(|| invalid_model(name))).transpose()?;
         Ok(Self { model, effort: request.effort.clone(), schema: request.schema.clone() })
     }
 
-    /// Another model from the next prompt on; says why it cannot be.
+    /// Sets the model of the next prompts.
     pub(super) fn set_model(&mut self, name: &str) -> Result<(), RequestError> {
-        self.model = Some(model(name).ok_or_else(|| no_model(name))?);
+        self.model = Some(model(name).ok_or_else(|| invalid_model(name))?);
         Ok(())
     }
 
-    /// Whether an answer has to follow a schema.
+    /// Returns whether the answer must follow a schema.
     pub(super) fn has_schema(&self) -> bool {
         self.schema.is_some()
     }
 
+    /// Returns the body of a prompt.
     pub(super) fn body(&self, text: &str, attachments: &[Attachment]) -> Result<Value, RequestError> {
         let mut parts = attachments.iter().map(file).collect::<Result<Vec<_>, _>>()?;
         parts.push(json!({ "type": "text", "text": text }));
@@ -61,30 +63,31 @@ impl Manner {
     }
 }
 
-/// `PROVIDER/MODEL`; a model's name may hold more of them.
+/// Parses `PROVIDER/MODEL`. The model's name may contain further slashes.
 fn model(name: &str) -> Option<Model> {
     let (provider, name) = name.split_once('/')?;
-    let is_whole = !provider.is_empty() && !name.is_empty();
-    is_whole.then(|| Model { provider: provider.to_owned(), name: name.to_owned() })
+    let is_complete = !provider.is_empty() && !name.is_empty();
+    is_complete.then(|| Model { provider: provider.to_owned(), name: name.to_owned() })
 }
 
-fn no_model(name: &str) -> RequestError {
+fn invalid_model(name: &str) -> RequestError {
     let why = format!("{name:?} names no provider: write PROVIDER/MODEL");
-    RequestError::Unsupported { agent: NAME.to_owned(), option: "--model", why }
+    unsupported("--model", why)
 }
 
+/// Returns the part of an attachment.
 fn file(attachment: &Attachment) -> Result<Value, RequestError> {
     let refuse = |name: &str, problem: &str| {
         Err(RequestError::Attachment { name: name.to_owned(), problem: problem.to_owned() })
     };
     let Attachment::Data { name, data } = attachment else {
-        return refuse("a path", "it has not been read: the caller must read it before the start");
+        return refuse("a path", "it has not been read; the caller must read it before the start");
     };
     let mime = match AttachmentKind::of(data) {
         Some(AttachmentKind::Image(mime)) => mime,
         Some(AttachmentKind::Pdf) => "application/pdf",
         Some(AttachmentKind::Text) => "text/plain",
-        None => return refuse(name, "it is no text, PNG, JPEG, GIF, WebP or PDF"),
+        None => return refuse(name, "it is not a text, PNG, JPEG, GIF, WebP or PDF"),
     };
     let url = format!("data:{mime};base64,{}", BASE64_STANDARD.encode(data));
     Ok(json!({ "type": "file", "mime": mime, "filename": name, "url": url }))

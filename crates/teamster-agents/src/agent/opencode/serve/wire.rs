@@ -1,4 +1,4 @@
-//! What OpenCode's server says, typed as far as we use it. All other fields and types are passed over.
+//! The events and replies of OpenCode's server, as far as they are used. Other fields and types are ignored.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,23 +11,23 @@ use teamster_types::json::RawJson;
 
 /// An event of the stream: `{id, type, properties}`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Notice<'a> {
+pub(super) struct ServerEvent<'a> {
     #[serde(rename = "type", borrow)]
     pub(super) kind: Text<'a>,
     #[serde(borrow, default)]
     pub(super) properties: Option<&'a RawValue>,
 }
 
-/// `session.idle`, `session.compacted`, and the beginning of all others.
+/// `session.idle`, `session.compacted`, and the start of all other events of a session.
 #[derive(Debug, Deserialize)]
-pub(super) struct OfSession<'a> {
+pub(super) struct SessionEvent<'a> {
     #[serde(rename = "sessionID", borrow)]
     pub(super) session: Text<'a>,
 }
 
 /// `session.created`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Created {
+pub(super) struct SessionCreated {
     pub(super) info: SessionInfo,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct SessionTime {
 
 /// The reply to `GET /path`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Place {
+pub(super) struct PathReply {
     pub(super) directory: String,
 }
 
@@ -107,10 +107,10 @@ pub(super) struct MessageInfo {
     pub(super) error: Option<ErrorBody>,
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) structured: Option<RawJson>,
-    /// `true` where it is a summary of the conversation; a user's message has an object there.
+    /// `true` for a summary of the conversation. A user's message has an object here.
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) summary: Option<Value>,
-    /// Of the model's: the user's message that it answers.
+    /// In a message of the model: the user's message that it answers.
     #[serde(rename = "parentID", default, deserialize_with = "if_readable")]
     pub(super) parent: Option<String>,
     #[serde(rename = "modelID", default)]
@@ -135,7 +135,7 @@ pub(super) struct PartChange<'a> {
     pub(super) part: &'a RawValue,
 }
 
-/// How every part begins.
+/// The start of every part.
 #[derive(Debug, Deserialize)]
 pub(super) struct PartHead<'a> {
     #[serde(borrow)]
@@ -148,7 +148,7 @@ pub(super) struct PartHead<'a> {
     pub(super) state: StateHead,
 }
 
-/// How far a tool's part is.
+/// The state of a tool's part.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct StateHead {
@@ -166,7 +166,7 @@ pub(super) struct StateMetadata {
 
 /// A part of type `text` or `reasoning`.
 #[derive(Debug, Deserialize)]
-pub(super) struct SpokenPart<'a> {
+pub(super) struct TextPart<'a> {
     #[serde(borrow)]
     pub(super) text: Text<'a>,
     #[serde(default)]
@@ -227,14 +227,14 @@ pub(super) struct Permission {
 }
 
 impl Permission {
-    /// About how many bytes it has.
+    /// Returns the approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let texts = self.patterns.iter().chain(&self.always).map(|text| size_of::<String>() + text.len());
         self.session.len() + self.permission.len() + texts.sum::<usize>() + bytes_of(&self.metadata)
     }
 }
 
-/// The call for which something is asked.
+/// The tool call for which the agent requests something.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct CallReference {
     #[serde(rename = "callID")]
@@ -243,16 +243,16 @@ pub(super) struct CallReference {
 
 /// `question.asked`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct QuestionAsked {
     pub(super) id: String,
     #[serde(rename = "sessionID")]
     pub(super) session: String,
     #[serde(default)]
-    pub(super) questions: Vec<AskedItem>,
+    pub(super) questions: Vec<AskedQuestion>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct AskedItem {
+pub(super) struct AskedQuestion {
     pub(super) question: String,
     #[serde(default)]
     pub(super) options: Vec<AskedOption>,
@@ -272,7 +272,7 @@ pub(super) struct AskedOption {
 pub(super) struct Replied {
     #[serde(rename = "requestID")]
     pub(super) request: String,
-    /// To a permission: `once`, `always` or `reject`.
+    /// The reply to a permission request: `once`, `always` or `reject`.
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) reply: Option<String>,
 }

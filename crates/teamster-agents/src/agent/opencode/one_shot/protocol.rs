@@ -1,15 +1,16 @@
-//! The state machine over OpenCode's lines: what each line means, in order.
+//! The state machine for the lines of `opencode run`.
 //!
-//! Invariants: a run is a success only where the model's last step ended by itself and no error stands after it, whatever
-//! the exit code is; nothing of a session that was not asked for is told; a line that we do not know is nothing, one that
-//! we cannot read is a warning.
+//! Invariants: a run succeeds only if the last model call finished its answer and no error follows it, whatever the exit code
+//! is. Nothing of an unrequested session is emitted. An unknown line is ignored, and an unreadable one is a warning.
 
 use serde_json::value::RawValue;
 use time::OffsetDateTime;
 
-use super::tally::Tally;
-use super::wire::{ErrorBody, FinishPart, Line, StepPart, TextPart, ToolPart};
-use super::{failure, logs, reason, tools};
+use super::super::error::NAME;
+use super::super::usage::UsageTotals;
+use super::super::wire::{ErrorBody, FinishPart, ToolPart};
+use super::super::{failure, finish_reason, logs, tools};
+use super::wire::{Line, StepPart, TextPart};
 use crate::agent::failure::Classification;
 use crate::agent::mcp::Health;
 use crate::agent::{limit::rejected_until, line};
@@ -22,43 +23,43 @@ use teamster_types::request::{Conversation, RunRequest};
 
 type Actions = Vec<Action>;
 
-/// One run of OpenCode.
-pub(super) struct Stream {
+/// The protocol of one run.
+pub(super) struct OneShot {
     expected: Expected,
     servers: Health,
     max_turns: Option<u64>,
     max_budget_usd: Option<f64>,
     session: Option<SessionId>,
-    tally: Tally,
+    totals: UsageTotals,
     step: Step,
-    /// The message of the last step, and whether something was told of it.
+    /// The message of the last step, and whether any of it was emitted.
     message: Option<(MessageId, bool)>,
-    /// Steps in a row that ended without a reason.
+    /// The number of consecutive steps without a finish reason.
     unfinished: u32,
-    /// The last error, with the time when it was told.
+    /// The last error and its time.
     error: Option<(ErrorBody, Option<OffsetDateTime>)>,
     interrupted: bool,
-    /// We have given the last word and ended the process: nothing that it still says counts.
-    closed: bool,
+    /// The outcome was returned and the process is being stopped, so further output is ignored.
+    is_closed: bool,
 }
 
-/// Which session may answer.
+/// The session that must answer.
 enum Expected {
     Any,
     This(SessionId),
     OtherThan(SessionId),
 }
 
-/// How far the last call of the model is.
+/// The state of the last model call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// There was none since the start, or since the conversation was shortened.
+    /// No call since the start, or since the conversation was compacted.
     None,
     Open,
     Finished(String),
 }
 
-impl Stream {
+impl OneShot {
     pub(super) fn new(request: &RunRequest, servers: Health) -> Self {
         let expected = match &request.conversation {
             Conversation::Resume(id) => Expected::This(id.clone()),
@@ -71,13 +72,13 @@ impl Stream {
             max_turns: request.max_turns.map(|turns| u64::from(turns.get())),
             max_budget_usd: request.max_budget_usd.into_iter().chain(request.max_session_budget_usd).reduce(f64::min),
             session: None,
-            tally: Tally::default(),
+            totals: UsageTotals::default(),
             step: Step::None,
             message: None,
             unfinished: 0,
             error: None,
             interrupted: false,
-            closed: false,
+            is_closed: false,
         }
     }
 
@@ -85,7 +86,7 @@ impl Stream {
         let line: Line<'_> = serde_json::from_str(text)?;
         if let Some(id) = line.session_id.as_deref().filter(|id| !id.is_empty()) {
             self.session(id, actions);
-            if self.closed {
+            if self.is_closed {
                 return Ok(());
             }
         }
@@ -95,7 +96,7 @@ impl Stream {
             "text" => self.text(&serde_json::from_str(part)?, actions),
             "reasoning" => {
                 let part: TextPart<'_> = serde_json::from_str(part)?;
-                self.tell(&part, Event::Thinking, actions);
+                self.emit(&part, Event::Thinking, actions);
             }
             "tool_use" => self.tool(serde_json::from_str(part)?, actions),
             "step_finish" => self.step_finish(&serde_json::from_str(part)?, actions),
@@ -116,13 +117,13 @@ impl Stream {
             return;
         }
         let wrong = match &self.expected {
-            _ if self.session.is_some() => Some(format!("session {id} answers amid another one")),
+            _ if self.session.is_some() => Some(format!("session {id} answers in the middle of another session")),
             Expected::This(asked) if asked.as_str() != id => {
-                Some(format!("asked to resume session {}, but {id} answers", asked.as_str()))
+                Some(format!("requested to resume session {}, but {id} answers", asked.as_str()))
             }
-            Expected::OtherThan(asked) if asked.as_str() == id => Some({
-                let asked = asked.as_str();
-                format!("asked for a new session with the history of {asked}, but {id} itself answers")
+            Expected::OtherThan(origin) if origin.as_str() == id => Some({
+                let origin = origin.as_str();
+                format!("requested to fork session {origin}, but it continues itself")
             }),
             _ => None,
         };
@@ -132,15 +133,15 @@ impl Stream {
         }
         let id = SessionId::from(id);
         self.session = Some(id.clone());
-        actions.push(Action::Emit(Event::Init(Box::new(Init::new(super::NAME, id)))));
+        actions.push(Action::Emit(Event::Init(Box::new(Init::new(NAME, id)))));
     }
 
     fn step_start(&mut self, part: &StepPart<'_>, actions: &mut Actions) {
         let id = MessageId::from(&*part.message_id);
-        // The same message begins again: its connection broke, and the model is asked once more (err_cut_once).
+        // The same message starts again: its connection broke, and the model is called again (`err_cut_once`).
         if self.step == Step::Open && self.message.as_ref().is_some_and(|(open, _)| *open == id) {
             self.retract(actions);
-            let text = "the answer broke off; the agent asks the model again";
+            let text = "the answer was cut off; the agent calls the model again";
             actions.push(Action::Emit(Warning::new(WarningCode::Retrying, text).into()));
         }
         self.step = Step::Open;
@@ -150,25 +151,25 @@ impl Stream {
 
     fn text(&mut self, part: &TextPart<'_>, actions: &mut Actions) {
         if !part.synthetic {
-            return self.tell(part, Event::Text, actions);
+            return self.emit(part, Event::Text, actions);
         }
-        // The agent's own words to the model, after a summary of the conversation: the step before it was the summary,
-        // and the answer is still to come (auto_compaction, err_context_400).
+        // After it summarized the conversation, the agent sends a text of its own to the model. The step before it was the
+        // summary, and the answer follows (`auto_compaction`, `err_context_400`).
         self.retract(actions);
-        let text = "the agent shortened its conversation";
+        let text = "the agent compacted its conversation";
         actions.push(Action::Emit(Warning::new(WarningCode::Compacted, text).into()));
         self.error.take_if(|(error, _)| failure::of_error(error, "").failure.code == ErrorCode::ContextWindow);
         self.step = Step::None;
         self.message = None;
     }
 
-    fn tell(&mut self, part: &TextPart<'_>, event: fn(Delta) -> Event, actions: &mut Actions) {
+    fn emit(&mut self, part: &TextPart<'_>, event: fn(Delta) -> Event, actions: &mut Actions) {
         let id = MessageId::from(&*part.message_id);
         if part.text.is_empty() {
             return actions.push(Action::Alive);
         }
         match &mut self.message {
-            Some((message, told)) if *message == id => *told = true,
+            Some((message, emitted)) if *message == id => *emitted = true,
             message => *message = Some((id.clone(), true)),
         }
         let delta = Delta { text: part.text.to_string().into(), message_id: id, parent_tool_id: None };
@@ -183,7 +184,7 @@ impl Stream {
 
     fn tool(&mut self, part: ToolPart, actions: &mut Actions) {
         let call = tools::call(part, &self.servers.names);
-        bounded::push_denials(&mut self.tally.denials, call.denial);
+        bounded::push_denials(&mut self.totals.denials, call.denial);
         actions.push(Action::Emit(Event::ToolUse(Box::new(call.tool))));
         actions.push(Action::Emit(Event::ToolResult(Box::new(call.result))));
         actions.extend(call.plan.map(|plan| Action::Emit(Event::Plan(plan))));
@@ -191,80 +192,80 @@ impl Stream {
 
     fn step_finish(&mut self, part: &FinishPart<'_>, actions: &mut Actions) {
         let reason = part.reason.as_deref().unwrap_or("unknown").to_owned();
-        actions.extend(self.tally.step(part).map(Action::Emit));
+        actions.extend(self.totals.add_step(part).map(Action::Emit));
         self.unfinished = if reason == "unknown" { self.unfinished + 1 } else { 0 };
-        let goes_on = reason::goes_on(&reason);
+        let continues = finish_reason::continues(&reason);
         self.step = Step::Finished(reason);
         actions.push(Action::Alive);
-        if !goes_on {
+        if !continues {
             return;
         }
-        // The agent's own limit of steps is only a request to the model (max_steps), and it knows none of cost.
-        if let Some(turns) = self.max_turns.filter(|turns| self.tally.turns >= *turns) {
-            self.close(reason::too_many_turns(turns), Some(StopReason::MaxTurns), actions);
-        } else if let Some(budget) = self.max_budget_usd.filter(|budget| self.tally.cost >= Some(*budget)) {
-            self.close(reason::too_expensive(budget), None, actions);
-        } else if self.unfinished >= reason::UNFINISHED_STEPS {
-            self.close(reason::unfinished(), None, actions);
+        // The agent's own limit of steps is only a request to the model (`max_steps`), and it has no limit of cost.
+        if let Some(turns) = self.max_turns.filter(|turns| self.totals.turns >= *turns) {
+            self.close(finish_reason::turn_limit(turns), Some(StopReason::MaxTurns), actions);
+        } else if let Some(budget) = self.max_budget_usd.filter(|budget| self.totals.cost >= Some(*budget)) {
+            self.close(finish_reason::budget_limit(budget), None, actions);
+        } else if self.unfinished >= finish_reason::MAX_UNFINISHED_STEPS {
+            self.close(finish_reason::unfinished(), None, actions);
         }
     }
 
-    /// Our own last word: going on would do harm.
+    /// Returns the outcome and stops the process, because it must not continue.
     fn close(&mut self, failure: Failure, stop_reason: Option<StopReason>, actions: &mut Actions) {
-        self.closed = true;
-        let outcome = Outcome { failure: Some(failure), ..self.tally.outcome(stop_reason) };
+        self.is_closed = true;
+        let outcome = Outcome { failure: Some(failure), ..self.totals.outcome(stop_reason) };
         actions.push(Action::Outcome(Box::new(outcome)));
         actions.push(Action::Process(ProcessAction::Stop));
     }
 
     fn diagnostic(&mut self, line: &[u8], actions: &mut Actions) {
-        let Some(line) = std::str::from_utf8(line).ok().filter(|_| !self.closed) else { return };
+        let Some(line) = std::str::from_utf8(line).ok().filter(|_| !self.is_closed) else { return };
         let Some((server, status, reason)) = logs::failed_server(line) else { return };
         if let Some(failure) = self.servers.failed(server, status, reason, actions) {
             Health::end(failure, actions);
-            self.closed = true;
+            self.is_closed = true;
         }
     }
 
     fn exited(&mut self, exit: ExitReport<'_>, actions: &mut Actions) {
-        if self.closed {
+        if self.is_closed {
             return;
         }
         let answered = self.error.is_none() && self.is_answered();
         if self.interrupted && !answered {
-            let outcome = Outcome { interrupted: true, ..self.tally.outcome(Some(StopReason::Cancelled)) };
+            let outcome = Outcome { interrupted: true, ..self.totals.outcome(Some(StopReason::Cancelled)) };
             return actions.push(Action::Outcome(Box::new(outcome)));
         }
-        let mut outcome = self.tally.outcome(self.stop_reason());
+        let mut outcome = self.totals.outcome(self.stop_reason());
         if !answered {
-            match self.judgement(exit, actions) {
-                Some(judgement) => judgement.apply_to(&mut outcome),
+            match self.classification(exit, actions) {
+                Some(classification) => classification.apply_to(&mut outcome),
                 None => outcome.failure = Some(self.unexplained(exit)),
             }
         }
         actions.push(Action::Outcome(Box::new(outcome)));
     }
 
-    /// Whether the model's last step ended by itself, with nothing left to do.
+    /// Returns whether the last model call finished the answer and called no tool.
     fn is_answered(&self) -> bool {
-        self.finish().is_some_and(reason::is_answer)
+        self.finish().is_some_and(finish_reason::is_final)
     }
 
-    fn judgement(&self, exit: ExitReport<'_>, actions: &mut Actions) -> Option<Classification> {
+    fn classification(&self, exit: ExitReport<'_>, actions: &mut Actions) -> Option<Classification> {
         let Some((error, at)) = &self.error else { return failure::of_exit(exit) };
-        let judgement = failure::of_error(error, exit.stderr);
-        if judgement.failure.code == ErrorCode::RateLimit {
+        let classification = failure::of_error(error, exit.stderr);
+        if classification.failure.code == ErrorCode::RateLimit {
             let until = at.and_then(|at| failure::resets_at(&error.data, at));
             actions.extend(until.map(|until| Action::Emit(rejected_until(until))));
         }
-        Some(judgement)
+        Some(classification)
     }
 
     fn unexplained(&self, exit: ExitReport<'_>) -> Failure {
-        reason::unexplained(exit.code, exit.signal, self.finish(), !self.tally.denials.is_empty())
+        finish_reason::unexplained(exit.code, exit.signal, self.finish(), !self.totals.denials.is_empty())
     }
 
-    /// Why the model's last step ended, if it did.
+    /// Returns the finish reason of the last model call, if it has finished.
     fn finish(&self) -> Option<&str> {
         match &self.step {
             Step::Finished(reason) => Some(reason),
@@ -273,35 +274,35 @@ impl Stream {
     }
 
     fn stop_reason(&self) -> Option<StopReason> {
-        self.finish().and_then(reason::stop_reason)
+        self.finish().and_then(finish_reason::stop_reason)
     }
 
-    /// The caller or a limit wants an end before anything came: the one reason that we know of deserves a word.
+    /// Handles an interrupt. If there was no output yet, a warning names the likely cause.
     fn interrupt(&mut self, actions: &mut Actions) {
         self.interrupted = true;
         if let (None, Expected::This(id) | Expected::OtherThan(id)) = (&self.session, &self.expected) {
             let text = format!(
-                "nothing was heard of session {}; OpenCode stays silent for ever about one of another directory",
+                "session {} sent no output; OpenCode prints nothing if the session belongs to another directory",
                 id.as_str()
             );
             actions.push(Action::Emit(Warning::new(WarningCode::SessionMismatch, text).into()));
         }
-        // It handles no signal and has no other way: SIGINT ends it at once, and the session stays whole.
+        // SIGINT is the only way to stop it. It exits at once, and the session stays intact.
         actions.push(Action::Process(ProcessAction::Interrupt));
     }
 }
 
-impl Protocol for Stream {
+impl Protocol for OneShot {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
-            // A session's turns are runs.
+            // Each turn of a session is a run.
             Input::Started | Input::Command(_) | Input::Server(_) => {}
-            Input::Line(_) if self.closed => {}
+            Input::Line(_) if self.is_closed => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) => {
                 let read = line::with_json(bytes, |text| self.line(text, actions));
                 if let Err(error) = read {
-                    let message = format!("skipped a line that is not of the protocol ({error})");
+                    let message = format!("skipped a line that is not part of the protocol ({error})");
                     let warning = Warning::new(WarningCode::MalformedLine, message);
                     actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
                 }

@@ -1,27 +1,27 @@
-//! What a run adds up to: usage, cost and turns, from the end of each step.
+//! The totals of a run or turn: usage, cost and model calls, by the end of each step.
 
 use super::wire::{FinishPart, Tokens};
 use crate::protocol::Outcome;
 use teamster_types::event::{Event, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
 
-/// Sums over the steps of a run. OpenCode tells figures for each step alone, a resumed session's too.
+/// The sums over steps. OpenCode reports figures for each step only, also in a resumed session.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct UsageTotals {
     usage: Option<Usage>,
     pub(super) cost: Option<f64>,
     pub(super) turns: u64,
     pub(super) denials: Vec<PermissionDenial>,
 }
 
-impl Tally {
-    /// Adds a step and tells the sum so far.
-    pub(super) fn step(&mut self, part: &FinishPart<'_>) -> Option<Event> {
+impl UsageTotals {
+    /// Adds a step, and returns the usage so far.
+    pub(super) fn add_step(&mut self, part: &FinishPart<'_>) -> Option<Event> {
         self.turns += 1;
-        self.aside(part)
+        self.add_subagent_step(part)
     }
 
-    /// The same for a step of a subagent, which is no turn of the run.
-    pub(super) fn aside(&mut self, part: &FinishPart<'_>) -> Option<Event> {
+    /// Adds a step of a subagent, which does not count as a turn.
+    pub(super) fn add_subagent_step(&mut self, part: &FinishPart<'_>) -> Option<Event> {
         if let Some(cost) = part.cost {
             self.cost = Some(in_nanos(self.cost.unwrap_or(0.0) + cost));
         }
@@ -36,7 +36,7 @@ impl Tally {
         Some(Event::Usage(UsageSoFar { usage: sum.clone(), scope: UsageScope::Run }))
     }
 
-    /// An outcome with the figures so far.
+    /// Returns an outcome with the totals so far.
     pub(super) fn outcome(&self, stop_reason: Option<StopReason>) -> Outcome {
         Outcome {
             usage: self.usage.clone().map(|usage| (usage, UsageScope::Run)),
@@ -49,12 +49,12 @@ impl Tally {
     }
 }
 
-/// A sum of dollars without the dust of binary fractions: no price is finer than that.
+/// Rounds dollars to billionths, to remove errors of binary fractions. No price is finer.
 fn in_nanos(dollars: f64) -> f64 {
     (dollars * 1e9).round() / 1e9
 }
 
-/// `input` is without cached tokens as it stands; `output` is without reasoning.
+/// Returns the usage of a step. `input` already excludes cached tokens; `output` excludes reasoning.
 fn usage(tokens: &Tokens) -> Usage {
     Usage::new(tokens.input, tokens.output.saturating_add(tokens.reasoning))
         .with_cache(Some(tokens.cache.read), Some(tokens.cache.write))
