@@ -290,8 +290,8 @@ fn an_option_of_a_server_that_an_agent_does_not_support_is_an_error() {
     codex does not support --mcp-strict: servers are disabled by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each
     gemini does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
     gemini does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
-    opencode does not support different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
-    opencode does not support different timeouts for the start and the tools of an MCP server: it has one for both; give server "a" the same, or one of the two
+    opencode does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
+    opencode does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
     opencode does not support --mcp-strict: servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT
     "##);
 }

@@ -116,7 +116,7 @@ fn timeout(name: &str, server: &McpServer) -> Result<Option<Duration>, RequestEr
     match (server.startup_timeout, server.tool_timeout) {
         (Some(start), Some(tool)) if start != tool => Err(unsupported(
             "different timeouts for the start and the tools of an MCP server",
-            format!("OpenCode has one timeout for both; set the same value, or only one, for server {name:?}"),
+            format!("the agent has one timeout for both; set the same for server {name:?}, or only one of them"),
         )),
         (start, tool) => Ok(start.or(tool)),
     }
