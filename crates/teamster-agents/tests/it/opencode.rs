@@ -293,7 +293,7 @@ prop_compose! {
     }
 }
 
-/// Our flags without a value.
+/// Our flags without a value. `WITH_VALUE` are those whose value follows `=`.
 const FLAGS: &[&str] = &["run", "--format=json", "--thinking", "--print-logs", "--log-level=WARN", "--fork"];
 const WITH_VALUE: &[&str] = &["--agent", "--title", "--session", "--model", "--variant"];
 

@@ -101,8 +101,8 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
             Feature::McpMergeRestore,
             Yes("`mcp` of `opencode.json` or `opencode.jsonc` in the working directory, with values in private files"),
         ),
-        (Feature::Messages, Yes("parts are emitted when they are whole; exec: always so")),
-        (Feature::Batch, Yes("it has no such interface: parts are emitted when they are whole")),
+        (Feature::Messages, Yes("parts are emitted when they are complete; exec: always")),
+        (Feature::Batch, Yes("it has no such interface: parts are emitted when they are complete")),
         (
             Feature::UntrustedProject,
             Yes(
@@ -114,7 +114,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     ],
     events: &[
         ("init", "when the session exists, before the model is called (exec: after the model's first chunk)"),
-        ("text", "deltas, including subagents (exec: whole parts, without subagents)"),
+        ("text", "deltas, including subagents (exec: complete parts, without subagents)"),
         ("thinking", "like `text`"),
         ("retract", "for a summary of the conversation, and for an answer that is requested again"),
         ("tool_use", "when its arguments are complete (exec: with its result)"),

@@ -115,6 +115,7 @@ fn filters(rules: &mut Rules, request: &RunRequest, names: &Names) {
 struct Rules(Vec<Rule>);
 
 impl Rules {
+    /// Sets the action for a pattern of a permission, after its other patterns.
     fn set(&mut self, name: &str, pattern: &str, action: &'static str) {
         let at = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
             self.0.push((name.to_owned(), Vec::new()));
@@ -139,10 +140,12 @@ impl Rules {
         self.set(name, "*", action);
     }
 
+    /// Returns whether a rule has exactly this name.
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| known == name)
     }
 
+    /// Adds rules that take precedence over all others. Those with a wildcard come last.
     fn then(mut self, last: Self) -> Self {
         let (any, exact): (Vec<Rule>, Vec<Rule>) = last.0.into_iter().partition(|(name, _)| name.contains(['*', '?']));
         for (name, patterns) in exact.into_iter().chain(any) {

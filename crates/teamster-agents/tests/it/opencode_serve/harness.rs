@@ -13,7 +13,7 @@ use teamster_agents::transcript::{End, Transcript};
 use teamster_types::event::{Event, RunResult};
 use teamster_types::request::{Answer, Conversation, PermissionMode, Prompt, RunRequest};
 
-use super::LISTENS;
+use super::ADDRESS_LINE;
 use crate::capture::folder;
 
 const CONNECTED: &str = r#"{"type":"server.connected","properties":{}}"#;
@@ -27,6 +27,7 @@ pub(super) struct RecordedTurn {
     pub(super) inputs: Vec<Value>,
 }
 
+/// All recorded turns, by name.
 pub(super) static TURNS: LazyLock<Vec<RecordedTurn>> = LazyLock::new(|| {
     let read = |entry: std::io::Result<fs::DirEntry>| {
         let path = entry.unwrap().path();
@@ -41,6 +42,7 @@ pub(super) static TURNS: LazyLock<Vec<RecordedTurn>> = LazyLock::new(|| {
     turns
 });
 
+/// Returns the recorded turn with this name.
 pub(super) fn turn(name: &str) -> RecordedTurn {
     TURNS.iter().find(|turn| turn.name == name).unwrap().clone()
 }
@@ -58,6 +60,7 @@ pub(super) fn request(turn: &RecordedTurn) -> RunRequest {
     request
 }
 
+/// Returns the answer to all requests of a recorded turn.
 pub(super) fn answer(turn: &RecordedTurn) -> Answer {
     match turn.name.as_str() {
         "perm_reject" | "question_reject" => Answer::Deny { message: None },
@@ -81,6 +84,7 @@ pub(super) struct Harness {
     /// The steering prompts that were reported, and whether the agent accepted them.
     pub(super) steered: Vec<(String, bool)>,
     pub(super) outcomes: Vec<Outcome>,
+    /// Whether the protocol requested a shutdown.
     pub(super) stopped: bool,
     /// Whether the server rejects prompts.
     pub(super) rejects: bool,
@@ -89,6 +93,7 @@ pub(super) struct Harness {
 }
 
 impl Harness {
+    /// Returns a harness for a protocol that has had no input.
     pub(super) fn of(protocol: Box<dyn Protocol>, session: &Value, answer: Answer) -> Self {
         let (session, transcript) = (session.clone(), Transcript::new());
         let (events, log, calls, outcomes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -114,7 +119,7 @@ impl Harness {
         let plan = OpenCode.plan_session(&request(turn)).unwrap().unwrap();
         let mut harness = Self::of(plan.protocol, &turn.session, answer(turn));
         harness.handle(Input::Started);
-        harness.handle(Input::Line(LISTENS));
+        harness.handle(Input::Line(ADDRESS_LINE));
         harness
     }
 
@@ -125,14 +130,16 @@ impl Harness {
         let plan = OpenCode.plan(&request).unwrap();
         let mut harness = Self::of(plan.protocol, &turn.session, answer(turn));
         harness.handle(Input::Started);
-        harness.handle(Input::Line(LISTENS));
+        harness.handle(Input::Line(ADDRESS_LINE));
         harness
     }
 
+    /// Sends a prompt of the caller.
     pub(super) fn send(&mut self, text: &str) {
         self.handle(Input::Command(Command::Send { id: &"w1".into(), prompt: &Prompt::from(text) }));
     }
 
+    /// Sends an event of the server.
     pub(super) fn event(&mut self, event: &Value) {
         self.handle(Input::Server(ServerInput::Event(event.to_string().as_bytes())));
     }

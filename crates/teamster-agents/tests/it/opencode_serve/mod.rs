@@ -11,7 +11,8 @@ use teamster_agents::agent::FailureRow;
 
 use harness::{Harness, RecordedTurn, TURNS};
 
-const LISTENS: &[u8] = b"opencode server listening on http://127.0.0.1:4096";
+/// The line with which the server reports its address.
+const ADDRESS_LINE: &[u8] = b"opencode server listening on http://127.0.0.1:4096";
 
 /// Returns the row of the failure table that classifies each recorded turn.
 pub(crate) fn failure_rows() -> BTreeMap<String, Option<&'static FailureRow>> {

@@ -9,7 +9,7 @@ use teamster_testkit::check::check;
 use teamster_types::event::{RequestId, SteerId};
 use teamster_types::request::{Answer, Prompt};
 
-use super::LISTENS;
+use super::ADDRESS_LINE;
 use super::harness::{Harness, TURNS};
 
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ fn random_input() -> impl Strategy<Value = RandomInput> {
         2 => (0..9u64, select(vec![200, 204, 400, 401, 404, 500]), select(vec!["", "{}", "true", r#"{"name":"UnknownError","data":{"ref":"err_1"}}"#]))
             .prop_map(|(call, status, body)| RandomInput::Reply(call, status, body)),
         1 => proptest::option::of(0..9u64).prop_map(RandomInput::Unreachable),
-        1 => select(vec![LISTENS, b"opencode server listening on nowhere", b"", b"\xff"]).prop_map(RandomInput::Line),
+        1 => select(vec![ADDRESS_LINE, b"opencode server listening on nowhere", b"", b"\xff"]).prop_map(RandomInput::Line),
         1 => vec(any::<u8>(), 0..40).prop_map(RandomInput::Garbage),
         1 => Just(RandomInput::Exited),
     ]

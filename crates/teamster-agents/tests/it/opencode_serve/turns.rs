@@ -8,7 +8,7 @@ use teamster_testkit::check::check;
 use teamster_types::event::{ErrorCode, Event, WarningCode};
 use teamster_types::request::{Answer, Attachment, Conversation, RunRequest};
 
-use super::LISTENS;
+use super::ADDRESS_LINE;
 use super::harness::{Harness, TURNS, answer, request, turn};
 
 #[test]
@@ -50,7 +50,7 @@ fn a_second_idle_and_a_late_error_end_no_later_turn() {
     assert!(harness.outcomes.len() == 1 && harness.outcomes[0].interrupted);
     harness.transcript = Transcript::new();
     harness.send("again");
-    // Repeats all events except those before the first `busy`.
+    // Repeats all events except the first ones, which start the work.
     let late: Vec<_> = turn.inputs.iter().filter(|input| input.get("event").is_some()).cloned().collect();
     harness.replay(&late[3..]);
     let failed = harness.outcomes.get(1).and_then(|outcome| outcome.failure.clone());
@@ -85,7 +85,7 @@ fn late_events_of_a_turn_do_not_show_that_the_next_prompt_was_consumed() {
 fn a_message_that_is_complete_before_its_deltas_is_emitted_once() {
     let turn = turn("text");
     let of = |input: &Value, kind: &str| input["event"]["type"] == kind;
-    // Each event of the message and of its text has their final content.
+    // Replaces each event of the message and of its text by the last one, which is complete.
     let last = |kind: &str, wanted: fn(&Value) -> bool| {
         turn.inputs.iter().rev().find(|input| of(input, kind) && wanted(input)).unwrap().clone()
     };
@@ -121,7 +121,7 @@ fn an_interrupt_before_the_prompt_is_sent_ends_the_turn_and_sends_nothing() {
     harness.send("recorded");
     harness.handle(Input::Interrupt);
     assert!(harness.outcomes[0].interrupted);
-    harness.handle(Input::Line(LISTENS));
+    harness.handle(Input::Line(ADDRESS_LINE));
     assert!(!harness.calls.iter().any(|call| call.path.ends_with("prompt_async")), "{:?}", harness.calls);
     harness.transcript = Transcript::new();
     harness.send("again");
@@ -148,7 +148,7 @@ fn no_id_of_a_caller_or_of_the_server_changes_the_path_of_a_call() {
         let mut request = RunRequest::new("x");
         request.conversation = Conversation::Resume(id.into());
         let mut harness = Harness::of(OpenCode.plan(&request).unwrap().protocol, &json!({}), Answer::AllowAlways);
-        harness.handle(Input::Line(LISTENS));
+        harness.handle(Input::Line(ADDRESS_LINE));
         assert!(harness.calls.is_empty(), "{id}: {:?}", harness.calls);
         assert_eq!(harness.outcomes[0].failure.as_ref().unwrap().code, ErrorCode::SessionNotFound);
     }
@@ -171,7 +171,7 @@ fn the_prompt_has_its_attachments_model_and_schema() {
     request.attachments = vec![Attachment::Data { name: "n.txt".to_owned(), data: b"hi".to_vec() }];
     let turn = turn("text");
     let mut harness = Harness::of(OpenCode.plan(&request).unwrap().protocol, &turn.session, Answer::AllowAlways);
-    harness.handle(Input::Line(LISTENS));
+    harness.handle(Input::Line(ADDRESS_LINE));
     let body: Value = serde_json::from_slice(harness.calls.last().unwrap().body.as_ref().unwrap()).unwrap();
     assert_eq!(
         body,

@@ -24,6 +24,7 @@ type Actions = Vec<Action>;
 /// The requests that have no answer.
 #[derive(Debug, Default)]
 pub(super) struct PendingRequests {
+    /// The emitted requests, by their ids.
     open: BTreeMap<String, PendingRequest>,
     /// The permission requests that are not emitted yet, by their ids: the arguments of their calls are unknown.
     held: Bounded<String, Permission>,
@@ -161,7 +162,7 @@ pub(super) fn deny_excess(permission: Permission, calls: &mut Calls) -> [Option<
     [permission::automatic_answer(request, PermissionDecision::Deny, AnsweredBy::Limit, why), reply]
 }
 
-/// Answers a question of a run that there is no user.
+/// Declines a question in a run, which has no user.
 pub(super) fn decline(asked: &QuestionAsked, calls: &mut Calls) -> Option<Action> {
     let questions: Vec<_> = asked.questions.iter().map(|item| item.question.clone()).collect();
     calls.answer("question", &asked.id, &declined(&questions, "This run cannot ask its user."))

@@ -98,8 +98,8 @@ impl ServeProtocol {
         let Some(turn) = &self.turn else { return Ok(()) };
         actions.push(Action::Alive);
         let is_over = matches!(head.state.status.as_str(), "completed" | "error");
-        let has_news = is_over || head.state.metadata.session.is_some() || !turn.emitted_calls.contains(&*head.id);
-        if turn.emitted_results.contains(&*head.id) || !has_news {
+        let is_relevant = is_over || head.state.metadata.session.is_some() || !turn.emitted_calls.contains(&*head.id);
+        if turn.emitted_results.contains(&*head.id) || !is_relevant {
             return Ok(());
         }
         let part: ToolPart = serde_json::from_str(part.get())?;
