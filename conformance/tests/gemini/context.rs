@@ -37,8 +37,20 @@ async fn an_appended_system_prompt_follows_the_agents_own_and_the_users() -> Res
     assert!(position("Mine comes first.") < position("And you are a lighthouse."));
     assert_eq!(fs::read_to_string(env.home().join(".gemini/GEMINI.md"))?, "Mine comes first.");
 
-    asked.append_system_prompt = Some("Read @./secret.md".to_owned());
-    assert!(env.start(asked).is_err());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_appended_system_prompt_with_a_path_imports_no_file() -> Result<()> {
+    let env = TestEnv::gemini(Reply::new().text("Fine.")).await?;
+    fs::create_dir(env.home().join(".gemini"))?;
+    fs::write(env.home().join(".gemini/notes.md"), "A line of the file.")?;
+    let mut asked = request(&env, "Go.");
+    asked.append_system_prompt = Some("@notes.md and @./notes.md are for @ada.".to_owned());
+    let run = env.run(asked).await?;
+    let system = run.requests[0].system.replace('\u{2060}', "");
+    assert!(system.contains("@notes.md and @./notes.md are for @ada."), "{system}");
+    assert!(!system.contains("A line of the file.") && !system.contains("Import"), "{system}");
     Ok(())
 }
 

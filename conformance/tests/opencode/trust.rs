@@ -139,6 +139,6 @@ async fn the_one_shot_form_refuses_a_schema_before_anything_starts() -> Result<(
     request.interface = AgentInterface::Exec;
     request.schema = Some(json!({"type": "object"}));
     let refused = env.start(request).err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(refused.contains("--schema"), "{refused}");
+    assert!(refused.contains("schema"), "{refused}");
     Ok(())
 }

@@ -8,6 +8,7 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Registry, RestoreLog, Runtime, VersionStatus};
 
 use crate::args::values;
+use crate::option_names;
 use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
 use crate::render;
@@ -60,7 +61,7 @@ pub(crate) fn main(args: &DoctorArgs) -> u8 {
         (_, true) => restore(&Runtime::new(), args),
         _ => match registry(args) {
             Ok(registry) => inspect(&Runtime::builder().registry(registry).build(), args),
-            Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
+            Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
         },
     }
 }
@@ -137,7 +138,7 @@ fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry) -
         let state = if inspection.can_run() { "can run" } else { "cannot run" };
         printable!("{}: {}", &inspection.agent, state).write_line(out)?;
         if let Some(problem) = &inspection.problem {
-            printable!("  problem      {}", Printable::message(problem)).write_line(out)?;
+            printable!("  problem      {}", option_names::in_message(problem)).write_line(out)?;
         }
         if let Some(program) = &inspection.program {
             printable!("  program      {}", program).write_line(out)?;
@@ -192,7 +193,7 @@ fn unsupported(agent: &str, registry: &Registry, rejected: bool) -> Vec<&'static
     features(agent, registry)
         .into_iter()
         .filter(|(_, support)| matches(*support))
-        .map(|(feature, _)| feature.name())
+        .map(|(feature, _)| option_names::option_of(feature.field()))
         .collect()
 }
 
@@ -210,7 +211,7 @@ fn document(inspection: &Inspection, registry: &Registry) -> Value {
                 Support::Ignored(why) => ("ignored", why),
                 Support::Refused(why) => ("refused", why),
             };
-            (feature.name().to_owned(), json!({ "support": state, "by": text }))
+            (option_names::option_of(feature.field()).to_owned(), json!({ "support": state, "by": text }))
         })
         .collect();
     if let Some(fields) = document.as_object_mut() {

@@ -10,7 +10,7 @@
 //!   report the leftovers of crashes.
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
-//! - [`exit`]: the exit codes.
+//! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
 //!
 //! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
 //! sequences to the terminal; when the command ends, for any reason, no process of its run remains.
@@ -23,6 +23,7 @@ mod exit;
 mod fake;
 mod ledger_report;
 mod log;
+mod option_names;
 mod path_text;
 mod plan;
 mod printable;

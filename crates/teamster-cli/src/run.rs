@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::args::RunArgs;
 use crate::exit;
+use crate::option_names;
 use crate::plan::{self, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{Output, write_error};
@@ -34,7 +35,7 @@ enum Item {
 pub(crate) fn main(args: RunArgs) -> u8 {
     match plan::plan_run(args, &mut SystemInputs) {
         Ok(plan) => run_command(run(plan)),
-        Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
+        Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
 }
 
@@ -46,7 +47,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let run = match runtime.run(&plan.agent, plan.request) {
         Ok(run) => run,
-        Err(error) => return Ok(report_usage_error(&Printable::error(&error), None)),
+        Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
     let control = run.control();
     let notices = items.downgrade();

@@ -99,8 +99,9 @@ impl ProcessTree {
         let failed = |source| spawn::explain(spawn, source);
         let mut stop = pin!(stop);
         let (connection, keeper) = tokio::select! {
-            connected = connect(supervisor, spawn) => connected?,
+            biased;
             () = &mut stop => return Err(SpawnError::Stopped),
+            connected = connect(supervisor, spawn) => connected?,
         };
         let Made { ours: pipes, theirs, share } = pipes::make(spawn).map_err(failed)?;
         let marker = run.map_or_else(EnvMarker::unique, |run| run.env_marker().clone());
@@ -113,8 +114,9 @@ impl ProcessTree {
         // kills it.
         let mut tree = Self { identity, connection, registration, _share: share };
         let started = tokio::select! {
-            started = tree.start(&request, &descriptors) => started.map_err(failed),
+            biased;
             () = stop => Err(SpawnError::Stopped),
+            started = tree.start(&request, &descriptors) => started.map_err(failed),
         };
         drop(theirs);
         match started {

@@ -94,7 +94,7 @@ impl Runtime {
         };
         let name = cli_path.or_else(|| agent.program()).filter(|name| !name.as_os_str().is_empty());
         let Some(name) = name else {
-            found.problem = Some("it has no program of its own: name one with --cli-path".to_owned());
+            found.problem = Some("it has no program of its own: name one in `cli_path`".to_owned());
             return Ok(found);
         };
         // An untested agent may not support `--version`.

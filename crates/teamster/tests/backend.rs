@@ -102,7 +102,7 @@ fn allowed_tools_that_an_agent_cannot_filter_are_a_warning_and_deny_rules_are_ne
     request.permissions.deny = vec!["Bash(rm:*)".to_owned()];
     assert!(Backend::create("claude", BackendConfig::new(request.clone())).is_ok());
     let error = Backend::create("codex", BackendConfig::new(request)).unwrap_err();
-    assert!(matches!(error, BackendError::Invalid(_)) && error.to_string().contains("--deny-tool"), "{error}");
+    assert!(matches!(error, BackendError::Invalid(_)) && error.to_string().contains("permissions.deny"), "{error}");
 }
 
 #[tokio::test]

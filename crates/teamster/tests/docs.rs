@@ -26,7 +26,7 @@ fn tables() -> String {
     let mut text = String::new();
     let names: Vec<&str> = agents.iter().map(|(name, _)| name.as_str()).collect();
     let rule = "|---".repeat(names.len() + 1);
-    writeln!(text, "## Options\n\n| option | {} |\n{rule}|", names.join(" | ")).unwrap();
+    writeln!(text, "## Options\n\n| field of the request | {} |\n{rule}|", names.join(" | ")).unwrap();
     for feature in Feature::ALL {
         let cell = |(_, capabilities): &(String, &'static Capabilities)| match capabilities.support(*feature) {
             Support::Yes(_) => "yes",
@@ -34,9 +34,11 @@ fn tables() -> String {
             Support::Refused(_) => "refused",
         };
         let cells: Vec<&str> = agents.iter().map(cell).collect();
-        writeln!(text, "| `{}` | {} |", feature.name(), cells.join(" | ")).unwrap();
+        writeln!(text, "| `{}` | {} |", feature.field(), cells.join(" | ")).unwrap();
     }
-    text.push_str("\n`warning`: the run continues without the option, with the warning `OPTION_IGNORED`. `refused`: nothing starts.\n");
+    text.push_str(
+        "\n`warning`: the run continues without it, with the warning `OPTION_IGNORED`. `refused`: nothing starts.\n",
+    );
     for (name, capabilities) in &agents {
         let (version, package) = (capabilities.tested_version, capabilities.package);
         if package.is_empty() {
@@ -44,14 +46,14 @@ fn tables() -> String {
         } else {
             writeln!(text, "\n## {name}\n\nTested with {version} (`npm install -g {package}@{version}`).\n").unwrap();
         }
-        text.push_str("| option | how it is passed, or why it is not supported |\n|---|---|\n");
+        text.push_str("| field of the request | how it is passed, or why it is not supported |\n|---|---|\n");
         for feature in Feature::ALL {
             let (mark, words) = match capabilities.support(*feature) {
                 Support::Yes(how) => ("", how),
                 Support::Ignored(why) => ("warning: ", why),
                 Support::Refused(why) => ("refused: ", why),
             };
-            writeln!(text, "| `{}` | {mark}{words} |", feature.name()).unwrap();
+            writeln!(text, "| `{}` | {mark}{words} |", feature.field()).unwrap();
         }
         text.push_str("\n| event | source and time |\n|---|---|\n");
         for (event, how) in capabilities.events {

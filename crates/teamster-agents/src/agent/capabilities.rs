@@ -124,43 +124,44 @@ impl Feature {
         Self::BackgroundTasks,
     ];
 
-    /// Returns the name of the command's option.
-    pub fn name(self) -> &'static str {
+    /// Returns the field of [`RunRequest`] that requests the feature, with its value where only one value does:
+    /// `max_tokens`, `conversation=fork`.
+    pub fn field(self) -> &'static str {
         match self {
-            Self::Model => "--model",
-            Self::Effort => "--effort",
-            Self::SystemPrompt => "--system-prompt",
-            Self::AppendSystemPrompt => "--append-system-prompt",
-            Self::Attachments => "--attach",
-            Self::Schema => "--schema",
-            Self::Resume => "--resume",
-            Self::Fork => "--fork",
-            Self::Continue => "--continue",
-            Self::ReadOnly => "--permission read-only",
-            Self::Ask => "--permission ask",
-            Self::Edit => "--permission edit",
-            Self::Full => "--permission full",
-            Self::AllowTools => "--allow-tool",
-            Self::DenyTools => "--deny-tool",
-            Self::MaxTurns => "--max-turns",
-            Self::MaxBudget => "--max-budget",
-            Self::MaxSessionBudget => "--max-session-budget",
-            Self::MaxTokens => "--max-tokens",
-            Self::MaxSessionTokens => "--max-session-tokens",
-            Self::AddDirs => "--add-dir",
-            Self::McpServers => "--mcp-config",
-            Self::McpSse => "--mcp-config: type sse",
-            Self::McpRequired => "--mcp-config: required",
-            Self::McpEnabledTools => "--mcp-config: enabledTools",
-            Self::McpDisabledTools => "--mcp-config: disabledTools",
-            Self::McpTimeouts => "--mcp-config: timeouts",
-            Self::McpStrict => "--mcp-strict",
-            Self::McpMergeRestore => "--mcp-delivery merge-restore",
-            Self::Messages => "--whole-messages",
-            Self::Batch => "--batch",
-            Self::UntrustedProject => "--project-trust untrusted",
-            Self::LiteralPrompt => "--prompt-mode literal",
-            Self::BackgroundTasks => "--background-tasks",
+            Self::Model => "model",
+            Self::Effort => "effort",
+            Self::SystemPrompt => "system_prompt",
+            Self::AppendSystemPrompt => "append_system_prompt",
+            Self::Attachments => "attachments",
+            Self::Schema => "schema",
+            Self::Resume => "conversation=resume",
+            Self::Fork => "conversation=fork",
+            Self::Continue => "conversation=continue",
+            Self::ReadOnly => "permissions.mode=read-only",
+            Self::Ask => "permissions.mode=ask",
+            Self::Edit => "permissions.mode=edit",
+            Self::Full => "permissions.mode=full",
+            Self::AllowTools => "permissions.allow",
+            Self::DenyTools => "permissions.deny",
+            Self::MaxTurns => "max_turns",
+            Self::MaxBudget => "max_budget_usd",
+            Self::MaxSessionBudget => "max_session_budget_usd",
+            Self::MaxTokens => "max_tokens",
+            Self::MaxSessionTokens => "max_session_tokens",
+            Self::AddDirs => "add_dirs",
+            Self::McpServers => "mcp_servers",
+            Self::McpSse => "mcp_servers.type=sse",
+            Self::McpRequired => "mcp_servers.required",
+            Self::McpEnabledTools => "mcp_servers.enabled_tools",
+            Self::McpDisabledTools => "mcp_servers.disabled_tools",
+            Self::McpTimeouts => "mcp_servers.timeouts",
+            Self::McpStrict => "user_mcp_servers=left-out",
+            Self::McpMergeRestore => "mcp_delivery=merge-restore",
+            Self::Messages => "output=messages",
+            Self::Batch => "output=batch",
+            Self::UntrustedProject => "project_trust=untrusted",
+            Self::LiteralPrompt => "prompt_mode=literal",
+            Self::BackgroundTasks => "background_tasks",
         }
     }
 
@@ -273,13 +274,13 @@ impl Capabilities {
             match self.support(*feature) {
                 Support::Yes(_) => {}
                 Support::Ignored(why) => {
-                    let text = format!("{agent} does not support {}: {why}", feature.name());
-                    warnings.push(Warning::new(WarningCode::OptionIgnored, text).with("option", feature.name()));
+                    let text = format!("{agent} does not support {}: {why}", feature.field());
+                    warnings.push(Warning::new(WarningCode::OptionIgnored, text).with("option", feature.field()));
                 }
                 Support::Refused(why) => {
                     return Err(RequestError::Unsupported {
                         agent: agent.to_owned(),
-                        option: feature.name(),
+                        option: feature.field(),
                         why: why.to_owned(),
                     });
                 }

@@ -87,15 +87,15 @@ impl OwnKeys {
 pub(super) fn check(own_keys: &[OwnKeys], agent: &str, request: &RunRequest) -> Result<(), RequestError> {
     let Inherit::WithholdKeys { keep } = &request.inherit else { return Ok(()) };
     let unsupported = |why: &str| {
-        Err(RequestError::Unsupported { agent: agent.to_owned(), option: "--withhold-keys", why: why.to_owned() })
+        Err(RequestError::Unsupported { agent: agent.to_owned(), option: "inherit=withhold-keys", why: why.to_owned() })
     };
     if own_keys.is_empty() && keep.is_empty() {
-        return unsupported("the keys that it needs are unknown: name the keys to keep with --keep-key");
+        return unsupported("the keys that it needs are unknown: name the keys to keep in `inherit.keep`");
     }
     let any_provider = own_keys.iter().any(|keys| matches!(keys, OwnKeys::OfProvider(_)));
     if any_provider && keep.is_empty() && provider(request).is_none() {
         return unsupported(
-            "it uses the key of any provider: give the model as PROVIDER/MODEL, or name the keys to keep with --keep-key",
+            "it uses the key of any provider: give the model as PROVIDER/MODEL, or name the keys to keep in `inherit.keep`",
         );
     }
     Ok(())
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn keys_cannot_be_withheld_from_an_agent_of_any_provider_unless_the_provider_is_known() {
-        let refused = "opencode does not support --withhold-keys: it uses the key of any provider: give the model \
-                       as PROVIDER/MODEL, or name the keys to keep with --keep-key";
+        let refused = "opencode does not support inherit=withhold-keys: it uses the key of any provider: give the model \
+                       as PROVIDER/MODEL, or name the keys to keep in `inherit.keep`";
         assert_eq!(check(&OpenCode, None, &[]), Err(refused.to_owned()));
         assert_eq!(check(&OpenCode, Some("model"), &[]), Err(refused.to_owned()));
         assert_eq!(check(&OpenCode, Some("/model"), &[]), Err(refused.to_owned()));

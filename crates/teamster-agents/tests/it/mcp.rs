@@ -285,14 +285,14 @@ fn an_option_of_a_server_that_an_agent_does_not_support_is_an_error() {
         }
     }
     insta::assert_snapshot!(texts.join("\n"), @r##"
-    claude does not support --mcp-config: enabledTools: it can only exclude tools: use `disabledTools`
+    claude does not support mcp_servers.enabled_tools: it can only exclude tools: use `disabledTools`
     claude does not support different start-up timeouts of MCP servers: it has one for all; give "a" and "b" the same
-    codex does not support --mcp-strict: servers are disabled by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each
+    codex does not support user_mcp_servers=left-out: servers are disabled by name only; pass `--config=mcp_servers.NAME.enabled=false` in `cli_args` for each
     gemini does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
     gemini does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
     opencode does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
     opencode does not support different timeouts for the start and the tools of an MCP server: the agent has one timeout for both; set the same for server "a", or only one of them
-    opencode does not support --mcp-strict: servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT
+    opencode does not support user_mcp_servers=left-out: servers are disabled by name only; set `mcp.NAME.enabled` to false in OPENCODE_CONFIG_CONTENT
     "##);
 }
 

@@ -31,6 +31,7 @@ use self::terminal::Terminal;
 use self::usage_totals::UsageTotals;
 use crate::args::ChatArgs;
 use crate::exit;
+use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::runtime::{self, report_usage_error};
@@ -58,7 +59,7 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
     // No timeout: a person may be away from the terminal.
     match plan::plan_session(args.conversation, Duration::ZERO, &mut SystemInputs) {
         Ok(plan) => runtime::run_command(run_chat(plan)),
-        Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
+        Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
 }
 
@@ -71,7 +72,7 @@ async fn run_chat(plan: SessionPlan) -> io::Result<u8> {
     let page = page::start()?;
     let session = match plan.runtime.open(&plan.agent, plan.request.clone()) {
         Ok(session) => session,
-        Err(error) => return Ok(report_usage_error(&Printable::error(&error), None)),
+        Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
     let mut chat = Chat {
         terminal: &terminal,

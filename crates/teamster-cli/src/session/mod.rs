@@ -31,6 +31,7 @@ use self::output::ReaderClosed;
 use self::turns::{AGENT_TURN_PREFIX, SessionEvent, Steering, Turn, Turns, next_event};
 use crate::args::SessionArgs;
 use crate::exit;
+use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{write_error, write_notice};
@@ -48,7 +49,7 @@ pub(crate) fn main(args: SessionArgs) -> u8 {
             plan.request.background_tasks = background_tasks;
             runtime::run_command(run_session(plan))
         }
-        Err(error) => report_usage_error(&Printable::error(&error), error.hint()),
+        Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
 }
 
@@ -62,7 +63,7 @@ async fn run_session(plan: SessionPlan) -> io::Result<u8> {
     let has_agent_turns = plan.request.background_tasks;
     let session = match runtime.open(&plan.agent, plan.request) {
         Ok(session) => session,
-        Err(error) => return Ok(report_usage_error(&Printable::error(&error), None)),
+        Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
     let mut conversation = Conversation::new(&session, has_agent_turns);
     let end = conversation.run(commands, &lines, reader, &mut signals, exit_timeout).await;

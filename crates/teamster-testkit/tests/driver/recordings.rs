@@ -176,8 +176,7 @@ async fn a_recording_does_not_replace_an_existing_file() {
     let env = TestEnv::new();
     fs::write(env.path("recording"), "before").unwrap();
     std::os::unix::fs::symlink(env.path("recording"), env.path("link")).unwrap();
-    for (path, reason) in [("missing/recording", "No such file"), ("recording", "--record-overwrite"), ("link", "link")]
-    {
+    for (path, reason) in [("missing/recording", "No such file"), ("recording", "record_overwrite"), ("link", "link")] {
         let mut request = env.request(&uses_a_tool());
         request.record = Some(env.path(path));
         let error = env.runtime.run("claude", request).unwrap_err();

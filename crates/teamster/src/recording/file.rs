@@ -31,8 +31,7 @@ pub(super) fn create(path: &Path, overwrite: bool) -> io::Result<File> {
 }
 
 fn exists() -> io::Error {
-    let problem =
-        "the file exists; choose another name, or allow it to be replaced (--record-overwrite, record_overwrite)";
+    let problem = "the file exists; choose another name, or allow it to be replaced (`record_overwrite`)";
     io::Error::new(ErrorKind::AlreadyExists, problem)
 }
 
@@ -54,7 +53,7 @@ mod tests {
         fs::hard_link(&path, &other_name).unwrap();
         let refused = create(&path, false).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::AlreadyExists);
-        assert!(refused.to_string().contains("--record-overwrite"), "{refused}");
+        assert!(refused.to_string().contains("record_overwrite"), "{refused}");
         create(&path, true).unwrap().write_all(b"now").unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read(&path).unwrap(), b"now");

@@ -129,7 +129,7 @@ impl Client {
         };
         if request.conversation == Conversation::Continue {
             return unsupported(
-                "--continue",
+                "conversation=continue",
                 "the protocol does not identify the newest session; resume one by its id",
             );
         }

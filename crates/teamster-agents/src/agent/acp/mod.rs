@@ -74,8 +74,8 @@ impl Acp {
         let Some(program) = request.cli_path.clone().or_else(|| self.program.clone()) else {
             return Err(RequestError::Unsupported {
                 agent: self.name.to_string(),
-                option: "a request without --cli-path",
-                why: "name the program that supports ACP, and its arguments with --cli-arg".to_owned(),
+                option: "a request without `cli_path`",
+                why: "name the program that supports ACP there, and its arguments in `cli_args`".to_owned(),
             });
         };
         let mut launch = Launch::new(program);

@@ -63,8 +63,8 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
             ),
         ),
         (Feature::MaxTurns, Ignored("it does not count turns")),
-        (Feature::MaxBudget, Refused("it does not report cost; use `--max-tokens`")),
-        (Feature::MaxSessionBudget, Refused("it does not report cost; use `--max-session-tokens`")),
+        (Feature::MaxBudget, Refused("it does not report cost; use `max_tokens`")),
+        (Feature::MaxSessionBudget, Refused("it does not report cost; use `max_session_tokens`")),
         (Feature::MaxTokens, Yes("an interrupt after the model call that exceeds it; refused in `exec`")),
         (Feature::MaxSessionTokens, Yes("an interrupt, and no further turns; in `exec` no further turns")),
         (Feature::AddDirs, Yes("writable in mode `edit`; `exec`: `--add-dir`")),
@@ -80,7 +80,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         (
             Feature::McpStrict,
             Refused(
-                "servers are disabled by name only; pass `--cli-arg=--config=mcp_servers.NAME.enabled=false` for each",
+                "servers are disabled by name only; pass `--config=mcp_servers.NAME.enabled=false` in `cli_args` for each",
             ),
         ),
         (

@@ -231,11 +231,11 @@ impl<'a> Rules<'a> {
                     let why = format!(
                         "it requests permission for command_execution, file_change and mcp__SERVER__TOOL, not {rule:?}"
                     );
-                    return Err(unsupported("--allow-tool", why));
+                    return Err(unsupported("permissions.allow", why));
                 }
                 None => {
                     let why = format!("only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}");
-                    return Err(unsupported("--allow-tool", why));
+                    return Err(unsupported("permissions.allow", why));
                 }
             }
         }
@@ -245,7 +245,7 @@ impl<'a> Rules<'a> {
                     "only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not {rule:?}: it does not request \
                      permission for actions that its sandbox permits, so another rule could not be enforced"
                 );
-                unsupported("--deny-tool", why)
+                unsupported("permissions.deny", why)
             })
         });
         let denied = denied.collect::<Result<_, _>>()?;

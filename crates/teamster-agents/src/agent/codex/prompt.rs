@@ -83,7 +83,7 @@ pub(super) fn is_literal(request: &RunRequest) -> bool {
 pub(super) fn skills(text: &str) -> Result<BTreeSet<&str>, RequestError> {
     if mentions::links_an_extension(text) {
         let why = "the prompt contains a link to a plugin, an app or a skill, which the agent would follow";
-        return Err(unsupported("--prompt-mode literal", why));
+        return Err(unsupported("prompt_mode=literal", why));
     }
     Ok(mentions::skills(text))
 }

@@ -22,7 +22,7 @@ pub(super) fn distrust_project(settings: &mut Settings, request: &RunRequest) ->
     }
     let cwd = request.cwd.as_deref().filter(|cwd| cwd.is_absolute());
     let cwd =
-        cwd.ok_or_else(|| unsupported("--project-trust untrusted", "the working directory must be an absolute path"))?;
+        cwd.ok_or_else(|| unsupported("project_trust=untrusted", "the working directory must be an absolute path"))?;
     // The user may have trusted any parent directory, and the configuration of each is a layer.
     let mut projects = Table::default();
     for dir in cwd.ancestors() {

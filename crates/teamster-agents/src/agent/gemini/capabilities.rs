@@ -26,7 +26,9 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         ),
         (
             Feature::AppendSystemPrompt,
-            Yes("after the user's own GEMINI.md, in a shadow home; an `@path` that would import a file is refused"),
+            Yes(
+                "after the user's own GEMINI.md, in a shadow home; an invisible character before `@path` prevents an import",
+            ),
         ),
         (Feature::Attachments, Refused("files reach the model only as `@path` in the prompt; name them there")),
         (Feature::Schema, Refused("there is no structured output, so the schema could not be enforced")),

@@ -71,7 +71,9 @@ pub(super) fn conversation(launch: &mut Launch, conversation: &Conversation) -> 
         Conversation::Continue => {
             launch.flag("--resume", "latest");
         }
-        Conversation::Fork(_) => return Err(unsupported("--fork", "the CLI can fork a session only by its file")),
+        Conversation::Fork(_) => {
+            return Err(unsupported("conversation=fork", "the CLI can fork a session only by its file"));
+        }
     }
     Ok(())
 }

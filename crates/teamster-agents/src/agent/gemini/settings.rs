@@ -39,14 +39,7 @@ pub(super) fn shadow_home(
         ("projects.json", ShadowEntry::Copy),
     ];
     if let Some(text) = &request.append_system_prompt {
-        // `@path` at the beginning of a word imports a file there.
-        let imports = text.split(char::is_whitespace).any(|word| {
-            let path = word.strip_prefix('@').and_then(|path| path.chars().next());
-            path.is_some_and(|first| first == '.' || first == '/' || first.is_ascii_alphabetic())
-        });
-        if imports {
-            return Err(unsupported("--append-system-prompt with @path", "the CLI would replace it by a file"));
-        }
+        let text = prevent_imports(text);
         entries.push(("GEMINI.md", ShadowEntry::Append(format!("\n\n{text}"))));
     }
     entries.extend(command);
@@ -57,6 +50,25 @@ pub(super) fn shadow_home(
         kept: &["tmp", "history"],
         entries,
     })
+}
+
+/// Returns the text with an invisible character (U+2060) before each `@path` that would import a file.
+///
+/// In GEMINI.md, the CLI replaces `@path` by a file or by an error, if white space precedes it and a letter, `.` or `/` begins
+/// the path. Its white space is a part of Unicode's.
+fn prevent_imports(text: &str) -> String {
+    let mut prevented = String::with_capacity(text.len());
+    let mut after_space = true;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let starts_path = |next: &char| matches!(next, '.' | '/') || next.is_ascii_alphabetic();
+        if character == '@' && after_space && characters.peek().is_some_and(starts_path) {
+            prevented.push('\u{2060}');
+        }
+        prevented.push(character);
+        after_space = character.is_whitespace();
+    }
+    prevented
 }
 
 fn login(&(variable, value, login): &(&'static str, Option<&'static str>, &'static str)) -> ConditionalDefaults {
@@ -80,11 +92,27 @@ fn settings(request: &RunRequest, names: &Names) -> Result<Value, RequestError> 
     }
     if !request.mcp_servers.is_empty() {
         if request.project_trust == ProjectTrust::Untrusted {
-            return Err(unsupported("--mcp-config with --project-trust untrusted", "the CLI starts no server there"));
+            return Err(unsupported("mcp_servers with project_trust=untrusted", "the CLI starts no server there"));
         }
         if request.mcp_delivery == McpDelivery::Auto {
             set("mcpServers", mcp::servers(request, names)?);
         }
     }
     Ok(Value::Object(settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prevent_imports;
+
+    #[test]
+    fn a_path_that_gemini_cli_would_import_follows_an_invisible_character() {
+        for (text, expected) in [
+            ("@a.md and\t@/etc/passwd\n@./b", "\u{2060}@a.md and\t\u{2060}@/etc/passwd\n\u{2060}@./b"),
+            ("mail a@b.c, @1, @, @@x", "mail a@b.c, @1, @, @@x"),
+            ("`@x` @", "`@x` @"),
+        ] {
+            assert_eq!(prevent_imports(text), expected);
+        }
+    }
 }

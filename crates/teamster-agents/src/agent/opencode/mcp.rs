@@ -32,7 +32,7 @@ pub(super) fn servers(
 pub(super) fn merge(launch: &mut Launch, request: &RunRequest, names: &Names) -> Result<(), RequestError> {
     if request.project_trust == ProjectTrust::Untrusted {
         let why = "the CLI does not read the configuration of an untrusted project";
-        return Err(unsupported("--mcp-delivery merge-restore with --project-trust untrusted", why));
+        return Err(unsupported("mcp_delivery=merge-restore with project_trust=untrusted", why));
     }
     let mut entries = BTreeMap::new();
     for (name, server) in &request.mcp_servers {
@@ -58,7 +58,7 @@ pub(super) fn merge(launch: &mut Launch, request: &RunRequest, names: &Names) ->
         let normalized: Value = serde_json::from_str(&normalized).map_err(invalid)?;
         if has_reference(&normalized) {
             let why = format!("the CLI would replace {{env:}} and {{file:}} in server {name:?}");
-            return Err(unsupported("--mcp-delivery merge-restore", why));
+            return Err(unsupported("mcp_delivery=merge-restore", why));
         }
         entries.insert(names.wire(name).to_owned(), serde_json::from_str(&text).map_err(invalid)?);
     }

@@ -242,7 +242,7 @@ fn parse_rule<'a>(
 fn directory(dir: &Path, cwd: Option<&Path>) -> Result<String, RequestError> {
     let whole = cwd.map_or_else(|| dir.to_owned(), |cwd| cwd.join(dir));
     let path = whole.display().to_string();
-    let wrong = |why: &str| unsupported("--add-dir", why);
+    let wrong = |why: &str| unsupported("add_dirs", why);
     if !whole.is_absolute() {
         return Err(wrong("its rules need absolute paths: make the directory, or the working directory, absolute"));
     }

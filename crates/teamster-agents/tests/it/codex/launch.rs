@@ -199,18 +199,18 @@ fn unsupported_requests_are_rejected_with_a_reason() {
     ];
     let texts = table.map(|request| Codex.plan(&request).unwrap_err().to_string()).join("\n");
     insta::assert_snapshot!(texts, @r#"
-    codex does not support --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "Bash"
-    codex does not support --allow-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "mcp__other"
-    codex does not support --deny-tool: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "command_execution(rm:*)": it does not request permission for actions that its sandbox permits, so another rule could not be enforced
+    codex does not support permissions.allow: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "Bash"
+    codex does not support permissions.allow: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "mcp__other"
+    codex does not support permissions.deny: only mcp__SERVER and mcp__SERVER__TOOL of the run's own servers, not "command_execution(rm:*)": it does not request permission for actions that its sandbox permits, so another rule could not be enforced
     codex does not support an MCP server of type sse: it supports streamable HTTP only; use type http
     codex does not support this environment of an MCP server: server "a", variable path: it would change the agent itself, through whose environment values go to servers
     codex does not support this environment of an MCP server: server "b", variable T: it has another value elsewhere, and all values share one environment
     codex does not support this environment of an MCP server: server "a", variable T: it has another value elsewhere, and all values share one environment
-    codex does not support --project-trust untrusted: the working directory must be an absolute path
-    codex does not support --prompt-mode literal: the prompt contains a link to a plugin, an app or a skill, which the agent would follow
+    codex does not support project_trust=untrusted: the working directory must be an absolute path
+    codex does not support prompt_mode=literal: the prompt contains a link to a plugin, an app or a skill, which the agent would follow
     codex does not support a prompt of this length: the limit is 1048576 characters, which includes attached texts
     codex does not support an option of this length: the addition to the system prompt, MCP servers and skills are arguments, whose length is limited
-    codex does not support --resume: a session id of this agent is a UUID
+    codex does not support conversation=resume: a session id of this agent is a UUID
     "#);
 }
 

@@ -30,6 +30,7 @@ use self::markdown::MarkdownState;
 use self::page::{Kind, Page};
 use self::state::{Call, ContentKind, ContentSource, OpenLine};
 use self::style::{BOLD, BULLET, CAUTION, DIM, NORMAL, NOTICEABLE, indent};
+use crate::option_names;
 use crate::printable::{Printable, printable};
 use crate::render::renderer::{Renderer, Screen, Streams};
 
@@ -168,7 +169,7 @@ impl Pretty {
 
     fn warning(&mut self, warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
         if warning.code != WarningCode::Retrying {
-            return self.caution("!", &Printable::message(&warning.message), out);
+            return self.caution("!", &option_names::in_message(&warning.message), out);
         }
         let figure = |name: &str| warning.data.as_ref()?.get(name)?.as_u64();
         let attempt = match (figure("attempt"), figure("max")) {

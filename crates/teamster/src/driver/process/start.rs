@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use teamster_agents::agent::Plan;
@@ -37,6 +39,9 @@ use crate::threads::blocking;
 /// wait for a permit; running processes never do.
 static STARTUP_PERMITS: Semaphore = Semaphore::const_new(16);
 
+/// How long a cancelled start waits for a disk, so that the files of the run are removed when the call returns.
+const DISK_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// The files of a run, written before its process starts, and what to start.
 struct Prepared {
     spawn: Spawn,
@@ -46,8 +51,8 @@ struct Prepared {
 }
 
 impl AgentProcess {
-    /// Writes the run's files, finds the program and starts it. If `cancel` is cancelled, the call fails as soon as no process of
-    /// the start is left, without waiting for a disk.
+    /// Writes the run's files, finds the program and starts it. If `cancel` is cancelled, the call fails as soon as no process and
+    /// no file of the start is left. It waits for a disk for at most [`DISK_TIMEOUT`]; a thread removes the files later.
     pub(in crate::driver) async fn start(
         plan: Plan,
         host: Host,
@@ -61,7 +66,7 @@ impl AgentProcess {
         }
         let (supervisor, orphans, password) = (Arc::clone(&host.supervisor), host.orphans, host.password.clone());
         let recorder = host.recorder(&redactor);
-        let Some((launch, prepared)) = cancel.run_until_cancelled(prepare_on_thread(launch, host)).await else {
+        let Some((launch, prepared)) = wait_for_disk(prepare_on_thread(launch, host), cancel).await else {
             return Err(not_spawned(&SpawnError::Stopped));
         };
         let Prepared { spawn, mut resources, project_guard, warning } = prepared?;
@@ -70,8 +75,7 @@ impl AgentProcess {
         let (tree, pipes) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
-                // If the caller cancels, the thread removes them all the same.
-                _ = cancel.run_until_cancelled(resources.remove_and_log()).await;
+                _ = wait_for_disk(resources.remove_and_log(), cancel).await;
                 return Err(not_spawned(&error));
             }
         };
@@ -81,6 +85,15 @@ impl AgentProcess {
         let (link, output) = connect(launch, pipes, recorder, &password, limits);
         let protocol = GuardedProtocol::new(protocol);
         Ok(Self { tree, resources, link, output, protocol, redactor, orphans, project_guard, warning })
+    }
+}
+
+/// Waits for work of a thread on a disk, after the cancellation for at most [`DISK_TIMEOUT`]. The thread continues in any case.
+async fn wait_for_disk<T>(work: impl Future<Output = T>, cancel: &CancellationToken) -> Option<T> {
+    let mut work = pin!(work);
+    match cancel.run_until_cancelled(&mut work).await {
+        Some(done) => Some(done),
+        None => tokio::time::timeout(DISK_TIMEOUT, work).await.ok(),
     }
 }
 

@@ -114,8 +114,8 @@ impl ThreadRequest {
         approver: Approver,
     ) -> Result<Self, RequestError> {
         let conversation = match &request.conversation {
-            Conversation::Resume(id) => Conversation::Resume(thread::parse_id("--resume", id)?.into()),
-            Conversation::Fork(id) => Conversation::Fork(thread::parse_id("--fork", id)?.into()),
+            Conversation::Resume(id) => Conversation::Resume(thread::parse_id("conversation=resume", id)?.into()),
+            Conversation::Fork(id) => Conversation::Fork(thread::parse_id("conversation=fork", id)?.into()),
             other => other.clone(),
         };
         let directory = request.cwd.as_deref().filter(|cwd| cwd.is_absolute()).and_then(Path::to_str);

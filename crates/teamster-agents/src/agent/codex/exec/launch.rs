@@ -29,7 +29,7 @@ const IMAGES: [&str; 16] = [
 /// Returns how to start `codex exec` for this request.
 pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     if request.max_tokens.is_some() {
-        return Err(unsupported("--max-tokens in exec mode", "it reports tokens only at the end of the run"));
+        return Err(unsupported("max_tokens in exec mode", "it reports tokens only at the end of the run"));
     }
     let program = request.cli_path.clone().unwrap_or_else(|| "codex".into());
     let mut launch = Launch::new(program);
@@ -148,10 +148,10 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) -> Result<(), 
     match conversation {
         Conversation::New => {}
         Conversation::Resume(id) => {
-            launch.arg("resume").arg(thread::parse_id("--resume", id)?);
+            launch.arg("resume").arg(thread::parse_id("conversation=resume", id)?);
         }
         Conversation::Fork(id) => {
-            launch.arg("fork").arg(thread::parse_id("--fork", id)?);
+            launch.arg("fork").arg(thread::parse_id("conversation=fork", id)?);
         }
         // If this directory has no thread, the CLI starts a new one.
         Conversation::Continue => {

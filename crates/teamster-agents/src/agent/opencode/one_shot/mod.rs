@@ -17,7 +17,7 @@ use teamster_types::request::{RequestError, RunRequest};
 pub(super) fn run(request: &RunRequest) -> Result<Plan, RequestError> {
     let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
     if request.schema.is_some() {
-        return Err(unsupported("--schema", "`opencode run` cannot enforce a schema; the server interface can"));
+        return Err(unsupported("schema", "`opencode run` cannot enforce a schema; the server interface can"));
     }
     let launch = launch::launch(request, &servers.names)?;
     let protocol = Box::new(protocol::OneShot::new(request, servers));

@@ -72,7 +72,7 @@ fn model(name: &str) -> Option<Model> {
 
 fn invalid_model(name: &str) -> RequestError {
     let why = format!("{name:?} names no provider: write PROVIDER/MODEL");
-    unsupported("--model", why)
+    unsupported("model", why)
 }
 
 /// Returns the part of an attachment.
