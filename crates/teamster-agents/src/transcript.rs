@@ -214,7 +214,7 @@ impl Transcript {
         self.text.clear();
         self.current_message = None;
         let void: Vec<_> = self.emitted_messages.take().into_iter().map(|(message_id, ())| message_id).collect();
-        out.extend(void.iter().map(|id| Event::Retract(Retract { message_id: id.clone() })));
+        out.extend(void.iter().map(|id| Event::Retract(Retract::new(id.clone()))));
         let retracted = self.retracted.take().into_iter().map(|(message_id, ())| message_id);
         self.ids.start_attempt(retracted.chain(void), self.closed_tools.iter().map(|(id, ())| id.clone()));
         self.earlier.add(self.outcome.take().unwrap_or_default());
@@ -235,7 +235,7 @@ impl Transcript {
         if let Some(failure) = failure {
             out.extend([Event::Error(Box::new(failure))]);
         }
-        out.extend([Event::Done(Box::new(Done { result }))]);
+        out.extend([Event::Done(Box::new(Done::new(result)))]);
         self.ended = true;
     }
 
@@ -288,13 +288,9 @@ impl Transcript {
     fn close_without_result(&mut self, calls: Vec<(ToolId, OpenTool)>, why: &str, out: &mut impl Extend<Event>) {
         for (tool_id, tool) in calls {
             self.closed_tools.add(tool_id.clone());
-            out.extend([Event::ToolResult(Box::new(ToolResult {
-                tool_id,
-                output: why.into(),
-                is_error: Some(true),
-                content: None,
-                parent_tool_id: tool.parent,
-            }))]);
+            out.extend([Event::ToolResult(Box::new(
+                ToolResult::new(tool_id, why, Some(true)).with_parent(tool.parent),
+            ))]);
         }
     }
 
@@ -305,14 +301,10 @@ impl Transcript {
         }
         if self.open_tools.remove(&result.tool_id).is_none() {
             // A result without a call: the call is emitted first, with what is known of it.
-            out.extend([Event::ToolUse(Box::new(ToolUse {
-                tool_id: result.tool_id.clone(),
-                tool_name: "unknown".into(),
-                input: serde_json::json!({}).into(),
-                kind: ToolKind::Unclassified,
-                server: None,
-                parent_tool_id: result.parent_tool_id.clone(),
-            }))]);
+            out.extend([Event::ToolUse(Box::new(
+                ToolUse::new(result.tool_id.clone(), "unknown", serde_json::json!({}).into(), ToolKind::Unclassified)
+                    .with_parent(result.parent_tool_id.clone()),
+            ))]);
         }
         self.has_tools = true;
         self.closed_tools.add(result.tool_id.clone());

@@ -70,7 +70,7 @@ impl Lines {
             actions.push(Action::Emit(Event::Init(Box::new(Init::new("parrot", "the-only-one".into())))));
         }
         if let Some(text) = line.get("text").and_then(|text| text.as_str()) {
-            let delta = Delta { text: text.into(), message_id: "answer".into(), parent_tool_id: None };
+            let delta = Delta::new("answer", text);
             actions.push(Action::Emit(Event::Text(delta)));
         }
         if let Some(error) = line.get("error").and_then(|error| error.as_str()) {

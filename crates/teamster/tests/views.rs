@@ -25,7 +25,7 @@ fn stream(events: impl IntoIterator<Item = Event>) -> Ready {
 }
 
 fn delta(message: &str, text: &str) -> Delta {
-    Delta { text: text.into(), message_id: message.into(), parent_tool_id: None }
+    Delta::new(message, text)
 }
 
 fn text(message: &str, words: &str) -> Event {
@@ -33,7 +33,7 @@ fn text(message: &str, words: &str) -> Event {
 }
 
 fn done() -> Event {
-    Event::Done(Box::new(Done { result: RunResult::default() }))
+    Event::Done(Box::new(Done::new(RunResult::default())))
 }
 
 async fn all(mut stream: impl Stream<Item = Event> + Unpin) -> Vec<Event> {
@@ -60,7 +60,7 @@ async fn whole_messages_join_the_deltas_of_a_message_and_keep_the_order() {
 
 #[tokio::test]
 async fn whole_messages_never_tell_what_is_retracted() {
-    let retract = Event::Retract(Retract { message_id: "a".into() });
+    let retract = Event::Retract(Retract::new("a"));
     let events = [text("a", "half of"), retract.clone(), text("b", "whole"), done()];
     assert_eq!(all(stream(events).whole_messages()).await, [retract, text("b", "whole"), done()]);
 }

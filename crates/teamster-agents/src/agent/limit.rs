@@ -7,11 +7,7 @@ use teamster_types::event::{Event, RateLimit, RateLimitStatus};
 
 /// Returns the event of a limit that rejects requests until this time.
 pub(super) fn rejected_until(at: OffsetDateTime) -> Event {
-    Event::RateLimit(Box::new(RateLimit {
-        status: RateLimitStatus::Rejected,
-        resets_at: time(at).map(Into::into),
-        kind: None,
-    }))
+    Event::RateLimit(Box::new(RateLimit::new(RateLimitStatus::Rejected).with_reset(time(at).map(Into::into))))
 }
 
 /// Formats a time as events do.

@@ -14,7 +14,7 @@ const DENY: &str = "deny";
 
 /// Returns the options of a permission request. `always` adds the option for the rest of the session.
 pub(super) fn options(always: bool) -> Vec<PermissionOption> {
-    let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
+    let option = |id: &str, name: &str, kind| PermissionOption::new(id, name, kind);
     let mut options = vec![option(ALLOW, "Allow", PermissionOptionKind::AllowOnce)];
     if always {
         options.push(option(ALLOW_ALWAYS, "Allow for this session", PermissionOptionKind::AllowAlways));

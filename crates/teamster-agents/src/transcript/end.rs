@@ -30,7 +30,7 @@ pub struct End<'a> {
 /// A success that the agent reported is final. Otherwise the driver's cause has priority: the agent's report may only be the
 /// effect of our interrupt. (If the agent reported a failure before the interrupt, the driver passes no cause.)
 pub(super) fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option<Cause>) -> (Option<Failure>, bool) {
-    let abort = || Failure { retryable: Some(false), ..Failure::new(ErrorCode::Aborted, "the run was aborted") };
+    let abort = || Failure::new(ErrorCode::Aborted, "the run was aborted").with_retryable(false);
     match (cause, failure) {
         (_, None) if !interrupted => (None, false),
         (Some(Cause::Aborted), _) => (Some(abort()), true),

@@ -35,11 +35,7 @@ fn a_long_text_is_emitted_completely_and_truncated_in_the_result_which_reports_i
     let piece = "x".repeat(64 << 10);
     let before = peak();
     for number in 0..5000 {
-        let delta = Delta {
-            text: piece.as_str().into(),
-            message_id: format!("m{}", number / 100).into(),
-            parent_tool_id: None,
-        };
+        let delta = Delta::new(format!("m{}", number / 100), piece.as_str());
         transcript.push(
             Event::Text(delta),
             &mut Sink(|event| {
@@ -103,10 +99,7 @@ fn ids_of_closed_calls_and_of_messages_use_little_memory() {
         }
         transcript.push(event, &mut Sink(drop));
         let id = format!("a-message-with-a-name-of-usual-length-{number}");
-        transcript.push(
-            Event::Thinking(Delta { text: "x".into(), message_id: id.into(), parent_tool_id: None }),
-            &mut Sink(drop),
-        );
+        transcript.push(Event::Thinking(Delta::new(id, "x")), &mut Sink(drop));
     }
     assert_grew_less_than(before, 24 * MIB);
     assert!(transcript.is_past_retraction());
@@ -132,7 +125,7 @@ fn long_ids_use_little_memory() {
     let before = peak();
     for number in 0..80 {
         let id = format!("{number}{}", "x".repeat(MIB));
-        let delta = Delta { text: "x".into(), message_id: id.into(), parent_tool_id: None };
+        let delta = Delta::new(id, "x");
         transcript.push(Event::Text(delta), &mut Sink(drop));
     }
     assert_grew_less_than(before, 56 * MIB);

@@ -54,7 +54,7 @@ fn failure(code: ErrorCode) -> Failure {
 }
 
 fn done() -> Event {
-    Event::Done(Box::new(Done { result: RunResult::default() }))
+    Event::Done(Box::new(Done::new(RunResult::default())))
 }
 
 fn outcome() -> impl Strategy<Value = Option<Outcome>> {

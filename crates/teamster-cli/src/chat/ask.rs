@@ -192,10 +192,12 @@ mod tests {
     use super::*;
 
     fn request(always: bool, input: Value) -> PermissionRequest {
-        let option = |kind| PermissionOption { option_id: "o".into(), name: "O".into(), kind };
+        let option = |kind| PermissionOption::new("o", "O", kind);
         let mut options = vec![option(PermissionOptionKind::AllowOnce)];
         options.extend(always.then(|| option(PermissionOptionKind::AllowAlways)));
-        PermissionRequest { options, ..PermissionRequest::new("r".into(), "Ba\u{1b}[1msh", input.into()) }
+        let mut request = PermissionRequest::new("r".into(), "Ba\u{1b}[1msh", input.into());
+        request.options = options;
+        request
     }
 
     #[test]
@@ -291,13 +293,8 @@ mod tests {
 
     #[test]
     fn a_question_is_answered_by_numbers_or_text() {
-        let option = |label: &str| QuestionOption { label: label.into(), description: Some("d".into()) };
-        let mut item = QuestionItem {
-            id: "q".into(),
-            text: "Which?".into(),
-            options: vec![option("A"), option("B")],
-            multiple: None,
-        };
+        let option = |label: &str| QuestionOption::new(label).with_description(Some("d".into()));
+        let mut item = QuestionItem::new("q", "Which?", vec![option("A"), option("B")]);
         assert_eq!(format_question(&item, 80).as_str(), "? Which?\n    1  A\n       - d\n    2  B\n       - d");
         let some = |labels: &[&str]| Ok(Some(labels.iter().map(|&label| label.to_owned()).collect()));
         assert_eq!(parse_choice(&item, " 2 "), some(&["B"]));

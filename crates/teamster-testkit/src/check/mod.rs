@@ -4,7 +4,7 @@
 //! use teamster_types::event::{Done, Event, RunResult};
 //! use teamster_testkit::check::check;
 //!
-//! let done = Event::Done(Box::new(Done { result: RunResult::default() }));
+//! let done = Event::Done(Box::new(Done::new(RunResult::default())));
 //! assert!(check(&[done.clone()]).is_ok());
 //! let violations = check(&[done.clone(), done]).unwrap_err();
 //! assert_eq!(violations[0].to_string(), "event 1 (done): done is the last event: it follows another done");

@@ -54,11 +54,8 @@ impl Protocol for EchoProtocol {
             Input::Line(b"end") => actions.push(Action::Outcome(Box::default())),
             Input::Line(b"stop") => actions.push(Action::Process(ProcessAction::Stop)),
             Input::Line(b"panic") => panic!("a line at which this protocol panics"),
-            Input::Line(line) => actions.push(Action::Emit(Event::Text(Delta {
-                text: String::from_utf8_lossy(line).into_owned().into(),
-                message_id: "message".into(),
-                parent_tool_id: None,
-            }))),
+            Input::Line(line) => actions
+                .push(Action::Emit(Event::Text(Delta::new("message", String::from_utf8_lossy(line).into_owned())))),
             Input::Interrupt => {
                 self.assert_no_panic_at("interrupt");
                 actions.push(Action::Process(ProcessAction::Interrupt));

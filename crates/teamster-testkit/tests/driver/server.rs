@@ -40,7 +40,7 @@ impl Agent for ServerAgent {
 }
 
 fn emit_text(text: String) -> Action {
-    Action::Emit(Event::Text(Delta { text: text.into(), message_id: "message".into(), parent_tool_id: None }))
+    Action::Emit(Event::Text(Delta::new("message", text)))
 }
 
 impl Protocol for ServerProtocol {

@@ -6,6 +6,7 @@
 
 mod answer;
 mod codes;
+mod constructors;
 mod permission;
 mod read;
 mod result;
@@ -101,6 +102,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Queued {
     /// The position; 1 is the next run to start.
     pub position: u64,
@@ -152,6 +154,7 @@ impl Init {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct McpServerState {
     /// The server's name in the configuration.
     pub name: UntrustedText,
@@ -163,6 +166,7 @@ pub struct McpServerState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Delta {
     /// The text, never empty.
     pub text: UntrustedText,
@@ -177,6 +181,7 @@ pub struct Delta {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Retract {
     /// The message whose text is void.
     pub message_id: MessageId,
@@ -186,6 +191,7 @@ pub struct Retract {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolUse {
     /// The call's id.
     pub tool_id: ToolId,
@@ -207,6 +213,7 @@ pub struct ToolUse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolResult {
     /// The call's id.
     pub tool_id: ToolId,
@@ -227,6 +234,7 @@ pub struct ToolResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Question {
     /// The id to name in the answer.
     pub request_id: RequestId,
@@ -238,6 +246,7 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct QuestionItem {
     /// The id to name in the answer.
     pub id: UntrustedText,
@@ -254,6 +263,7 @@ pub struct QuestionItem {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct QuestionOption {
     /// The choice's name.
     pub label: UntrustedText,
@@ -266,6 +276,7 @@ pub struct QuestionOption {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Plan {
     /// The steps, in order.
     pub entries: Vec<PlanEntry>,
@@ -275,6 +286,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PlanEntry {
     /// The step's description.
     pub content: UntrustedText,
@@ -286,6 +298,7 @@ pub struct PlanEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct UsageSoFar {
     /// The numbers of tokens.
     pub usage: Usage,
@@ -297,6 +310,7 @@ pub struct UsageSoFar {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RateLimit {
     /// Whether requests are rejected or only a warning is given.
     pub status: RateLimitStatus,
@@ -312,6 +326,7 @@ pub struct RateLimit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Warning {
     /// The text for people.
     pub message: UntrustedText,
@@ -345,6 +360,7 @@ impl From<Warning> for Event {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Failure {
     /// The text for people: what happened and, if known, what to do.
     pub message: UntrustedText,
@@ -355,17 +371,11 @@ pub struct Failure {
     pub retryable: Option<bool>,
 }
 
-impl Failure {
-    /// Creates a failure that is retryable if its code is transient.
-    pub fn new(code: ErrorCode, message: impl Into<UntrustedText>) -> Self {
-        Self { message: message.into(), retryable: Some(code.is_transient()), code }
-    }
-}
-
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Done {
     /// The result of the run.
     pub result: RunResult,

@@ -10,6 +10,7 @@ use crate::text::UntrustedText;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PermissionRequest {
     /// The id to name in the answer.
     pub request_id: RequestId,
@@ -66,6 +67,7 @@ impl PermissionRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PermissionOption {
     /// The id to name in the answer.
     pub option_id: UntrustedText,

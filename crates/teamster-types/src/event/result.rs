@@ -89,6 +89,7 @@ impl std::ops::AddAssign<&Usage> for Usage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct PermissionDenial {
     /// The tool's name as the agent names it.
     pub tool_name: UntrustedText,
@@ -178,6 +179,7 @@ pub struct RunResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LeftProcess {
     /// The process id.
     pub pid: u32,

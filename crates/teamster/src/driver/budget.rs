@@ -95,7 +95,7 @@ fn total(usage: &Usage) -> u64 {
 }
 
 pub(super) fn used_up(text: String) -> Failure {
-    Failure { retryable: Some(false), ..Failure::new(ErrorCode::Budget, text) }
+    Failure::new(ErrorCode::Budget, text).with_retryable(false)
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ mod tests {
 
     /// Returns the decision on a failure with this code.
     fn decided(code: ErrorCode, set: impl FnOnce(&mut FailedAttempt<'_>), policy: RetryPolicy) -> Decision {
-        let failure = Failure { retryable: Some(true), ..Failure::new(code, "why") };
+        let failure = Failure::new(code, "why").with_retryable(true);
         let mut case = FailedAttempt {
             failure: &failure,
             called_tools: false,
@@ -175,7 +175,8 @@ mod tests {
         for code in [ErrorCode::Aborted, ErrorCode::DeadlineExceeded, ErrorCode::SessionNotFound] {
             assert_eq!(decided(code, |_| {}, RetryPolicy::MayRepeatTools), Decision::End);
         }
-        let failure = Failure { retryable: None, ..Failure::new(ErrorCode::Overloaded, "why") };
+        let mut failure = Failure::new(ErrorCode::Overloaded, "why");
+        failure.retryable = None;
         let case = FailedAttempt {
             failure: &failure,
             called_tools: false,
@@ -206,7 +207,7 @@ mod tests {
         let longest = Retries::LONGEST_LIMIT + seconds(1);
         let next = decided(ErrorCode::RateLimit, limit(longest), RetryPolicy::Safe);
         assert_eq!(next, Decision::Refuse(Refusal::Limit(longest)));
-        let quota = Failure { retryable: Some(false), ..Failure::new(ErrorCode::RateLimit, "why") };
+        let quota = Failure::new(ErrorCode::RateLimit, "why").with_retryable(false);
         let mut case = FailedAttempt {
             failure: &quota,
             called_tools: false,
@@ -233,11 +234,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_limit_is_read_only_if_it_is_a_time() {
-        let limit = |resets_at: Option<&str>| RateLimit {
-            status: RateLimitStatus::Rejected,
-            resets_at: resets_at.map(Into::into),
-            kind: None,
-        };
+        let limit =
+            |resets_at: Option<&str>| RateLimit::new(RateLimitStatus::Rejected).with_reset(resets_at.map(Into::into));
         assert_eq!(remaining(&limit(None)), None);
         assert_eq!(remaining(&limit(Some("soon"))), None);
         assert_eq!(remaining(&limit(Some("2001-01-01T00:00:00Z"))), Some(Duration::ZERO));

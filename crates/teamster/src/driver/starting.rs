@@ -25,7 +25,7 @@ pub(super) async fn wait_in_queue(ticket: &mut Ticket, sink: &mut EventSink, run
         if let Some(position) = ticket.position().filter(|position| last != Some(*position)) {
             last = Some(position);
             tracing::debug!(position, "the turn waits in the queue");
-            sink.emit(Event::Queued(Queued { position }));
+            sink.emit(Event::Queued(Queued::new(position)));
         }
         tokio::select! {
             biased;

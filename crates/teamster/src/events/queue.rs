@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     fn text(number: usize) -> Event {
-        Event::Text(Delta { text: number.to_string().into(), message_id: "m".into(), parent_tool_id: None })
+        Event::Text(Delta::new("m", number.to_string()))
     }
 
     fn all(backlog: &mut Backlog) -> Vec<Event> {
@@ -277,7 +277,7 @@ mod tests {
     fn no_event_comes_between_an_error_and_its_done() {
         let last = || {
             let failure = Failure::new(ErrorCode::Protocol, "");
-            [Event::Error(Box::new(failure)), Event::Done(Box::new(Done { result: RunResult::default() }))]
+            [Event::Error(Box::new(failure)), Event::Done(Box::new(Done::new(RunResult::default())))]
         };
         for before in 0..20 {
             let mut backlog = small();
@@ -321,7 +321,7 @@ mod tests {
         );
         let mut result = RunResult::default();
         result.text = long.into();
-        assert!(size::in_memory(&Event::Done(Box::new(Done { result }))) >= 10_000);
+        assert!(size::in_memory(&Event::Done(Box::new(Done::new(result)))) >= 10_000);
     }
 
     #[tokio::test]

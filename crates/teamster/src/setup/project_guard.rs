@@ -46,7 +46,7 @@ impl ProjectGuard {
     fn refusal(&self, path: &Path) -> Failure {
         let (path, why) = (path.display(), self.forbidden_files.why);
         let text = format!("`project_trust: untrusted` does not permit {path}: {why}; remove it, or trust the project");
-        Failure { retryable: Some(false), ..Failure::new(ErrorCode::Config, text) }
+        Failure::new(ErrorCode::Config, text).with_retryable(false)
     }
 }
 

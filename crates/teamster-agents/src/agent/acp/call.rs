@@ -157,14 +157,9 @@ impl Call {
     /// Emits the `tool_use`.
     pub(super) fn start(&mut self, tool: Tool, events: &mut Vec<Event>) {
         self.stage = Stage::Started;
-        events.push(Event::ToolUse(Box::new(ToolUse {
-            tool_id: self.id.as_str().into(),
-            tool_name: tool.name.into(),
-            input: tool.input,
-            kind: tool.kind,
-            server: tool.server.map(Into::into),
-            parent_tool_id: None,
-        })));
+        events.push(Event::ToolUse(Box::new(
+            ToolUse::new(self.id.as_str(), tool.name, tool.input, tool.kind).with_server(tool.server.map(Into::into)),
+        )));
     }
 
     /// Emits the `tool_result` with the output that the agent reported.
@@ -186,13 +181,9 @@ impl Call {
             return;
         }
         self.stage = Stage::Ended;
-        events.push(Event::ToolResult(Box::new(ToolResult {
-            tool_id: self.id.as_str().into(),
-            output: output.into(),
-            is_error,
-            content,
-            parent_tool_id: None,
-        })));
+        events.push(Event::ToolResult(Box::new(
+            ToolResult::new(self.id.as_str(), output, is_error).with_content(content),
+        )));
     }
 
     /// Returns the output as text: the displayed text, otherwise the raw output, otherwise the paths of changed files.

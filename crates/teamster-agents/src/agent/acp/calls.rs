@@ -67,7 +67,7 @@ impl Calls {
     pub(super) fn deny(&mut self, id: &str, why: &str, dialect: &dyn Dialect, events: &mut Vec<Event>) {
         let Some(call) = self.turn.get_mut(id) else { return };
         let Tool { name, input, .. } = dialect.tool(call);
-        let denial = PermissionDenial { tool_name: name.into(), tool_id: Some(id.into()), input: Some(input) };
+        let denial = PermissionDenial::new(name).with_tool_id(Some(id.into())).with_input(Some(input));
         bounded::push_denials(&mut self.denials, [denial]);
         start(call, dialect, events);
         call.end(Some(true), why.to_owned(), None, events);

@@ -49,7 +49,7 @@ impl MessageAssembler {
             return;
         }
         self.flush(events);
-        let delta = Delta { text: text.into(), message_id, parent_tool_id: None };
+        let delta = Delta::new(message_id, text);
         if self.emits_whole_messages {
             self.waiting = Some((kind, delta));
         } else {

@@ -91,11 +91,11 @@ impl Reply {
 }
 
 fn option(choice: &PermissionChoice) -> PermissionOption {
-    PermissionOption {
-        option_id: choice.option_id.clone().into(),
-        name: choice.name.clone().into(),
-        kind: PermissionOptionKind::from(choice.kind.as_str()),
-    }
+    PermissionOption::new(
+        choice.option_id.clone(),
+        choice.name.clone(),
+        PermissionOptionKind::from(choice.kind.as_str()),
+    )
 }
 
 /// Returns the response that selects an option. An option of an unknown kind may permit the call, so it is not reported as a denial.

@@ -75,21 +75,20 @@ fn event(id: &str, request: &ControlRequest, names: &Names) -> Event {
         if tool_name == ASK { questions(&request.input.to_value().unwrap_or_default()) } else { Vec::new() };
     let request_id = RequestId::from(id);
     if !questions.is_empty() {
-        return Event::Question(Box::new(Question { request_id, questions }));
+        return Event::Question(Box::new(Question::new(request_id, questions)));
     }
     let (server, kind) = match names.guess(tool_name) {
         Some((server, _)) => (Some(server.into()), ToolKind::Mcp),
         None => (None, tools::kind(tool_name)),
     };
     let always = !narrow_rules(tool_name, &request.permission_suggestions).is_empty();
-    Event::PermissionRequest(Box::new(PermissionRequest {
-        tool_id: request.tool_use_id.as_deref().map(Into::into),
-        kind: Some(kind),
-        server,
-        targets: request.blocked_path.iter().map(|path| path.as_str().into()).collect(),
-        options: options(always),
-        ..PermissionRequest::new(request_id, names.rule(tool_name), request.input.clone())
-    }))
+    let mut event = PermissionRequest::new(request_id, names.rule(tool_name), request.input.clone());
+    event.tool_id = request.tool_use_id.as_deref().map(Into::into);
+    event.kind = Some(kind);
+    event.server = server;
+    event.targets = request.blocked_path.iter().map(|path| path.as_str().into()).collect();
+    event.options = options(always);
+    Event::PermissionRequest(Box::new(event))
 }
 
 /// Emits the answer to a request that is not put to anybody.
@@ -182,20 +181,15 @@ fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Val
 fn questions(input: &Value) -> Vec<QuestionItem> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let option = |option: &Value| {
-        Some(QuestionOption {
-            label: text(option, "label")?.into(),
-            description: text(option, "description").map(Into::into),
-        })
+        Some(QuestionOption::new(text(option, "label")?).with_description(text(option, "description").map(Into::into)))
     };
     let item = |question: &Value| {
         let words = text(question, "question")?;
         let options = question.get("options").and_then(Value::as_array);
-        Some(QuestionItem {
-            id: words.clone().into(),
-            text: words.into(),
-            options: options.into_iter().flatten().filter_map(option).collect(),
-            multiple: question.get("multiSelect").and_then(Value::as_bool),
-        })
+        Some(
+            QuestionItem::new(words.clone(), words, options.into_iter().flatten().filter_map(option).collect())
+                .with_multiple(question.get("multiSelect").and_then(Value::as_bool)),
+        )
     };
     let questions = input.get("questions").and_then(Value::as_array);
     questions.into_iter().flatten().filter_map(item).collect()

@@ -102,9 +102,9 @@ pub(super) fn rate_limit(info: &RateLimitInfo) -> Event {
         other => RateLimitStatus::from(other),
     };
     let resets_at = info.resets_at.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
-    Event::RateLimit(Box::new(RateLimit {
-        status,
-        resets_at: resets_at.and_then(limit::time).map(Into::into),
-        kind: info.rate_limit_type.clone().map(Into::into),
-    }))
+    Event::RateLimit(Box::new(
+        RateLimit::new(status)
+            .with_reset(resets_at.and_then(limit::time).map(Into::into))
+            .with_kind(info.rate_limit_type.clone().map(Into::into)),
+    ))
 }

@@ -74,7 +74,7 @@ impl Tally {
     pub(super) fn message_delta(&mut self, stop_reason: Option<&str>, usage: Option<&ApiUsage>) -> Option<Event> {
         self.stop_reason = stop_reason.map(StopReason::from).or(self.stop_reason.take());
         self.usage += &of_api(usage?);
-        Some(Event::Usage(UsageSoFar { usage: self.usage.clone(), scope: UsageScope::Run }))
+        Some(Event::Usage(UsageSoFar::new(self.usage.clone(), UsageScope::Run)))
     }
 
     /// The outcome that a result line gives. Per turn in it: turns, denials, stop reason. Over the whole process: cost,
@@ -84,10 +84,10 @@ impl Tally {
         let usage = self.usage_of(&line);
         let (failure, classified_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
-        let denials = line.permission_denials.into_iter().map(|denial| PermissionDenial {
-            tool_name: denial.tool_name.into(),
-            tool_id: denial.tool_use_id.map(Into::into),
-            input: denial.tool_input,
+        let denials = line.permission_denials.into_iter().map(|denial| {
+            PermissionDenial::new(denial.tool_name)
+                .with_tool_id(denial.tool_use_id.map(Into::into))
+                .with_input(denial.tool_input)
         });
         bounded::push_denials(&mut self.denials, denials);
         let interrupted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted_"));

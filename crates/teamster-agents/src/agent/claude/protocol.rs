@@ -189,10 +189,8 @@ impl Stream {
         for server in &servers {
             self.servers.names.learn(&server.name);
         }
-        let state = |server: &InitServer| McpServerState {
-            name: self.servers.names.given(&server.name).into(),
-            status: server.status.clone().into(),
-        };
+        let state =
+            |server: &InitServer| McpServerState::new(self.servers.names.given(&server.name), server.status.clone());
         init.mcp_servers = Some(servers.iter().map(state).collect());
         actions.push(Action::Emit(Event::Init(Box::new(init))));
         if self.tally.begin_turn() {
@@ -235,13 +233,7 @@ impl Stream {
     fn result(&mut self, mut line: ResultLine, actions: &mut Actions) {
         for (tool_id, ()) in self.server_tools.take() {
             // The vendor ran it and the model went on from its result, which the CLI does not show.
-            let result = ToolResult {
-                tool_id,
-                output: String::new().into(),
-                is_error: None,
-                content: None,
-                parent_tool_id: None,
-            };
+            let result = ToolResult::new(tool_id, String::new(), None);
             actions.push(Action::Emit(Event::ToolResult(Box::new(result))));
         }
         if let Some(text) = line.result.as_deref().filter(|_| !line.is_error && !self.text_told) {

@@ -35,14 +35,7 @@ pub(super) fn tool_use(id: &str, name: &str, input: RawJson, parent: Option<&str
         None => (name.to_owned(), None, kind(name)),
     };
     let input = unwrap_unparsed(input);
-    ToolUse {
-        tool_id: id.into(),
-        tool_name: tool_name.into(),
-        input,
-        kind,
-        server: server.map(Into::into),
-        parent_tool_id: parent.map(ToolId::from),
-    }
+    ToolUse::new(id, tool_name, input, kind).with_server(server.map(Into::into)).with_parent(parent.map(ToolId::from))
 }
 
 /// Arguments that the model wrote and that are no JSON come as `{"__unparsedToolInput": {"raw": TEXT, "len": N}}`
@@ -64,13 +57,7 @@ pub(super) fn tool_result(id: &str, block: &Block<'_>, parent: Option<&str>) -> 
         None => (String::new(), None),
         Some(raw) => read_content(raw),
     };
-    ToolResult {
-        tool_id: id.into(),
-        output: output.into(),
-        is_error: block.is_error,
-        content,
-        parent_tool_id: parent.map(ToolId::from),
-    }
+    ToolResult::new(id, output, block.is_error).with_content(content).with_parent(parent.map(ToolId::from))
 }
 
 fn read_content(raw: &RawValue) -> (String, Option<Vec<RawJson>>) {

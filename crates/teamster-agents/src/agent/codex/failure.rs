@@ -109,7 +109,7 @@ pub(super) fn of_call(message: &str) -> Classification {
     match classification.row {
         Some(_) => classification,
         // The app-server rejected the call. The vendor did not.
-        None => Failure { retryable: Some(false), ..Failure::new(InvalidRequest, message) }.into(),
+        None => Failure::new(InvalidRequest, message).with_retryable(false).into(),
     }
 }
 
@@ -143,7 +143,7 @@ pub(super) fn denials(stderr: &str) -> Vec<PermissionDenial> {
             why if why.contains("reject command") => "command_execution",
             _ => return None,
         };
-        Some(PermissionDenial { tool_name: tool_name.into(), tool_id: None, input: None })
+        Some(PermissionDenial::new(tool_name))
     };
     plain_lines(stderr).iter().filter_map(|line| refused(line)).collect()
 }

@@ -36,14 +36,7 @@ pub(super) fn call(id: &str, item: &Item, servers: &Names) -> Option<ToolUse> {
     };
     let server = item.server.as_deref().filter(|_| item.kind == "mcp_tool_call");
     let server = server.map(|server| servers.given(server).to_owned());
-    Some(ToolUse {
-        tool_id: id.into(),
-        tool_name: name.into(),
-        input,
-        kind,
-        server: server.map(Into::into),
-        parent_tool_id: None,
-    })
+    Some(ToolUse::new(id, name, input, kind).with_server(server.map(Into::into)))
 }
 
 fn web_kind(item: &Item) -> ToolKind {
@@ -85,7 +78,7 @@ pub(super) fn result(id: &str, item: &Item) -> ToolResult {
         _ => (String::new(), None),
     };
     let is_error = item.status.as_deref().map(|status| matches!(status, "failed" | "declined"));
-    ToolResult { tool_id: id.into(), output: output.into(), is_error, content, parent_tool_id: None }
+    ToolResult::new(id, output, is_error).with_content(content)
 }
 
 /// Returns standard output and standard error, interleaved. If there is no output, it describes the exit code or the denial.
@@ -127,13 +120,13 @@ pub(super) fn denial(call: &ToolUse, item: &Item) -> Option<PermissionDenial> {
     let unapproved =
         item.error.as_ref().is_some_and(|error| phrases.iter().any(|phrase| error.message.contains(phrase)));
     let denied = item.status.as_deref() == Some("declined") || unapproved;
-    denied.then(|| PermissionDenial {
-        tool_name: match &call.server {
+    denied.then(|| {
+        PermissionDenial::new(match &call.server {
             // The name of the rule that would have allowed the call.
             Some(server) => format!("mcp__{}__{}", server.as_str(), call.tool_name.as_str()).into(),
             None => call.tool_name.clone(),
-        },
-        tool_id: Some(call.tool_id.clone()),
-        input: Some(call.input.clone()),
+        })
+        .with_tool_id(Some(call.tool_id.clone()))
+        .with_input(Some(call.input.clone()))
     })
 }

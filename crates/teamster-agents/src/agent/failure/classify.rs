@@ -43,10 +43,9 @@ impl<'a> FailureInput<'a> {
     ) -> Classification {
         match self.row(table) {
             Some(row) => Classification::by(row, self.line_of(row).unwrap_or_else(|| text.into().into_string())),
-            None => Classification {
-                failure: Failure { retryable: Some(false), ..Failure::new(ErrorCode::Provider, text) },
-                row: None,
-            },
+            None => {
+                Classification { failure: Failure::new(ErrorCode::Provider, text).with_retryable(false), row: None }
+            }
         }
     }
 
@@ -96,7 +95,7 @@ impl Classification {
             Some(hint) => format!("{message} ({hint})"),
             None => message,
         };
-        let failure = Failure { retryable: Some(row.retryable), ..Failure::new(row.code.clone(), message) };
+        let failure = Failure::new(row.code.clone(), message).with_retryable(row.retryable);
         Self { failure, row: Some(row) }
     }
 }

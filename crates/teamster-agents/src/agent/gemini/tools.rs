@@ -27,12 +27,5 @@ pub(super) fn tool_use(id: &str, name: &str, input: RawJson, servers: &Names) ->
         None if name.starts_with(MCP_PREFIX) => (name.to_owned(), None, ToolKind::Mcp),
         None => (name.to_owned(), None, kind(name)),
     };
-    ToolUse {
-        tool_id: id.into(),
-        tool_name: tool_name.into(),
-        input,
-        kind,
-        server: server.map(Into::into),
-        parent_tool_id: None,
-    }
+    ToolUse::new(id, tool_name, input, kind).with_server(server.map(Into::into))
 }

@@ -24,5 +24,5 @@ pub(super) fn invalid_id(conversation: &Conversation) -> Option<Failure> {
 /// Returns the failure for a session that does not exist.
 pub(super) fn not_found(id: &SessionId) -> Failure {
     let failure = Failure::new(ErrorCode::SessionNotFound, format!("Session not found: {}", id.as_str()));
-    Failure { retryable: Some(false), ..failure }
+    failure.with_retryable(false)
 }

@@ -64,28 +64,16 @@ pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let kind = if server.is_some() { ToolKind::Mcp } else { kind(&tool_name) };
     let output = output(&state);
     let denied = is_denied(&name, server.is_some(), &output);
-    let denial = denied.then(|| PermissionDenial {
-        tool_name: servers.rule(&name).into(),
-        tool_id: Some(id.clone()),
-        input: Some(state.input.clone()).filter(|input| !input.is_null()),
+    let denial = denied.then(|| {
+        PermissionDenial::new(servers.rule(&name))
+            .with_tool_id(Some(id.clone()))
+            .with_input(Some(state.input.clone()).filter(|input| !input.is_null()))
     });
     let plan = (tool_name == "todowrite").then(|| plan(&state)).flatten();
     Call {
-        result: ToolResult {
-            tool_id: id.clone(),
-            is_error: Some(invalid || failed(&state)),
-            output: output.into(),
-            content: state.attachments.as_deref().and_then(content),
-            parent_tool_id: None,
-        },
-        tool: ToolUse {
-            tool_id: id,
-            tool_name: tool_name.into(),
-            input: state.input,
-            kind,
-            server: server.map(Into::into),
-            parent_tool_id: None,
-        },
+        result: ToolResult::new(id.clone(), output, Some(invalid || failed(&state)))
+            .with_content(state.attachments.as_deref().and_then(content)),
+        tool: ToolUse::new(id, tool_name, state.input, kind).with_server(server.map(Into::into)),
         denial,
         plan,
     }
@@ -114,12 +102,9 @@ fn is_denied(name: &str, is_ours: bool, output: &str) -> bool {
 fn plan(state: &ToolState) -> Option<Plan> {
     let todos = state.metadata.as_ref()?.get("todos")?.as_array()?;
     let entry = |todo: &Value| {
-        Some(PlanEntry {
-            content: todo.get("content")?.as_str()?.into(),
-            status: PlanStatus::from(todo.get("status")?.as_str()?),
-        })
+        Some(PlanEntry::new(todo.get("content")?.as_str()?, PlanStatus::from(todo.get("status")?.as_str()?)))
     };
-    Some(Plan { entries: todos.iter().filter_map(entry).collect() })
+    Some(Plan::new(todos.iter().filter_map(entry).collect()))
 }
 
 /// Returns the images of a tool's result as MCP content.
@@ -175,6 +160,6 @@ mod tests {
         assert_eq!(blocks, [json!({"type": "image", "data": "aGk=", "mimeType": "image/png"})]);
         let todos = json!([{"content": "One", "status": "in_progress", "priority": "high"}, {"no": 1}]);
         let plan = of("todowrite", &json!({"status": "completed", "metadata": {"todos": todos}}), &[]).plan.unwrap();
-        assert_eq!(plan.entries, [PlanEntry { content: "One".into(), status: PlanStatus::InProgress }]);
+        assert_eq!(plan.entries, [PlanEntry::new("One", PlanStatus::InProgress)]);
     }
 }

@@ -33,7 +33,7 @@ impl UsageTotals {
             }
             None => self.usage.insert(usage),
         };
-        Some(Event::Usage(UsageSoFar { usage: sum.clone(), scope: UsageScope::Run }))
+        Some(Event::Usage(UsageSoFar::new(sum.clone(), UsageScope::Run)))
     }
 
     /// Returns an outcome with the totals so far.

@@ -75,14 +75,7 @@ mod tests {
     use super::*;
 
     fn call(server: Option<&str>, input: Value) -> String {
-        let tool = ToolUse {
-            tool_id: "t".into(),
-            tool_name: "Tool".into(),
-            input: input.into(),
-            kind: ToolKind::Unclassified,
-            server: server.map(Into::into),
-            parent_tool_id: None,
-        };
+        let tool = ToolUse::new("t", "Tool", input.into(), ToolKind::Unclassified).with_server(server.map(Into::into));
         format!("{} {}", label(&tool), summary(&tool, Some(Path::new("/project"))))
     }
 

@@ -12,9 +12,9 @@ proptest! {
         let mut next = || texts.next().unwrap_or_default();
         let mut init = Init::new(next(), next().into());
         (init.model, init.agent_version) = (Some(next().into()), Some(next().into()));
-        let entry = PlanEntry { content: next().into(), status: PlanStatus::Pending };
-        let rate_limit = RateLimit { status: RateLimitStatus::Other(next()), resets_at: Some(next().into()), kind: Some(next().into()) };
-        let denial = PermissionDenial { tool_name: next().into(), tool_id: None, input: None };
+        let entry = PlanEntry::new(next(), PlanStatus::Pending);
+        let rate_limit = RateLimit::new(RateLimitStatus::Other(next())).with_reset(Some(next().into())).with_kind(Some(next().into()));
+        let denial = PermissionDenial::new(next());
         let mut events = vec![
             Event::Init(Box::new(init)),
             text("1", &next()),
@@ -26,7 +26,7 @@ proptest! {
             tool("c", &next(), json!(next())),
             result("c", Some(&next())),
             result("a", Some(&next())),
-            Event::Plan(Plan { entries: vec![entry] }),
+            Event::Plan(Plan::new(vec![entry])),
             Event::RateLimit(Box::new(rate_limit)),
             Warning::new(WarningCode::Notice, next()).into(),
             text("3", &next()),

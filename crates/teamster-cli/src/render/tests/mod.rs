@@ -74,7 +74,7 @@ fn init() -> Event {
 }
 
 fn delta(message: &str, parent: Option<&str>, text: &str) -> Delta {
-    Delta { text: text.into(), message_id: message.into(), parent_tool_id: parent.map(Into::into) }
+    Delta::new(message, text).with_parent(parent.map(Into::into))
 }
 
 fn text(message: &str, text: &str) -> Event {
@@ -90,30 +90,19 @@ fn tool(id: &str, name: &str, input: Value) -> Event {
 }
 
 fn tool_of(parent: Option<&str>, id: &str, name: &str, input: Value) -> Event {
-    Event::ToolUse(Box::new(ToolUse {
-        tool_id: id.into(),
-        tool_name: name.into(),
-        input: input.into(),
-        kind: ToolKind::Unclassified,
-        server: None,
-        parent_tool_id: parent.map(Into::into),
-    }))
+    Event::ToolUse(Box::new(
+        ToolUse::new(id, name, input.into(), ToolKind::Unclassified).with_parent(parent.map(Into::into)),
+    ))
 }
 
 fn result(id: &str, error: Option<&str>) -> Event {
-    Event::ToolResult(Box::new(ToolResult {
-        tool_id: id.into(),
-        output: error.unwrap_or("fine").into(),
-        is_error: Some(error.is_some()),
-        content: None,
-        parent_tool_id: None,
-    }))
+    Event::ToolResult(Box::new(ToolResult::new(id, error.unwrap_or("fine"), Some(error.is_some()))))
 }
 
 fn done(change: impl FnOnce(&mut RunResult)) -> Event {
     let mut result = RunResult::default();
     change(&mut result);
-    Event::Done(Box::new(Done { result }))
+    Event::Done(Box::new(Done::new(result)))
 }
 
 fn answered(result: &mut RunResult) {

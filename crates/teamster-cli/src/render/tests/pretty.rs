@@ -128,7 +128,7 @@ fn retractions_of_one_attempt_are_reported_once() {
     let retry =
         Warning::new(WarningCode::Retrying, "API Error: 529 Overloaded. [OVERLOADED]; the run is started again");
     let retry = retry.with("attempt", 1).with("max", 3).with("delayMs", 7_300).with("errorCode", "OVERLOADED");
-    let void = |id: &str| Event::Retract(Retract { message_id: id.into() });
+    let void = |id: &str| Event::Retract(Retract::new(id));
     let events = [text("1", "One."), text("2", "Two."), void("1"), void("2"), retry.into(), text("3", "Three.")];
     assert_snapshot!(pretty(&events), @r"
     One.
@@ -148,28 +148,24 @@ fn plans_rate_limits_and_warnings_are_written() {
     let retry = retry.with("attempt", 2).with("max", 10).with("delayMs", 1_200);
     let limit = |status| {
         let (resets_at, kind) = (Some("2026-01-01T00:00:00Z".to_owned()), Some("five_hour".to_owned()));
-        Event::RateLimit(Box::new(RateLimit {
-            status,
-            resets_at: resets_at.map(Into::into),
-            kind: kind.map(Into::into),
-        }))
+        Event::RateLimit(Box::new(
+            RateLimit::new(status).with_reset(resets_at.map(Into::into)).with_kind(kind.map(Into::into)),
+        ))
     };
-    let entry = |content: &str, status| PlanEntry { content: content.into(), status };
+    let entry = |content: &str, status| PlanEntry::new(content, status);
     let events = [
         text("1", "Half a sen"),
-        Event::Retract(Retract { message_id: "1".into() }),
+        Event::Retract(Retract::new("1")),
         text("2", "The whole sentence."),
         retry.into(),
         Warning::new(WarningCode::McpServerFailed, "MCP server \"calc\" did not\nstart").into(),
         limit(RateLimitStatus::Allowed),
         limit(RateLimitStatus::Warning),
-        Event::Plan(Plan {
-            entries: vec![
-                entry("Read", PlanStatus::Completed),
-                entry("Think", PlanStatus::InProgress),
-                entry("Write", PlanStatus::Pending),
-            ],
-        }),
+        Event::Plan(Plan::new(vec![
+            entry("Read", PlanStatus::Completed),
+            entry("Think", PlanStatus::InProgress),
+            entry("Write", PlanStatus::Pending),
+        ])),
     ];
     assert_snapshot!(pretty(&events), @r#"
     Half a sen
@@ -190,7 +186,7 @@ fn plans_rate_limits_and_warnings_are_written() {
 
 #[test]
 fn denied_calls_are_listed_with_the_options_that_allow_them() {
-    let denial = |name: &str| PermissionDenial { tool_name: name.into(), tool_id: None, input: None };
+    let denial = |name: &str| PermissionDenial::new(name);
     let end = done(|result| {
         answered(result);
         result.permission_denials = vec![denial("Bash"), denial("Write"), denial("Bash")];

@@ -161,7 +161,7 @@ impl ExitedProcess {
 }
 
 fn left_process(Survivor { pid, name }: Survivor) -> LeftProcess {
-    LeftProcess { pid, name: name.into() }
+    LeftProcess::new(pid, name)
 }
 
 /// Returns the warning about processes that could not be killed.

@@ -86,7 +86,7 @@ impl SessionDriver {
             Ok(ticket) => ticket,
             Err(QueueFull { limit }) => {
                 let text = format!("the queue is full: {limit} turns are waiting");
-                let failure = Failure { retryable: Some(true), ..Failure::new(ErrorCode::QueueFull, text) };
+                let failure = Failure::new(ErrorCode::QueueFull, text).with_retryable(true);
                 return Some(Cause::Failed(failure));
             }
         };

@@ -105,7 +105,7 @@ fn a_secret_that_is_broken_over_lines_and_split_over_deltas_is_found() {
 fn every_text_of_an_event_is_redacted_and_the_event_stays_valid() {
     let mut result = RunResult::default();
     result.text = format!("it is {SECRET}").into();
-    let event = Event::Done(Box::new(teamster_types::event::Done { result }));
+    let event = Event::Done(Box::new(teamster_types::event::Done::new(result)));
     let edited = edited(vec![RecordedItem::Event { event: Box::new(event) }], SECRET);
     let [RecordedItem::Event { event }] = &edited[..] else { panic!("{edited:?}") };
     assert_eq!(serde_json::to_value(event).unwrap()["result"]["text"], "it is [redacted A_TOKEN]");

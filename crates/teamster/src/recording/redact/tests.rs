@@ -127,7 +127,7 @@ fn warnings_errors_and_diagnostics_are_redacted_and_nothing_else() {
     let mut events = [
         warning.into(),
         Event::Error(Box::new(failure)),
-        Event::Done(Box::new(teamster_types::event::Done { result })),
+        Event::Done(Box::new(teamster_types::event::Done::new(result))),
     ];
     for event in &mut events {
         redactor.event(event);

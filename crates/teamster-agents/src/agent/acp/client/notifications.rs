@@ -64,12 +64,9 @@ impl Client {
                 self.calls.update(fields, &*update.kind == "tool_call", &*self.dialect, &mut events);
             }
             "plan" => {
-                let entry = |entry: Entry| PlanEntry {
-                    status: PlanStatus::from(entry.status.as_str()),
-                    content: entry.content.into(),
-                };
+                let entry = |entry: Entry| PlanEntry::new(entry.content, PlanStatus::from(entry.status.as_str()));
                 let entries = update.entries.into_iter().map(entry).collect();
-                events.push(Event::Plan(Plan { entries }));
+                events.push(Event::Plan(Plan::new(entries)));
             }
             _ => {}
         }

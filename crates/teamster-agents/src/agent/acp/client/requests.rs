@@ -40,13 +40,11 @@ impl Client {
         };
         let other = tool.other_name.clone();
         let request_id = self.pending.next_id();
-        let request = Box::new(PermissionRequest {
-            tool_id: Some(call.as_str().into()),
-            kind: Some(tool.kind.clone()),
-            server: tool.server.clone().map(Into::into),
-            options: pending.options(),
-            ..PermissionRequest::new(request_id.clone(), tool.rule_name(), tool.input)
-        });
+        let mut request = Box::new(PermissionRequest::new(request_id.clone(), tool.rule_name(), tool.input));
+        request.tool_id = Some(call.as_str().into());
+        request.kind = Some(tool.kind);
+        request.server = tool.server.map(Into::into);
+        request.options = pending.options();
         let kind = kind.unwrap_or_default();
         if let Some((answer, by)) = self.automatic_answer(mode, &kind, (&request, other.as_deref()), &pending) {
             return self.reply_with(RequestSource::Automatic(request, by), &pending, &answer, actions);

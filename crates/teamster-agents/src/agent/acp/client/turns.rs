@@ -87,10 +87,7 @@ impl Client {
             }
             "refusal" => {
                 let text = "the model refused to continue";
-                (
-                    StopReason::Refusal,
-                    Some(Failure { retryable: Some(false), ..Failure::new(ErrorCode::Provider, text) }),
-                )
+                (StopReason::Refusal, Some(Failure::new(ErrorCode::Provider, text).with_retryable(false)))
             }
             // Some agents cancel the turn after a denial.
             "cancelled" if !interrupted && !denied => {

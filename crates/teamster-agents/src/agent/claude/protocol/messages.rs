@@ -166,7 +166,7 @@ impl Stream {
         if text.is_empty() {
             return actions.push(Action::Alive);
         }
-        let delta = Delta { text: text.into(), message_id: id, parent_tool_id: parent.map(ToolId::from) };
+        let delta = Delta::new(id, text).with_parent(parent.map(ToolId::from));
         self.text_told |= voice == Voice::Text && parent.is_none();
         actions.push(Action::Emit(match voice {
             Voice::Text => Event::Text(delta),
@@ -179,7 +179,7 @@ impl Stream {
         if let Some(streamed) = self.streamed.take_if(|streamed| streamed.id != *next)
             && streamed.is_void()
         {
-            actions.push(Action::Emit(Event::Retract(Retract { message_id: streamed.id })));
+            actions.push(Action::Emit(Event::Retract(Retract::new(streamed.id))));
         }
     }
 
@@ -190,7 +190,7 @@ impl Stream {
             for line in lines {
                 self.lines.remove(&line);
             }
-            actions.push(Action::Emit(Event::Retract(Retract { message_id })));
+            actions.push(Action::Emit(Event::Retract(Retract::new(message_id))));
         }
     }
 }

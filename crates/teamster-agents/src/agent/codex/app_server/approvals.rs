@@ -238,16 +238,15 @@ impl ServerRequest {
                         (format!("mcp__{server}__{tool}"), Some(server.into()), ToolKind::Mcp)
                     }
                 };
-                Event::PermissionRequest(Box::new(PermissionRequest {
-                    tool_id: tool_id.as_deref().map(ToolId::from),
-                    kind: Some(kind),
-                    server,
-                    options: options(self.can_last()),
-                    ..PermissionRequest::new(request_id, name, input.clone().into())
-                }))
+                let mut request = PermissionRequest::new(request_id, name, input.clone().into());
+                request.tool_id = tool_id.as_deref().map(ToolId::from);
+                request.kind = Some(kind);
+                request.server = server;
+                request.options = options(self.can_last());
+                Event::PermissionRequest(Box::new(request))
             }
             RequestContent::Question(questions) => {
-                Event::Question(Box::new(Question { request_id, questions: questions.clone() }))
+                Event::Question(Box::new(Question::new(request_id, questions.clone())))
             }
         }
     }
@@ -264,18 +263,10 @@ fn own_kind(tool: &str) -> ToolKind {
 fn question(question: &Value) -> Option<QuestionItem> {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let option = |option: &Value| {
-        Some(QuestionOption {
-            label: text(option, "label")?.into(),
-            description: text(option, "description").map(Into::into),
-        })
+        Some(QuestionOption::new(text(option, "label")?).with_description(text(option, "description").map(Into::into)))
     };
     let options = question.get("options").and_then(Value::as_array).into_iter().flatten();
-    Some(QuestionItem {
-        id: text(question, "id")?.into(),
-        text: text(question, "question")?.into(),
-        options: options.filter_map(option).collect(),
-        multiple: None,
-    })
+    Some(QuestionItem::new(text(question, "id")?, text(question, "question")?, options.filter_map(option).collect()))
 }
 
 fn without_nulls(value: Value) -> Value {

@@ -58,27 +58,17 @@ impl Form {
 
     pub(super) fn questions(&self) -> Vec<QuestionItem> {
         if self.fields.is_empty() {
-            let option = |label: &str| QuestionOption { label: label.into(), description: None };
-            let options = vec![option(YES), option("Decline")];
-            return vec![QuestionItem {
-                id: CONFIRM.into(),
-                text: self.message.clone().into(),
-                options,
-                multiple: None,
-            }];
+            let options = vec![QuestionOption::new(YES), QuestionOption::new("Decline")];
+            return vec![QuestionItem::new(CONFIRM, self.message.clone(), options)];
         }
         let item = |field: &Field| {
             let (labels, multiple) = field.shape.choices();
-            let option = |label: String| QuestionOption { label: label.into(), description: None };
-            QuestionItem {
-                id: field.name.clone().into(),
-                text: match &field.words {
-                    Some(words) => format!("{}\n{words}", self.message).into(),
-                    None => self.message.clone().into(),
-                },
-                options: labels.into_iter().map(option).collect(),
-                multiple,
-            }
+            let text = match &field.words {
+                Some(words) => format!("{}\n{words}", self.message),
+                None => self.message.clone(),
+            };
+            let options = labels.into_iter().map(QuestionOption::new).collect();
+            QuestionItem::new(field.name.clone(), text, options).with_multiple(multiple)
         };
         self.fields.iter().map(item).collect()
     }

@@ -21,7 +21,7 @@ pub(super) fn event(limits: &Limits) -> Option<RateLimit> {
         None => return None,
     };
     let kind = limits.rate_limit_reached_type.clone().or_else(|| limits.limit_id.clone());
-    Some(RateLimit { status, resets_at: fullest.and_then(resets_at).map(Into::into), kind: kind.map(Into::into) })
+    Some(RateLimit::new(status).with_reset(fullest.and_then(resets_at).map(Into::into)).with_kind(kind.map(Into::into)))
 }
 
 fn resets_at(window: &Window) -> Option<String> {

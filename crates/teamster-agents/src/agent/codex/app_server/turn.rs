@@ -219,8 +219,7 @@ impl Turn {
 
     /// Retracts incomplete messages. The agent sends them again, or never completes them.
     pub(super) fn retract(&mut self, actions: &mut Actions) {
-        let retract =
-            |(id, _)| Action::Emit(Event::Retract(Retract { message_id: MessageId::from(String::as_str(&id)) }));
+        let retract = |(id, _)| Action::Emit(Event::Retract(Retract::new(MessageId::from(String::as_str(&id)))));
         actions.extend(self.open.take().into_iter().map(retract));
     }
 
@@ -231,9 +230,8 @@ impl Turn {
             _ => PlanStatus::Pending,
         };
         let entries = line.plan.into_iter();
-        let entries =
-            entries.map(|step| PlanEntry { status: status(&step.status), content: step.step.into() }).collect();
-        let plan = Plan { entries };
+        let entries = entries.map(|step| PlanEntry::new(step.step, status(&step.status))).collect();
+        let plan = Plan::new(entries);
         if self.plan.as_ref() == Some(&plan) {
             return actions.push(Action::Alive);
         }
@@ -262,7 +260,7 @@ fn emit_delta(kind: ContentKind, id: &str, text: String, actions: &mut Actions) 
     if text.is_empty() {
         return actions.push(Action::Alive);
     }
-    let delta = Delta { text: text.into(), message_id: id.into(), parent_tool_id: None };
+    let delta = Delta::new(id, text);
     actions.push(Action::Emit(match kind {
         ContentKind::Text => Event::Text(delta),
         ContentKind::Thinking => Event::Thinking(delta),

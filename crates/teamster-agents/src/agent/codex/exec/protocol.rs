@@ -123,11 +123,7 @@ impl Exec {
     }
 
     fn item_completed(&mut self, id: &str, item: Item, actions: &mut Actions) {
-        let delta = |text: Option<String>| Delta {
-            text: text.unwrap_or_default().into(),
-            message_id: id.into(),
-            parent_tool_id: None,
-        };
+        let delta = |text: Option<String>| Delta::new(id, text.unwrap_or_default());
         // The run continues, so the last error was not fatal.
         self.error.take_if(|_| item.kind != "error");
         match item.kind.as_str() {
@@ -165,8 +161,8 @@ impl Exec {
 
     fn plan(&mut self, items: &[Todo], actions: &mut Actions) {
         let status = |done| if done { PlanStatus::Completed } else { PlanStatus::Pending };
-        let entry = |item: &Todo| PlanEntry { content: item.text.clone().into(), status: status(item.completed) };
-        let plan = Plan { entries: items.iter().map(entry).collect() };
+        let entry = |item: &Todo| PlanEntry::new(item.text.clone(), status(item.completed));
+        let plan = Plan::new(items.iter().map(entry).collect());
         if self.plan.as_ref() == Some(&plan) {
             return actions.push(Action::Alive);
         }

@@ -159,7 +159,7 @@ impl OneShot {
     }
 
     fn delta(&self, text: String) -> Action {
-        Action::Emit(Event::Text(Delta { text: text.into(), message_id: self.message_id(), parent_tool_id: None }))
+        Action::Emit(Event::Text(Delta::new(self.message_id(), text)))
     }
 
     fn message_id(&self) -> MessageId {
@@ -195,11 +195,9 @@ impl OneShot {
         if let Some((name, input)) = &call
             && tools::is_denied(name, line)
         {
-            let denial = PermissionDenial {
-                tool_name: self.servers.names.rule(name).into(),
-                tool_id: Some((&*id).into()),
-                input: Some(input.clone()).filter(|input| !input.is_null()),
-            };
+            let denial = PermissionDenial::new(self.servers.names.rule(name))
+                .with_tool_id(Some((&*id).into()))
+                .with_input(Some(input.clone()).filter(|input| !input.is_null()));
             bounded::push_denials(&mut self.denials, [denial]);
         }
         let name = call.as_ref().map(|(name, _)| name.as_str());
@@ -223,7 +221,7 @@ impl OneShot {
 
     fn retract(&mut self, actions: &mut Actions) {
         if std::mem::take(&mut self.in_message) && self.waiting.as_mut().map(std::mem::take).is_none() {
-            actions.push(Action::Emit(Event::Retract(Retract { message_id: self.message_id() })));
+            actions.push(Action::Emit(Event::Retract(Retract::new(self.message_id()))));
         }
     }
 

@@ -26,13 +26,7 @@ pub(super) fn tool_result(id: &str, name: Option<&str>, line: &mut Line<'_>) -> 
         _ => output,
     };
     let unknown = !failed && name == Some("run_shell_command");
-    ToolResult {
-        tool_id: id.into(),
-        output: output.into(),
-        is_error: (!unknown).then_some(failed),
-        content: None,
-        parent_tool_id: None,
-    }
+    ToolResult::new(id, output, (!unknown).then_some(failed))
 }
 
 /// Returns the tool's output from `... with response: [{"functionResponse": {"response": ...}}]`.
@@ -66,7 +60,7 @@ pub(super) fn plan(name: &str, input: &RawJson) -> Option<Plan> {
     let text = |todo: &Value, field: &str| todo.get(field).and_then(Value::as_str).map(str::to_owned);
     let entries = todos.iter().filter_map(|todo| {
         let status = text(todo, "status")?;
-        Some(PlanEntry { content: text(todo, "description")?.into(), status: PlanStatus::from(&*status) })
+        Some(PlanEntry::new(text(todo, "description")?, PlanStatus::from(&*status)))
     });
-    Some(Plan { entries: entries.collect() })
+    Some(Plan::new(entries.collect()))
 }

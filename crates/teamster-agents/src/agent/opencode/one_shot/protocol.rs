@@ -172,13 +172,13 @@ impl OneShot {
             Some((message, emitted)) if *message == id => *emitted = true,
             message => *message = Some((id.clone(), true)),
         }
-        let delta = Delta { text: part.text.to_string().into(), message_id: id, parent_tool_id: None };
+        let delta = Delta::new(id, part.text.to_string());
         actions.push(Action::Emit(event(delta)));
     }
 
     fn retract(&mut self, actions: &mut Actions) {
         if let Some((message_id, true)) = self.message.take() {
-            actions.push(Action::Emit(Event::Retract(Retract { message_id })));
+            actions.push(Action::Emit(Event::Retract(Retract::new(message_id))));
         }
     }
 

@@ -112,7 +112,7 @@ impl MessageAssembler {
         part.emitted_bytes += text.len();
         message.is_emitted = true;
         let message_id = MessageId::from(part.message.as_str());
-        Some((part.event)(Delta { text: text.into(), message_id, parent_tool_id: message.parent.clone() }))
+        Some((part.event)(Delta::new(message_id, text).with_parent(message.parent.clone())))
     }
 
     /// Retracts the newest message of a session: its connection broke, and the model is called again.
@@ -127,6 +127,6 @@ impl MessageAssembler {
         }
         let message = self.messages.get_mut(&id)?;
         let message_id = MessageId::from(id.as_str());
-        std::mem::take(&mut message.is_emitted).then_some(Event::Retract(Retract { message_id }))
+        std::mem::take(&mut message.is_emitted).then_some(Event::Retract(Retract::new(message_id)))
     }
 }

@@ -70,7 +70,7 @@ impl PendingRequests {
         let texts = asked.questions.iter().map(|item| item.question.clone()).collect();
         self.open.insert(asked.id, PendingRequest::Question(texts));
         let questions = asked.questions.into_iter().map(question).collect();
-        Action::Emit(Event::Question(Box::new(Question { request_id, questions })))
+        Action::Emit(Event::Question(Box::new(Question::new(request_id, questions))))
     }
 
     /// Handles a reply that another source gave. With a denial, 1.18.33 denies all pending requests of the session. With an
@@ -130,16 +130,15 @@ fn permission_event(permission: Permission, call: Option<&ToolCall>, parent_tool
     let options = options(!always.is_empty());
     let input = call.and_then(|call| call.input.clone()).unwrap_or_else(|| metadata.into());
     let tool_name = call.map_or(permission.as_str(), |call| call.name.as_str());
-    Event::PermissionRequest(Box::new(PermissionRequest {
-        tool_id: call.map(|call| call.id.clone()),
-        kind: call.map(|call| call.kind.clone()),
-        server: call.and_then(|call| call.server.clone()),
-        parent_tool_id,
-        targets: patterns.into_iter().map(Into::into).collect(),
-        options,
-        permission: Some(permission.as_str().into()),
-        ..PermissionRequest::new(request_id, tool_name, input)
-    }))
+    let mut request = PermissionRequest::new(request_id, tool_name, input);
+    request.tool_id = call.map(|call| call.id.clone());
+    request.kind = call.map(|call| call.kind.clone());
+    request.server = call.and_then(|call| call.server.clone());
+    request.parent_tool_id = parent_tool_id;
+    request.targets = patterns.into_iter().map(Into::into).collect();
+    request.options = options;
+    request.permission = Some(permission.as_str().into());
+    Event::PermissionRequest(Box::new(request))
 }
 
 /// Denies a permission request of a run, which has no approver.
@@ -215,15 +214,12 @@ fn declined(questions: &[String], why: &str) -> Value {
 fn question(item: AskedQuestion) -> QuestionItem {
     let AskedQuestion { question, options, multiple } = item;
     let options = options.into_iter();
-    QuestionItem {
-        id: question.clone().into(),
-        text: question.into(),
-        options: options
-            .map(|option| QuestionOption {
-                label: option.label.into(),
-                description: option.description.map(Into::into),
-            })
+    QuestionItem::new(
+        question.clone(),
+        question,
+        options
+            .map(|option| QuestionOption::new(option.label).with_description(option.description.map(Into::into)))
             .collect(),
-        multiple,
-    }
+    )
+    .with_multiple(multiple)
 }

@@ -69,9 +69,7 @@ impl AppServer {
             None => None,
         };
         actions.push(
-            usage.map_or(Action::Alive, |usage| {
-                Action::Emit(Event::Usage(UsageSoFar { usage, scope: UsageScope::Run }))
-            }),
+            usage.map_or(Action::Alive, |usage| Action::Emit(Event::Usage(UsageSoFar::new(usage, UsageScope::Run)))),
         );
         Ok(())
     }

@@ -114,10 +114,9 @@ impl ServeProtocol {
 
     fn todos(&self, change: TodoChange<'_>, actions: &mut Actions) {
         if self.is_main(&change.session) && self.turn.is_some() {
-            let entry =
-                |todo: Todo| PlanEntry { content: todo.content.into(), status: PlanStatus::from(todo.status.as_str()) };
+            let entry = |todo: Todo| PlanEntry::new(todo.content, PlanStatus::from(todo.status.as_str()));
             let entries = change.todos.into_iter().map(entry).collect();
-            actions.push(Action::Emit(Event::Plan(Plan { entries })));
+            actions.push(Action::Emit(Event::Plan(Plan::new(entries))));
         }
     }
 }

@@ -76,7 +76,7 @@ impl ServeProtocol {
             // The agent would work in the session's directory, and not in the requested one.
             let (id, theirs) = (session.id, session.directory.unwrap_or_default());
             let text = format!("session {id} belongs to the directory {theirs}: {NAME} resumes it only there");
-            let failure = Failure { retryable: Some(false), ..Failure::new(ErrorCode::SessionNotFound, text) };
+            let failure = Failure::new(ErrorCode::SessionNotFound, text).with_retryable(false);
             return self.fail(Classification { failure, row: None }, actions);
         }
         if let Conversation::Fork(id) = &self.conversation {
