@@ -45,9 +45,9 @@ pub enum CommandError {
 }
 
 impl Session {
-    /// Applies a command. Waits as long as the method of the session: a `send` with `now` waits until it is known whether the
-    /// prompt joined the running turn, and an `answer` until the driver has accepted it. Other commands do not wait. `close`
-    /// does not wait for the end of the session: see [`close`](Self::close).
+    /// Applies a command. A `send` waits until its attachments are read. A `send` with `now` also waits until it is known
+    /// whether the prompt joined the running turn, and an `answer` until the driver has accepted it. `close` does not wait for
+    /// the end of the session: see [`close`](Self::close).
     ///
     /// ```no_run
     /// # use teamster::Session;
@@ -69,6 +69,7 @@ impl Session {
                 let mut prompt = Prompt::from(text);
                 (prompt.attachments, prompt.id) = (attachments, id);
                 if !now {
+                    self.read_attachments(&mut prompt).await?;
                     return Ok(Applied::Turn(Box::new(self.send(prompt)?)));
                 }
                 return Ok(match self.send_now(prompt).await? {

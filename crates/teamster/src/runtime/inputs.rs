@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use teamster_types::request::{Attachment, RequestError};
 
 use super::RunError;
+use crate::threads::blocking;
 
 /// The maximum size of an attachment, in bytes: the most that a vendor accepts in one request.
 const MAX_ATTACHMENT_BYTES: u64 = 32 << 20;
@@ -29,8 +30,23 @@ pub(super) fn directory(field: &'static str, path: &Path) -> Result<(), RequestE
     Err(RequestError::NotADirectory { field, path: path.display().to_string() })
 }
 
-/// Replaces the path of an attachment with the content of the file.
-pub(crate) fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result<(), RequestError> {
+/// Replaces the paths of attachments with the contents of the files. Blocks until the disk has answered.
+pub(crate) fn read_attachments(attachments: &mut [Attachment], cwd: &Path) -> Result<(), RequestError> {
+    attachments.iter_mut().try_for_each(|attachment| read_attachment(attachment, cwd))
+}
+
+/// Replaces the paths of attachments with the contents of the files, on a thread that may wait for the disk.
+pub(crate) async fn read_attachments_on_thread(
+    mut attachments: Vec<Attachment>,
+    cwd: PathBuf,
+) -> Result<Vec<Attachment>, RequestError> {
+    if attachments.iter().all(|attachment| matches!(attachment, Attachment::Data { .. })) {
+        return Ok(attachments);
+    }
+    blocking(move || read_attachments(&mut attachments, &cwd).map(|()| attachments)).await
+}
+
+fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result<(), RequestError> {
     let Attachment::Path(path) = attachment else { return Ok(()) };
     let wrong = |problem: String| RequestError::Attachment { name: path.display().to_string(), problem };
     let whole = cwd.join(&*path);
@@ -45,4 +61,24 @@ pub(crate) fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result
     let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
     *attachment = Attachment::Data { name, data };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_of_attachments_are_read_on_a_thread_and_errors_name_the_file() {
+        let home = teamster_process::PrivateDir::create(None, "attachments").unwrap();
+        std::fs::write(home.path().join("notes.txt"), "three lines").unwrap();
+        let read = async |name: &str| {
+            read_attachments_on_thread(vec![Attachment::Path(name.into())], home.path().to_owned()).await
+        };
+        let notes = Attachment::Data { name: "notes.txt".to_owned(), data: b"three lines".to_vec() };
+        assert_eq!(read("notes.txt").await.unwrap(), [notes]);
+        for (name, problem) in [("missing.txt", "No such file"), (".", "not a regular file")] {
+            let error = read(name).await.unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(problem), "{error}");
+        }
+    }
 }

@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 pub use self::builder::RuntimeBuilder;
 pub use self::error::RunError;
 use self::inputs::directory;
-pub(crate) use self::inputs::{read_attachment, working_directory};
+pub(crate) use self::inputs::{read_attachments, read_attachments_on_thread, working_directory};
 pub(crate) use self::planning::{plan_run, plan_session};
 use crate::agent_server::Password;
 use crate::callers::Callers;
@@ -106,8 +106,9 @@ impl Runtime {
 
     /// Starts a run. Call it inside a Tokio runtime.
     ///
-    /// Attachments are read before anything is started. If the CLI is missing or does not start, this call succeeds, and the
-    /// run's stream reports the error.
+    /// Attachments that are paths are read on the calling thread, before anything is started. If the disk may be slow, await
+    /// [`read_attachments`](Self::read_attachments) before. If the CLI is missing or does not start, this call succeeds, and
+    /// the run's stream reports the error.
     ///
     /// # Errors
     /// The agent is unknown, the request is invalid, or the Tokio runtime cannot drive an agent
@@ -118,9 +119,7 @@ impl Runtime {
         request.validate()?;
         let identity = RunIdentity::new(&request.labels);
         let (mut host, warnings) = self.host(&*agent, &identity, &mut request)?;
-        for attachment in &mut request.attachments {
-            read_attachment(attachment, &host.cwd)?;
-        }
+        read_attachments(&mut request.attachments, &host.cwd)?;
         let plan = plan_run(&*agent, &request)?;
         let redactor = Arc::new(host.redactor(&plan.launch, &request));
         let ticket = self.permits.enqueue(request.queue_key.as_deref(), agent.name(), true);
@@ -139,6 +138,17 @@ impl Runtime {
         let retry = (request.retries.max > 0).then(|| Retry { agent, request, permits: self.permits.clone() });
         let job = RunJob { plan, retry, warnings, host, redactor, limits, budget };
         Ok(Run::start(&self.drivers, identity, |handle| run::drive(ticket, job, handle).instrument(span)))
+    }
+
+    /// Replaces the paths of a request's attachments with the contents of the files, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// The working directory does not exist, or a file cannot be attached.
+    pub async fn read_attachments(&self, request: &mut RunRequest) -> Result<(), RunError> {
+        let attachments = std::mem::take(&mut request.attachments);
+        let cwd = working_directory(request.cwd.as_deref())?;
+        request.attachments = read_attachments_on_thread(attachments, cwd).await?;
+        Ok(())
     }
 
     /// Opens a session: a conversation of many turns. Call it inside a Tokio runtime.

@@ -22,7 +22,7 @@ pub use self::order::Sent;
 use self::order::{Order, SendNow};
 use crate::events::stamped::RunIdentity;
 use crate::run::Run;
-use crate::runtime::read_attachment;
+use crate::runtime::{read_attachments, read_attachments_on_thread};
 use crate::turns::list::{TurnOrder, Turns};
 
 /// A conversation with an agent, turn by turn ([`Runtime::open`](crate::Runtime::open)).
@@ -65,6 +65,9 @@ pub struct Session {
 impl Session {
     /// Sends a prompt. Its turn starts when the turns before it have ended.
     ///
+    /// Attachments that are paths are read on the calling thread. If the disk may be slow, await
+    /// [`read_attachments`](Self::read_attachments) before.
+    ///
     /// The stream ends with one `done`. [`Control::interrupt`](crate::Control::interrupt) ends the turn and keeps the process.
     /// [`Control::abort`](crate::Control::abort), or dropping the stream, kills the process too; the next turn resumes the
     /// conversation in another process.
@@ -87,12 +90,24 @@ impl Session {
     /// # Errors
     /// The prompt or an attachment is invalid, too many turns wait, or the session has ended.
     pub async fn send_now(&self, prompt: impl Into<Prompt>) -> Result<Sent, SendError> {
-        let (run, turn) = self.turn(prompt.into())?;
+        let mut prompt = prompt.into();
+        self.read_attachments(&mut prompt).await?;
+        let (run, turn) = self.turn(prompt)?;
         let (reply, received) = oneshot::channel();
         // Until the agent has it, it can be cancelled like a turn.
         self.turns.push_first(&turn);
         self.order(Order::SendNow(Box::new(SendNow { turn, run: Box::new(run), reply })))?;
         received.await.map_err(|_| SendError::Ended)
+    }
+
+    /// Replaces the paths of a prompt's attachments with the contents of the files, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// A file cannot be attached.
+    pub async fn read_attachments(&self, prompt: &mut Prompt) -> Result<(), SendError> {
+        let attachments = std::mem::take(&mut prompt.attachments);
+        prompt.attachments = read_attachments_on_thread(attachments, self.cwd.clone()).await?;
+        Ok(())
     }
 
     /// Returns the next turn that the agent starts by itself when a background task ends
@@ -181,9 +196,7 @@ impl Session {
             return Err(SendError::Ended);
         }
         prompt.validate()?;
-        for attachment in &mut prompt.attachments {
-            read_attachment(attachment, &self.cwd)?;
-        }
+        read_attachments(&mut prompt.attachments, &self.cwd)?;
         let permit = Arc::clone(&self.turn_permits).try_acquire_owned().map_err(|_| SendError::Busy)?;
         Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, permit))
     }
