@@ -54,7 +54,7 @@ pub(super) fn is_one_shot(request: &RunRequest) -> bool {
 pub(super) fn run(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let mut launch = launch(request, names)?;
     if request.permissions.mode == PermissionMode::Edit && !is_one_shot(request) {
-        // Edits are asked for, and answered by the protocol. Nobody is there who could answer a question.
+        // The CLI requests permission for edits, and the protocol answers. A run has no user who could answer a question.
         launch.arg("--permission-prompt-tool").arg("stdio");
         launch.flag("--disallowedTools", "AskUserQuestion");
     }
@@ -64,7 +64,7 @@ pub(super) fn run(request: &RunRequest, names: &Names) -> Result<Launch, Request
 /// A session: the same process, which asks over its streams where a run could only deny.
 pub(super) fn session(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let mut launch = launch(request, names)?;
-    // Tells when the model hears what is said while a turn runs.
+    // Reports when the model receives a prompt that was sent during a turn.
     launch.arg("--replay-user-messages");
     // What is to be read only asks for nothing: it denies.
     if request.permissions.mode != PermissionMode::ReadOnly {
