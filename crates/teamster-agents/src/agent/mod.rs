@@ -13,7 +13,6 @@ pub mod acp;
 mod capabilities;
 pub mod claude;
 pub mod codex;
-#[expect(dead_code, reason = "used from the next commit on")]
 mod content;
 mod failure;
 pub mod gemini;

@@ -68,7 +68,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         (
             Feature::Edit,
             Yes(
-                "mode `default`: the CLI asks for every edit, and edits in the project and in `--add-dir` are permitted; in one-shot interfaces rules permit them, without the shell unless a rule allows it",
+                "mode `default`: the CLI asks for every edit, and edits in the project and in `add_dirs` are permitted; in one-shot interfaces rules permit them, without the shell unless a rule allows it",
             ),
         ),
         (Feature::Full, Yes("`--dangerously-skip-permissions`; as root only with IS_SANDBOX=1")),

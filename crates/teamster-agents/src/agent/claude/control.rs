@@ -1,24 +1,52 @@
-//! What we write to Claude Code's standard input in session mode: user messages and the control protocol.
+//! The lines that Teamster writes to Claude Code's standard input in session mode: user messages and the control protocol of
+//! 2.1.197.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::dialog;
 use teamster_types::event::SteerId;
 use teamster_types::json::RawJson;
 use teamster_types::request::{Attachment, AttachmentKind, Prompt, PromptMode, RequestError};
 
-/// The id of our `initialize` request.
+/// The id of the `initialize` request.
 pub(super) const INITIALIZE: &str = "teamster-initialize";
-/// The id of our `interrupt` request.
+/// The id of the `interrupt` request.
 pub(super) const INTERRUPT: &str = "teamster-interrupt";
-
-/// The id of our `set_model` requests.
+/// The id of all `set_model` requests.
 pub(super) const SET_MODEL: &str = "teamster-set-model";
 
-/// Asks for what no flag gives: the words of subagents, and a schema of any length.
+/// The reason for the denial of a call that needs a user, in a run without one.
+pub(super) const UNATTENDED: &str = "This run cannot ask for permission.";
+
+/// The answer to a permission request. Without `updatedInput`, the CLI treats the answer as a denial.
+#[derive(Serialize)]
+#[serde(tag = "behavior", rename_all = "lowercase")]
+pub(super) enum PermissionResponse {
+    #[serde(rename_all = "camelCase")]
+    Allow {
+        updated_input: RawJson,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        updated_permissions: Option<Vec<Value>>,
+    },
+    Deny {
+        message: String,
+    },
+}
+
+impl PermissionResponse {
+    /// Allows one call, with this input.
+    pub(super) fn allow(input: RawJson) -> Self {
+        Self::Allow { updated_input: input, updated_permissions: None }
+    }
+
+    pub(super) fn deny(message: &str) -> Self {
+        Self::Deny { message: message.to_owned() }
+    }
+}
+
+/// Requests what no flag provides: the output of subagents, and a schema of any length.
 pub(super) fn initialize(schema: Option<&Value>) -> Vec<u8> {
     let mut request = json!({ "subtype": "initialize", "forwardSubagentText": true });
     if let (Some(schema), Some(request)) = (schema, request.as_object_mut()) {
@@ -27,19 +55,19 @@ pub(super) fn initialize(schema: Option<&Value>) -> Vec<u8> {
     line(&json!({ "type": "control_request", "request_id": INITIALIZE, "request": request }))
 }
 
-/// Asks to stop the running turn.
+/// Requests the end of the running turn.
 pub(super) fn interrupt() -> Vec<u8> {
     line(&json!({ "type": "control_request", "request_id": INTERRUPT, "request": { "subtype": "interrupt" } }))
 }
 
-/// Asks for another model.
+/// Requests another model.
 pub(super) fn set_model(model: &str) -> Vec<u8> {
     let request = json!({ "subtype": "set_model", "model": model });
     line(&json!({ "type": "control_request", "request_id": SET_MODEL, "request": request }))
 }
 
-/// Answers a request of the CLI.
-pub(super) fn respond(request_id: &str, response: &dialog::Response) -> Vec<u8> {
+/// Answers a permission request of the CLI.
+pub(super) fn respond(request_id: &str, response: &PermissionResponse) -> Vec<u8> {
     #[derive(Serialize)]
     struct Line<'a> {
         r#type: &'static str,
@@ -49,36 +77,26 @@ pub(super) fn respond(request_id: &str, response: &dialog::Response) -> Vec<u8> 
     struct Success<'a> {
         subtype: &'static str,
         request_id: &'a str,
-        response: &'a dialog::Response,
+        response: &'a PermissionResponse,
     }
     let response = Success { subtype: "success", request_id, response };
-    // Not by way of a `Value`: an input goes back as it came.
+    // Serialized directly, because a `Value` would change large numbers and deep input.
     let mut bytes = serde_json::to_vec(&Line { r#type: "control_response", response }).unwrap_or_default();
     bytes.push(b'\n');
     bytes
 }
 
-/// Allows the call that the CLI asks permission for, as it is.
-pub(super) fn allow(request_id: &str, input: RawJson) -> Vec<u8> {
-    respond(request_id, &dialog::Response::allow(input))
-}
-
-/// Why a call is denied that nobody can be asked about.
-pub(super) const UNATTENDED: &str = "This run cannot ask for permission.";
-
-/// Refuses what the CLI asks of its host: a run can neither ask a person nor serve hooks, and a request without an
-/// answer would wait for ever.
-pub(super) fn refuse(request_id: &str, subtype: &str) -> Vec<u8> {
-    let response = if subtype == "can_use_tool" {
-        let denial = json!({ "behavior": "deny", "message": UNATTENDED });
-        json!({ "subtype": "success", "request_id": request_id, "response": denial })
-    } else {
-        json!({ "subtype": "error", "request_id": request_id, "error": format!("{subtype} is not supported here") })
-    };
+/// Rejects a request of the CLI. A run can neither ask a user nor serve hooks, and a request without an answer would wait forever.
+pub(super) fn reject(request_id: &str, subtype: &str) -> Vec<u8> {
+    if subtype == "can_use_tool" {
+        return respond(request_id, &PermissionResponse::deny(UNATTENDED));
+    }
+    let error = format!("{subtype} is not supported here");
+    let response = json!({ "subtype": "error", "request_id": request_id, "error": error });
     line(&json!({ "type": "control_response", "response": response }))
 }
 
-/// A prompt with its attachments.
+/// Returns the line of a prompt with its attachments.
 pub(super) fn user_message(
     prompt: &str,
     attachments: &[Attachment],
@@ -87,25 +105,27 @@ pub(super) fn user_message(
     Ok(line(&json!({ "type": "user", "message": message(prompt, attachments, mode)? })))
 }
 
-/// A prompt of a session whose agent may begin turns by itself. With another priority it could be taken up within such a turn.
-pub(super) fn offer(id: &SteerId, prompt: &Prompt, mode: PromptMode) -> Result<Vec<u8>, RequestError> {
+/// Returns the line of a prompt of a session with background tasks. With another priority, the CLI could insert the prompt into
+/// a turn that it started by itself.
+pub(super) fn queued_prompt(id: &SteerId, prompt: &Prompt, mode: PromptMode) -> Result<Vec<u8>, RequestError> {
     let message = message(&prompt.text, &prompt.attachments, mode)?;
     Ok(line(&json!({ "type": "user", "message": message, "uuid": id.as_str(), "priority": "later" })))
 }
 
-/// Asks for an offered prompt back.
-pub(super) fn claim(id: &SteerId) -> Vec<u8> {
+/// Requests that the CLI removes a queued prompt from its queue.
+pub(super) fn cancel_prompt(id: &SteerId) -> Vec<u8> {
     let request = json!({ "subtype": "cancel_async_message", "message_uuid": id.as_str() });
-    line(&json!({ "type": "control_request", "request_id": claim_id(id), "request": request }))
+    line(&json!({ "type": "control_request", "request_id": cancel_id(id), "request": request }))
 }
 
-/// The id of that request.
-pub(super) fn claim_id(id: &SteerId) -> String {
-    format!("teamster-claim-{}", id.as_str())
+/// Returns the id of the request that cancels a prompt.
+pub(super) fn cancel_id(id: &SteerId) -> String {
+    format!("teamster-cancel-{}", id.as_str())
 }
 
-/// A prompt that is said while a turn runs. The CLI echoes it, by its uuid, when the model is about to hear it.
-pub(super) fn steering(id: &SteerId, prompt: &Prompt, mode: PromptMode) -> Result<Vec<u8>, RequestError> {
+/// Returns the line of a prompt that is sent during a turn. The CLI echoes it, with its uuid, when the model is about to receive
+/// it.
+pub(super) fn steering_prompt(id: &SteerId, prompt: &Prompt, mode: PromptMode) -> Result<Vec<u8>, RequestError> {
     let message = message(&prompt.text, &prompt.attachments, mode)?;
     Ok(line(&json!({ "type": "user", "message": message, "uuid": id.as_str() })))
 }
@@ -119,7 +139,7 @@ fn message(prompt: &str, attachments: &[Attachment], mode: PromptMode) -> Result
             blocks.push(text(prompt));
             Value::Array(blocks)
         }
-        // 2.1.197 looks for a leading `/` and for `@path` in the last text block alone, and drops an empty one.
+        // 2.1.197 interprets a leading `/` and `@path` only in the last text block, and drops an empty block.
         PromptMode::Literal => {
             blocks.extend([text(prompt), text("")]);
             Value::Array(blocks)
@@ -134,7 +154,7 @@ fn attachment_block(attachment: &Attachment) -> Result<Value, RequestError> {
         Attachment::Path(path) => {
             return Err(RequestError::Attachment {
                 name: path.display().to_string(),
-                problem: "it has not been read: the caller must read it before the start".to_owned(),
+                problem: "the file was not read before the start".to_owned(),
             });
         }
     };
@@ -149,12 +169,12 @@ fn attachment_block(attachment: &Attachment) -> Result<Value, RequestError> {
         }
         None => Err(RequestError::Attachment {
             name: name.clone(),
-            problem: "it is no text, PNG, JPEG, GIF, WebP or PDF".to_owned(),
+            problem: "it is not a text, PNG, JPEG, GIF, WebP or PDF".to_owned(),
         }),
     }
 }
 
-/// One line of JSON. A non-JSON line would kill the CLI at once, so lines are made nowhere else.
+/// Returns a line of JSON. The CLI exits at once on a line that is not JSON, so only this function and `respond` write lines.
 fn line(value: &Value) -> Vec<u8> {
     let mut bytes = value.to_string().into_bytes();
     bytes.push(b'\n');

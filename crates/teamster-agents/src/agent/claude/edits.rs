@@ -1,7 +1,7 @@
 //! What the permission mode `edit` allows: calls of the CLI's edit tools, on files in the session's directories.
 //!
-//! The CLI's own mode `acceptEdits` is not used: 2.1.197 then also runs `rm`, `mv`, `sed` and other commands without asking.
-//! Instead, the CLI is started in the mode `default`, asks for every edit, and is answered here.
+//! The CLI's own mode `acceptEdits` is not used, because 2.1.197 then also runs `rm`, `mv`, `sed` and other commands without
+//! permission. Instead, the CLI is started in the mode `default`, requests permission for every edit, and is answered here.
 //!
 //! Invariant: only a call that the CLI itself would allow in `acceptEdits`, that no rule denies, and that changes no settings
 //! of an agent, an editor or Git is allowed.
@@ -14,7 +14,7 @@ use super::wire::ControlRequest;
 use crate::rules::{TextOnly, ToolCall, ToolRules, Verdict};
 use teamster_types::request::{PermissionMode, RunRequest};
 
-/// Names that an edit may hold nowhere in its path: their files decide what is run or allowed later.
+/// Names that the path of a permitted edit must not contain, because such files decide what is run or allowed later.
 const GUARDED: &[&str] =
     &[".git", ".claude", ".vscode", ".idea", ".husky", ".mcp.json", ".claude.json", ".gitconfig", ".gitmodules"];
 
@@ -42,13 +42,13 @@ impl Edits {
         }
     }
 
-    /// Notes the directory in which the CLI works.
-    pub(super) fn learn_cwd(&mut self, cwd: &str) {
+    /// Adds the directory that the CLI reports as its own.
+    pub(super) fn add_cwd(&mut self, cwd: &str) {
         self.cwds.truncate(1);
         self.cwds.push(cwd.into());
     }
 
-    /// Whether the mode allows what the CLI asks for.
+    /// Whether the mode allows the requested call.
     pub(super) fn allow(&self, request: &ControlRequest) -> bool {
         let Some(tool) = request.tool_name.as_deref().filter(|tool| self.is_on && is_edit(tool)) else { return false };
         let mut suggested = request.permission_suggestions.iter().filter_map(|suggestion| suggestion.get("type"));
@@ -76,7 +76,7 @@ impl Edits {
     }
 }
 
-/// Whether a path below a directory may be edited unasked.
+/// Whether a path below a directory may be edited without a request to the caller.
 fn is_free(path: &Path) -> bool {
     let is_free = |part: Component<'_>| match part {
         Component::Normal(name) => {
@@ -109,7 +109,7 @@ mod tests {
         Edits::new(&request)
     }
 
-    fn asks(tool: &str, path: &str, suggested: &[&str]) -> ControlRequest {
+    fn edit_request(tool: &str, path: &str, suggested: &[&str]) -> ControlRequest {
         ControlRequest {
             tool_name: Some(tool.to_owned()),
             input: json!({"file_path": path, "content": "x"}).into(),
@@ -139,12 +139,12 @@ mod tests {
             ("Write", "/p/.bashrc", &["setMode"], false),
             ("Write", "/p/secrets/key", &["setMode"], false),
         ] {
-            let request = asks(tool, path, suggested);
+            let request = edit_request(tool, path, suggested);
             assert_eq!(edits(&["Write(secrets/**)"]).allow(&request), allowed, "{tool} {path} {suggested:?}");
         }
         let off = Edits { is_on: false, ..edits(&[]) };
-        assert!(!off.allow(&asks("Write", "/p/a", &["setMode"])), "in another mode");
-        let mut two = asks("Write", "/p/a", &["setMode"]);
+        assert!(!off.allow(&edit_request("Write", "/p/a", &["setMode"])), "in another mode");
+        let mut two = edit_request("Write", "/p/a", &["setMode"]);
         let mut input = two.input.to_value().unwrap();
         input["notebook_path"] = "/etc/passwd".into();
         two.input = input.into();

@@ -1,4 +1,4 @@
-//! What went wrong, by Claude Code 2.1.197's own words.
+//! The failure table of Claude Code 2.1.197.
 
 use super::wire::ResultLine;
 use crate::agent::failure::Matcher::{Field, Message, Status, Stderr};
@@ -9,8 +9,10 @@ use teamster_types::event::ErrorCode::{
     SessionNotFound, StructuredOutput,
 };
 
-/// API errors come as subtype `success` with `is_error`. `assistant.error` is that of the last `assistant` line, which batch
-/// mode does not show; `server_error` there covers a refused connection, a cut stream and 529 alike.
+/// The failures by their fields and messages.
+///
+/// API errors have the subtype `success` and `is_error`. `assistant.error` is the error of the last `assistant` line, which batch
+/// mode does not print. Its value `server_error` covers a refused connection, a broken stream and status 529.
 #[rustfmt::skip]
 pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Field("subtype", "error_max_turns")], MaxTurns, &["limit_max_turns_1", "limit_max_turns_3_json"]),
@@ -64,7 +66,7 @@ pub(super) const FAILURES: &[FailureRow] = &[
     lasting(&[Stderr("Error: Expected message role …")], InvalidRequest, &["stream_bad_role"]),
 ];
 
-/// What stood in lines before the result.
+/// The errors of lines before the result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before<'a> {
     /// The `error` of the last `assistant` line.
@@ -73,7 +75,7 @@ pub(super) struct Before<'a> {
     pub(super) rate_limit: Option<&'a str>,
 }
 
-/// Why a result is an error; `None` when it is none.
+/// Classifies a result that is an error; `None` if it is a success.
 pub(super) fn of_result(line: &ResultLine, before: Before<'_>) -> Option<Classification> {
     if !line.is_error {
         return None;
@@ -93,8 +95,7 @@ pub(super) fn of_result(line: &ResultLine, before: Before<'_>) -> Option<Classif
     Some(evidence.classify(FAILURES, message.as_str()))
 }
 
-/// Why the CLI exited without a result: what stands on stderr. `None` when nothing is known of it, and when it did not
-/// exit by itself: then nothing on stderr is the reason.
+/// Classifies an exit without a result, by stderr. `None` if no row matches, or if a signal ended the CLI.
 pub(super) fn of_exit(exit: ExitReport<'_>) -> Option<Classification> {
     let exit_code = exit.code.filter(|code| *code != 0);
     exit_code?;

@@ -1,28 +1,25 @@
-//! How Claude Code 2.1.197 is started.
+//! The arguments and variables with which Claude Code 2.1.197 is started.
 //!
-//! Variadic flags swallow what follows them (`--allowedTools X PROMPT`), so every value goes as `--flag=value`. Texts go
-//! by private file or by standard input, never by argv, which other users of the machine can read.
+//! Variadic flags also take the arguments that follow (`--allowedTools X PROMPT`), so every value is passed as `--flag=value`. Texts
+//! are passed in private files or on standard input, never as arguments, which other users of the machine can read.
 
 use super::mcp;
+use super::one_shot::{self, is_one_shot};
 use crate::agent::mcp::Names;
 use crate::launch::{Launch, Stdin};
 use teamster_types::request::{
-    AgentInterface, Conversation, OutputMode, PermissionMode, ProjectTrust, PromptMode, RequestError, RunRequest,
-    UserMcpServers,
+    Conversation, OutputMode, PermissionMode, ProjectTrust, RequestError, RunRequest, UserMcpServers,
 };
 
-/// What 2.1.197 allows in every mode, though it changes the project: a branch and a folder for it.
-const NEVER_ASKED_FOR: &[&str] = &["EnterWorktree"];
-
-/// An argument may be 128 KiB long; this leaves room for its flag.
-const LONGEST_ARGUMENT: usize = 100 * 1024;
+/// Tools that 2.1.197 allows in every mode although they change the project: it creates a branch and a folder.
+const WITHOUT_REQUEST: &[&str] = &["EnterWorktree"];
 
 pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     if request.max_tokens.is_some() && request.output != OutputMode::Stream {
         return Err(RequestError::Unsupported {
             agent: "claude".to_owned(),
-            option: "--max-tokens",
-            why: "tokens are told in time in streaming output alone".to_owned(),
+            option: "max_tokens",
+            why: "only streaming output reports tokens in time".to_owned(),
         });
     }
     let program = request.cli_path.clone().unwrap_or_else(|| "claude".into());
@@ -40,17 +37,12 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     }
     environment(&mut launch, request);
     if is_one_shot(request) {
-        plain_prompt(&mut launch, request)?;
+        one_shot::prompt(&mut launch, request)?;
     }
     Ok(launch)
 }
 
-/// Whether the CLI gets one prompt, as plain text, and is not spoken to after that.
-pub(super) fn is_one_shot(request: &RunRequest) -> bool {
-    request.output == OutputMode::Batch || request.interface == AgentInterface::Exec
-}
-
-/// A run.
+/// Plans the process of a run.
 pub(super) fn run(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let mut launch = launch(request, names)?;
     if request.permissions.mode == PermissionMode::Edit && !is_one_shot(request) {
@@ -61,12 +53,12 @@ pub(super) fn run(request: &RunRequest, names: &Names) -> Result<Launch, Request
     Ok(launch)
 }
 
-/// A session: the same process, which asks over its streams where a run could only deny.
+/// Plans the process of a session, which requests permissions on its streams.
 pub(super) fn session(request: &RunRequest, names: &Names) -> Result<Launch, RequestError> {
     let mut launch = launch(request, names)?;
     // Reports when the model receives a prompt that was sent during a turn.
     launch.arg("--replay-user-messages");
-    // What is to be read only asks for nothing: it denies.
+    // In mode `read-only` the CLI requests nothing, and denies.
     if request.permissions.mode != PermissionMode::ReadOnly {
         launch.arg("--permission-prompt-tool").arg("stdio");
     }
@@ -75,16 +67,11 @@ pub(super) fn session(request: &RunRequest, names: &Names) -> Result<Launch, Req
 
 fn output(launch: &mut Launch, request: &RunRequest) {
     if request.output == OutputMode::Batch {
-        launch.arg("--output-format").arg("json");
-        if !request.mcp_servers.is_empty() {
-            // The document becomes a list of all lines: the first one tells of servers that failed.
-            launch.arg("--verbose");
-        }
-        return;
+        return one_shot::batch_output(launch, request);
     }
     if !is_one_shot(request) {
-        // A session of one turn: with stdin open until the result was read, the CLI does not drop the end of its output
-        // (trap 1 of the facts), the prompt stays out of argv, and an interrupt can be asked for.
+        // A session of one turn. If stdin stays open until the result was read, the CLI does not drop the end of its output (the test
+        // `a_big_answer_is_whole_for_a_slow_consumer` covers it), and an interrupt can be requested.
         launch.stdin = Stdin::Open;
         launch.arg("--input-format").arg("stream-json");
     }
@@ -127,7 +114,7 @@ fn model(launch: &mut Launch, request: &RunRequest) {
     if let Some(turns) = request.max_turns {
         launch.flag("--max-turns", turns);
     }
-    // A resumed process counts from zero, and each turn that has a budget of its own has a process of its own.
+    // A process that resumes a session counts from zero. A turn with its own budget has its own process.
     let budgets = [request.max_budget_usd, request.max_session_budget_usd];
     if let Some(budget) = budgets.into_iter().flatten().reduce(f64::min) {
         launch.flag("--max-budget-usd", budget);
@@ -136,25 +123,29 @@ fn model(launch: &mut Launch, request: &RunRequest) {
 
 fn permissions(launch: &mut Launch, request: &RunRequest, names: &Names) {
     let denied_by_mode: &[&str] = match request.permissions.mode {
-        // In `default` mode `-p` denies what it would ask for: a run cannot ask.
+        // In `default` mode, `-p` denies what needs permission.
         PermissionMode::Ask => {
             launch.flag("--permission-mode", "default");
-            NEVER_ASKED_FOR
+            WITHOUT_REQUEST
         }
-        // A user's own allow rules cannot lift these: deny rules win.
+        // Deny rules take precedence over the user's own allow rules.
         PermissionMode::ReadOnly => {
             launch.flag("--permission-mode", "default");
             if allows_commands(request) {
                 &["Edit", "Write", "NotebookEdit", "EnterWorktree"]
             } else {
-                // Without it the model gets Glob and Grep instead.
+                // Without Bash the model gets Glob and Grep.
                 &["Edit", "Write", "NotebookEdit", "EnterWorktree", "Bash"]
             }
         }
         PermissionMode::Edit => {
-            // In `acceptEdits` 2.1.197 runs `rm`, `mv`, `sed` and others, too.
+            // In `acceptEdits`, 2.1.197 also runs `rm`, `mv`, `sed` and other commands.
             launch.flag("--permission-mode", "default");
-            if is_one_shot(request) { edits_of_one_shot(launch, request) } else { NEVER_ASKED_FOR }
+            if is_one_shot(request) {
+                one_shot::allow_edits(launch, request);
+            }
+            // A rule for edits also holds for files to which a command redirects its output.
+            if is_one_shot(request) && !allows_commands(request) { &["EnterWorktree", "Bash"] } else { WITHOUT_REQUEST }
         }
         PermissionMode::Full => {
             launch.arg("--dangerously-skip-permissions");
@@ -181,24 +172,12 @@ fn permissions(launch: &mut Launch, request: &RunRequest, names: &Names) {
     }
 }
 
-/// Allows the edits of the mode `edit` where the CLI cannot ask, and returns the tools that are taken away.
-fn edits_of_one_shot(launch: &mut Launch, request: &RunRequest) -> &'static [&'static str] {
-    launch.flag("--allowedTools", "Edit(./**)");
-    // In a rule these would mean something else than themselves: files there are not edited.
-    let is_plain =
-        |dir: &str| dir.starts_with('/') && !dir.contains(['*', '?', '[', ']', '!', '\\', '(', ')', ',', '#']);
-    for dir in request.add_dirs.iter().filter_map(|dir| dir.to_str()).filter(|dir| is_plain(dir)) {
-        launch.flag("--allowedTools", format_args!("Edit(/{}/**)", dir.trim_end_matches('/')));
-    }
-    // A rule for edits also holds for files to which a command redirects its output.
-    if allows_commands(request) { NEVER_ASKED_FOR } else { &["EnterWorktree", "Bash"] }
-}
-
 fn allows_commands(request: &RunRequest) -> bool {
     request.permissions.allow.iter().any(|rule| rule == "Bash" || rule.starts_with("Bash("))
 }
 
-/// In `-p` a foreign folder is trusted: its settings run hooks and can send the key elsewhere (trap 8).
+/// Ignores the configuration of an untrusted project. With `-p` the CLI trusts every directory: its settings can run hooks and send
+/// the key to another server. The test `no_program_configured_by_an_untrusted_project_runs_at_once_or_later` covers it.
 fn trust(launch: &mut Launch, request: &RunRequest) {
     if request.project_trust == ProjectTrust::Untrusted {
         launch.flag("--setting-sources", "user");
@@ -209,43 +188,19 @@ fn trust(launch: &mut Launch, request: &RunRequest) {
 }
 
 fn environment(launch: &mut Launch, request: &RunRequest) {
-    const SWITCHED_OFF: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
+    const DISABLE: &str = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS";
     if request.background_tasks {
-        // The user's own would win.
-        launch.env.insert(SWITCHED_OFF.to_owned(), None);
-        // Tells when it will begin no turn before it is told something.
+        // Removes the user's own value.
+        launch.env.insert(DISABLE.to_owned(), None);
+        // The CLI then reports when it is idle.
         launch.env("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
     } else {
-        // A run ends with its answer. Left in the background, a tool would be killed 5 s after it, or start a second turn
-        // (trap 10).
-        launch.env(SWITCHED_OFF, "1");
+        // A run ends with its answer. The CLI would kill a background tool 5 s later, or start a second turn.
+        launch.env(DISABLE, "1");
     }
-    // A scheduled prompt would stay in the project for whoever starts the agent there next, and no mode asks for it.
+    // A scheduled prompt would remain in the project and run when the agent is started there again. No mode requests permission for it.
     launch.env("CLAUDE_CODE_DISABLE_CRON", "1");
     for (name, value) in &request.env {
         launch.env(name.as_str(), value.as_str());
     }
-}
-
-fn plain_prompt(launch: &mut Launch, request: &RunRequest) -> Result<(), RequestError> {
-    let refuse = |option, why: &str| {
-        let why = format!("{why}; use streaming output in mode auto");
-        Err(RequestError::Unsupported { agent: "claude".to_owned(), option, why })
-    };
-    if request.prompt_mode == PromptMode::Literal {
-        return refuse("a literal prompt in batch or exec mode", "plain text is always interpreted");
-    }
-    if !request.attachments.is_empty() {
-        return refuse("attachments in batch or exec mode", "the prompt is plain text there");
-    }
-    if let Some(schema) = &request.schema {
-        let schema = schema.to_string();
-        if schema.len() > LONGEST_ARGUMENT {
-            return refuse("a schema of this length in batch or exec mode", "it goes by argv there");
-        }
-        launch.flag("--json-schema", schema);
-    }
-    // Plain text up to 10 MB, NUL bytes too (edge_nul), which argv could not hold.
-    launch.stdin = Stdin::Write(request.prompt.clone().into_bytes());
-    Ok(())
 }

@@ -1,7 +1,7 @@
-//! MCP servers as Claude Code 2.1.197 reads them from `--mcp-config`.
+//! The MCP servers of a run, in the format of `--mcp-config` of Claude Code 2.1.197.
 //!
-//! `${NAME}` and `${NAME:-default}` are filled in there, in all texts of an entry, and in headers once more with each
-//! connection: our texts must mean themselves.
+//! The CLI replaces `${NAME}` and `${NAME:-default}` in all texts of an entry, and in headers again at each connection. So texts
+//! are escaped here.
 
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,8 @@ pub(super) fn servers(launch: &mut Launch, request: &RunRequest, names: &Names) 
     let entries = request.mcp_servers.iter().map(|(name, server)| (names.wire(name).to_owned(), entry(server)));
     let document = json!({ "mcpServers": entries.collect::<Map<_, _>>() });
     launch.flag_file("--mcp-config", "mcp.json", document.to_string());
-    // Otherwise the first turn waits about 2 s only, and a slower server's tools are missing (trap 7).
+    // Otherwise the first turn waits only about 2 s, and the tools of a slower server are missing. The test
+    // `the_first_turn_waits_for_a_slow_server_on_every_agent` covers it.
     launch.env("MCP_CONNECTION_NONBLOCKING", "0");
     let mut timeouts = request.mcp_servers.iter().filter_map(|(name, server)| Some((name, server.startup_timeout?)));
     if let Some((first, timeout)) = timeouts.next() {
@@ -48,7 +49,7 @@ fn entry(server: &McpServer) -> Value {
         McpTransport::Stdio { command, args, env, cwd } => {
             let words = std::iter::once(command).chain(args).map(|word| literal(word));
             let (command, args) = match cwd {
-                // There is no field for it.
+                // The format has no field for the directory.
                 Some(cwd) => {
                     let script = ["-c", "cd -- \"$0\" && exec \"$@\""].map(str::to_owned);
                     ("/bin/sh".to_owned(), script.into_iter().chain([literal(cwd)]).chain(words).collect())
@@ -74,8 +75,8 @@ fn timed(server: &McpServer, mut entry: Value) -> Value {
     entry
 }
 
-/// A text that means itself: what is filled in is not looked through again, and the default of a variable that nobody has
-/// is a dollar.
+/// Escapes a text: the dollar of `${` becomes the default value of a variable that does not exist. The CLI does not replace
+/// variables in a replaced value.
 fn literal(text: &str) -> String {
     text.replace("${", "${TEAMSTER_DOLLAR:-$}{")
 }

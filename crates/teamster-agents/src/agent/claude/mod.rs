@@ -1,20 +1,23 @@
-//! Claude Code, as seen in version 2.1.197.
+//! Claude Code 2.1.197.
 //!
-//! A run is one turn of the CLI's stream-json session mode: the prompt goes to standard input as a line of JSON, stdin
-//! stays open until the result has been read, and an interrupt is a control request. Batch mode is the plain one-shot
-//! launch with a single JSON document at the end; its document goes through the same state machine.
+//! A run is one turn of the CLI's session mode (`stream-json`): the prompt is a line of JSON on standard input, which stays open until
+//! the result was read, and an interrupt is a control request. The folder `one_shot` has the interface for one prompt, whose output is
+//! one JSON document or lines. Both have the same protocol.
 
+mod assembler;
+mod background;
 mod capabilities;
 mod control;
-mod dialog;
 mod edits;
 mod failure;
 mod launch;
 mod mcp;
-mod message;
 mod notices;
+mod one_shot;
 mod outcome;
 mod protocol;
+mod requests;
+mod session;
 mod tools;
 mod wire;
 
@@ -38,14 +41,14 @@ impl Agent for Claude {
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
         let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
         let launch = launch::run(request, &servers.names)?;
-        let protocol = Box::new(protocol::Stream::new(request, servers)?);
+        let protocol = Box::new(protocol::StreamJson::new(request, servers)?);
         Ok(Plan { launch, protocol })
     }
 
     fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
         let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;
         let launch = launch::session(request, &servers.names)?;
-        let protocol = Box::new(protocol::Stream::session(request, servers));
+        let protocol = Box::new(protocol::StreamJson::session(request, servers));
         Ok(Some(Plan { launch, protocol }))
     }
 }

@@ -1,4 +1,4 @@
-//! Lines that tell of circumstances: they become warnings and rate limits, or nothing.
+//! Converts `system` and `rate_limit_event` lines to warnings and rate limits.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::wire::{RateLimitInfo, SystemLine};
 use crate::agent::limit;
 use teamster_types::event::{Event, RateLimit, RateLimitStatus, Warning, WarningCode};
 
-/// A `system/*` line other than init; `None` for what is the CLI's own housekeeping (hooks, tasks, status).
+/// Returns the warning of a `system/*` line other than init; `None` for hooks, tasks and status.
 pub(super) fn of_system(subtype: &str, line: &SystemLine) -> Option<Warning> {
     match subtype {
         "api_retry" => Some(api_retry(line)),
@@ -30,7 +30,7 @@ pub(super) fn of_system(subtype: &str, line: &SystemLine) -> Option<Warning> {
     }
 }
 
-/// Something that was left in the background has ended.
+/// Returns the warning that a background task has ended.
 pub(super) fn task(line: &SystemLine) -> Warning {
     let text = line.summary.as_deref().filter(|text| !text.is_empty()).unwrap_or("a background task has ended");
     let data = [
@@ -39,8 +39,9 @@ pub(super) fn task(line: &SystemLine) -> Warning {
         ("status", &line.status),
         ("outputFile", &line.output_file),
     ];
-    let said = data.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
-    said.filter(|(_, value)| !value.is_empty())
+    let known = data.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    known
+        .filter(|(_, value)| !value.is_empty())
         .fold(Warning::new(WarningCode::BackgroundTask, text), |warning, (name, value)| warning.with(name, value))
 }
 
@@ -50,7 +51,7 @@ fn api_retry(line: &SystemLine) -> Warning {
         _ => "error".to_owned(),
     };
     let status = line.error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
-    let message = format!("the agent's vendor failed ({error}, {status}); trying again");
+    let message = format!("the agent's vendor failed ({error}, {status}); the agent retries");
     let mut warning = Warning::new(WarningCode::Retrying, message);
     if let Some(attempt) = line.attempt {
         warning = warning.with("attempt", attempt);
@@ -85,7 +86,7 @@ fn content(line: &SystemLine, otherwise: &str) -> String {
     content.filter(|text| !text.is_empty()).unwrap_or(otherwise).to_owned()
 }
 
-/// What is wrong with an MCP server of this status, if the model cannot use it.
+/// Returns why the model cannot use an MCP server with this status; `None` if it can.
 pub(super) fn mcp_server(status: &str) -> Option<String> {
     match status {
         "connected" | "disabled" => None,

@@ -1,4 +1,4 @@
-//! What a run adds up to: usage, cost, turns, and the outcome made of them.
+//! The totals of a run or a turn (usage, cost, number of turns), and the outcome.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,22 @@ use teamster_types::event::{ErrorCode, Event, Failure, PermissionDenial, StopRea
 
 /// Sums over the turns of a process.
 #[derive(Debug)]
-pub(super) struct Tally {
-    schema: bool,
-    turns_begun: u32,
-    /// Main loop, so far.
+pub(super) struct UsageTotals {
+    has_schema: bool,
+    started_turns: u32,
+    /// The usage of the main loop.
     usage: Usage,
     num_turns: u64,
     denials: Vec<PermissionDenial>,
     stop_reason: Option<StopReason>,
     model: Option<String>,
-    /// What the process had come to when the turn of a session began, and has come to now.
+    /// The totals of the process at the start of the session's turn.
     before: Totals,
+    /// The totals of the process now.
     now: Totals,
 }
 
-/// What a result line adds up over the whole process.
+/// The totals of a process, as a result line reports them.
 #[derive(Clone, Debug, Default)]
 struct Totals {
     usage: Usage,
@@ -32,11 +33,11 @@ struct Totals {
     api_ms: u64,
 }
 
-impl Tally {
-    pub(super) fn new(schema: bool) -> Self {
+impl UsageTotals {
+    pub(super) fn new(has_schema: bool) -> Self {
         Self {
-            schema,
-            turns_begun: 0,
+            has_schema,
+            started_turns: 0,
             usage: Usage::default(),
             num_turns: 0,
             denials: Vec::new(),
@@ -47,7 +48,7 @@ impl Tally {
         }
     }
 
-    /// Another turn of a session begins: what was added up until now is not its own.
+    /// Starts another turn of a session.
     pub(super) fn next_turn(&mut self) {
         self.usage = Usage::default();
         self.num_turns = 0;
@@ -56,13 +57,13 @@ impl Tally {
         self.before = self.now.clone();
     }
 
-    /// Notes that a turn begins; tells whether it is the first.
-    pub(super) fn begin_turn(&mut self) -> bool {
-        self.turns_begun += 1;
-        self.turns_begun == 1
+    /// Counts a started turn. Returns whether it is the first of the process.
+    pub(super) fn count_turn(&mut self) -> bool {
+        self.started_turns += 1;
+        self.started_turns == 1
     }
 
-    pub(super) fn model(&mut self, model: Option<&str>) {
+    pub(super) fn set_model(&mut self, model: Option<&str>) {
         if let Some(model) = model
             && self.model.as_deref() != Some(model)
         {
@@ -70,19 +71,20 @@ impl Tally {
         }
     }
 
-    /// The end of a message: the only place where its final figures stand (trap 16: not on `assistant` lines).
+    /// Adds the usage of a message. Only `message_delta` has the final numbers; `assistant` lines do not.
     pub(super) fn message_delta(&mut self, stop_reason: Option<&str>, usage: Option<&ApiUsage>) -> Option<Event> {
         self.stop_reason = stop_reason.map(StopReason::from).or(self.stop_reason.take());
         self.usage += &of_api(usage?);
         Some(Event::Usage(UsageSoFar::new(self.usage.clone(), UsageScope::Run)))
     }
 
-    /// The outcome that a result line gives. Per turn in it: turns, denials, stop reason. Over the whole process: cost,
-    /// model usage, API time; a resumed process starts from zero, so these are the run's own, or those of the session's
-    /// turns.
-    pub(super) fn outcome(&mut self, line: ResultLine, judgement: Option<Classification>) -> Outcome {
+    /// Returns the outcome of a result line.
+    ///
+    /// The line counts turns, denials and the stop reason per turn. It counts cost, model usage and API time per process. A
+    /// process that resumes a session starts from zero.
+    pub(super) fn outcome(&mut self, line: ResultLine, classification: Option<Classification>) -> Outcome {
         let usage = self.usage_of(&line);
-        let (failure, classified_by) = judgement.map(|judgement| (judgement.failure, judgement.row)).unzip();
+        let (failure, classified_by) = classification.map(|found| (found.failure, found.row)).unzip();
         self.num_turns += line.num_turns.unwrap_or(0);
         let denials = line.permission_denials.into_iter().map(|denial| {
             PermissionDenial::new(denial.tool_name)
@@ -93,17 +95,18 @@ impl Tally {
         let interrupted = line.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted_"));
         let structured = line.structured_output;
         let failure = failure.or_else(|| {
-            // A model that never calls the tool ends in success all the same (structured_never).
-            (self.schema && structured.is_none() && !interrupted)
-                .then(|| Failure::new(ErrorCode::StructuredOutput, "the model gave no output that follows the schema"))
+            // If the model never calls the tool, the CLI reports success (recording `structured_never`).
+            (self.has_schema && structured.is_none() && !interrupted).then(|| {
+                Failure::new(ErrorCode::StructuredOutput, "the model returned no output that matches the schema")
+            })
         });
-        // A result that the CLI made up (`stop_sequence` of a synthetic message) says nothing about the model.
+        // The CLI reports `stop_sequence` for its own synthetic messages, which is not a stop reason of the model.
         let stop_reason = match &failure {
             Some(_) if line.stop_reason.as_deref() == Some("stop_sequence") => self.stop_reason.clone(),
             _ => line.stop_reason.as_deref().map(StopReason::from),
         };
         let session_id = match &failure {
-            // The CLI names the session that was asked for, or makes an id up: neither can be resumed.
+            // The CLI reports the requested id or an invented one. Neither can be resumed.
             Some(Failure { code: ErrorCode::SessionNotFound, .. }) => None,
             _ => line.session_id.filter(|id| !id.is_empty()).map(Into::into),
         };
@@ -112,7 +115,7 @@ impl Tally {
             _ if interrupted => Some(StopReason::Cancelled),
             _ => stop_reason,
         };
-        // A document without messages: the figures alone say who answered.
+        // In a document without messages, only the model usage names the model.
         let mut models = line.model_usage.iter().flatten().map(|(model, _)| model.clone());
         let only_model = models.next().filter(|_| models.next().is_none());
         let total_cost_usd = line.total_cost_usd.map(|total| {
@@ -139,8 +142,10 @@ impl Tally {
         }
     }
 
-    /// All API calls. `usage` of the result is the main loop alone, and zero after a redone call (`err_cut_once`);
-    /// `modelUsage` has subagents and helper calls too, as the cost has.
+    /// Returns the usage of all API calls.
+    ///
+    /// `modelUsage` includes subagents and internal calls, as the cost does. `usage` includes only the main loop, and is zero after a
+    /// repeated call (recording `err_cut_once`).
     fn usage_of(&mut self, line: &ResultLine) -> Option<Usage> {
         let sum = sum_of(line.model_usage.as_ref());
         if sum.is_zero() {
@@ -151,7 +156,7 @@ impl Tally {
     }
 }
 
-/// In dollars to the millionth of a cent: the difference of two sums has digits that mean nothing.
+/// Returns the difference of two costs in dollars, rounded to 8 decimals, since more digits are rounding errors.
 fn cost_since(total: f64, before: f64) -> f64 {
     if before == 0.0 { total } else { ((total - before).max(0.0) * 1e8).round() / 1e8 }
 }

@@ -1,4 +1,4 @@
-//! Claude Code's tools: what sort of work each does, and how their calls and results read.
+//! The tools of Claude Code: their kinds, and the format of their calls and results.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,8 +9,7 @@ use crate::agent::mcp::Names;
 use teamster_types::event::{ToolId, ToolKind, ToolResult, ToolUse};
 use teamster_types::json::RawJson;
 
-/// What sort of work a built-in tool does. Names as in 2.1.197's init line and tool calls; the older names stay, since
-/// they cost nothing.
+/// Returns the kind of a built-in tool. The names are those of the init line and of tool calls in 2.1.197, and older ones.
 pub(super) fn kind(name: &str) -> ToolKind {
     match name {
         "Bash" | "BashOutput" | "KillShell" | "PowerShell" => ToolKind::Execute,
@@ -23,12 +22,12 @@ pub(super) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Whether a rule for all calls of this tool would allow any command or the change of any file.
+/// Whether a rule for all calls of this tool would allow all commands, or changes of all files.
 pub(super) fn takes_commands_or_files(name: &str) -> bool {
     matches!(kind(name), ToolKind::Execute | ToolKind::Edit)
 }
 
-/// A tool call. MCP tools are named `mcp__SERVER__TOOL`.
+/// Returns a tool call. MCP tools are named `mcp__SERVER__TOOL`.
 pub(super) fn tool_use(id: &str, name: &str, input: RawJson, parent: Option<&str>, servers: &Names) -> ToolUse {
     let (tool_name, server, kind) = match servers.guess(name) {
         Some((server, tool)) => (tool.to_owned(), Some(server), ToolKind::Mcp),
@@ -38,8 +37,8 @@ pub(super) fn tool_use(id: &str, name: &str, input: RawJson, parent: Option<&str
     ToolUse::new(id, tool_name, input, kind).with_server(server.map(Into::into)).with_parent(parent.map(ToolId::from))
 }
 
-/// Arguments that the model wrote and that are no JSON come as `{"__unparsedToolInput": {"raw": TEXT, "len": N}}`
-/// (`tool_badjson`).
+/// Returns the text of arguments that are not JSON. The CLI prints them as `{"__unparsedToolInput": {"raw": TEXT, "len": N}}`
+/// (recording `tool_badjson`).
 fn unwrap_unparsed(input: RawJson) -> RawJson {
     if !input.as_str().contains("__unparsedToolInput") {
         return input;
@@ -51,7 +50,7 @@ fn unwrap_unparsed(input: RawJson) -> RawJson {
     }
 }
 
-/// A tool result. Its content is a string, or a list of blocks of which any may be text.
+/// Returns a tool result. Its content is a string, or a list of blocks.
 pub(super) fn tool_result(id: &str, block: &Block<'_>, parent: Option<&str>) -> ToolResult {
     let (output, content) = match block.content {
         None => (String::new(), None),

@@ -1,7 +1,7 @@
-//! The lines that Claude Code 2.1.197 writes, typed as far as we use them.
+//! The lines that Claude Code 2.1.197 prints, with the fields that Teamster uses.
 //!
-//! Unknown fields are skipped, unknown types are data. A delta line is read once, borrowed; other lines are read a second
-//! time into their own shape. Never match on key order: it varies.
+//! Unknown fields are ignored, and unknown types are kept as text. A delta line is parsed once and borrows its text. Other lines
+//! are parsed again into their own struct. The order of keys varies.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::agent::line::{self, Text, if_readable};
 use teamster_types::json::RawJson;
 
-/// What every line has, and the whole of a `stream_event` line.
+/// The fields of every line, and all fields of a `stream_event` line.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line<'a> {
     #[serde(borrow, rename = "type")]
@@ -60,7 +60,7 @@ pub(super) struct MessageHead<'a> {
     pub(super) model: Option<Text<'a>>,
 }
 
-/// Tokens as the Messages API counts them: cached ones stand beside `input_tokens`, not inside.
+/// Tokens as the Messages API counts them: `input_tokens` does not include cached tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ApiUsage {
@@ -83,7 +83,7 @@ pub(super) struct MessageLine<'a> {
     pub(super) error: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) supersedes: Vec<Text<'a>>,
-    /// An echo of what the CLI was told.
+    /// Whether the line echoes a prompt.
     #[serde(default, rename = "isReplay")]
     pub(super) is_replay: bool,
 }
@@ -98,7 +98,7 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<&'a RawValue>,
 }
 
-/// A content block of a message, as flat as the wire allows; which fields are there depends on `kind`.
+/// A content block of a message. Its fields depend on `kind`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
@@ -137,7 +137,7 @@ pub(super) struct InitServer {
     pub(super) status: String,
 }
 
-/// The other `system/*` lines that we read.
+/// The other `system/*` lines that are used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SystemLine {
@@ -188,14 +188,14 @@ pub(super) struct RateLimitInfo {
     pub(super) rate_limit_type: Option<String>,
 }
 
-/// `control_request`: the CLI asks its host.
+/// `control_request`: a request of the CLI.
 #[derive(Debug, Deserialize)]
 pub(super) struct ControlRequestLine {
     pub(super) request_id: String,
     pub(super) request: ControlRequest,
 }
 
-/// What the CLI asks of its host; the fields beside the first are those of `can_use_tool`.
+/// The content of a request of the CLI. All fields except the first are those of `can_use_tool`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ControlRequest {
@@ -205,18 +205,18 @@ pub(super) struct ControlRequest {
     pub(super) tool_use_id: Option<String>,
     #[serde(deserialize_with = "if_readable")]
     pub(super) permission_suggestions: Vec<Value>,
-    /// A path outside of the directories that the CLI may work in.
+    /// A path outside the directories in which the CLI may work.
     #[serde(deserialize_with = "if_readable")]
     pub(super) blocked_path: Option<String>,
 }
 
-/// `control_cancel_request`: the CLI waits for the answer to its request no longer.
+/// `control_cancel_request`: the CLI has withdrawn its request.
 #[derive(Debug, Deserialize)]
 pub(super) struct ControlCancelLine {
     pub(super) request_id: String,
 }
 
-/// `control_response`: the answer to a request of ours.
+/// `control_response`: the answer to a request of Teamster.
 #[derive(Debug, Deserialize)]
 pub(super) struct ControlResponseLine {
     pub(super) response: ControlResponse,
@@ -230,10 +230,10 @@ pub(super) struct ControlResponse {
     pub(super) error: Option<String>,
 }
 
-/// What shows whose turn a line belongs to.
+/// The fields that show to which turn a line belongs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct FloorLine {
+pub(super) struct TurnLine {
     #[serde(rename = "type", deserialize_with = "if_readable")]
     kind: String,
     #[serde(deserialize_with = "if_readable")]
@@ -241,33 +241,33 @@ pub(super) struct FloorLine {
     /// Of `system/session_state_changed`.
     #[serde(deserialize_with = "if_readable")]
     state: String,
-    /// Of a `result`: what began the turn, if it was no prompt of the host's.
+    /// Of a `result`: the origin of the turn, if the turn was not started by a prompt.
     #[serde(deserialize_with = "if_readable")]
     origin: Option<Value>,
     #[serde(deserialize_with = "if_readable")]
-    pub(super) response: Option<ClaimResponse>,
+    pub(super) response: Option<CancelResponse>,
 }
 
-impl FloorLine {
-    /// What cannot be read shows nothing.
+impl TurnLine {
+    /// Parses a line. A line that cannot be parsed has no such fields.
     pub(super) fn of(line: &[u8]) -> Self {
         line::with_json(line, |text| serde_json::from_str(text)).unwrap_or_default()
     }
 
-    pub(super) fn begins_turn(&self) -> bool {
+    pub(super) fn starts_turn(&self) -> bool {
         self.kind == "system" && self.subtype == "init"
     }
 
-    pub(super) fn is_speech(&self) -> bool {
+    pub(super) fn is_output(&self) -> bool {
         matches!(self.kind.as_str(), "stream_event" | "assistant" | "user")
     }
 
-    pub(super) fn is_end(&self) -> bool {
+    pub(super) fn is_result(&self) -> bool {
         self.kind == "result"
     }
 
-    /// Whether the turn that ends with this was begun by the CLI itself.
-    pub(super) fn is_own(&self) -> bool {
+    /// Whether the CLI started the turn that ends with this result by itself.
+    pub(super) fn is_of_agent(&self) -> bool {
         self.origin.is_some()
     }
 
@@ -279,20 +279,20 @@ impl FloorLine {
 /// The answer to `cancel_async_message`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ClaimResponse {
+pub(super) struct CancelResponse {
     pub(super) request_id: String,
-    pub(super) response: Option<Claimed>,
+    pub(super) response: Option<CancelResult>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Claimed {
+pub(super) struct CancelResult {
     #[serde(deserialize_with = "if_readable")]
     pub(super) cancelled: bool,
 }
 
-/// `result`. Only what makes it a success or a failure must be as we know it; a figure of another form is a figure less,
-/// not a run without a result.
+/// `result`. Only the fields that decide between success and failure must have their known form. Any other field of another form
+/// is ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResultLine {

@@ -54,8 +54,8 @@ pub(super) fn shadow_home(
 
 /// Returns the text with an invisible character (U+2060) before each `@path` that would import a file.
 ///
-/// In GEMINI.md, the CLI replaces `@path` by a file or by an error, if white space precedes it and a letter, `.` or `/` begins
-/// the path. Its white space is a part of Unicode's.
+/// In GEMINI.md, the CLI replaces `@path` by a file or by an error, if white space precedes it and the path starts with a
+/// letter, `.` or `/`.
 fn prevent_imports(text: &str) -> String {
     let mut prevented = String::with_capacity(text.len());
     let mut after_space = true;

@@ -1,55 +1,32 @@
-//! What a session has beside a run: prompts that come turn by turn, and requests of the CLI that are answered.
+//! Sessions: prompts that arrive turn by turn, and requests of the CLI that are answered.
 
-use super::super::control;
-use super::super::dialog::{self, Dialog};
-use super::super::wire::{ControlRequestLine, ControlResponse};
-use super::background::Background;
-use super::{Actions, Phase, Stream, warning};
+use super::{Actions, Phase, StreamJson, warning};
+use crate::agent::claude::wire::{ControlRequestLine, ControlResponse};
+use crate::agent::claude::{control, requests};
 use crate::protocol::{Action, Command, Outcome, ProcessAction, SessionAction};
 use teamster_types::event::{AnsweredBy, ErrorCode, Failure, PermissionDecision, SteerId, WarningCode};
-use teamster_types::request::{Prompt, PromptMode, RunRequest};
+use teamster_types::request::Prompt;
 
-/// What a session has beside a run.
-pub(super) struct Session {
-    prompt_mode: PromptMode,
-    pub(super) dialog: Dialog,
-    /// What was said while the turn runs, and the model has not heard yet.
-    steering: Vec<SteerId>,
-    /// Where the CLI may go on in the background, and begin turns by itself.
-    pub(super) background: Option<Background>,
-    /// Each turn has a budget, which the CLI counts for a process: the next turn gets another one.
-    pub(super) has_turn_budget: bool,
-}
-
-impl Session {
-    pub(super) fn new(request: &RunRequest) -> Self {
-        let background = (request.background_tasks).then(Background::default);
-        let (dialog, steering) = (Dialog::default(), Vec::new());
-        let has_turn_budget = request.max_budget_usd.is_some();
-        Self { prompt_mode: request.prompt_mode, dialog, steering, background, has_turn_budget }
-    }
-}
-
-impl Stream {
+impl StreamJson {
     pub(super) fn command(&mut self, command: Command<'_>, actions: &mut Actions) {
         match command {
             Command::Send { id, prompt } => self.send(id, prompt, actions),
             Command::Steer { id, prompt } => self.steer(id, prompt, actions),
             Command::Answer { request, answer } => {
-                actions.extend(self.session.as_mut().and_then(|session| session.dialog.answer(request, answer)));
+                actions.extend(self.session.as_mut().and_then(|session| session.requests.answer(request, answer)));
             }
             Command::SetModel(model) => actions.push(Action::Process(ProcessAction::Write(control::set_model(model)))),
-            // Ours are more than the CLI's modes: tools that are denied by flags.
+            // A mode also denies tools by flags, which only another process can have.
             Command::SetPermissionMode(_) => actions.push(Action::Session(SessionAction::RestartProcess)),
             Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
         }
     }
 
-    /// A turn of a session begins.
+    /// Starts a turn with a prompt.
     fn send(&mut self, id: &SteerId, prompt: &Prompt, actions: &mut Actions) {
         let Some(session) = &mut self.session else { return };
         let message = match &session.background {
-            Some(_) => control::offer(id, prompt, session.prompt_mode),
+            Some(_) => control::queued_prompt(id, prompt, session.prompt_mode),
             None => control::user_message(&prompt.text, &prompt.attachments, session.prompt_mode),
         };
         match message {
@@ -60,32 +37,33 @@ impl Stream {
             }
         }
         if let Some(background) = &mut session.background {
-            background.offer(id);
+            background.queue_prompt(id);
         }
-        self.next_turn();
+        self.reset_turn();
     }
 
-    pub(super) fn next_turn(&mut self) {
+    /// Resets what belongs to one turn.
+    pub(super) fn reset_turn(&mut self) {
         if self.phase == Phase::Answered {
             self.phase = Phase::Open;
         }
-        (self.streamed, self.api_error, self.text_told) = (None, None, false);
-        self.tally.next_turn();
+        (self.message, self.api_error, self.has_emitted_text) = (None, None, false);
+        self.totals.next_turn();
     }
 
     fn steer(&mut self, id: &SteerId, prompt: &Prompt, actions: &mut Actions) {
         let Some(session) = &mut self.session else { return };
-        match control::steering(id, prompt, session.prompt_mode) {
+        match control::steering_prompt(id, prompt, session.prompt_mode) {
             Ok(bytes) => {
                 session.steering.push(id.clone());
                 actions.push(Action::Process(ProcessAction::Write(bytes)));
             }
-            // As a turn of its own it can say what is wrong.
+            // The prompt becomes a turn of its own, which reports the error.
             Err(_) => actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false })),
         }
     }
 
-    /// The CLI echoes what it was told, when the model is about to hear it.
+    /// Handles the echo of a prompt, which the CLI prints when the model is about to receive it.
     pub(super) fn echoed(&mut self, uuid: &str, actions: &mut Actions) {
         let Some(session) = &mut self.session else { return };
         if let Some(at) = session.steering.iter().position(|id| id.as_str() == uuid) {
@@ -93,41 +71,42 @@ impl Stream {
         }
     }
 
-    /// A turn of the session is over. Whatever the model has not heard by now, the CLI begins the next one with.
-    pub(super) fn turn_over(&mut self, actions: &mut Actions) {
+    /// Ends a turn of the session. The CLI starts the next turn with the prompts that the model has not received.
+    pub(super) fn turn_ended(&mut self, actions: &mut Actions) {
         let Some(session) = &mut self.session else { return };
-        session.dialog.clear(actions);
+        session.requests.clear(actions);
         if !std::mem::take(&mut session.steering).is_empty() {
             actions.push(Action::Session(SessionAction::SteerTurnStarted));
-            self.next_turn();
+            self.reset_turn();
         }
-        self.free_the_floor(actions);
+        self.end_turn(actions);
     }
 
-    /// The CLI asks its host.
-    pub(super) fn asked(&mut self, line: ControlRequestLine, actions: &mut Actions) {
+    /// Handles a request of the CLI: by the permission mode, by the caller, or with a denial.
+    pub(super) fn control_request(&mut self, line: ControlRequestLine, actions: &mut Actions) {
         let ControlRequestLine { request_id, request } = line;
         let is_permission = request.subtype == "can_use_tool";
+        let names = &self.servers.names;
         if is_permission && self.edits.allow(&request) {
             let (decision, by) = (PermissionDecision::Allow, AnsweredBy::Mode);
-            let answered = dialog::unasked(&request_id, &request, &self.servers.names, decision, by, "");
+            let answered = requests::automatic_answer(&request_id, &request, names, decision, by, "");
             self.note_answer(answered, actions);
-            return actions.push(Action::Process(ProcessAction::Write(control::allow(&request_id, request.input))));
+            let allow = control::PermissionResponse::allow(request.input);
+            return actions.push(Action::Process(ProcessAction::Write(control::respond(&request_id, &allow))));
         }
         let is_between_turns = self.background().is_some_and(|background| background.is_between_turns());
-        if let Some(session) = self.session.as_mut().filter(|_| is_permission && !is_between_turns) {
-            return actions.push(session.dialog.ask(request_id, request, &self.servers.names));
-        }
-        // In a run, and where a subagent in the background asks between turns, nobody is there who could say more than no.
-        let (decision, by) = (PermissionDecision::Deny, AnsweredBy::Unattended);
         let names = &self.servers.names;
-        let answered = dialog::unasked(&request_id, &request, names, decision, by, control::UNATTENDED);
+        if let Some(session) = self.session.as_mut().filter(|_| is_permission && !is_between_turns) {
+            return actions.push(session.requests.add(request_id, request, names));
+        }
+        // A run has no user to ask, and neither has a subagent that works in the background between turns.
+        let (decision, by) = (PermissionDecision::Deny, AnsweredBy::Unattended);
+        let answered = requests::automatic_answer(&request_id, &request, names, decision, by, control::UNATTENDED);
         self.note_answer(answered, actions);
-        actions.push(Action::Process(ProcessAction::Write(control::refuse(&request_id, &request.subtype))));
+        actions.push(Action::Process(ProcessAction::Write(control::reject(&request_id, &request.subtype))));
     }
 
-    /// Reports an answer in the running turn. Between turns it waits for the next one that begins: a prompt that the CLI has not
-    /// taken yet has no events.
+    /// Emits an answer in the running turn, or else when the next turn starts: a queued prompt has no events yet.
     fn note_answer(&mut self, answered: Option<Action>, actions: &mut Actions) {
         let Some(answered) = answered else { return };
         match self.background() {
@@ -136,8 +115,8 @@ impl Stream {
         }
     }
 
-    /// The CLI answers a request of ours. Only a refusal is news.
-    pub(super) fn answered(response: ControlResponse, actions: &mut Actions) {
+    /// Handles the response to a request of Teamster. Only a rejected model is reported.
+    pub(super) fn control_response(response: ControlResponse, actions: &mut Actions) {
         actions.push(match response {
             ControlResponse { subtype, request_id, error }
                 if subtype == "error" && request_id == control::SET_MODEL =>

@@ -1,16 +1,18 @@
-//! The state machine over Claude Code's lines: what each line means, in order.
+//! The protocol of Claude Code's `stream-json` lines, and of the one-shot document.
 //!
-//! Invariants: text is told once, whether it comes as deltas, as whole messages or in the result alone; the CLI's
-//! requests are always answered; a line that we do not know is nothing, one that we cannot read is a warning.
+//! Invariants: each text is emitted once, whether it arrives as deltas, as whole messages or only in the result; every request of the
+//! CLI is answered; a line of an unknown type is ignored, and a line that cannot be parsed is a warning.
 
+use super::assembler::MessageAssembler;
 use super::edits::Edits;
-use super::message::{Streamed, Voice};
-use super::outcome::Tally;
+use super::outcome::UsageTotals;
+use super::session::Session;
 use super::wire::{
     ControlCancelLine, ControlResponseLine, InitLine, InitServer, Line, MessageLine, RateLimitLine, ResultLine,
     SystemLine,
 };
-use super::{control, failure, launch, notices};
+use super::{control, failure, notices, one_shot};
+use crate::agent::content::ContentKind;
 use crate::agent::line;
 use crate::agent::mcp::Health;
 use crate::bounded::{Bounded, Ids};
@@ -24,34 +26,32 @@ mod background;
 mod messages;
 mod session;
 
-use messages::user;
-use session::Session;
-
 type Actions = Vec<Action>;
 
-/// One run of Claude Code.
-pub(super) struct Stream {
-    /// What is written at the start.
-    opening: Vec<Vec<u8>>,
-    /// Whether the CLI is spoken to over its standard input.
-    speaks: bool,
-    /// The session that must answer.
+/// The protocol of a run or a session.
+pub(super) struct StreamJson {
+    /// The lines to write at the start.
+    first_lines: Vec<Vec<u8>>,
+    /// Whether the CLI reads requests from standard input. A one-shot run reads only its prompt.
+    is_live: bool,
+    /// The id of the session to resume.
     expected_session: Option<String>,
     servers: Health,
-    streamed: Option<Streamed>,
-    /// `assistant` lines so far, for withdrawals by uuid.
+    /// The message that is being streamed.
+    message: Option<MessageAssembler>,
+    /// The messages of `assistant` lines, by uuid. The CLI names these if it replaces them.
     lines: Bounded<String, MessageId>,
-    /// Calls of tools that the vendor runs itself: their results may never be shown.
+    /// Calls of tools that the vendor runs. The CLI may not print their results.
     server_tools: Ids<ToolId>,
     api_error: Option<String>,
     /// The status of the last `rate_limit_event`.
     rate_limit: Option<String>,
-    text_told: bool,
-    tally: Tally,
+    has_emitted_text: bool,
+    totals: UsageTotals,
     phase: Phase,
-    /// What the permission mode answers.
+    /// The edits that the permission mode allows.
     edits: Edits,
-    /// Where this is a session.
+    /// Present in a session.
     session: Option<Session>,
 }
 
@@ -61,47 +61,46 @@ enum Phase {
     Open,
     /// A result has been read.
     Answered,
-    /// Another session answered than the one asked for, or a server is missing that the run cannot do without: nothing that
-    /// it says is meant for the caller.
-    Refused,
+    /// Another session than the requested one answered, or a required MCP server did not start. All further lines are ignored.
+    Rejected,
 }
 
-impl Stream {
-    /// A run: a session of one turn, or one shot.
+impl StreamJson {
+    /// Creates the protocol of a run: a session of one turn, or a one-shot run.
     pub(super) fn new(request: &RunRequest, servers: Health) -> Result<Self, RequestError> {
-        let opening = if launch::is_one_shot(request) {
+        let first_lines = if one_shot::is_one_shot(request) {
             Vec::new()
         } else {
             let prompt = control::user_message(&request.prompt, &request.attachments, request.prompt_mode)?;
             vec![control::initialize(request.schema.as_ref()), prompt]
         };
-        Ok(Self::with(opening, request, servers, None))
+        Ok(Self::with(first_lines, request, servers, None))
     }
 
-    /// A session, whose prompts come turn by turn.
+    /// Creates the protocol of a session, whose prompts arrive turn by turn.
     pub(super) fn session(request: &RunRequest, servers: Health) -> Self {
         let session = Session::new(request);
         Self::with(vec![control::initialize(request.schema.as_ref())], request, servers, Some(session))
     }
 
-    fn with(opening: Vec<Vec<u8>>, request: &RunRequest, servers: Health, session: Option<Session>) -> Self {
+    fn with(first_lines: Vec<Vec<u8>>, request: &RunRequest, servers: Health, session: Option<Session>) -> Self {
         let expected_session = match &request.conversation {
-            // `--resume` takes a title too; only an id can be compared.
+            // `--resume` also accepts a title. Only an id can be compared.
             Conversation::Resume(id) if is_uuid(id.as_str()) => Some(id.as_str().to_owned()),
             _ => None,
         };
         Self {
-            speaks: !opening.is_empty(),
-            opening,
+            is_live: !first_lines.is_empty(),
+            first_lines,
             expected_session,
             servers,
-            streamed: None,
+            message: None,
             lines: Bounded::default(),
             server_tools: Ids::default(),
             api_error: None,
             rate_limit: None,
-            text_told: false,
-            tally: Tally::new(request.schema.is_some()),
+            has_emitted_text: false,
+            totals: UsageTotals::new(request.schema.is_some()),
             phase: Phase::Open,
             edits: Edits::new(request),
             session,
@@ -109,14 +108,14 @@ impl Stream {
     }
 
     fn object(&mut self, text: &str, actions: &mut Actions) -> serde_json::Result<()> {
-        // The document of a batch is a list.
-        if self.phase == Phase::Refused {
+        // The document of a batch run contains several lines.
+        if self.phase == Phase::Rejected {
             return Ok(());
         }
         let line: Line<'_> = serde_json::from_str(text)?;
         let parent = line.parent_tool_use_id.as_deref();
         if let (Some(parent), Some(background)) = (parent, self.background())
-            && background.is_behind(parent)
+            && background.is_in_background(parent)
         {
             actions.push(Action::Alive);
             return Ok(());
@@ -134,7 +133,7 @@ impl Stream {
                     self.echoed(uuid, actions);
                 }
                 let before = actions.len();
-                user(&line, actions);
+                Self::user(&line, actions);
                 self.note_results(actions.get(before..).unwrap_or_default());
             }
             ("system", Some("init")) => self.init(serde_json::from_str(text)?, actions),
@@ -146,18 +145,18 @@ impl Stream {
                 self.rate_limit = Some(line.rate_limit_info.status);
             }
             ("control_request", _) => {
-                self.asked(serde_json::from_str(text)?, actions);
+                self.control_request(serde_json::from_str(text)?, actions);
             }
             ("control_cancel_request", _) => {
                 let line: ControlCancelLine = serde_json::from_str(text)?;
-                let dialog = self.session.as_mut().map(|session| &mut session.dialog);
-                actions.extend(dialog.and_then(|dialog| dialog.withdraw(&line.request_id)));
+                let requests = self.session.as_mut().map(|session| &mut session.requests);
+                actions.extend(requests.and_then(|requests| requests.withdraw(&line.request_id)));
             }
             ("control_response", _) => {
                 let line: ControlResponseLine = serde_json::from_str(text)?;
-                Self::answered(line.response, actions);
+                Self::control_response(line.response, actions);
             }
-            // Heartbeats say nothing about the agent's work: the second counts the seconds of a tool, be it stuck or not.
+            // Heartbeats are no sign of progress: `tool_progress` only counts the seconds of a tool, even if the tool hangs.
             ("keep_alive" | "tool_progress", _) => {}
             _ => actions.push(Action::Alive),
         }
@@ -168,17 +167,17 @@ impl Stream {
         if let Some(expected) = &self.expected_session
             && *expected != line.session_id
         {
-            let message = format!("asked to resume session {expected}, but {} answers", line.session_id);
+            let message = format!("session {expected} was requested, but session {} answered", line.session_id);
             actions.push(warning(WarningCode::SessionMismatch, message.clone()));
             let failure = Failure::new(ErrorCode::Protocol, message);
             actions.push(Action::Outcome(Box::new(Outcome { failure: Some(failure), ..Outcome::default() })));
-            // Before the model is called: an answer without its history is worse than none.
+            // The model has not been called yet. An answer without the history would be worse than none.
             actions.push(Action::Process(ProcessAction::Stop));
-            self.phase = Phase::Refused;
+            self.phase = Phase::Rejected;
             return;
         }
         if let Some(cwd) = &line.cwd {
-            self.edits.learn_cwd(cwd);
+            self.edits.add_cwd(cwd);
         }
         let servers = line.mcp_servers.unwrap_or_default();
         let mut init = Init::new("claude", line.session_id.into());
@@ -193,23 +192,23 @@ impl Stream {
             |server: &InitServer| McpServerState::new(self.servers.names.given(&server.name), server.status.clone());
         init.mcp_servers = Some(servers.iter().map(state).collect());
         actions.push(Action::Emit(Event::Init(Box::new(init))));
-        if self.tally.begin_turn() {
+        if self.totals.count_turn() {
             self.failed_servers(&servers, actions);
         }
     }
 
-    /// They are told here alone, before the model is called; the run would go on without their tools.
+    /// Reports servers that did not start. The CLI reports them only here, before the model is called.
     fn failed_servers(&mut self, servers: &[InitServer], actions: &mut Actions) {
-        let mut lacking = None;
+        let mut required = None;
         for server in servers {
             if let Some(reason) = notices::mcp_server(&server.status) {
                 let failure = self.servers.failed(&server.name, &server.status, &reason, actions);
-                lacking = lacking.or(failure);
+                required = required.or(failure);
             }
         }
-        if let Some(failure) = lacking {
+        if let Some(failure) = required {
             Health::end(failure, actions);
-            self.phase = Phase::Refused;
+            self.phase = Phase::Rejected;
         }
     }
 
@@ -221,7 +220,7 @@ impl Stream {
         }
         if subtype == "model_refusal_fallback" {
             for uuid in &line.retracted_message_uuids {
-                self.withdraw(uuid, actions);
+                self.retract_line(uuid, actions);
             }
         }
         actions.push(match notices::of_system(subtype, line) {
@@ -232,49 +231,49 @@ impl Stream {
 
     fn result(&mut self, mut line: ResultLine, actions: &mut Actions) {
         for (tool_id, ()) in self.server_tools.take() {
-            // The vendor ran it and the model went on from its result, which the CLI does not show.
+            // The vendor ran the tool. The CLI does not print its result.
             let result = ToolResult::new(tool_id, String::new(), None);
             actions.push(Action::Emit(Event::ToolResult(Box::new(result))));
         }
-        if let Some(text) = line.result.as_deref().filter(|_| !line.is_error && !self.text_told) {
-            // A document without messages, or an answer that is structured output alone.
+        if let Some(text) = line.result.as_deref().filter(|_| !line.is_error && !self.has_emitted_text) {
+            // The document has no messages, or the answer is only structured output.
             let id = MessageId::from(line.uuid.as_deref().unwrap_or("result"));
-            self.tell(Voice::Text, text, id, None, actions);
+            self.emit_text(ContentKind::Text, text, id, None, actions);
         }
         for denial in &mut line.permission_denials {
             denial.tool_name = self.servers.names.rule(&denial.tool_name);
         }
         let api_error = self.api_error.take();
         let before = failure::Before { api_error: api_error.as_deref(), rate_limit: self.rate_limit.as_deref() };
-        let judgement = failure::of_result(&line, before);
-        actions.push(Action::Outcome(Box::new(self.tally.outcome(line, judgement))));
+        let classification = failure::of_result(&line, before);
+        actions.push(Action::Outcome(Box::new(self.totals.outcome(line, classification))));
         if self.session.as_ref().is_some_and(|session| session.has_turn_budget) {
             actions.push(Action::Session(SessionAction::RestartProcess));
         }
         self.phase = Phase::Answered;
         match &mut self.session {
-            Some(_) => self.turn_over(actions),
-            None if self.speaks => actions.push(Action::Process(ProcessAction::CloseStdin)),
+            Some(_) => self.turn_ended(actions),
+            None if self.is_live => actions.push(Action::Process(ProcessAction::CloseStdin)),
             None => {}
         }
     }
 }
 
-impl Protocol for Stream {
+impl Protocol for StreamJson {
     fn handle(&mut self, input: Input<'_>, actions: &mut Actions) {
         match input {
             Input::Started => {
                 actions.extend(
-                    std::mem::take(&mut self.opening)
+                    std::mem::take(&mut self.first_lines)
                         .into_iter()
                         .map(|value| Action::Process(ProcessAction::Write(value))),
                 );
             }
-            Input::Line(_) if self.phase == Phase::Refused => {}
+            Input::Line(_) if self.phase == Phase::Rejected => {}
             Input::Line(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => {}
             Input::Line(bytes) if !self.is_due(bytes, actions) => {}
             Input::Line(bytes) => self.line(bytes, actions),
-            Input::Interrupt if self.speaks => {
+            Input::Interrupt if self.is_live => {
                 actions.push(Action::Process(ProcessAction::Write(control::interrupt())));
             }
             Input::Interrupt => actions.push(Action::Process(ProcessAction::Interrupt)),
@@ -285,17 +284,17 @@ impl Protocol for Stream {
     }
 
     fn supports_steering(&self) -> bool {
-        // Where the CLI begins turns by itself, nobody could tell in which one it hears what was said too late.
+        // If the CLI starts turns by itself, it would be unknown which turn consumes a prompt that arrives late.
         self.session.as_ref().is_some_and(|session| session.background.is_none())
     }
 }
 
-impl Stream {
+impl StreamJson {
     fn line(&mut self, bytes: &[u8], actions: &mut Actions) {
         // `--output-format json --verbose` gives every line in one array.
         let read = line::each_json(bytes, |text| self.object(text, actions));
         if let Err(error) = read {
-            let message = format!("skipped a line that is not of the protocol ({error})");
+            let message = format!("skipped a line that does not match the protocol ({error})");
             let warning = Warning::new(WarningCode::MalformedLine, message);
             actions.push(Action::Emit(warning.with("line", line::excerpt(bytes)).into()));
         }
@@ -303,9 +302,9 @@ impl Stream {
 
     fn exited(&self, exit: ExitReport<'_>, actions: &mut Actions) {
         if self.phase == Phase::Open
-            && let Some(judgement) = failure::of_exit(exit)
+            && let Some(classification) = failure::of_exit(exit)
         {
-            actions.push(Action::Outcome(Box::new(judgement.into())));
+            actions.push(Action::Outcome(Box::new(classification.into())));
         }
     }
 }

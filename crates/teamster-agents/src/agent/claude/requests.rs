@@ -1,13 +1,12 @@
-//! What the CLI asks its user in a session, and the answers (`can_use_tool` of 2.1.197's control protocol).
+//! The permission requests and questions of the CLI in a session, and the answers (`can_use_tool` of 2.1.197's control protocol).
 //!
-//! Invariant: an answer is written once, for a request that waits, and allows nothing that was not asked for.
+//! Invariant: each request is answered once, and an answer allows only what was requested.
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::control;
+use super::control::{self, PermissionResponse};
 use super::tools;
 use super::wire::ControlRequest;
 use crate::agent::mcp::Names;
@@ -20,55 +19,55 @@ use teamster_types::event::{
 use teamster_types::json::RawJson;
 use teamster_types::request::Answer;
 
-/// The tool by which the model asks its user to choose.
+/// The tool with which the model asks the user to choose.
 const ASK: &str = "AskUserQuestion";
 
-/// Requests that wait, by their ids.
+/// The requests that wait for an answer, by their ids.
 #[derive(Debug, Default)]
-pub(super) struct Dialog {
-    open: BTreeMap<String, Asked>,
+pub(super) struct PendingRequests {
+    pending: BTreeMap<String, PendingRequest>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct PendingRequest {
     input: RawJson,
-    /// Rules for this session by which the CLI would ask no more for this.
+    /// Rules for this session that would make the CLI allow the call without a request.
     rules: Vec<Value>,
     is_question: bool,
 }
 
-impl Dialog {
-    /// The CLI waits for leave to call a tool.
-    pub(super) fn ask(&mut self, id: String, request: ControlRequest, names: &Names) -> Action {
+impl PendingRequests {
+    /// Adds a request of the CLI. Returns its event.
+    pub(super) fn add(&mut self, id: String, request: ControlRequest, names: &Names) -> Action {
         let event = event(&id, &request, names);
         let rules = narrow_rules(request.tool_name.as_deref().unwrap_or_default(), &request.permission_suggestions);
         let is_question = matches!(event, Event::Question(_));
-        self.open.insert(id, Asked { input: request.input, rules, is_question });
+        self.pending.insert(id, PendingRequest { input: request.input, rules, is_question });
         Action::Emit(event)
     }
 
-    /// The CLI waits no longer.
+    /// Removes a request that the CLI has withdrawn.
     pub(super) fn withdraw(&mut self, id: &str) -> Option<Action> {
-        self.open.remove(id).map(|_| Action::Session(SessionAction::Withdraw(RequestId::from(id))))
+        self.pending.remove(id).map(|_| Action::Session(SessionAction::Withdraw(RequestId::from(id))))
     }
 
-    /// Writes the answer to a request that waits.
+    /// Answers a pending request.
     pub(super) fn answer(&mut self, id: &RequestId, answer: &Answer) -> Option<Action> {
-        let asked = self.open.remove(id.as_str())?;
-        Some(Action::Process(ProcessAction::Write(control::respond(id.as_str(), &response(asked, answer)))))
+        let request = self.pending.remove(id.as_str())?;
+        Some(Action::Process(ProcessAction::Write(control::respond(id.as_str(), &response(request, answer)))))
     }
 
-    /// Nothing waits any more: the turn is over.
+    /// Withdraws all requests at the end of a turn.
     pub(super) fn clear(&mut self, actions: &mut Vec<Action>) {
         actions.extend(
-            std::mem::take(&mut self.open)
+            std::mem::take(&mut self.pending)
                 .into_keys()
                 .map(|id| Action::Session(SessionAction::Withdraw(RequestId::from(id.as_str())))),
         );
     }
 }
 
-/// A request of the CLI, as an event.
+/// Converts a request of the CLI to an event.
 fn event(id: &str, request: &ControlRequest, names: &Names) -> Event {
     let tool_name = request.tool_name.as_deref().unwrap_or_default();
     let questions =
@@ -91,8 +90,8 @@ fn event(id: &str, request: &ControlRequest, names: &Names) -> Event {
     Event::PermissionRequest(Box::new(event))
 }
 
-/// Emits the answer to a request that is not put to anybody.
-pub(super) fn unasked(
+/// Returns the event of a permission request that was answered without the caller; `None` for other requests.
+pub(super) fn automatic_answer(
     id: &str,
     request: &ControlRequest,
     names: &Names,
@@ -106,51 +105,26 @@ pub(super) fn unasked(
     permission::automatic_answer(event(id, request, names), decision, by, why)
 }
 
-/// What is written back to the CLI. `updatedInput` must be there, or the CLI takes the answer for a denial.
-#[derive(Serialize)]
-#[serde(tag = "behavior", rename_all = "lowercase")]
-pub(super) enum Response {
-    #[serde(rename_all = "camelCase")]
-    Allow {
-        updated_input: RawJson,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        updated_permissions: Option<Vec<Value>>,
-    },
-    Deny {
-        message: String,
-    },
-}
-
-impl Response {
-    /// Allows a call with this input, this once.
-    pub(super) fn allow(input: RawJson) -> Self {
-        Self::Allow { updated_input: input, updated_permissions: None }
-    }
-}
-
-fn response(asked: Asked, answer: &Answer) -> Response {
-    let Asked { input, rules, is_question } = asked;
-    let allow = Response::allow;
+fn response(request: PendingRequest, answer: &Answer) -> PermissionResponse {
+    let PendingRequest { input, rules, is_question } = request;
+    let (allow, deny) = (PermissionResponse::allow, PermissionResponse::deny);
     match &*without_option(answer) {
         Answer::Choose(chosen) if is_question => {
             allow(with_answers(input.to_value().unwrap_or_default(), chosen).into())
         }
-        // A choice is no leave, and leave is no choice.
-        Answer::Choose(_) => deny("That is no answer to a permission request."),
+        Answer::Choose(_) => deny("A choice does not answer a permission request."),
         Answer::Allow { .. } | Answer::AllowAlways if is_question => deny("The user did not choose."),
         Answer::Allow { input: other } => allow(other.as_ref().map_or(input, RawJson::from)),
-        Answer::AllowAlways => Response::Allow { updated_input: input, updated_permissions: Some(rules) },
-        Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user said no.")),
-        Answer::Option { .. } => deny("The user said no."),
+        Answer::AllowAlways => PermissionResponse::Allow { updated_input: input, updated_permissions: Some(rules) },
+        Answer::Deny { message } => deny(message.as_deref().unwrap_or("The user denied this.")),
+        Answer::Option { .. } => deny("The user denied this."),
     }
 }
 
-fn deny(message: &str) -> Response {
-    Response::Deny { message: message.to_owned() }
-}
-
-/// Takes the suggestions that only add allow rules for this tool. Others would change the mode or add directories, and so allow
-/// what nobody was asked about. As it is suggested, a rule would be written into a file of the project.
+/// Returns the suggestions that only add allow rules for this tool. They hold for the session.
+///
+/// Other suggestions would change the mode or add directories, and allow more than was requested. An unchanged suggestion would
+/// write its rules to a file of the project.
 fn narrow_rules(tool: &str, suggestions: &[Value]) -> Vec<Value> {
     let is = |suggestion: &Value, key: &str, word: &str| suggestion.get(key).is_some_and(|value| value == word);
     let adds = |suggestion: &Value| is(suggestion, "type", "addRules") && is(suggestion, "behavior", "allow");
@@ -162,7 +136,7 @@ fn narrow_rules(tool: &str, suggestions: &[Value]) -> Vec<Value> {
     suggestions.iter().filter_map(narrow).collect()
 }
 
-/// Whether a rule is for this tool, and for less than all of its commands or files.
+/// Whether a rule applies to this tool, and not to all commands or files.
 fn is_narrow(tool: &str, rule: &Value) -> bool {
     let content = rule.get("ruleContent").and_then(Value::as_str).unwrap_or_default();
     let is_all = content.trim_matches(['*', ':', '/', '.', ' ']).is_empty();
@@ -177,7 +151,7 @@ fn with_answers(mut input: Value, chosen: &BTreeMap<String, Vec<String>>) -> Val
     input
 }
 
-/// `{"questions": [{"question", "options": [{"label", "description"}], "multiSelect"}]}`; the question is its own id.
+/// Reads `{"questions": [{"question", "options": [{"label", "description"}], "multiSelect"}]}`. The text of a question is its id.
 fn questions(input: &Value) -> Vec<QuestionItem> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let option = |option: &Value| {
@@ -200,16 +174,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_allowed_input_goes_back_as_it_came_however_deep_or_large() {
+    fn an_allowed_input_is_returned_unchanged_at_any_depth_and_size() {
         let input = format!(r#"{{"id":18446744073709551617,"deep":{}{}}}"#, "[".repeat(1000), "]".repeat(1000));
         let line = format!(r#"{{"subtype":"can_use_tool","tool_name":"mcp__a__b","input":{input}}}"#);
         let names = Names::new(&super::super::mcp::STYLE, &BTreeMap::new()).unwrap();
-        let mut dialog = Dialog::default();
-        let asked = dialog.ask("r".to_owned(), serde_json::from_str(&line).unwrap(), &names);
-        let Action::Emit(Event::PermissionRequest(request)) = asked else { panic!("{asked:?}") };
+        let mut requests = PendingRequests::default();
+        let event = requests.add("r".to_owned(), serde_json::from_str(&line).unwrap(), &names);
+        let Action::Emit(Event::PermissionRequest(request)) = event else { panic!("{event:?}") };
         assert_eq!(request.input.as_str(), input);
         let Some(Action::Process(ProcessAction::Write(bytes))) =
-            dialog.answer(&"r".into(), &Answer::Allow { input: None })
+            requests.answer(&"r".into(), &Answer::Allow { input: None })
         else {
             panic!()
         };
