@@ -159,14 +159,14 @@ pub enum SessionAction {
     Withdraw(RequestId),
     /// The answer to a permission request as the agent applies it, if that differs from the answer that was given. Follows a
     /// [`Command::Answer`] or precedes a [`Withdraw`](Self::Withdraw).
-    Answered(Box<Taken>),
+    Answered(Box<AppliedAnswer>),
     /// The model received the prompt of a [`Command::Steer`] in the running turn, or it was too late and the model receives
     /// nothing.
     Steered {
         /// The id of the prompt.
         id: SteerId,
         /// Whether the model received it.
-        heard: bool,
+        accepted: bool,
     },
     /// After a turn's outcome: the agent starts the next turn by itself, with the prompts that came too late to steer.
     SteerTurnStarted,
@@ -179,16 +179,16 @@ pub enum SessionAction {
     RestartProcess,
 }
 
-/// The answer to a permission request, as the agent takes it.
+/// The answer to a permission request, as the agent applies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct AppliedAnswer {
     /// The request.
     pub request: RequestId,
-    /// What it is answered.
+    /// The decision that the agent received.
     pub decision: PermissionDecision,
-    /// The option of the agent's that is chosen.
+    /// The chosen option of the agent.
     pub option_id: Option<UntrustedText>,
-    /// Why that is not what the answer says.
+    /// The reason for the difference from the given answer.
     pub message: Option<UntrustedText>,
 }
 
@@ -267,7 +267,7 @@ pub struct Outcome {
     pub model: Option<String>,
 }
 
-/// One run of one agent, as a pure state machine.
+/// One run or session of an agent, as a pure state machine.
 pub trait Protocol: Send {
     /// Handles an input, and appends the resulting actions in order.
     ///

@@ -166,9 +166,11 @@ impl Runtime {
         tree.terminate(Duration::from_millis(500)).await;
         let exit = tree.exited().await;
         match printed {
-            Ok(Some(line)) => number(&line).ok_or_else(|| format!("its --version says {line:?}, which is no version")),
-            Ok(None) => Err(format!("its --version says nothing and ends with {exit}")),
-            Err(_) => Err(format!("its --version says nothing within {} s", VERSION_LIMIT.as_secs())),
+            Ok(Some(line)) => {
+                number(&line).ok_or_else(|| format!("`--version` printed {line:?}, which is not a version"))
+            }
+            Ok(None) => Err(format!("`--version` printed nothing and ended with {exit}")),
+            Err(_) => Err(format!("`--version` printed nothing within {} s", VERSION_LIMIT.as_secs())),
         }
     }
 }

@@ -188,6 +188,9 @@ impl Visit<'_> for Paths<'_> {
         visit::visit_path(self, path);
     }
 
+    /// `pub(in PATH)` imports nothing.
+    fn visit_vis_restricted(&mut self, _: &syn::VisRestricted) {}
+
     fn visit_item_use(&mut self, item: &syn::ItemUse) {
         let mut uses = Vec::new();
         read_use(&item.tree, &mut Vec::new(), false, &mut uses);

@@ -28,7 +28,7 @@ pub struct End<'a> {
 /// Returns the failure, and whether the run was aborted.
 ///
 /// A success that the agent reported is final. Otherwise the driver's cause has priority: the agent's report may only be the
-/// effect of our interrupt. (If the agent reported a failure before the interrupt, the driver passes no cause.)
+/// effect of the interrupt. (If the agent reported a failure before the interrupt, the driver passes no cause.)
 pub(super) fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option<Cause>) -> (Option<Failure>, bool) {
     let abort = || Failure::new(ErrorCode::Aborted, "the run was aborted").with_retryable(false);
     match (cause, failure) {
@@ -45,11 +45,9 @@ pub(super) fn no_result(exit: Option<ExitReport<'_>>) -> Failure {
     let exit = exit.unwrap_or_default();
     let tail = last_line(exit.stderr);
     let (code, message) = match (exit.signal, exit.code) {
-        (Some(signal), _) => (ErrorCode::CliSignaled, format!("{signal} ended the CLI before it gave a result{tail}")),
+        (Some(signal), _) => (ErrorCode::CliSignaled, format!("{signal} ended the CLI before its result{tail}")),
         (None, Some(0) | None) => (ErrorCode::Protocol, format!("the CLI ended without a result{tail}")),
-        (None, Some(code)) => {
-            (ErrorCode::CliExit, format!("the CLI exited with code {code} before it gave a result{tail}"))
-        }
+        (None, Some(code)) => (ErrorCode::CliExit, format!("the CLI exited with code {code} before its result{tail}")),
     };
     Failure::new(code, message)
 }

@@ -1,4 +1,4 @@
-//! What Claude Code's lines mean where no recorded run shows it, and faults that were found once.
+//! Lines of Claude Code that no recorded run contains, and former faults.
 
 use teamster_agents::protocol::{ExitReport, Input};
 use teamster_agents::transcript::End;
@@ -17,7 +17,7 @@ fn steps(request: &RunRequest, lines: &[&str], exit: ExitReport<'_>) -> Vec<Step
     driver.end(&End { exit: Some(exit), ..End::default() })
 }
 
-/// The events of a run that exits with 0.
+/// Returns the events of a run that exits with 0.
 fn run(lines: &[&str]) -> Vec<Event> {
     events(&steps(&RunRequest::new("x"), lines, ExitReport { code: Some(0), ..ExitReport::default() }))
 }
@@ -29,7 +29,7 @@ fn exited(code: Option<i32>, signal: Option<&str>, stderr: &str) -> Vec<Event> {
 fn result(events: &[Event]) -> &RunResult {
     match events.last() {
         Some(Event::Done(done)) => &done.result,
-        other => panic!("{other:?} is no done"),
+        other => panic!("expected done, not {other:?}"),
     }
 }
 
@@ -55,15 +55,15 @@ fn init(session: &str) -> String {
     format!(r#"{{"type":"system","subtype":"init","session_id":"{session}"}}"#)
 }
 
-fn said(text: &str) -> String {
+fn assistant(text: &str) -> String {
     format!(r#"{{"type":"assistant","message":{{"id":"m","content":[{{"type":"text","text":"{text}"}}]}}}}"#)
 }
 
 const SUCCESS: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"fine"}"#;
 
 #[test]
-fn a_document_of_many_lines_is_told_once_even_if_one_of_them_is_broken() {
-    let array = format!(r#"[{}, {{"type":7}}, {}, {SUCCESS}]"#, init(SESSION), said("cut \\ud83d"));
+fn a_document_of_many_lines_is_emitted_once_even_if_a_line_is_malformed() {
+    let array = format!(r#"[{}, {{"type":7}}, {}, {SUCCESS}]"#, init(SESSION), assistant("cut \\ud83d"));
     let events = run(&[&array]);
     assert_eq!(texts(&events), ["cut \u{fffd}"]);
     assert!(!result(&events).is_error);
@@ -71,7 +71,7 @@ fn a_document_of_many_lines_is_told_once_even_if_one_of_them_is_broken() {
 }
 
 #[test]
-fn a_lone_surrogate_inside_a_tools_input_or_output_costs_one_character() {
+fn a_lone_surrogate_in_a_tools_input_or_output_replaces_one_character() {
     let events = run(&[
         r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"echo \udc4b"}}]}}"#,
         r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"cut \ud83d"}]}}"#,
@@ -84,20 +84,23 @@ fn a_lone_surrogate_inside_a_tools_input_or_output_costs_one_character() {
 }
 
 #[test]
-fn another_session_than_the_one_asked_for_is_stopped_and_not_listened_to() {
+fn another_session_than_the_requested_one_is_stopped_and_its_lines_are_ignored() {
     let mut request = RunRequest::new("x");
     request.conversation = Conversation::Resume(SESSION.into());
     let other = init("00000000-0000-4000-8000-000000000002");
-    let steps = steps(&request, &[&other, &said("who are you?"), SUCCESS], ExitReport::default());
+    let steps = steps(&request, &[&other, &assistant("who are you?"), SUCCESS], ExitReport::default());
     assert!(steps.iter().any(|step| matches!(step, Step::Stop)));
     let events = events(&steps);
     assert_eq!(texts(&events), [""; 0]);
-    assert!(failure(&events).starts_with("PROTOCOL: asked to resume session"), "{events:?}");
+    assert!(
+        failure(&events).starts_with("PROTOCOL: session 00000000-0000-4000-8000-000000000001 was requested"),
+        "{events:?}"
+    );
     assert_eq!(result(&events).session_id, None);
 }
 
 #[test]
-fn a_session_that_was_not_found_is_not_given_as_the_runs_session() {
+fn a_session_that_was_not_found_is_not_reported_as_the_runs_session() {
     let events = run(&[
         r#"{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s","errors":["No conversation found with session ID: s"]}"#,
     ]);
@@ -106,7 +109,7 @@ fn a_session_that_was_not_found_is_not_given_as_the_runs_session() {
 }
 
 #[test]
-fn a_figure_of_an_unknown_form_does_not_cost_the_result() {
+fn a_number_of_an_unknown_form_does_not_invalidate_the_result() {
     let events = run(&[
         r#"{"type":"result","subtype":"success","is_error":false,"result":"fine","session_id":"s","num_turns":1.5,"duration_api_ms":"2 s","usage":[],"modelUsage":{"m":{"inputTokens":null}},"permission_denials":null,"errors":null,"total_cost_usd":0.5}"#,
     ]);
@@ -115,7 +118,7 @@ fn a_figure_of_an_unknown_form_does_not_cost_the_result() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_told_as_the_model_wrote_them() {
+fn arguments_that_are_not_json_are_emitted_unchanged() {
     let events = run(&[
         r#"{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash","input":{"__unparsedToolInput":{"raw":"{\"command","len":9}}}]}}"#,
     ]);
@@ -124,7 +127,7 @@ fn arguments_that_are_no_json_are_told_as_the_model_wrote_them() {
 }
 
 #[test]
-fn a_command_that_says_nothing_gives_an_empty_answer() {
+fn a_command_without_output_has_an_empty_answer() {
     let events = run(&[
         r#"{"type":"assistant","message":{"id":"m","model":"<synthetic>","content":[{"type":"text","text":"(no content)"}]}}"#,
         r#"{"type":"result","subtype":"success","is_error":false,"result":""}"#,
@@ -133,12 +136,12 @@ fn a_command_that_says_nothing_gives_an_empty_answer() {
 }
 
 #[test]
-fn a_model_may_say_what_the_cli_says_for_nothing() {
-    assert_eq!(result(&run(&[&said("(no content)"), SUCCESS])).text, "(no content)");
+fn a_model_may_write_the_text_that_the_cli_prints_for_no_output() {
+    assert_eq!(result(&run(&[&assistant("(no content)"), SUCCESS])).text, "(no content)");
 }
 
 #[test]
-fn what_is_on_stderr_explains_an_exit_and_nothing_else() {
+fn stderr_explains_an_exit_and_no_other_end() {
     let table = [
         (
             Some(1),
@@ -157,13 +160,13 @@ fn what_is_on_stderr_explains_an_exit_and_nothing_else() {
             Some(1),
             None,
             "port 80 is already in use",
-            "CLI_EXIT: the CLI exited with code 1 before it gave a result: port 80 is already in use",
+            "CLI_EXIT: the CLI exited with code 1 before its result: port 80 is already in use",
         ),
         (
             None,
             Some("SIGKILL"),
             "Not logged in",
-            "CLI_SIGNALED: SIGKILL ended the CLI before it gave a result: Not logged in",
+            "CLI_SIGNALED: SIGKILL ended the CLI before its result: Not logged in",
         ),
         (Some(0), None, "Not logged in", "PROTOCOL: the CLI ended without a result: Not logged in"),
     ];
@@ -173,14 +176,14 @@ fn what_is_on_stderr_explains_an_exit_and_nothing_else() {
 }
 
 #[test]
-fn an_init_that_comes_after_words_is_not_told_but_counts() {
-    let events = run(&[&said("early"), &init(SESSION), SUCCESS]);
+fn an_init_after_text_is_not_emitted_but_its_session_is_reported() {
+    let events = run(&[&assistant("early"), &init(SESSION), SUCCESS]);
     assert!(!events.iter().any(|event| matches!(event, Event::Init(_))), "{events:?}");
     assert_eq!(result(&events).session_id, Some(SESSION.into()));
 }
 
 #[test]
-fn deltas_without_the_start_of_their_message_are_told() {
+fn deltas_without_the_start_of_their_message_are_emitted() {
     let delta = |text: &str| {
         format!(
             r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}}}"#
@@ -193,7 +196,7 @@ fn deltas_without_the_start_of_their_message_are_told() {
 }
 
 #[test]
-fn a_tools_input_is_passed_on_as_it_was_written_however_deep_or_large() {
+fn a_tools_input_is_unchanged_at_any_depth_and_size() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     let input = format!(r#"{{"id":18446744073709551617,"far":1e400,"deep":{deep}}}"#);
     let line = format!(
@@ -205,7 +208,7 @@ fn a_tools_input_is_passed_on_as_it_was_written_however_deep_or_large() {
 }
 
 #[test]
-fn a_structured_output_is_passed_on_as_it_was_written_however_deep_or_large() {
+fn a_structured_output_is_unchanged_at_any_depth_and_size() {
     let document =
         format!(r#"{{"id":18446744073709551617,"far":1e400,"deep":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
     let success = format!(
@@ -216,7 +219,7 @@ fn a_structured_output_is_passed_on_as_it_was_written_however_deep_or_large() {
 }
 
 #[test]
-fn the_blocks_of_a_tool_result_are_passed_on_as_they_were_written_however_deep_or_large() {
+fn the_blocks_of_a_tool_result_are_unchanged_at_any_depth_and_size() {
     let block = format!(
         r#"{{"type":"resource","id":18446744073709551617,"far":1e400,"deep":{}{}}}"#,
         "[".repeat(5000),

@@ -10,10 +10,10 @@ use teamster_types::request::{
 
 use crate::any_request::request;
 
-#[test]
-fn an_invalid_request_is_rejected_and_the_error_names_the_change() {
+/// Returns one request for each rule of [`RunRequest::validate`].
+fn invalid_requests() -> Vec<RunRequest> {
     let env = |name: &str, value: &str| request(|r| r.env = [(name.to_owned(), value.to_owned())].into());
-    let table = vec![
+    vec![
         RunRequest::new(""),
         RunRequest::new(" \n\t"),
         request(|r| r.model = Some(String::new())),
@@ -47,8 +47,12 @@ fn an_invalid_request_is_rejected_and_the_error_names_the_change() {
         request(|r| r.retries.max = 101),
         request(|r| r.retries.base = Duration::from_millis(60_001)),
         request(|r| (r.output, r.retries.max, r.retries.policy) = (OutputMode::Batch, 1, RetryPolicy::MayRepeatPrompt)),
-    ];
-    let texts: Vec<_> = table.iter().map(|request| request.validate().unwrap_err().to_string()).collect();
+    ]
+}
+
+#[test]
+fn an_invalid_request_is_rejected_and_the_error_names_the_change() {
+    let texts: Vec<_> = invalid_requests().iter().map(|request| request.validate().unwrap_err().to_string()).collect();
     let texts = texts.join("\n");
     insta::assert_snapshot!(texts, @r#"
     the prompt is empty: describe what the agent should do
@@ -101,10 +105,10 @@ fn an_option_that_the_agent_does_not_support_is_rejected_when_the_run_is_planned
     ];
     let texts = table.map(|request| Claude.plan(&request).unwrap_err().to_string()).join("\n");
     insta::assert_snapshot!(texts, @r#"
-    cannot attach a.png: it has not been read: the caller must read it before the start
-    cannot attach a.bin: it is no text, PNG, JPEG, GIF, WebP or PDF
+    cannot attach a.png: the file was not read before the start
+    cannot attach a.bin: it is not a text, PNG, JPEG, GIF, WebP or PDF
     claude does not support a literal prompt in batch or exec mode: plain text is always interpreted; use streaming output in mode auto
-    claude does not support a schema of this length in batch or exec mode: it goes by argv there; use streaming output in mode auto
+    claude does not support a schema of this length in batch or exec mode: it is an argument there; use streaming output in mode auto
     claude does not support attachments in batch or exec mode: the prompt is plain text there; use streaming output in mode auto
     "#);
 }

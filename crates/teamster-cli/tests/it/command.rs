@@ -13,7 +13,7 @@ pub(crate) const BOUND: Duration = Duration::from_secs(20);
 
 /// Takes the opening of a session and the prompt, as Claude Code does.
 pub(crate) const LISTEN: &str = "read -r opening; read -r prompt;";
-/// Says what the recorded run said, and exits when its input ends.
+/// Prints the recorded run, and exits when its input ends.
 pub(crate) const ANSWER: &str = "read -r opening; read -r prompt; cat \"$CAPTURE\"; cat >/dev/null";
 
 /// `teamster run` with this script as the agent's CLI and nothing else in its environment.
@@ -80,7 +80,7 @@ impl Running {
     }
 
     /// Writes a line to standard input, which stays open.
-    pub(crate) fn say(&mut self, line: &str) {
+    pub(crate) fn write_line(&mut self, line: &str) {
         let stdin = self.child.stdin.as_mut().unwrap();
         stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
     }

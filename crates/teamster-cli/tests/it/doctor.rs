@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::command::{Ended, Running, ended, sent};
 
-/// `teamster doctor` where the agent's CLI is this script.
+/// Returns `teamster doctor` with this script as the agent's CLI.
 fn doctor(script: &str, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teamster"));
     command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("FAKE_CLI", script);
@@ -25,9 +25,9 @@ fn claude(ended: &Ended) -> Value {
 
 #[test]
 fn an_agent_that_can_run_is_reported_with_its_version_and_features() {
-    let told = ended(doctor("echo '2.1.197 (Claude Code)'", &["--json"]));
-    assert_eq!(told.code, Some(0), "{}", told.err);
-    let claude = claude(&told);
+    let report = ended(doctor("echo '2.1.197 (Claude Code)'", &["--json"]));
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    let claude = claude(&report);
     assert_eq!(claude["canRun"], true);
     assert_eq!(claude["version"], "2.1.197");
     assert_eq!(claude["versionStatus"], "tested");
@@ -38,24 +38,24 @@ fn an_agent_that_can_run_is_reported_with_its_version_and_features() {
 fn names_of_credentials_are_reported_but_never_their_values() {
     let mut command = doctor("echo 9.9.9", &[]);
     command.env("ANTHROPIC_API_KEY", "sk-the-secret").env("ANTHROPIC_AUTH_TOKEN", "");
-    let told = ended(command);
-    assert!(told.out.contains("ANTHROPIC_API_KEY"), "{}", told.out);
-    assert!(!told.out.contains("ANTHROPIC_AUTH_TOKEN"), "an empty variable is none");
-    assert!(!told.out.contains("sk-the-secret"));
-    assert!(told.out.contains("newer than 2.1.197"), "{}", told.out);
+    let report = ended(command);
+    assert!(report.out.contains("ANTHROPIC_API_KEY"), "{}", report.out);
+    assert!(!report.out.contains("ANTHROPIC_AUTH_TOKEN"), "an empty variable is no credential");
+    assert!(!report.out.contains("sk-the-secret"));
+    assert!(report.out.contains("newer than 2.1.197"), "{}", report.out);
 }
 
 #[test]
 fn a_version_with_control_characters_is_escaped() {
     let script = r"printf '9.9.9-\033]52;c;eA==\007\n'";
     let mut screen = rexpect::session::spawn_command(doctor(script, &[]), Some(20_000)).unwrap();
-    let told = sent(&screen.exp_eof().unwrap());
-    assert!(told.contains("  version      9.9.9-⟦ESC⟧]52;c;eA==⟦BEL⟧"), "{told:?}");
-    assert!(told.chars().all(|c| matches!(c, '\r' | '\n') || !c.is_control()), "{told:?}");
+    let report = sent(&screen.exp_eof().unwrap());
+    assert!(report.contains("  version      9.9.9-⟦ESC⟧]52;c;eA==⟦BEL⟧"), "{report:?}");
+    assert!(report.chars().all(|c| matches!(c, '\r' | '\n') || !c.is_control()), "{report:?}");
 }
 
 #[test]
-fn a_program_that_is_asked_for_its_version_gets_no_key() {
+fn a_program_gets_no_key_when_its_version_is_requested() {
     let script = r#"echo "9.${#ANTHROPIC_API_KEY}${#OPENAI_API_KEY}.${#EDITOR}""#;
     let mut command = doctor(script, &["--json"]);
     command.env("ANTHROPIC_API_KEY", "sk-a").env("OPENAI_API_KEY", "sk-o").env("EDITOR", "vi");
@@ -66,28 +66,28 @@ fn a_program_that_is_asked_for_its_version_gets_no_key() {
 fn an_agent_that_cannot_run_is_reported_with_a_remedy_and_code_1() {
     let mut command = doctor("", &[]);
     command.env("BACKEND_CLI_PATH", "no-such-cli");
-    let told = ended(command);
-    assert_eq!(told.code, Some(1));
-    assert!(told.out.contains("claude: cannot run"), "{}", told.out);
-    assert!(told.out.contains("npm install -g @anthropic-ai/claude-code"), "{}", told.out);
+    let report = ended(command);
+    assert_eq!(report.code, Some(1));
+    assert!(report.out.contains("claude: cannot run"), "{}", report.out);
+    assert!(report.out.contains("npm install -g @anthropic-ai/claude-code"), "{}", report.out);
 }
 
 #[test]
 fn a_program_that_is_not_an_agent_is_a_problem() {
-    for (script, told) in [("echo usage: something", "no version"), ("exit 3", "says nothing")] {
+    for (script, problem) in [("echo usage: something", "not a version"), ("exit 3", "printed nothing")] {
         let ended = ended(doctor(script, &[]));
         assert_eq!(ended.code, Some(1));
-        assert!(ended.out.contains(told), "{}", ended.out);
+        assert!(ended.out.contains(problem), "{}", ended.out);
     }
 }
 
-/// A ledger of its own with a run whose host is gone, and the mark of that run's processes.
-struct Crashed {
+/// A ledger with a run whose host has exited, and the marker of that run's processes.
+struct CrashedRun {
     home: tempfile::TempDir,
     mark: String,
 }
 
-fn crashed() -> Crashed {
+fn crashed_run() -> CrashedRun {
     let home = tempfile::tempdir().unwrap();
     let mark = format!("TEAMSTER_TREE_doctor_{}", std::process::id());
     let run = home.path().join("ledger/runs/abcdefghijklmnop");
@@ -101,21 +101,21 @@ fn crashed() -> Crashed {
         "label": "claude",
         "mark": mark,
         "began": 1_790_000_000,
-        // No process can have this number.
+        // No process can have this pid.
         "host": { "pid": i32::MAX, "start": 1 },
     });
     fs::write(run.join("entry.json"), entry.to_string()).unwrap();
-    Crashed { home, mark }
+    CrashedRun { home, mark }
 }
 
-impl Crashed {
+impl CrashedRun {
     fn doctor(&self, args: &[&str]) -> Command {
         let mut command = doctor("echo '2.1.197 (Claude Code)'", args);
         command.env("TEAMSTER_LEDGER_DIR", self.home.path().join("ledger"));
         command
     }
 
-    /// A process of the run that is alive.
+    /// Starts a process of the run.
     fn member(&self) -> Child {
         Command::new("sleep").arg("300").env(&self.mark, "1").spawn().unwrap()
     }
@@ -127,44 +127,44 @@ impl Crashed {
 
 #[test]
 fn live_runs_and_leftovers_are_counted() {
-    let crashed = crashed();
-    let told = ended(crashed.doctor(&[]));
-    assert_eq!(told.code, Some(0));
-    assert!(told.out.contains("runs: 0 live, 1 left by crashes; `teamster doctor --sweep`"), "{}", told.out);
-    let told: Value = serde_json::from_str(&ended(crashed.doctor(&["--json"])).out).unwrap();
-    assert_eq!(told["runs"]["leftovers"][0]["agent"], "claude");
-    assert_eq!(told["runs"]["leftovers"][0]["began"], "2026-09-21T14:13:20Z");
+    let crashed = crashed_run();
+    let report = ended(crashed.doctor(&[]));
+    assert_eq!(report.code, Some(0));
+    assert!(report.out.contains("runs: 0 live, 1 left by crashes; `teamster doctor --sweep`"), "{}", report.out);
+    let report: Value = serde_json::from_str(&ended(crashed.doctor(&["--json"])).out).unwrap();
+    assert_eq!(report["runs"]["leftovers"][0]["agent"], "claude");
+    assert_eq!(report["runs"]["leftovers"][0]["began"], "2026-09-21T14:13:20Z");
     assert!(!crashed.is_empty());
 }
 
 #[test]
 fn a_sweep_kills_and_reports_the_leftovers_of_a_crash() {
-    let crashed = crashed();
+    let crashed = crashed_run();
     let mut member = crashed.member();
-    let told = ended(crashed.doctor(&["--sweep"]));
-    assert_eq!(told.code, Some(0), "{}", told.out);
-    let ended_it = format!("/abcdefghijklmnop (claude since 2026-09-21T14:13:20Z); killed {} (sleep)", member.id());
-    assert!(told.out.contains(&ended_it), "{}", told.out);
-    assert!(told.out.ends_with("runs: 0 live, 1 swept; nothing is left by crashes\n"), "{}", told.out);
-    assert!(!told.out.contains("claude:"), "no agent is looked at");
+    let report = ended(crashed.doctor(&["--sweep"]));
+    assert_eq!(report.code, Some(0), "{}", report.out);
+    let killed = format!("/abcdefghijklmnop (claude since 2026-09-21T14:13:20Z); killed {} (sleep)", member.id());
+    assert!(report.out.contains(&killed), "{}", report.out);
+    assert!(report.out.ends_with("runs: 0 live, 1 swept; nothing is left by crashes\n"), "{}", report.out);
+    assert!(!report.out.contains("claude:"), "no agent is inspected");
     assert_eq!(member.wait().unwrap().code(), None);
     assert!(crashed.is_empty());
 
-    let told = ended(crashed.doctor(&["--sweep", "--json"]));
-    assert_eq!(told.code, Some(0));
-    let told: Value = serde_json::from_str(&told.out).unwrap();
-    assert_eq!(told, json!({ "sweep": { "clean": true, "live": 0, "removed": [], "skipped": [], "problems": [] } }));
+    let report = ended(crashed.doctor(&["--sweep", "--json"]));
+    assert_eq!(report.code, Some(0));
+    let report: Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!(report, json!({ "sweep": { "clean": true, "live": 0, "removed": [], "skipped": [], "problems": [] } }));
 }
 
 #[test]
-fn a_sweep_from_inside_of_the_crashed_run_leaves_it_and_says_so_with_code_1() {
-    let crashed = crashed();
+fn a_sweep_inside_the_crashed_run_skips_it_and_exits_with_code_1() {
+    let crashed = crashed_run();
     let mut member = crashed.member();
     let mut doctor = crashed.doctor(&["--sweep"]);
     doctor.env(&crashed.mark, "1");
-    let told = ended(doctor);
-    assert_eq!(told.code, Some(1));
-    assert!(told.out.contains("sweep from outside of it"), "{}", told.out);
+    let report = ended(doctor);
+    assert_eq!(report.code, Some(1));
+    assert!(report.out.contains("sweep from outside of it"), "{}", report.out);
     assert!(member.try_wait().unwrap().is_none());
     assert_eq!(ended(crashed.doctor(&["--sweep"])).code, Some(0));
     member.wait().unwrap();
@@ -172,29 +172,29 @@ fn a_sweep_from_inside_of_the_crashed_run_leaves_it_and_says_so_with_code_1() {
 
 #[test]
 fn concurrent_sweeps_all_succeed() {
-    let crashed = crashed();
+    let crashed = crashed_run();
     let mut members: Vec<_> = (0..3).map(|_| crashed.member()).collect();
     let sweeps: Vec<_> = (0..4).map(|_| Running::start(&mut crashed.doctor(&["--sweep", "--json"]))).collect();
-    let told: Vec<_> = sweeps.into_iter().map(Running::end).collect();
-    let removed = told.iter().map(|told| {
-        let told: Value = serde_json::from_str(&told.out).unwrap();
-        told["sweep"]["removed"].as_array().unwrap().len()
+    let report: Vec<_> = sweeps.into_iter().map(Running::end).collect();
+    let removed = report.iter().map(|report| {
+        let report: Value = serde_json::from_str(&report.out).unwrap();
+        report["sweep"]["removed"].as_array().unwrap().len()
     });
     assert_eq!(removed.sum::<usize>(), 1);
-    assert!(told.iter().all(|told| told.code == Some(0)));
+    assert!(report.iter().all(|report| report.code == Some(0)));
     assert!(members.iter_mut().all(|member| member.wait().unwrap().code().is_none()));
     assert!(crashed.is_empty());
 }
 
 #[test]
 fn a_sweep_checks_no_agent() {
-    let told = ended(doctor("", &["--sweep", "--agent", "codex"]));
-    assert_eq!(told.code, Some(2));
-    assert!(told.err.contains("cannot be used with"), "{}", told.err);
+    let report = ended(doctor("", &["--sweep", "--agent", "codex"]));
+    assert_eq!(report.code, Some(2));
+    assert!(report.err.contains("cannot be used with"), "{}", report.err);
 }
 
-/// A configuration file with an entry of a host that is gone.
-fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
+/// Returns a configuration file with an entry of a host that has exited.
+fn file_with_leftover() -> (tempfile::TempDir, std::path::PathBuf) {
     use teamster::config::document::{Format, Location};
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("config.toml");
@@ -207,12 +207,12 @@ fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
         by: "a run".to_owned(),
         within: None,
     };
-    let journals = teamster::RestoreLog::in_directory(home.path().join("teamster/restore"));
-    let merged = journals.merge(&merge).unwrap();
-    // As if its process had died: the lock goes with the copy of the holder's file.
-    let station = fs::read_dir(journals.directory()).unwrap().map(|entry| entry.unwrap().path());
-    let station = station.into_iter().find(|path| path.is_dir()).unwrap();
-    let holder = fs::read_dir(station).unwrap().map(|entry| entry.unwrap().path());
+    let restore_log = teamster::RestoreLog::in_directory(home.path().join("teamster/restore"));
+    let merged = restore_log.merge(&merge).unwrap();
+    // The copy of the holder's file has no lock, as if the process had died.
+    let record = fs::read_dir(restore_log.directory()).unwrap().map(|entry| entry.unwrap().path());
+    let record = record.into_iter().find(|path| path.is_dir()).unwrap();
+    let holder = fs::read_dir(record).unwrap().map(|entry| entry.unwrap().path());
     let holder = holder.into_iter().find(|path| path.to_str().unwrap().contains("holder-")).unwrap();
     let copy = holder.with_file_name("copy");
     fs::copy(&holder, &copy).unwrap();
@@ -223,22 +223,26 @@ fn left_in_a_file() -> (tempfile::TempDir, std::path::PathBuf) {
 
 #[test]
 fn entries_of_crashed_runs_are_reported_and_removed_from_configuration_files() {
-    let (home, path) = left_in_a_file();
+    let (home, path) = file_with_leftover();
     let doctor = |args: &[&str]| {
         let mut command = doctor("echo '2.1.197 (Claude Code)'", args);
         command.env("XDG_STATE_HOME", home.path());
         ended(command)
     };
-    let told = doctor(&[]);
-    assert!(told.out.contains("1 left by crashes; `teamster doctor --restore`"), "{}", told.out);
-    assert!(told.out.contains(&format!("leftover     {}", path.to_str().unwrap())), "{}", told.out);
+    let report = doctor(&[]);
+    assert!(report.out.contains("1 left by crashes; `teamster doctor --restore`"), "{}", report.out);
+    assert!(report.out.contains(&format!("leftover     {}", path.to_str().unwrap())), "{}", report.out);
     let document: Value = serde_json::from_str(&doctor(&["--json"]).out).unwrap();
     assert_eq!(document["configurationFiles"]["leftovers"], json!([path]));
     assert!(fs::read_to_string(&path).unwrap().contains("ours"));
 
-    let told = doctor(&["--restore"]);
-    assert_eq!(told.code, Some(0));
-    assert!(told.out.contains("restored") && told.out.contains("the original content is restored"), "{}", told.out);
+    let report = doctor(&["--restore"]);
+    assert_eq!(report.code, Some(0));
+    assert!(
+        report.out.contains("restored") && report.out.contains("the original content is restored"),
+        "{}",
+        report.out
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "# mine\n");
     let document: Value = serde_json::from_str(&doctor(&["--restore", "--json"]).out).unwrap();
     assert_eq!(document, json!({"restore": {"clean": true, "live": 0, "files": [], "problems": []}}));
@@ -246,12 +250,12 @@ fn entries_of_crashed_runs_are_reported_and_removed_from_configuration_files() {
 
 #[test]
 fn entries_that_cannot_be_removed_are_reported_with_the_path_of_the_original() {
-    let (home, path) = left_in_a_file();
+    let (home, path) = file_with_leftover();
     fs::write(&path, "= broken").unwrap();
     let mut command = doctor("echo", &["--restore"]);
     command.env("XDG_STATE_HOME", home.path());
-    let told = ended(command);
-    assert_eq!(told.code, Some(1));
-    assert!(told.out.contains("incomplete") && told.out.contains("restore/kept/"), "{}", told.out);
+    let report = ended(command);
+    assert_eq!(report.code, Some(1));
+    assert!(report.out.contains("incomplete") && report.out.contains("restore/kept/"), "{}", report.out);
     assert_eq!(fs::read_to_string(&path).unwrap(), "= broken");
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use teamster_agents::protocol::{Action, Command, Input, SessionAction, Taken};
+use teamster_agents::protocol::{Action, AppliedAnswer, Command, Input, SessionAction};
 use teamster_types::event::{
     AnsweredBy, Event, PermissionAnswered, PermissionDecision, PermissionOptionKind, PermissionRequest, RequestId,
 };
@@ -125,7 +125,7 @@ impl GivenAnswer {
     }
 
     /// Returns the answer as the agent applies it, if that differs from this answer.
-    fn applied<'a>(&self, actions: &'a [Action]) -> Option<&'a Taken> {
+    fn applied<'a>(&self, actions: &'a [Action]) -> Option<&'a AppliedAnswer> {
         actions.iter().find_map(|action| match action {
             Action::Session(SessionAction::Answered(applied)) if applied.request == self.request => Some(&**applied),
             _ => None,

@@ -264,7 +264,7 @@ impl Client {
             Command::SetPermissionMode(mode) => self.set_permission_mode(mode, actions),
             // The protocol does not support more input within a turn.
             Command::Steer { id, .. } => {
-                actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }));
+                actions.push(Action::Session(SessionAction::Steered { id: id.clone(), accepted: false }));
             }
             Command::Close => actions.push(Action::Process(ProcessAction::CloseStdin)),
         }

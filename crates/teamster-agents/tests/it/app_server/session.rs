@@ -145,7 +145,7 @@ impl TestSession {
                 Action::Process(ProcessAction::CloseStdin) => self.closed = true,
                 Action::Session(SessionAction::RestartProcess) => self.restarts = true,
                 Action::Session(SessionAction::Withdraw(request)) => self.withdrawn.push(request),
-                Action::Session(SessionAction::Steered { id, heard: accepted }) => self.steered.push((id, accepted)),
+                Action::Session(SessionAction::Steered { id, accepted }) => self.steered.push((id, accepted)),
                 _ => {}
             }
         }

@@ -1,34 +1,34 @@
-//! Turns that the CLI begins by itself, when something has ended that it had left in the background.
+//! Turns that the CLI starts by itself when a background task has ended.
 
 use serde_json::{Value, json};
 use teamster_agents::protocol::Input;
 use teamster_types::event::{AnsweredBy, Event, PermissionDecision, WarningCode};
 use teamster_types::request::{AgentInterface, RequestError, RunRequest};
 
-use super::{Talk, Whose, init, own_result, result, says};
+use super::{Owner, TestSession, agent_turn_result, assistant, init, result};
 use crate::capture;
 
-fn talk() -> Talk {
-    Talk::new(true)
+fn session() -> TestSession {
+    TestSession::new(true)
 }
 
-/// The CLI's answer to the last claim.
-fn claimed(talk: &Talk, given_back: bool) -> Value {
-    let claim = talk.written.last().unwrap();
-    assert_eq!(claim["request"]["subtype"], "cancel_async_message", "{claim}");
-    let response = json!({"cancelled": given_back});
+/// Returns the CLI's answer to the last request to remove a prompt.
+fn cancel_answer(session: &TestSession, is_removed: bool) -> Value {
+    let request = session.written.last().unwrap();
+    assert_eq!(request["request"]["subtype"], "cancel_async_message", "{request}");
+    let response = json!({"cancelled": is_removed});
     json!({"type": "control_response",
-           "response": {"subtype": "success", "request_id": claim["request_id"], "response": response}})
+           "response": {"subtype": "success", "request_id": request["request_id"], "response": response}})
 }
 
-fn hears(talk: &mut Talk, lines: &[Value]) {
+fn read_lines(session: &mut TestSession, lines: &[Value]) {
     for line in lines {
-        talk.line(line);
+        session.line(line);
     }
 }
 
-/// A request for permission.
-fn between_turns_asks() -> Value {
+/// Returns a permission request.
+fn permission_request() -> Value {
     json!({"type": "control_request", "request_id": "r1",
            "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "t1"}})
 }
@@ -37,17 +37,17 @@ fn idle() -> Value {
     json!({"type": "system", "subtype": "session_state_changed", "state": "idle"})
 }
 
-fn ended(talk: &Talk) -> Vec<(Whose, &str)> {
-    talk.ended.iter().map(|(whose, text)| (whose.clone(), text.as_str())).collect()
+fn ended(session: &TestSession) -> Vec<(Owner, &str)> {
+    session.ended.iter().map(|(owner, text)| (owner.clone(), text.as_str())).collect()
 }
 
 #[test]
-fn a_turn_that_begins_while_no_prompt_waits_is_the_agents_own() {
-    let mut talk = talk();
+fn a_turn_that_starts_while_no_prompt_waits_is_the_agents_own() {
+    let mut session = session();
     let ended_task = json!({"type": "system", "subtype": "task_notification", "task_id": "b1", "tool_use_id": "t1",
                       "status": "completed", "summary": "It is over", "output_file": ""});
-    hears(&mut talk, &[ended_task, init(), says("Own.")]);
-    let turn = talk.turn.as_ref().unwrap();
+    read_lines(&mut session, &[ended_task, init(), assistant("Own.")]);
+    let turn = session.turn.as_ref().unwrap();
     let warnings: Vec<_> = turn
         .events
         .iter()
@@ -58,117 +58,128 @@ fn a_turn_that_begins_while_no_prompt_waits_is_the_agents_own() {
         .collect();
     let data = json!({"taskId": "b1", "toolId": "t1", "status": "completed"});
     assert_eq!(warnings, [(&WarningCode::BackgroundTask, "It is over", data)]);
-    hears(&mut talk, &[own_result()]);
-    assert_eq!(ended(&talk), [(Whose::Own, "Own.")]);
-    assert_eq!(talk.between, []);
+    read_lines(&mut session, &[agent_turn_result()]);
+    assert_eq!(ended(&session), [(Owner::Agent, "Own.")]);
+    assert_eq!(session.between, []);
 }
 
 #[test]
-fn a_prompt_that_the_cli_has_taken_has_its_turn() {
-    let mut talk = talk();
-    talk.send();
-    assert_eq!(talk.written.last().unwrap()["priority"], "later", "it would be taken up within another turn");
-    hears(&mut talk, &[init(), says("One.")]);
-    assert_eq!(talk.turn.as_ref().unwrap().events, [], "nobody knows yet whose it is");
-    let taken = claimed(&talk, false);
-    hears(&mut talk, &[taken, says("Two."), result()]);
-    assert_eq!(ended(&talk), [(Whose::Sent(1), "One.Two.")]);
+fn an_accepted_prompt_has_the_turn_that_started() {
+    let mut session = session();
+    session.send();
+    assert_eq!(session.written.last().unwrap()["priority"], "later", "the CLI would insert it into another turn");
+    read_lines(&mut session, &[init(), assistant("One.")]);
+    assert_eq!(session.turn.as_ref().unwrap().events, [], "the owner is unknown yet");
+    let accepted = cancel_answer(&session, false);
+    read_lines(&mut session, &[accepted, assistant("Two."), result()]);
+    assert_eq!(ended(&session), [(Owner::Prompt(1), "One.Two.")]);
 }
 
 #[test]
-fn a_prompt_that_the_cli_gives_back_is_sent_again_after_the_agents_own_turn() {
-    let mut talk = talk();
-    talk.send();
-    hears(&mut talk, &[init(), says("Own.")]);
-    let first = talk.written.last().unwrap()["request"]["message_uuid"].clone();
-    let given_back = claimed(&talk, true);
-    hears(&mut talk, &[given_back, says(" More."), own_result()]);
-    assert_eq!((ended(&talk), talk.untaken), (vec![(Whose::Own, "Own. More.")], Some(1)));
-    talk.send();
-    let again = talk.written.last().unwrap();
+fn a_prompt_that_the_cli_removes_is_sent_again_after_the_agents_own_turn() {
+    let mut session = session();
+    session.send();
+    read_lines(&mut session, &[init(), assistant("Own.")]);
+    let first = session.written.last().unwrap()["request"]["message_uuid"].clone();
+    let removed = cancel_answer(&session, true);
+    read_lines(&mut session, &[removed, assistant(" More."), agent_turn_result()]);
+    assert_eq!((ended(&session), session.not_accepted), (vec![(Owner::Agent, "Own. More.")], Some(1)));
+    session.send();
+    let again = session.written.last().unwrap();
     assert_eq!(again["message"]["content"], "Prompt 1.");
-    assert_ne!(again["uuid"], first, "the CLI passes over what it has been asked back for");
-    hears(&mut talk, &[init()]);
-    let taken = claimed(&talk, false);
-    hears(&mut talk, &[taken, says("One."), result()]);
-    assert_eq!(ended(&talk)[1..], [(Whose::Sent(1), "One.")]);
+    assert_ne!(again["uuid"], first, "the CLI ignores an id that was removed");
+    read_lines(&mut session, &[init()]);
+    let accepted = cancel_answer(&session, false);
+    read_lines(&mut session, &[accepted, assistant("One."), result()]);
+    assert_eq!(ended(&session)[1..], [(Owner::Prompt(1), "One.")]);
 }
 
 #[test]
-fn a_turn_of_the_agents_own_that_was_over_before_the_answer_is_not_mixed_into_the_prompts() {
-    let mut talk = talk();
-    talk.send();
-    hears(&mut talk, &[init(), says("Own."), own_result()]);
-    let taken = claimed(&talk, false);
-    hears(&mut talk, &[taken, init(), says("One."), result()]);
-    assert_eq!(ended(&talk), [(Whose::Sent(1), "One."), (Whose::Own, "Own.")]);
+fn an_own_turn_of_the_agent_that_ended_before_the_answer_is_separate_from_the_prompts_turn() {
+    let mut session = session();
+    session.send();
+    read_lines(&mut session, &[init(), assistant("Own."), agent_turn_result()]);
+    let accepted = cancel_answer(&session, false);
+    read_lines(&mut session, &[accepted, init(), assistant("One."), result()]);
+    assert_eq!(ended(&session), [(Owner::Prompt(1), "One."), (Owner::Agent, "Own.")]);
 }
 
 #[test]
-fn a_turn_that_was_over_before_the_answer_is_the_prompts_if_the_agent_did_not_begin_it() {
-    let mut talk = talk();
-    talk.send();
-    hears(&mut talk, &[init(), says("One."), result(), init(), says("Own.")]);
-    let taken = claimed(&talk, false);
-    hears(&mut talk, &[taken, own_result()]);
-    assert_eq!(ended(&talk), [(Whose::Sent(1), "One."), (Whose::Own, "Own.")]);
+fn a_turn_that_ended_before_the_answer_is_the_prompts_if_the_agent_did_not_start_it() {
+    let mut session = session();
+    session.send();
+    read_lines(&mut session, &[init(), assistant("One."), result(), init(), assistant("Own.")]);
+    let accepted = cancel_answer(&session, false);
+    read_lines(&mut session, &[accepted, agent_turn_result()]);
+    assert_eq!(ended(&session), [(Owner::Prompt(1), "One."), (Owner::Agent, "Own.")]);
 }
 
 #[test]
-fn that_the_cli_had_nothing_to_do_before_it_took_the_prompt_is_no_sign_that_it_dropped_it() {
-    let mut talk = talk();
-    talk.send();
-    hears(&mut talk, &[init(), says("Own."), own_result(), idle()]);
-    let taken = claimed(&talk, false);
-    hears(&mut talk, &[taken, init(), says("One."), result()]);
-    assert_eq!(ended(&talk), [(Whose::Sent(1), "One."), (Whose::Own, "Own.")]);
+fn an_idle_state_before_the_cli_accepts_the_prompt_does_not_mean_that_it_dropped_it() {
+    let mut session = session();
+    session.send();
+    read_lines(&mut session, &[init(), assistant("Own."), agent_turn_result(), idle()]);
+    let accepted = cancel_answer(&session, false);
+    read_lines(&mut session, &[accepted, init(), assistant("One."), result()]);
+    assert_eq!(ended(&session), [(Owner::Prompt(1), "One."), (Owner::Agent, "Own.")]);
 }
 
 #[test]
 fn a_prompt_that_the_cli_has_dropped_is_sent_again() {
-    let mut talk = talk();
-    talk.send();
-    hears(&mut talk, &[init(), says("Own."), own_result()]);
-    let gone = claimed(&talk, false);
-    hears(&mut talk, &[gone, idle()]);
-    assert_eq!(talk.untaken, Some(1));
-    talk.send();
-    hears(&mut talk, &[init()]);
-    let taken = claimed(&talk, false);
-    hears(&mut talk, &[taken, says("One."), result()]);
-    assert_eq!(ended(&talk), [(Whose::Own, "Own."), (Whose::Sent(1), "One.")]);
+    let mut session = session();
+    session.send();
+    read_lines(&mut session, &[init(), assistant("Own."), agent_turn_result()]);
+    let accepted = cancel_answer(&session, false);
+    read_lines(&mut session, &[accepted, idle()]);
+    assert_eq!(session.not_accepted, Some(1));
+    session.send();
+    read_lines(&mut session, &[init()]);
+    let accepted = cancel_answer(&session, false);
+    read_lines(&mut session, &[accepted, assistant("One."), result()]);
+    assert_eq!(ended(&session), [(Owner::Agent, "Own."), (Owner::Prompt(1), "One.")]);
 }
 
 #[test]
-fn what_a_subagent_in_the_background_says_is_in_no_turn() {
-    let mut talk = talk();
+fn output_of_a_subagent_in_the_background_belongs_to_no_turn() {
+    let mut session = session();
     let call = json!({"type": "assistant", "message": {"id": "m", "content": [
         {"type": "tool_use", "id": "t1", "name": "Agent", "input": {}}]}});
     let within = |text: &str| {
-        let mut line = says(text);
+        let mut line = assistant(text);
         line["parent_tool_use_id"] = "t1".into();
         line
     };
     let launched = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t1"}]}});
-    hears(&mut talk, &[init(), call, within("in sight"), launched, within("behind"), own_result(), within("between")]);
-    assert_eq!(ended(&talk), [(Whose::Own, "in sightx")]);
-    assert_eq!(talk.between, []);
+    read_lines(
+        &mut session,
+        &[
+            init(),
+            call,
+            within("in the foreground"),
+            launched,
+            within("in the background"),
+            agent_turn_result(),
+            within("between"),
+        ],
+    );
+    assert_eq!(ended(&session), [(Owner::Agent, "in the foregroundx")]);
+    assert_eq!(session.between, []);
 }
 
 #[test]
-fn what_a_subagent_asks_between_turns_is_denied_and_in_no_turn() {
-    let mut talk = talk();
-    talk.send();
-    hears(&mut talk, &[between_turns_asks()]);
-    assert_eq!(talk.written.last().unwrap()["response"]["response"]["behavior"], "deny");
-    assert_eq!(talk.turn.as_ref().unwrap().events, []);
+fn a_permission_request_of_a_subagent_between_turns_is_denied_and_belongs_to_no_turn() {
+    let mut session = session();
+    session.send();
+    read_lines(&mut session, &[permission_request()]);
+    assert_eq!(session.written.last().unwrap()["response"]["response"]["behavior"], "deny");
+    assert_eq!(session.turn.as_ref().unwrap().events, []);
 }
 
 #[test]
-fn what_was_denied_between_turns_is_reported_when_the_next_turn_begins() {
-    let mut talk = talk();
-    hears(&mut talk, &[between_turns_asks(), init(), says("Own.")]);
-    let mut answers = talk.turn.as_ref().unwrap().events.iter().filter_map(|event| match event {
+fn a_denial_between_turns_is_reported_when_the_next_turn_starts() {
+    let mut session = session();
+    read_lines(&mut session, &[permission_request(), init(), assistant("Own.")]);
+    let mut answers = session.turn.as_ref().unwrap().events.iter().filter_map(|event| match event {
         Event::PermissionAnswered(answered) => Some(answered),
         _ => None,
     });
@@ -179,49 +190,49 @@ fn what_was_denied_between_turns_is_reported_when_the_next_turn_begins() {
 }
 
 #[test]
-fn nothing_can_be_said_within_a_turn_where_nobody_could_tell_which_one_hears_it() {
-    assert!(!talk().protocol.supports_steering());
-    assert!(Talk::new(false).protocol.supports_steering());
+fn a_session_with_background_tasks_supports_no_steering() {
+    assert!(!session().protocol.supports_steering());
+    assert!(TestSession::new(false).protocol.supports_steering());
 }
 
 #[test]
-fn a_cli_that_never_answers_is_ended_and_not_waited_for_with_all_that_it_says() {
-    let mut talk = talk();
-    talk.send();
-    hears(&mut talk, &[init()]);
-    let long = says(&"x".repeat(1 << 20));
+fn a_cli_that_never_answers_is_stopped_before_its_output_fills_the_memory() {
+    let mut session = session();
+    session.send();
+    read_lines(&mut session, &[init()]);
+    let long = assistant(&"x".repeat(1 << 20));
     for _ in 0..16 {
-        talk.line(&long);
+        session.line(&long);
     }
-    assert!(talk.stopped);
-    assert_eq!(ended(&talk), [(Whose::Sent(1), "")]);
+    assert!(session.stopped);
+    assert_eq!(ended(&session), [(Owner::Prompt(1), "")]);
 }
 
-/// `bg_claimed`: a command ends between two turns, and prompts are sent while the CLI's own turn runs and after it.
+/// The recording `bg_claimed`: a command ends between two turns, and prompts are sent during the CLI's own turn and after it.
 #[test]
-fn a_recorded_session_has_each_turn_for_itself() {
+fn each_turn_of_a_recorded_session_is_separate() {
     let capture = capture::all("claude").into_iter().find(|capture| capture.name == "bg_claimed").unwrap();
-    let mut talk = talk();
+    let mut session = session();
     for line in capture.lines() {
         let read: Value = serde_json::from_slice(line).unwrap();
-        let claim = &read["response"];
+        let answer = &read["response"];
         if read["subtype"] == "init" {
-            // The second time the CLI had begun by itself, and gave the prompt back.
-            talk.send();
+            // The second turn was started by the CLI, which removed the prompt.
+            session.send();
         }
-        if claim["request_id"].as_str().is_some_and(|id| id.starts_with("claim-")) {
-            let answer = claimed(&talk, claim["response"]["cancelled"] == true);
-            talk.line(&answer);
+        if answer["request_id"].as_str().is_some_and(|id| id.starts_with("claim-")) {
+            let answer = cancel_answer(&session, answer["response"]["cancelled"] == true);
+            session.line(&answer);
         } else {
-            talk.tell(Input::Line(line));
+            session.handle(Input::Line(line));
         }
     }
-    let whose: Vec<_> = ended(&talk).into_iter().map(|(whose, _)| whose).collect();
-    assert_eq!(whose, [Whose::Sent(1), Whose::Own, Whose::Sent(2)]);
+    let owner: Vec<_> = ended(&session).into_iter().map(|(owner, _)| owner).collect();
+    assert_eq!(owner, [Owner::Prompt(1), Owner::Agent, Owner::Prompt(2)]);
 }
 
 #[test]
-fn a_run_and_turns_that_are_runs_leave_nothing_in_the_background() {
+fn a_run_and_a_turn_that_is_a_run_have_no_background_tasks() {
     let mut request = RunRequest::new("x");
     request.background_tasks = true;
     assert!(matches!(request.validate(), Err(RequestError::Contradiction { first: "background tasks", .. })));
@@ -230,7 +241,7 @@ fn a_run_and_turns_that_are_runs_leave_nothing_in_the_background() {
     assert_eq!(request.turn("x".into(), request.conversation.clone()).validate(), Ok(()));
     for mode in [AgentInterface::Spawn, AgentInterface::Exec] {
         request.interface = mode;
-        let refused = request.validate_session();
-        assert!(matches!(refused, Err(RequestError::Contradiction { first: "background tasks", .. })), "{mode:?}");
+        let rejected = request.validate_session();
+        assert!(matches!(rejected, Err(RequestError::Contradiction { first: "background tasks", .. })), "{mode:?}");
     }
 }

@@ -1,8 +1,8 @@
-//! Claude Code as a session: whose turn is whose, however its lines come.
+//! Sessions of Claude Code: each line belongs to one turn, in any order of lines.
 
 mod background;
-mod chance;
 mod permissions;
+mod properties;
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent as _, claude::Claude};
@@ -12,72 +12,73 @@ use teamster_testkit::check::check;
 use teamster_types::event::{Event, RequestId, SteerId};
 use teamster_types::request::{Answer, RunRequest};
 
-/// Whose a turn is.
+/// The side that started a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Whose {
-    /// That of the prompt with this number.
-    Sent(usize),
-    Own,
+enum Owner {
+    /// The prompt with this number.
+    Prompt(usize),
+    /// The agent itself.
+    Agent,
 }
 
 struct Turn {
-    whose: Whose,
+    owner: Owner,
     transcript: Transcript,
     events: Vec<Event>,
 }
 
-/// A session, driven as the driver does it.
-struct Talk {
+/// A session with the same calls that the driver makes.
+struct TestSession {
     protocol: Box<dyn Protocol>,
     turn: Option<Turn>,
     prompts: usize,
-    /// The prompt that was not taken, and is to be sent again.
-    untaken: Option<usize>,
-    /// All that have ended, with what they said.
-    ended: Vec<(Whose, String)>,
-    /// What was said between turns.
+    /// The prompt that the CLI did not accept. It is sent again.
+    not_accepted: Option<usize>,
+    /// The ended turns, with their texts.
+    ended: Vec<(Owner, String)>,
+    /// Events between turns.
     between: Vec<Event>,
     written: Vec<Value>,
-    asked: Vec<RequestId>,
+    pending: Vec<RequestId>,
     steering: Vec<SteerId>,
     stopped: bool,
 }
 
-impl Talk {
+impl TestSession {
     fn new(background: bool) -> Self {
-        let mut frame = RunRequest::default();
-        frame.background_tasks = background;
-        Self::with(&frame)
+        let mut request = RunRequest::default();
+        request.background_tasks = background;
+        Self::with(&request)
     }
 
-    fn with(frame: &RunRequest) -> Self {
-        let protocol = Claude.plan_session(frame).unwrap().unwrap().protocol;
-        let mut talk = Self {
+    fn with(request: &RunRequest) -> Self {
+        let protocol = Claude.plan_session(request).unwrap().unwrap().protocol;
+        let mut session = Self {
             protocol,
             turn: None,
             prompts: 0,
-            untaken: None,
+            not_accepted: None,
             ended: Vec::new(),
             between: Vec::new(),
             written: Vec::new(),
-            asked: Vec::new(),
+            pending: Vec::new(),
             steering: Vec::new(),
             stopped: false,
         };
-        talk.tell(Input::Started);
-        talk
+        session.handle(Input::Started);
+        session
     }
 
-    /// Sends the prompt that was not taken, or else another one.
+    /// Sends the prompt that was not accepted, or else another one.
     fn send(&mut self) {
         assert!(self.turn.is_none(), "a turn runs");
-        let number = self.untaken.take().unwrap_or_else(|| {
+        let number = self.not_accepted.take().unwrap_or_else(|| {
             self.prompts += 1;
             self.prompts
         });
-        self.begin(Whose::Sent(number));
+        self.start_turn(Owner::Prompt(number));
         let id = SteerId::from(format!("w{}", self.written.len()));
-        self.tell(Input::Command(Command::Send { id: &id, prompt: &format!("Prompt {number}.").into() }));
+        self.handle(Input::Command(Command::Send { id: &id, prompt: &format!("Prompt {number}.").into() }));
     }
 
     fn steer(&mut self) {
@@ -86,32 +87,32 @@ impl Talk {
         }
         let id = SteerId::from(format!("s{}", self.written.len()));
         self.steering.push(id.clone());
-        self.tell(Input::Command(Command::Steer { id: &id, prompt: &"More.".into() }));
+        self.handle(Input::Command(Command::Steer { id: &id, prompt: &"More.".into() }));
     }
 
     fn answer(&mut self, answer: &Answer) {
-        if let Some(request) = self.asked.pop() {
-            self.tell(Input::Command(Command::Answer { request: &request, answer }));
+        if let Some(request) = self.pending.pop() {
+            self.handle(Input::Command(Command::Answer { request: &request, answer }));
         }
     }
 
     fn line(&mut self, line: &Value) {
-        self.tell(Input::Line(line.to_string().as_bytes()));
+        self.handle(Input::Line(line.to_string().as_bytes()));
     }
 
-    fn begin(&mut self, whose: Whose) {
-        self.turn = Some(Turn { whose, transcript: Transcript::new(), events: Vec::new() });
+    fn start_turn(&mut self, owner: Owner) {
+        self.turn = Some(Turn { owner, transcript: Transcript::new(), events: Vec::new() });
     }
 
-    fn tell(&mut self, input: Input<'_>) {
+    fn handle(&mut self, input: Input<'_>) {
         let mut actions = Vec::new();
         self.protocol.handle(input, &mut actions);
         for action in actions {
-            self.act(action);
+            self.apply(action);
         }
     }
 
-    fn act(&mut self, action: Action) {
+    fn apply(&mut self, action: Action) {
         match action {
             Action::Process(ProcessAction::Write(bytes)) => {
                 assert_eq!(bytes.iter().position(|byte| *byte == b'\n'), Some(bytes.len() - 1), "one line");
@@ -119,8 +120,8 @@ impl Talk {
             }
             Action::Emit(event) => {
                 match &event {
-                    Event::PermissionRequest(request) => self.asked.push(request.request_id.clone()),
-                    Event::Question(question) => self.asked.push(question.request_id.clone()),
+                    Event::PermissionRequest(request) => self.pending.push(request.request_id.clone()),
+                    Event::Question(question) => self.pending.push(question.request_id.clone()),
                     _ => {}
                 }
                 match &mut self.turn {
@@ -135,27 +136,31 @@ impl Talk {
                 }
             }
             Action::Session(SessionAction::PromptNotAccepted) => {
-                let turn = self.turn.take().expect("no turn runs that could be untaken");
-                let is_aside = |event: &Event| matches!(event, Event::Warning(_) | Event::RateLimit(_));
-                assert!(turn.events.iter().all(is_aside), "said of a prompt that was not taken: {:?}", turn.events);
-                let Whose::Sent(number) = turn.whose else { panic!("nobody sent this turn") };
-                self.untaken = Some(number);
+                let turn = self.turn.take().expect("no turn runs");
+                let is_notice = |event: &Event| matches!(event, Event::Warning(_) | Event::RateLimit(_));
+                assert!(
+                    turn.events.iter().all(is_notice),
+                    "events of a prompt that was not accepted: {:?}",
+                    turn.events
+                );
+                let Owner::Prompt(number) = turn.owner else { panic!("no prompt started this turn") };
+                self.not_accepted = Some(number);
             }
             Action::Session(SessionAction::AgentTurnStarted) => {
-                assert!(self.turn.is_none(), "a turn begins within another one");
-                self.begin(Whose::Own);
+                assert!(self.turn.is_none(), "a turn starts within another one");
+                self.start_turn(Owner::Agent);
             }
-            // The words are a turn that the CLI has begun.
+            // The CLI has started a turn with the late prompt.
             Action::Session(SessionAction::SteerTurnStarted) => {
-                assert!(!std::mem::take(&mut self.steering).is_empty(), "nothing was said too late");
+                assert!(!std::mem::take(&mut self.steering).is_empty(), "no prompt was sent during the turn");
                 self.prompts += 1;
-                self.begin(Whose::Sent(self.prompts));
+                self.start_turn(Owner::Prompt(self.prompts));
             }
             Action::Session(SessionAction::Steered { id, .. }) => {
-                let at = self.steering.iter().position(|other| *other == id).expect("nobody waits for this");
+                let at = self.steering.iter().position(|other| *other == id).expect("the prompt was sent");
                 self.steering.remove(at);
             }
-            Action::Session(SessionAction::Withdraw(request)) => self.asked.retain(|other| *other != request),
+            Action::Session(SessionAction::Withdraw(request)) => self.pending.retain(|other| *other != request),
             Action::Process(ProcessAction::Stop) => self.stopped = true,
             _ => {}
         }
@@ -169,13 +174,13 @@ impl Talk {
             _ => None,
         });
         let text = text.collect();
-        self.ended.push((turn.whose, text));
+        self.ended.push((turn.owner, text));
     }
 
-    /// The process ends.
+    /// Ends the process.
     fn exit(&mut self) {
         let exit = ExitReport { code: Some(1), ..ExitReport::default() };
-        self.tell(Input::Exited(exit));
+        self.handle(Input::Exited(exit));
         if let Some(turn) = self.turn.take() {
             self.finish(turn, &End { exit: Some(exit), ..End::default() });
         }
@@ -186,17 +191,17 @@ fn init() -> Value {
     json!({"type": "system", "subtype": "init", "session_id": "s"})
 }
 
-fn says(text: &str) -> Value {
+fn assistant(text: &str) -> Value {
     json!({"type": "assistant", "message": {"id": text, "content": [{"type": "text", "text": text}]}})
 }
 
-/// The end of a turn that was sent.
+/// Returns the end of a turn that a prompt started.
 fn result() -> Value {
     json!({"type": "result", "subtype": "success", "is_error": false, "result": "x"})
 }
 
-/// The end of a turn that the CLI began by itself.
-fn own_result() -> Value {
+/// Returns the end of a turn that the CLI started by itself.
+fn agent_turn_result() -> Value {
     let mut result = result();
     result["origin"] = json!({"kind": "task-notification"});
     result

@@ -1,4 +1,4 @@
-//! What a session allows: what was asked for, and no more.
+//! Permission requests of a session: an answer allows what was requested, and no more.
 
 use serde_json::{Value, json};
 use teamster_agents::agent::{Agent as _, claude::Claude};
@@ -6,25 +6,25 @@ use teamster_agents::protocol::{Action, Input, ProcessAction};
 use teamster_types::event::{AnsweredBy, Event, PermissionOptionKind, PermissionRequest, ToolKind};
 use teamster_types::request::{Answer, McpServer, PermissionMode, RunRequest};
 
-use super::Talk;
+use super::TestSession;
 
-fn asks(tool: &str, input: &Value, suggestions: &Value) -> Value {
+fn permission_request(tool: &str, input: &Value, suggestions: &Value) -> Value {
     json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "can_use_tool", "tool_name": tool,
            "input": input, "tool_use_id": "t1", "permission_suggestions": suggestions}})
 }
 
-fn requested(talk: &Talk) -> PermissionRequest {
-    let Some(Event::PermissionRequest(request)) = talk.turn.as_ref().unwrap().events.last() else {
-        panic!("not asked")
+fn requested(session: &TestSession) -> PermissionRequest {
+    let Some(Event::PermissionRequest(request)) = session.turn.as_ref().unwrap().events.last() else {
+        panic!("no permission request")
     };
     (**request).clone()
 }
 
-fn answered(talk: &Talk) -> &Value {
-    &talk.written.last().unwrap()["response"]["response"]
+fn answered(session: &TestSession) -> &Value {
+    &session.written.last().unwrap()["response"]["response"]
 }
 
-/// As 2.1.197 suggests it for `touch` outside of its directories.
+/// The suggestions of 2.1.197 for `touch` outside its directories.
 fn suggestions() -> Value {
     json!([
         {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch /x"}], "behavior": "allow",
@@ -36,18 +36,18 @@ fn suggestions() -> Value {
 
 #[test]
 fn always_adds_the_narrow_rule_for_the_session_and_changes_nothing_else() {
-    let mut talk = Talk::new(false);
-    talk.send();
-    talk.line(&asks("Bash", &json!({"command": "touch /x"}), &suggestions()));
-    talk.answer(&Answer::AllowAlways);
+    let mut session = TestSession::new(false);
+    session.send();
+    session.line(&permission_request("Bash", &json!({"command": "touch /x"}), &suggestions()));
+    session.answer(&Answer::AllowAlways);
     let rules = json!([{"type": "addRules", "behavior": "allow", "destination": "session",
                         "rules": [{"toolName": "Bash", "ruleContent": "touch /x"}]}]);
-    assert_eq!(answered(&talk)["behavior"], "allow");
-    assert_eq!(answered(&talk)["updatedPermissions"], rules);
+    assert_eq!(answered(&session)["behavior"], "allow");
+    assert_eq!(answered(&session)["updatedPermissions"], rules);
 }
 
 #[test]
-fn a_suggestion_that_is_wider_than_the_request_is_not_offered_and_not_taken() {
+fn a_suggestion_that_is_wider_than_the_request_is_not_offered_and_not_applied() {
     let rule = |tool: &str, content: &str, behavior: &str| {
         json!([{"type": "addRules", "rules": [{"toolName": tool, "ruleContent": content}], "behavior": behavior,
                 "destination": "session"}])
@@ -65,26 +65,26 @@ fn a_suggestion_that_is_wider_than_the_request_is_not_offered_and_not_taken() {
         rule("Bash", "ls", "deny"),
         json!(["x", null, 7]),
     ] {
-        let mut talk = Talk::new(false);
-        talk.send();
-        talk.line(&asks("Bash", &json!({"command": "ls"}), &suggestions));
-        let kinds: Vec<_> = requested(&talk).options.into_iter().map(|option| option.kind).collect();
+        let mut session = TestSession::new(false);
+        session.send();
+        session.line(&permission_request("Bash", &json!({"command": "ls"}), &suggestions));
+        let kinds: Vec<_> = requested(&session).options.into_iter().map(|option| option.kind).collect();
         assert!(!kinds.contains(&PermissionOptionKind::AllowAlways), "{suggestions}");
-        talk.answer(&Answer::AllowAlways);
-        assert_eq!(answered(&talk)["updatedPermissions"], json!([]), "{suggestions}");
+        session.answer(&Answer::AllowAlways);
+        assert_eq!(answered(&session)["updatedPermissions"], json!([]), "{suggestions}");
     }
 }
 
 #[test]
-fn a_request_names_the_server_the_kind_and_the_path_that_it_is_about() {
-    let mut frame = RunRequest::default();
-    frame.mcp_servers.insert("my.files".to_owned(), McpServer::stdio("x"));
-    let mut talk = Talk::with(&frame);
-    talk.send();
-    let mut line = asks("mcp__my_files__Write", &json!({}), &json!([]));
+fn a_request_names_the_server_the_kind_and_the_path() {
+    let mut request = RunRequest::default();
+    request.mcp_servers.insert("my.files".to_owned(), McpServer::stdio("x"));
+    let mut session = TestSession::with(&request);
+    session.send();
+    let mut line = permission_request("mcp__my_files__Write", &json!({}), &json!([]));
     line["request"]["blocked_path"] = "/etc/passwd".into();
-    talk.line(&line);
-    let request = requested(&talk);
+    session.line(&line);
+    let request = requested(&session);
     assert_eq!(request.tool_name, "mcp__my.files__Write");
     assert_eq!(request.server.as_deref(), Some("my.files"));
     assert_eq!(request.kind, Some(ToolKind::Mcp));
@@ -95,11 +95,11 @@ fn a_request_names_the_server_the_kind_and_the_path_that_it_is_about() {
 }
 
 fn editing() -> RunRequest {
-    let mut frame = RunRequest::default();
-    frame.permissions.mode = PermissionMode::Edit;
-    frame.permissions.deny = vec!["Write(secret)".to_owned()];
-    frame.cwd = Some("/p".into());
-    frame
+    let mut request = RunRequest::default();
+    request.permissions.mode = PermissionMode::Edit;
+    request.permissions.deny = vec!["Write(secret)".to_owned()];
+    request.cwd = Some("/p".into());
+    request
 }
 
 fn edit_suggestion() -> Value {
@@ -107,7 +107,7 @@ fn edit_suggestion() -> Value {
 }
 
 #[test]
-fn the_mode_edit_allows_an_edit_and_asks_for_every_command() {
+fn the_mode_edit_allows_an_edit_and_requests_permission_for_every_command() {
     let file = |path: &str| json!({"file_path": path, "content": "x"});
     for (tool, input, is_allowed) in [
         ("Write", file("/p/a"), true),
@@ -119,14 +119,14 @@ fn the_mode_edit_allows_an_edit_and_asks_for_every_command() {
         ("Bash", json!({"command": "mkdir a"}), false),
         ("Read", json!({"file_path": "/etc/passwd"}), false),
     ] {
-        let mut talk = Talk::with(&editing());
-        talk.send();
-        talk.line(&asks(tool, &input, &edit_suggestion()));
-        let is_asked =
-            talk.turn.as_ref().unwrap().events.iter().any(|event| matches!(event, Event::PermissionRequest(_)));
-        assert_eq!(is_asked, !is_allowed, "{tool} {input}");
+        let mut session = TestSession::with(&editing());
+        session.send();
+        session.line(&permission_request(tool, &input, &edit_suggestion()));
+        let is_requested =
+            session.turn.as_ref().unwrap().events.iter().any(|event| matches!(event, Event::PermissionRequest(_)));
+        assert_eq!(is_requested, !is_allowed, "{tool} {input}");
         if is_allowed {
-            assert_eq!(answered(&talk), &json!({"behavior": "allow", "updatedInput": input}), "{tool}");
+            assert_eq!(answered(&session), &json!({"behavior": "allow", "updatedInput": input}), "{tool}");
         }
     }
 }
@@ -144,7 +144,10 @@ fn a_run_in_the_mode_edit_allows_an_edit_and_denies_every_command() {
         assert!(!arguments.iter().any(|argument| argument.contains("acceptEdits")), "{arguments:?}");
         let mut protocol = plan.protocol;
         let mut actions = Vec::new();
-        protocol.handle(Input::Line(asks(tool, &input, &edit_suggestion()).to_string().as_bytes()), &mut actions);
+        protocol.handle(
+            Input::Line(permission_request(tool, &input, &edit_suggestion()).to_string().as_bytes()),
+            &mut actions,
+        );
         let [Action::Emit(Event::PermissionAnswered(answered)), Action::Process(ProcessAction::Write(bytes))] =
             &actions[..]
         else {

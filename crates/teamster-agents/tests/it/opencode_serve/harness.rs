@@ -200,7 +200,7 @@ impl Harness {
                 Action::Server(action) => self.log.push(format!("= {action:?}")),
                 Action::Session(action) => {
                     self.log.push(format!("= {action:?}"));
-                    if let SessionAction::Steered { id, heard: accepted } = action {
+                    if let SessionAction::Steered { id, accepted } = action {
                         self.steered.push((id.as_str().to_owned(), accepted));
                     }
                 }

@@ -11,7 +11,7 @@ fn a_failure_is_written_with_a_hint() {
         failed(ErrorCode::MaxTurns, "Reached maximum number of turns (1)", session),
         failed(ErrorCode::MaxTurns, "Reached maximum number of turns (1)", |_| {}),
         failed(ErrorCode::Overloaded, "the vendor is\n\n overloaded", |_| {}),
-        failed(ErrorCode::CliExit, "the CLI exited with code 3 before it gave a result: three", crash),
+        failed(ErrorCode::CliExit, "the CLI exited with code 3 before its result: three", crash),
         failed(ErrorCode::Protocol, "the CLI ended without a result", |_| {}),
         failed(ErrorCode::Aborted, "the run was aborted", session),
     ];
@@ -25,7 +25,7 @@ fn a_failure_is_written_with_a_hint() {
      hint: raise --max-turns
     error: the vendor is overloaded [OVERLOADED]
      hint: the failure may be transient: try again later
-    error: the CLI exited with code 3 before it gave a result: three [CLI_EXIT]
+    error: the CLI exited with code 3 before its result: three [CLI_EXIT]
      hint: last lines of the CLI's stderr:
        one
        ⟦ESC⟧[31mtwo⟦ESC⟧[0m

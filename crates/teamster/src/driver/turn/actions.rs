@@ -137,7 +137,7 @@ impl TurnDriver<'_> {
         match (action, &mut self.session) {
             (SessionAction::Answered(applied), _) => self.applied = Some(applied),
             (SessionAction::Withdraw(request), _) => self.withdraw(request),
-            (SessionAction::Steered { id, heard }, _) => self.steered(&id, heard),
+            (SessionAction::Steered { id, accepted }, _) => self.steered(&id, accepted),
             (SessionAction::SteerTurnStarted, Some(session)) => session.after = AfterTurn::SteerTurn,
             (SessionAction::AgentTurnStarted, Some(session)) if is_turn_ended => {
                 session.rest = Some(vec![Action::Session(SessionAction::AgentTurnStarted)]);

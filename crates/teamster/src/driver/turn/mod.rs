@@ -13,7 +13,7 @@ mod stopping;
 mod timer;
 mod watchdog;
 
-use teamster_agents::protocol::{Action, Command, Input, Taken};
+use teamster_agents::protocol::{Action, AppliedAnswer, Command, Input};
 use teamster_agents::transcript::Cause;
 use teamster_process::ProcessTree;
 use teamster_types::event::SteerId;
@@ -89,7 +89,7 @@ struct TurnDriver<'a> {
     /// The session that the turn belongs to. `None` in a run.
     session: Option<SessionTurn<'a>>,
     /// The agent's version of the answer to the request that it withdraws next.
-    applied: Option<Box<Taken>>,
+    applied: Option<Box<AppliedAnswer>>,
     /// Whether the current actions contain the outcome.
     has_outcome_action: bool,
     /// Whether the leader has exited. Then its last output is read, whatever turn it belongs to.

@@ -7,7 +7,7 @@ use super::{Actions, Client, RequestSource, emit, warning};
 use crate::agent::acp::permissions::{self, Pending, Reply};
 use crate::agent::acp::wire::PermissionParams;
 use crate::agent::rpc::METHOD_NOT_FOUND;
-use crate::protocol::{Action, ProcessAction, SessionAction, Taken};
+use crate::protocol::{Action, AppliedAnswer, ProcessAction, SessionAction};
 use crate::rules::Verdict;
 use teamster_types::event::{AnsweredBy, Event, PermissionAnswered, PermissionRequest, WarningCode};
 use teamster_types::request::{Answer, PermissionMode};
@@ -109,7 +109,7 @@ impl Client {
         };
         let (decision, message) = (reply.decision(), message.map(UntrustedText::from));
         actions.push(match source {
-            RequestSource::Caller(request) => Action::Session(SessionAction::Answered(Box::new(Taken {
+            RequestSource::Caller(request) => Action::Session(SessionAction::Answered(Box::new(AppliedAnswer {
                 request,
                 decision,
                 option_id,

@@ -59,7 +59,7 @@ impl StreamJson {
                 actions.push(Action::Process(ProcessAction::Write(bytes)));
             }
             // The prompt becomes a turn of its own, which reports the error.
-            Err(_) => actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false })),
+            Err(_) => actions.push(Action::Session(SessionAction::Steered { id: id.clone(), accepted: false })),
         }
     }
 
@@ -67,7 +67,7 @@ impl StreamJson {
     pub(super) fn echoed(&mut self, uuid: &str, actions: &mut Actions) {
         let Some(session) = &mut self.session else { return };
         if let Some(at) = session.steering.iter().position(|id| id.as_str() == uuid) {
-            actions.push(Action::Session(SessionAction::Steered { id: session.steering.remove(at), heard: true }));
+            actions.push(Action::Session(SessionAction::Steered { id: session.steering.remove(at), accepted: true }));
         }
     }
 

@@ -12,7 +12,7 @@ use super::tool_calls::ToolCall;
 use super::wire::{AskedQuestion, Permission, QuestionAsked, Replied};
 use crate::agent::permission::{self, options, without_option};
 use crate::bounded::Bounded;
-use crate::protocol::{Action, SessionAction, Taken};
+use crate::protocol::{Action, AppliedAnswer, SessionAction};
 use teamster_types::event::{
     AnsweredBy, Event, PermissionDecision, PermissionRequest, Question, QuestionItem, QuestionOption, RequestId,
     ToolId, Warning, WarningCode,
@@ -87,7 +87,7 @@ impl PendingRequests {
         };
         if let (PendingRequest::Permission, Some(decision)) = (waiting, decision) {
             let request = RequestId::from(id);
-            actions.push(Action::Session(SessionAction::Answered(Box::new(Taken {
+            actions.push(Action::Session(SessionAction::Answered(Box::new(AppliedAnswer {
                 request,
                 decision,
                 option_id: None,
@@ -174,7 +174,7 @@ fn permission_reply(id: &RequestId, answer: &Answer, actions: &mut Actions) -> V
         Answer::Allow { input: Some(_) } => {
             let text = "OpenCode cannot change the arguments of a call, so it was denied";
             let (request, decision) = (id.clone(), PermissionDecision::Deny);
-            let taken = Taken { request, decision, option_id: None, message: Some(text.into()) };
+            let taken = AppliedAnswer { request, decision, option_id: None, message: Some(text.into()) };
             actions.push(Action::Session(SessionAction::Answered(Box::new(taken))));
             actions.push(Action::Emit(Warning::new(WarningCode::OptionIgnored, text).into()));
             deny("The user wants other arguments, which is not possible here.")

@@ -9,7 +9,7 @@ use super::{Actions, AppServer, Call, ThreadState};
 use crate::agent::mcp::Names;
 use crate::agent::permission;
 use crate::agent::rpc::METHOD_NOT_FOUND;
-use crate::protocol::{Action, ProcessAction, SessionAction, Taken};
+use crate::protocol::{Action, AppliedAnswer, ProcessAction, SessionAction};
 use teamster_types::event::{AnsweredBy, PermissionDecision, RequestId, SteerId, Warning, WarningCode};
 use teamster_types::request::{Answer, Attachment, Prompt};
 
@@ -41,7 +41,8 @@ impl AppServer {
         if pending.is_changed_by(answer) {
             let text = "the call was denied, because its arguments cannot be changed";
             let (request, decision) = (request.clone(), PermissionDecision::Deny);
-            let taken = Taken { request: request.clone(), decision, option_id: None, message: Some(text.into()) };
+            let taken =
+                AppliedAnswer { request: request.clone(), decision, option_id: None, message: Some(text.into()) };
             actions.push(Action::Session(SessionAction::Answered(Box::new(taken))));
             let warning = Warning::new(WarningCode::OptionIgnored, text).with("requestId", request.as_str());
             actions.push(Action::Emit(warning.into()));
@@ -59,7 +60,7 @@ impl AppServer {
             return self.steering.push(id.clone());
         }
         // The session sends it as a turn of its own, which reports an invalid prompt.
-        actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }));
+        actions.push(Action::Session(SessionAction::Steered { id: id.clone(), accepted: false }));
     }
 
     /// Sends input within the turn. Returns whether it was written.
@@ -84,7 +85,7 @@ impl AppServer {
     pub(super) fn steered(&mut self, id: Option<&SteerId>, accepted: bool, actions: &mut Actions) {
         let at = self.steering.iter().position(|waiting| Some(waiting) == id);
         if let Some(at) = at {
-            actions.push(Action::Session(SessionAction::Steered { id: self.steering.remove(at), heard: accepted }));
+            actions.push(Action::Session(SessionAction::Steered { id: self.steering.remove(at), accepted }));
         }
     }
 

@@ -172,7 +172,7 @@ impl AppServer {
         self.usage.end_turn();
         self.withdraw_all(actions);
         let unsent = std::mem::take(&mut self.steering).into_iter();
-        actions.extend(unsent.map(|id| Action::Session(SessionAction::Steered { id, heard: false })));
+        actions.extend(unsent.map(|id| Action::Session(SessionAction::Steered { id, accepted: false })));
         outcome.session_id = outcome.session_id.or_else(|| self.session_id());
         actions.push(Action::Outcome(Box::new(outcome.clone())));
         if !self.is_session {

@@ -22,7 +22,7 @@ impl ServeProtocol {
             (turn, session, self.prompt_options.body(&prompt.text, &prompt.attachments))
         else {
             // The session sends it as a turn of its own, which also reports an error in it.
-            return actions.push(Action::Session(SessionAction::Steered { id: id.clone(), heard: false }));
+            return actions.push(Action::Session(SessionAction::Steered { id: id.clone(), accepted: false }));
         };
         let (call, action) = self.calls.steer(session, &body);
         turn.steers.sent(id.clone(), call);
@@ -33,7 +33,7 @@ impl ServeProtocol {
     pub(super) fn steer_rejected(&mut self, call: CallId, actions: &mut Actions) {
         let Some(turn) = &mut self.turn else { return };
         if let Some(id) = turn.steers.reject(call) {
-            actions.push(Action::Session(SessionAction::Steered { id, heard: false }));
+            actions.push(Action::Session(SessionAction::Steered { id, accepted: false }));
         }
         self.resume_deferred(actions);
     }
@@ -42,7 +42,7 @@ impl ServeProtocol {
     pub(super) fn user_message_recorded(&mut self, message: &str, actions: &mut Actions) {
         let Some(turn) = &mut self.turn else { return };
         if let Some(id) = turn.steers.confirm(message) {
-            actions.push(Action::Session(SessionAction::Steered { id, heard: true }));
+            actions.push(Action::Session(SessionAction::Steered { id, accepted: true }));
             self.resume_deferred(actions);
             if self.turn.is_none() {
                 // An error or abort has ended the turn, but the agent may start new work for this prompt.

@@ -105,7 +105,7 @@ impl ServeProtocol {
         let cost = turn.as_ref().and_then(|turn| turn.totals.cost).unwrap_or_default();
         self.session_budget_usd = self.session_budget_usd.map(|rest| (rest - cost).max(0.0));
         let unconfirmed = turn.iter_mut().flat_map(|turn| turn.steers.take_unconfirmed());
-        actions.extend(unconfirmed.map(|id| Action::Session(SessionAction::Steered { id, heard: false })));
+        actions.extend(unconfirmed.map(|id| Action::Session(SessionAction::Steered { id, accepted: false })));
         let newest = turn.and_then(|turn| turn.newest_message().map(str::to_owned));
         self.newest_past_message = newest.or(self.newest_past_message.take());
         self.unsent_prompt = None;
