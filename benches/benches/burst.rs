@@ -69,7 +69,7 @@ fn cli_to_consumer(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench(sample_count = 10, sample_size = 1)]
-fn cli_to_nobody(bencher: Bencher<'_, '_>) {
+fn cli_without_reader(bencher: Bencher<'_, '_>) {
     let cli = cli();
     bencher.counter(BytesCount::new(cli.bytes)).counter(ItemsCount::new(DELTAS)).bench(|| {
         let output = std::process::Command::new("cat").arg(&cli.lines).output().unwrap();

@@ -110,7 +110,7 @@ async fn wave(runtime: &Runtime, agent: &Path, folder: &Path, count: usize, met:
         tokio::time::timeout(BOUND, arrived.recv()).await.expect("all runs meet").unwrap();
     }
     met().await;
-    // It lets everybody through, as long as it is open.
+    // While it is open, every run passes.
     let gate = File::options().read(true).write(true).open(&fifo).unwrap();
     for reader in readers {
         tokio::time::timeout(BOUND, reader).await.expect("all runs end").unwrap();
@@ -188,7 +188,7 @@ impl Host {
     }
 }
 
-/// Everybody whose parent, or parent's parent, and so on, is this process.
+/// Returns all descendants of this process.
 fn descendants() -> Vec<u32> {
     let mut children = HashMap::<u32, Vec<u32>>::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {

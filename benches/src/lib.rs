@@ -1,1 +1,1 @@
-//! Nothing is here: the benchmarks stand in `benches/`, and `cargo xtask bench` runs them.
+//! This crate contains only benchmarks, in `benches/`. `cargo xtask bench` runs them.

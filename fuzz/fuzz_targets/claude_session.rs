@@ -1,7 +1,6 @@
 #![no_main]
 
 use teamster_agents::agent::claude::Claude;
-use teamster_types::request::BackgroundTasks;
 
 // With tasks in the background, and without.
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,5 +1,5 @@
-//! What every protocol is fuzzed for: any bytes as its output, in pieces of any size, and the rules of the stream at the end.
-//! And what documents are: any text, and it comes back as it was.
+//! Fuzz targets. A protocol gets any bytes as output, in pieces of any size, and its events must keep the rules of the stream. A
+//! document is any text, and must be restored unchanged.
 
 mod server;
 #[path = "../../crates/teamster-agents/tests/it/rules_shell/stub_shell.rs"]
@@ -9,23 +9,24 @@ pub use server::server;
 
 use bytes::BufMut as _;
 use serde_json::json;
-use teamster_config::document::{DocumentError, Entries, Format, Place, merge, take_out};
-use teamster_process::{Frame, LineFramer};
 use teamster_agents::agent::Agent;
-use teamster_types::event::{Event, RequestId};
-use teamster_agents::protocol::{Action, Command, ExitReport, Input, SessionAction};
-use teamster_types::request::{Answer, Conversation, AgentInterface, OutputMode, PermissionMode, RunRequest};
+use teamster_agents::protocol::{Action, Command, ExitReport, Input, Protocol, SessionAction};
 use teamster_agents::transcript::{End, Transcript};
+use teamster_config::document::{DocumentError, Entries, Format, Location, merge, take_out};
+use teamster_process::{Frame, LineFramer};
 use teamster_testkit::check::check;
+use teamster_types::event::{Event, RequestId};
+use teamster_types::request::{AgentInterface, Answer, Conversation, OutputMode, PermissionMode, RunRequest};
 
-/// Longer lines are skipped, as the driver skips those that are longer than its limit.
+/// The maximum length of a line. The driver also skips longer lines than its limit.
 const MAX_LINE: usize = 8 << 10;
 
 thread_local! {
     static SHELL: stub_shell::StubShell = stub_shell::StubShell::new().expect("a directory with stubs");
 }
 
-/// Runs what a rule for `git diff` allows among stubs. Most random texts are no command, so each is also tried as its arguments.
+/// Runs the commands that a rule for `git diff` allows, with stubs as programs. Few random texts are commands, so each text is also
+/// used as arguments.
 pub fn rules(text: &str) {
     SHELL.with(|shell| {
         for command in [text.to_owned(), format!("git diff {text}"), format!("bash -c 'git diff {text}'")] {
@@ -38,18 +39,18 @@ pub fn rules(text: &str) {
     });
 }
 
-/// Feeds the bytes to the agent's protocol, as the driver does. The first byte chooses the mode, where an interrupt falls,
-/// and how large the pieces are that are read.
+/// Feeds the bytes to the agent's protocol like the driver. The first byte selects the output mode, the position of an interrupt,
+/// and the size of the pieces.
 pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
     let mut request = RunRequest::new("fuzz");
-    // The form whose lines are in the corpus.
+    // The corpus has lines of this interface.
     request.interface = AgentInterface::Exec;
     request.output = if choice & 1 == 1 { OutputMode::Batch } else { OutputMode::Stream };
     let Ok(plan) = agent.plan(&request) else { return };
     let mut protocol = plan.protocol;
     let (mut transcript, mut events) = (Transcript::new(), Vec::<Event>::new());
-    let mut tell = |input: Input<'_>| {
+    let mut handle = |input: Input<'_>| {
         let mut actions = Vec::new();
         protocol.handle(input, &mut actions);
         for action in actions {
@@ -60,15 +61,15 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
             }
         }
     };
-    tell(Input::Started);
+    handle(Input::Started);
     let mut number = 0;
     let mut frame = |frame: Frame<'_>| {
         if number == usize::from(choice >> 1) {
-            tell(Input::Interrupt);
+            handle(Input::Interrupt);
         }
         number += 1;
         if let Frame::Line(line) | Frame::Unterminated(line) = frame {
-            tell(Input::Line(line));
+            handle(Input::Line(line));
         }
     };
     let mut framer = LineFramer::new(MAX_LINE);
@@ -82,97 +83,115 @@ pub fn protocol(agent: &dyn Agent, bytes: &[u8]) {
         frame(last);
     }
     let exit = ExitReport { code: Some(i32::from(choice & 1)), signal: None, stderr: "" };
-    tell(Input::Exited(exit));
+    handle(Input::Exited(exit));
     transcript.end(&End { exit: Some(exit), ..End::default() }, &mut events);
     assert_eq!(check(&events), Ok(()), "{events:#?}");
 }
 
-/// Feeds the bytes to the agent's session, turn by turn. The first byte chooses how often the caller says something amid the
-/// lines, and what.
+/// Feeds the bytes to the agent's session, turn by turn. The first byte decides how often commands are sent between the lines.
 pub fn session(agent: &dyn Agent, bytes: &[u8]) {
     session_with(false, agent, bytes);
 }
 
-/// The same, where the agent may begin turns by itself or not.
+/// Like [`session`], with or without background tasks.
 pub fn session_with(background: bool, agent: &dyn Agent, bytes: &[u8]) {
     let Some((&choice, lines)) = bytes.split_first() else { return };
-    let mut frame = RunRequest::default();
-    (frame.cwd, frame.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));
-    frame.background_tasks = background;
+    let mut request = RunRequest::default();
+    (request.cwd, request.cli_path) = (Some("/home/dev/project".into()), Some("agent".into()));
+    request.background_tasks = background;
     if choice & 2 == 2 {
-        frame.conversation = Conversation::Resume("00000000-0000-4000-8000-000000000001".into());
+        request.conversation = Conversation::Resume("00000000-0000-4000-8000-000000000001".into());
     }
-    let Some(plan) = agent.plan_session(&frame).expect("a frame that every agent takes") else { return };
-    let mut protocol = plan.protocol;
-    let (mut turn, mut asked) = (None::<(Transcript, Vec<Event>)>, Vec::new());
-    let mut tell = |input: Input<'_>, turn: &mut Option<(Transcript, Vec<Event>)>, asked: &mut Vec<RequestId>| {
-        let mut actions = Vec::new();
-        protocol.handle(input, &mut actions);
-        for action in actions {
-            match action {
-                Action::Emit(event) => {
-                    match &event {
-                        Event::PermissionRequest(request) => asked.push(request.request_id.clone()),
-                        Event::Question(question) => asked.push(question.request_id.clone()),
-                        _ => {}
-                    }
-                    if let Some((transcript, events)) = turn {
-                        transcript.push(event, events);
-                    }
-                }
-                Action::Session(SessionAction::Withdraw(request)) => asked.retain(|other| *other != request),
-                Action::Session(SessionAction::PromptNotAccepted) => drop(turn.take().expect("no turn runs that could be untaken")),
-                Action::Session(SessionAction::AgentTurnStarted) | Action::Session(SessionAction::SteerTurnStarted) => {
-                    assert!(turn.is_none(), "a turn begins within another one");
-                    *turn = Some(Default::default());
-                }
-                Action::Outcome(outcome) => {
-                    if let Some((mut transcript, mut events)) = turn.take() {
-                        transcript.set_outcome(*outcome);
-                        transcript.end(&End::default(), &mut events);
-                        assert_eq!(check(&events), Ok(()), "{events:#?}");
-                    }
-                }
-                _ => {}
-            }
-        }
-    };
-    tell(Input::Started, &mut turn, &mut asked);
+    let Some(plan) = agent.plan_session(&request).expect("every agent accepts the request") else { return };
+    let mut session = FuzzSession { protocol: plan.protocol, turn: None, pending: Vec::new() };
+    session.handle(Input::Started);
     for (number, line) in lines.split(|byte| *byte == b'\n').enumerate() {
-        let word = number.wrapping_mul(usize::from(choice) | 1);
-        if turn.is_none() && word % 3 == 0 {
-            turn = Some(Default::default());
-            tell(Input::Command(Command::Send { id: &"w1".into(), prompt: &"x".into() }), &mut turn, &mut asked);
-        } else if word % 7 == 0 && turn.is_some() {
-            tell(Input::Interrupt, &mut turn, &mut asked);
-        } else if word % 5 == 0
-            && let Some(request) = asked.pop()
-        {
-            let answer = if word % 2 == 0 { Answer::AllowAlways } else { Answer::Deny { message: Some("$x".into()) } };
-            tell(Input::Command(Command::Answer { request: &request, answer: &answer }), &mut turn, &mut asked);
-        } else if word % 11 == 0 {
-            tell(Input::Command(Command::SetModel("m")), &mut turn, &mut asked);
-        } else if word % 13 == 0 {
-            let mode = if word % 2 == 0 { PermissionMode::ReadOnly } else { PermissionMode::Full };
-            tell(Input::Command(Command::SetPermissionMode(mode)), &mut turn, &mut asked);
-        }
-        tell(Input::Line(line), &mut turn, &mut asked);
+        session.command(number.wrapping_mul(usize::from(choice) | 1));
+        session.handle(Input::Line(line));
     }
 }
 
-/// Puts entries into the first part of the bytes, a document, and takes them out of what that gives and of the second part.
+/// A session whose turns are checked.
+struct FuzzSession {
+    protocol: Box<dyn Protocol>,
+    turn: Option<(Transcript, Vec<Event>)>,
+    /// Requests that wait for an answer.
+    pending: Vec<RequestId>,
+}
+
+impl FuzzSession {
+    /// Sends the command that the number selects, if any.
+    fn command(&mut self, number: usize) {
+        if self.turn.is_none() && number % 3 == 0 {
+            self.turn = Some(Default::default());
+            self.handle(Input::Command(Command::Send { id: &"w1".into(), prompt: &"x".into() }));
+        } else if number % 7 == 0 && self.turn.is_some() {
+            self.handle(Input::Interrupt);
+        } else if number % 5 == 0
+            && let Some(request) = self.pending.pop()
+        {
+            let answer =
+                if number % 2 == 0 { Answer::AllowAlways } else { Answer::Deny { message: Some("$x".into()) } };
+            self.handle(Input::Command(Command::Answer { request: &request, answer: &answer }));
+        } else if number % 11 == 0 {
+            self.handle(Input::Command(Command::SetModel("m")));
+        } else if number % 13 == 0 {
+            let mode = if number % 2 == 0 { PermissionMode::ReadOnly } else { PermissionMode::Full };
+            self.handle(Input::Command(Command::SetPermissionMode(mode)));
+        }
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        let mut actions = Vec::new();
+        self.protocol.handle(input, &mut actions);
+        for action in actions {
+            self.apply(action);
+        }
+    }
+
+    fn apply(&mut self, action: Action) {
+        match action {
+            Action::Emit(event) => {
+                match &event {
+                    Event::PermissionRequest(request) => self.pending.push(request.request_id.clone()),
+                    Event::Question(question) => self.pending.push(question.request_id.clone()),
+                    _ => {}
+                }
+                if let Some((transcript, events)) = &mut self.turn {
+                    transcript.push(event, events);
+                }
+            }
+            Action::Session(SessionAction::Withdraw(request)) => self.pending.retain(|other| *other != request),
+            Action::Session(SessionAction::PromptNotAccepted) => drop(self.turn.take().expect("a turn runs")),
+            Action::Session(SessionAction::AgentTurnStarted) | Action::Session(SessionAction::SteerTurnStarted) => {
+                assert!(self.turn.is_none(), "a turn starts within another one");
+                self.turn = Some(Default::default());
+            }
+            Action::Outcome(outcome) => {
+                if let Some((mut transcript, mut events)) = self.turn.take() {
+                    transcript.set_outcome(*outcome);
+                    transcript.end(&End::default(), &mut events);
+                    assert_eq!(check(&events), Ok(()), "{events:#?}");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Adds entries to the first part of the bytes, a document, and removes them from the result and from the second part.
 pub fn document(format: Format, bytes: &[u8]) {
     let mut parts = bytes.splitn(2, |byte| *byte == 0xff);
     let (base, current) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let place = Place { format, at: vec!["m".to_owned()] };
+    let location = Location { format, at: vec!["m".to_owned()] };
     let value = || json!({"a": ["x\n", 1, true], "b": {"c": 0.5}});
     let entries: Entries = [("ours".to_owned(), value()), ("u".to_owned(), json!({}))].into();
-    match merge(Some(base), &place, &entries) {
+    match merge(Some(base), &location, &entries) {
         Ok(merged) => {
-            let taken = take_out(&merged, Some(base), &place, std::slice::from_ref(&entries));
+            let taken = take_out(&merged, Some(base), &location, std::slice::from_ref(&entries));
             assert_eq!(taken.map(|taken| taken.bytes).as_deref(), Ok(base));
         }
         Err(error) => assert_ne!(error, DocumentError::Unfaithful),
     }
-    _ = take_out(current, Some(base), &place, &[entries]);
+    _ = take_out(current, Some(base), &location, &[entries]);
 }

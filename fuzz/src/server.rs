@@ -1,14 +1,14 @@
-//! Protocols that are spoken over a server of the CLI's.
+//! Protocols that use a server of the CLI.
 
 use teamster_agents::agent::Agent;
-use teamster_types::event::Event;
-use teamster_agents::protocol::{Action, CallId, Command, ExitReport, ServerInput, Input};
-use teamster_types::request::{Prompt, RunRequest};
+use teamster_agents::protocol::{Action, CallId, Command, ExitReport, Input, ServerInput};
 use teamster_agents::transcript::{End, Transcript};
 use teamster_testkit::check::check;
+use teamster_types::event::Event;
+use teamster_types::request::{Prompt, RunRequest};
 
-/// Feeds the bytes to the session of an agent whose protocol is spoken over its server: each line is an event, a line of
-/// the CLI's own, or a reply to one of the first calls. A turn begins where none runs.
+/// Feeds the bytes to the session of an agent that uses its own server. Each line is an event, a line of output, a command, or a
+/// reply to one of the first calls.
 pub fn server(agent: &dyn Agent, bytes: &[u8]) {
     let request = RunRequest::default();
     let Ok(Some(plan)) = agent.plan_session(&request) else { return };

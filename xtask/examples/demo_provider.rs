@@ -48,7 +48,7 @@ fn script(shell: &str, command: &str) -> Scenario {
         }))
 }
 
-/// Says back what the command really printed.
+/// Returns the output of the command.
 fn answer(request: &ModelRequest) -> String {
     let results = request.tool_results();
     let output = results.last().map(|result| result.output.as_str()).unwrap_or_default();

@@ -1,10 +1,9 @@
-//! `cargo xtask demo`: a real agent CLI at work under `teamster run`, with a scripted model on the loopback.
+//! `cargo xtask demo`: runs a real agent CLI under `teamster run`, with a scripted model on the loopback.
 //!
-//! The agent gets a home of its own and a clean environment, so it finds no account, no key and no settings; all of it
-//! is gone afterwards. The model is `examples/demo_provider.rs`, a process that lives as long as our end of its stdin.
+//! The agent has its own home and a clean environment, so it finds no account, no key and no settings. They are removed at the
+//! end. The model is `examples/demo_provider.rs`, a process that exits at the end of its standard input.
 
 use std::env;
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,11 +13,13 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
 use self::agent::Agent;
+use self::directory::DemoDirectory;
 use crate::command::{cargo, program, run as run_command};
 use crate::install_clis;
 use crate::tools::Tools;
 
 mod agent;
+mod directory;
 
 const PROMPT: &str = "Which system is this, and what is in this folder?";
 
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     install_clis::run()?;
     run_command(cargo(&["build", "--quiet", "--package", "teamster-cli", "--bin", "teamster"]))?;
     run_command(cargo(&["build", "--quiet", "--package", "xtask", "--example", "demo_provider"]))?;
-    // Ctrl-C reaches teamster too, which ends its agent; we stay to clean up.
+    // Ctrl-C reaches teamster too, which ends its agent. This process continues and removes the directory.
     ctrlc::set_handler(|| {}).context("cannot watch for Ctrl-C")?;
 
     let agents = args.agent.map_or_else(|| Agent::value_variants().to_vec(), |agent| vec![agent]);
@@ -54,12 +55,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn show(agent: Agent, more: &[String]) -> Result<ExitStatus> {
-    let place = Place::new()?;
+    let directory = DemoDirectory::new()?;
     let provider = Provider::start(agent)?;
     println!("\nA real {} works under `teamster run`; its model is a script on {}.", agent.title(), provider.url);
-    println!("It will say what it is about to do, run a command, read the result and answer, event by event:\n");
+    println!("It announces a command, runs it, reads the result and answers, event by event:\n");
 
-    let variables = agent.settle(&place, &provider.url)?;
+    let variables = agent.configure(&directory, &provider.url)?;
     let mut teamster = program(built("teamster")?, &["run", "--agent", agent.name(), "--cli-path"]);
     teamster
         .arg(install_clis::bin_dir().join(agent.name()))
@@ -68,57 +69,11 @@ fn show(agent: Agent, more: &[String]) -> Result<ExitStatus> {
         .arg(PROMPT)
         .env_clear()
         .envs(variables);
-    place.apply(&mut teamster);
+    directory.apply(&mut teamster);
     let status = teamster.status().context("cannot start teamster")?;
     drop(provider);
-    place.remove()?;
+    directory.remove()?;
     Ok(status)
-}
-
-/// A home, a project and a folder for temporary files, gone when the demo is over.
-struct Place {
-    root: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Result<Self> {
-        let root = tempfile::Builder::new().prefix("teamster-demo-").tempdir();
-        let place = Self { root: root.context("cannot create a temporary directory")? };
-        for folder in [place.home(), place.project(), place.temporary()] {
-            fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        }
-        for (name, text) in [("README.md", "# A folder to look at\n"), ("main.rs", "fn main() {}\n")] {
-            let file = place.project().join(name);
-            fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        Ok(place)
-    }
-
-    /// Runs the command here, with nothing of our own environment but what a terminal needs.
-    fn apply(&self, command: &mut Command) {
-        for name in ["PATH", "LANG", "LC_ALL", "TERM", "COLORTERM", "NO_COLOR"] {
-            if let Some(value) = env::var_os(name) {
-                command.env(name, value);
-            }
-        }
-        command.env("HOME", self.home()).env("TMPDIR", self.temporary()).current_dir(self.project());
-    }
-
-    fn remove(self) -> Result<()> {
-        self.root.close().context("cannot remove the temporary directory")
-    }
-
-    fn home(&self) -> PathBuf {
-        self.root.path().join("home")
-    }
-
-    fn project(&self) -> PathBuf {
-        self.root.path().join("project")
-    }
-
-    fn temporary(&self) -> PathBuf {
-        self.root.path().join("tmp")
-    }
 }
 
 struct Provider {
@@ -132,7 +87,7 @@ impl Provider {
             .arg(agent.name())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .process_group(0) // Ctrl-C is for the agent: its model must not vanish meanwhile
+            .process_group(0) // Ctrl-C must not reach the model while the agent ends
             .spawn()
             .context("cannot start the scripted model")?;
         let stdout = child.stdout.take().context("the scripted model has no standard output")?;
@@ -153,10 +108,10 @@ impl Drop for Provider {
     }
 }
 
-/// What cargo built beside us.
+/// Returns the path of a program that cargo built in the same directory.
 fn built(name: &str) -> Result<PathBuf> {
     let xtask = env::current_exe().context("cannot find xtask's own file")?;
     let path = xtask.parent().unwrap_or(Path::new(".")).join(name);
-    ensure!(path.is_file(), "{} is not there: was it built into another target directory?", path.display());
+    ensure!(path.is_file(), "{} does not exist: was it built into another target directory?", path.display());
     Ok(path)
 }

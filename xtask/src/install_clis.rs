@@ -146,7 +146,7 @@ fn isolate(command: &mut Command, home: &Path) {
     command.env("GEMINI_CLI_NO_RELAUNCH", "1"); // one process instead of two, half the time
 }
 
-/// One line for each CLI, when every package has the locked version and every CLI says the pinned one.
+/// Returns one line for each CLI, if every package has the locked version and every CLI reports the pinned one.
 fn verify() -> Result<Vec<String>> {
     let conformance = conformance();
     for (folder, locked) in locked_packages(&read_json(&conformance.join("package-lock.json"))?) {
@@ -171,8 +171,10 @@ fn verify_cli(cli: &Cli, manifest: &Value) -> Result<String> {
     let mut command = program(bin_dir().join(cli.command), &["--version"]);
     isolate(&mut command, home.path());
     match output(command) {
-        Some(said) if said.split_whitespace().any(|word| word == pinned) => Ok(format!("{}: {said}", cli.command)),
-        Some(said) => bail!("`{} --version` says {said:?}, but {pinned} is pinned", cli.command),
+        Some(version) if version.split_whitespace().any(|word| word == pinned) => {
+            Ok(format!("{}: {version}", cli.command))
+        }
+        Some(version) => bail!("`{} --version` prints {version:?}, but {pinned} is pinned", cli.command),
         None => bail!("`{} --version` does not run", cli.command),
     }
 }
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_tells_pins_and_installed_files_apart() {
+    fn a_fingerprint_differs_between_pins_and_installed_files() {
         let folder = tempfile::tempdir().unwrap();
         let package = folder.path().join("node_modules/package");
         let before = |file: &str, text: &str| {

@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn a_long_line_in_small_pieces_takes_linear_time() {
         let line = [b"x".repeat(16 * 1024 * 1024), b"\n".to_vec()].concat();
-        // Searching again from the line's beginning would look at 2^41 bytes.
+        // A search from the start of the line would read 2^41 bytes.
         assert_eq!(framed(usize::MAX, line.chunks(64)).len(), 1);
     }
 

@@ -72,7 +72,7 @@ pub struct PrivateDir {
 }
 
 impl PrivateDir {
-    /// Creates a directory with mode 0700 and a name that cannot be guessed, which begins with `name_hint`, in
+    /// Creates a directory with mode 0700 and a name that cannot be guessed, which starts with `name_hint`, in
     /// `parent`, or in [`default_parent`](Self::default_parent).
     pub fn create(parent: Option<&Path>, name_hint: &str) -> Result<Self, PrivateError> {
         if !name_hint.is_empty() {

@@ -59,7 +59,7 @@ async fn whole_messages_join_the_deltas_of_a_message_and_keep_the_order() {
 }
 
 #[tokio::test]
-async fn whole_messages_never_tell_what_is_retracted() {
+async fn whole_messages_never_include_retracted_text() {
     let retract = Event::Retract(Retract::new("a"));
     let events = [text("a", "half of"), retract.clone(), text("b", "whole"), done()];
     assert_eq!(all(stream(events).whole_messages()).await, [retract, text("b", "whole"), done()]);

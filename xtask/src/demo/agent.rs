@@ -1,11 +1,11 @@
-//! The agents of the demo: how each is led to the scripted model, with a key that nobody issued.
+//! The agents of the demo: how each connects to the scripted model, with a made-up key.
 
 use std::fs;
 
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::Place;
+use super::directory::DemoDirectory;
 
 /// A key that no vendor knows.
 const KEY: &str = "made-up-key";
@@ -20,7 +20,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// As `teamster run --agent` and the CLI's own command call it.
+    /// Returns the name in `teamster run --agent`, which is also the name of the command.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -30,7 +30,7 @@ impl Agent {
         }
     }
 
-    /// As its makers call it.
+    /// Returns the name of the product.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -40,8 +40,8 @@ impl Agent {
         }
     }
 
-    /// What lets it run a command: Claude Code asks nobody about one that only reads, and refuses full permissions to
-    /// root; Gemini CLI would ask another model first.
+    /// Returns the options that permit the command. Claude Code needs no permission for a command that only reads, and rejects full
+    /// permissions for root. Gemini CLI would call another model first.
     pub(crate) fn options(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &[],
@@ -50,8 +50,8 @@ impl Agent {
         }
     }
 
-    /// Writes the configuration that leads it to the provider, and gives the variables that do.
-    pub(crate) fn settle(self, place: &Place, provider: &str) -> Result<Vec<(&'static str, String)>> {
+    /// Writes the configuration of the provider, and returns the variables.
+    pub(crate) fn configure(self, directory: &DemoDirectory, provider: &str) -> Result<Vec<(&'static str, String)>> {
         Ok(match self {
             Self::Claude => vec![
                 ("ANTHROPIC_BASE_URL", provider.to_owned()),
@@ -60,7 +60,7 @@ impl Agent {
                 ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ],
             Self::Codex => {
-                let folder = place.home().join(".codex");
+                let folder = directory.home().join(".codex");
                 fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
                 let file = folder.join("config.toml");
                 fs::write(&file, codex_config(provider)).with_context(|| format!("cannot write {}", file.display()))?;
@@ -74,7 +74,7 @@ impl Agent {
                 ("OPENCODE_DISABLE_MODELS_FETCH", "1".to_owned()),
                 ("OPENCODE_DISABLE_AUTOUPDATE", "1".to_owned()),
                 ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1".to_owned()),
-                // It installs a package in the background: nobody listens on the discard port.
+                // It would install a package in the background. No server listens on the discard port.
                 ("npm_config_registry", "http://127.0.0.1:9/".to_owned()),
                 ("npm_config_fetch_retries", "0".to_owned()),
             ],

@@ -41,7 +41,7 @@ pub(super) fn automatic_answer(
     why: &str,
 ) -> Option<Action> {
     let Event::PermissionRequest(request) = request else { return None };
-    let answered = PermissionAnswered::unasked(request, decision, by);
+    let answered = PermissionAnswered::automatic(request, decision, by);
     let answered = if why.is_empty() { answered } else { answered.because(why) };
     Some(Action::Emit(answered.into()))
 }

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_command_is_folded_and_no_line_of_it_begins_like_a_prompt() {
+    fn a_long_command_is_folded_and_no_line_of_it_starts_like_a_prompt() {
         let command = format!("{}? Read asks for permission", "x".repeat(80 - 13));
         let shown = text(&request(false, json!({ "command": command })));
         assert!(shown.lines().skip(1).all(|line| line.starts_with("    ")), "{shown}");

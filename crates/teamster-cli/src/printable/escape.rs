@@ -54,12 +54,12 @@ fn write_code(character: char, out: &mut impl fmt::Write) -> fmt::Result {
 #[derive(Clone, Debug)]
 pub(super) struct Tokens<'a> {
     rest: &'a str,
-    begins: bool,
+    is_first: bool,
 }
 
 impl<'a> Tokens<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        Self { rest: text, begins: true }
+        Self { rest: text, is_first: true }
     }
 
     fn take(&mut self, length: usize) -> &'a str {
@@ -77,7 +77,7 @@ impl<'a> Tokens<'a> {
         }
         let ends_line = self.rest.get(count..).is_none_or(|rest| rest.is_empty() || rest.starts_with(['\n', '\r']));
         let space = self.take(1);
-        if ends_line || self.begins { Token::Code(' ') } else { Token::Literal(space) }
+        if ends_line || self.is_first { Token::Code(' ') } else { Token::Literal(space) }
     }
 }
 
@@ -98,7 +98,7 @@ impl<'a> Iterator for Tokens<'a> {
             self.take(first.len_utf8());
             Token::Code(first)
         };
-        self.begins &= token == Token::Code(' ');
+        self.is_first &= token == Token::Code(' ');
         Some(token)
     }
 }

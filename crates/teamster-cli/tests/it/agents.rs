@@ -59,7 +59,7 @@ fn an_agent_of_the_file_runs_by_its_name_wherever_the_file_is() {
 }
 
 #[test]
-fn an_agent_of_the_file_has_sessions_and_the_doctor_looks_at_it() {
+fn an_agent_of_the_file_has_sessions_and_doctor_inspects_it() {
     let home = tempfile::tempdir().unwrap();
     let file = config(home.path());
     let mut session = teamster("session", &["--agent", "mine", "--config", &file]);
@@ -69,22 +69,22 @@ fn an_agent_of_the_file_has_sessions_and_the_doctor_looks_at_it() {
     assert_eq!(ended_session.code, Some(0), "{}", ended_session.err);
     assert!(ended_session.out.contains(r#""finalText":"well, hello""#), "{}", ended_session.out);
 
-    let told = ended(teamster("doctor", &["--agent", "mine", "--config", &file, "--json"]));
-    assert_eq!(told.code, Some(0), "{}", told.err);
-    let document: Value = serde_json::from_str(&told.out).unwrap();
+    let report = ended(teamster("doctor", &["--agent", "mine", "--config", &file, "--json"]));
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    let document: Value = serde_json::from_str(&report.out).unwrap();
     let mine = document["agents"].as_array().unwrap().iter().find(|agent| agent["agent"] == "mine").unwrap();
     assert_eq!((&mine["canRun"], &mine["features"]["--fork"]["support"]), (&true.into(), &"yes".into()));
 }
 
 #[test]
-fn what_is_wrong_with_the_file_is_told_with_its_line_and_nothing_is_started() {
+fn an_error_in_the_file_is_reported_with_its_line_and_nothing_is_started() {
     let home = tempfile::tempdir().unwrap();
     let file = config(home.path());
-    let refused = |args: &[&str], says: &str| {
+    let refused = |args: &[&str], expected: &str| {
         for name in ["run", "session", "doctor"] {
             let ended = ended(teamster(name, args));
             assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{name} {args:?}");
-            assert!(ended.err.contains(says), "{name} {args:?}: {}", ended.err);
+            assert!(ended.err.contains(expected), "{name} {args:?}: {}", ended.err);
         }
     };
     let known = r#"there is no agent "yours"; there are: acp, claude, codex, gemini, mine, opencode"#;

@@ -256,7 +256,7 @@ fn ctrl_c_at_a_request_denies_it() {
     chat.wait_for("and why: ");
     chat.press('c');
     chat.wait_for("asked the agent to stop");
-    until("the denial is heard", || chat.received().contains(r#""behavior":"deny""#));
+    until("the denial is received", || chat.received().contains(r#""behavior":"deny""#));
     chat.screen.process_mut().signal(Signal::SIGTERM).unwrap();
     chat.wait_for_exit(130);
 }

@@ -189,7 +189,7 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Whether the process whose id stands in this file is at work. One that is dead and waits for its parent is not.
+/// Whether the process with the id in this file is alive. A zombie is not.
 pub(crate) fn lives(pid_file: &Path) -> bool {
     let pid = std::fs::read_to_string(pid_file).unwrap();
     let status = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("status")).unwrap_or_default();

@@ -37,7 +37,7 @@ fn wrong_usage_exits_with_2_and_starts_nothing() {
     let trace = directory.path().join("trace");
     let cases: &[(&[&str], &str)] = &[
         (&["--output", "xml", "hi"], "invalid value 'xml'"),
-        (&["--agent", "nobody", "hi"], "there are: acp, claude"),
+        (&["--agent", "unknown-agent", "hi"], "there are: acp, claude"),
         (&["--cwd", "/nowhere/at/all", "hi"], "error: cwd \"/nowhere/at/all\" is not a directory"),
         (&["--attach", "/nowhere/at/all", "hi"], "error: cannot attach /nowhere/at/all"),
         (&[], "error: the prompt is empty"),
@@ -86,8 +86,8 @@ fn a_reader_that_closes_the_output_stops_the_run_without_an_error_message() {
         out.read_line(&mut String::new()).unwrap();
         drop(out);
         assert_eq!(wait(&mut child), Some(141), "{format}");
-        let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
-        assert_eq!(said, "", "{format}");
+        let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+        assert_eq!(message, "", "{format}");
         assert!(!lives(&pid), "{format} left the CLI behind");
     }
 }
@@ -105,6 +105,6 @@ fn a_full_disk_is_an_error_that_exits_with_1() {
     let mut command = teamster(ANSWER, &["--output", "ndjson", "hi"]);
     let mut child = command.stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped()).spawn().unwrap();
     assert_eq!(wait(&mut child), Some(1));
-    let said = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
-    assert!(said.starts_with("error: cannot write to standard output: "), "{said}");
+    let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert!(message.starts_with("error: cannot write to standard output: "), "{message}");
 }

@@ -36,7 +36,7 @@ fn text_is_the_final_answer_alone() {
 }
 
 #[test]
-fn colours_are_for_terminals_unless_asked_for() {
+fn colors_are_for_terminals_unless_requested() {
     assert!(!ended(teamster(ANSWER, &["hi"])).out.contains('\u{1b}'));
     let mut command = teamster(ANSWER, &["hi"]);
     let end = ended({

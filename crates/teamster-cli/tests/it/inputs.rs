@@ -7,16 +7,16 @@ use crate::command::{ANSWER, Running, ended, teamster};
 #[test]
 fn a_prompt_from_stdin_reaches_the_agent() {
     let directory = tempfile::tempdir().unwrap();
-    let heard = directory.path().join("heard");
+    let received = directory.path().join("received");
     let script =
-        "read -r opening; read -r prompt; printf '%s' \"$prompt\" > \"$HEARD\"; cat \"$CAPTURE\"; cat >/dev/null";
+        "read -r opening; read -r prompt; printf '%s' \"$prompt\" > \"$RECEIVED\"; cat \"$CAPTURE\"; cat >/dev/null";
     for args in [&[][..], &["-"]] {
         let mut command = teamster(script, args);
-        command.env("HEARD", &heard).stdin(Stdio::piped());
+        command.env("RECEIVED", &received).stdin(Stdio::piped());
         let mut running = Running::start(&mut command);
         running.type_in("Grüße, /fix it\n".as_bytes());
         assert_eq!(running.end().code, Some(0));
-        let message: serde_json::Value = serde_json::from_slice(&std::fs::read(&heard).unwrap()).unwrap();
+        let message: serde_json::Value = serde_json::from_slice(&std::fs::read(&received).unwrap()).unwrap();
         assert_eq!(message["message"]["content"], "Grüße, /fix it", "{args:?}");
     }
 }

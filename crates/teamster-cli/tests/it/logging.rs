@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::command::{ANSWER, capture, ended, teamster};
 
-/// Says the first lines of a recorded run, which calls a tool, and then nothing more.
+/// Prints the first lines of a recorded run, which calls a tool, and then nothing.
 const HUNG: &str =
     "read -r opening; read -r prompt; grep -v '\"type\":\"user\"\\|\"type\":\"result\"' \"$CAPTURE\"; sleep 600";
 
@@ -34,7 +34,7 @@ fn a_hung_run_is_explained_by_its_log() {
 }
 
 #[test]
-fn nothing_is_logged_unless_it_was_asked_for_and_a_wrong_filter_is_refused() {
+fn nothing_is_logged_unless_requested_and_an_invalid_filter_is_rejected() {
     assert_eq!(ended(teamster(ANSWER, &["--output", "text", "hi"])).err, "");
     assert!(ended(teamster(ANSWER, &["--log", "debug", "--output", "text", "hi"])).err.contains("the run has ended"));
     let end = ended(teamster(ANSWER, &["--log", "teamster=loud", "hi"]));
@@ -43,7 +43,7 @@ fn nothing_is_logged_unless_it_was_asked_for_and_a_wrong_filter_is_refused() {
 }
 
 #[test]
-fn each_event_has_its_run_its_time_and_its_labels_and_begins_with_its_type() {
+fn each_event_has_its_run_its_time_and_its_labels_and_starts_with_its_type() {
     let end = ended(teamster(ANSWER, &["--output", "ndjson", "--label", "user=7", "--label", "job=a=b", "hi"]));
     assert_eq!(end.code, Some(0), "{}", end.err);
     let events: Vec<Value> = end.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,5 +1,4 @@
-//! What the command promises to a shell and to programs. A shell script plays the agent's CLI; what it says are
-//! recorded runs.
+//! The promises of the command to a shell and to programs. A shell script is the agent's CLI. It prints recorded runs.
 
 #![expect(
     clippy::expect_used,

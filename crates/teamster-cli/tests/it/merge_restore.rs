@@ -1,5 +1,5 @@
-//! A host that is killed at any moment of a run that changes a configuration file, beside another one that lives: the file is
-//! what it was, to the byte, when the other has ended and `teamster doctor --restore` has looked.
+//! A host is killed at any moment of a run that changes a configuration file, while another run lives. After the end of the other
+//! run and `teamster doctor --restore`, the file has its original bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use crate::command::{ended, teamster};
 /// Kills of each format. (More of them, and at each single step, are in `teamster-config`.)
 const KILLS: u32 = 25;
 
-/// How long the run lasts that is killed; longer than anybody waits.
+/// The script of the run that is killed. It takes longer than any test.
 const STAYS: &str = "sleep 60";
 
-struct Place {
+struct Home {
     folder: tempfile::TempDir,
     agent: &'static str,
     file: PathBuf,
     theirs: &'static str,
 }
 
-impl Place {
+impl Home {
     fn new(agent: &'static str, file: &str, theirs: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join(file);
@@ -39,14 +39,14 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// The command, where it knows of nothing but this place.
+    /// Sets the directories of the command to this home.
     fn at_home(&self, mut command: Command) -> Command {
         command.env("HOME", self.folder.path()).env("XDG_STATE_HOME", self.path("state"));
         command.env("TEAMSTER_LEDGER_DIR", self.path("ledger"));
         command
     }
 
-    /// A run that brings a server of this name.
+    /// Starts a run with a server of this name.
     fn run(&self, server: &str, script: &str) -> Child {
         let servers = format!(r#"{{"{server}": {{"command": "/bin/true"}}}}"#);
         let cwd = self.path("project");
@@ -67,7 +67,7 @@ impl Place {
         fs::read_to_string(&self.file).unwrap() == self.theirs
     }
 
-    /// One run is killed after so long, another one ends by itself after so long. Tells whether the file had to be restored.
+    /// Kills one run after a time, while another run ends by itself after its time. Returns whether the file had to be restored.
     fn kill(&self, after: Duration, other: Duration, other_is_first: bool) -> bool {
         let lives = format!("sleep {}", other.as_secs_f64());
         let first = other_is_first.then(|| self.run("other", &lives));
@@ -80,32 +80,32 @@ impl Place {
         let needed = !self.is_theirs();
         let mut doctor = Command::new(env!("CARGO_BIN_EXE_teamster"));
         doctor.env_clear().args(["doctor", "--restore"]);
-        let told = ended(self.at_home(doctor));
-        assert_eq!(told.code, Some(0), "{}{}", told.out, told.err);
-        assert_eq!(fs::read_to_string(&self.file).unwrap(), self.theirs, "{}", told.out);
+        let report = ended(self.at_home(doctor));
+        assert_eq!(report.code, Some(0), "{}{}", report.out, report.err);
+        assert_eq!(fs::read_to_string(&self.file).unwrap(), self.theirs, "{}", report.out);
         needed
     }
 }
 
-/// Nothing of ours stands beside it.
+/// Whether the directory contains no other file.
 fn is_alone(file: &Path) -> bool {
     fs::read_dir(file.parent().unwrap()).unwrap().count() == 1
 }
 
-/// At random moments; some of them leave something to restore.
+/// Kills at random moments. Some of them leave entries to restore.
 fn killed_at_any_moment(agent: &'static str, file: &str, theirs: &'static str) {
     let mut runner = TestRunner::new(Config { cases: KILLS, failure_persistence: None, ..Config::default() });
     let moments = (0..300_u64, 0..200_u64, any::<bool>());
     let result = runner.run(&moments, |(after, other, other_is_first)| {
-        let place = Place::new(agent, file, theirs);
-        place.kill(Duration::from_millis(after), Duration::from_millis(other), other_is_first);
-        prop_assert!(is_alone(&place.file));
+        let home = Home::new(agent, file, theirs);
+        home.kill(Duration::from_millis(after), Duration::from_millis(other), other_is_first);
+        prop_assert!(is_alone(&home.file));
         Ok(())
     });
     result.unwrap();
-    // Killed long after the other one has ended, it leaves the file to the doctor.
-    let leaves = |_| Place::new(agent, file, theirs).kill(Duration::from_secs(1), Duration::ZERO, true);
-    assert!((0..20).any(leaves), "no kill came while the file was changed");
+    // If the run is killed long after the other one has ended, `doctor` must restore the file.
+    let leaves = |_| Home::new(agent, file, theirs).kill(Duration::from_secs(1), Duration::ZERO, true);
+    assert!((0..20).any(leaves), "no kill happened while the file was changed");
 }
 
 #[test]

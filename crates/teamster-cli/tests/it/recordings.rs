@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::command::{ANSWER, Ended, capture, ended, teamster};
 
-/// Records a run and tells what came of it, as NDJSON.
+/// Records a run and returns its events as NDJSON.
 fn record(file: &Path, script: &str) -> Ended {
     let mut command =
         teamster(script, &["--output", "ndjson", "--record", file.to_str().unwrap(), "--record-overwrite", "hi"]);
@@ -95,10 +95,10 @@ fn what_cannot_be_shown_or_played_is_named() {
         (&["fake", "--script", &recording], "has no process 1"),
         (&["fake", "--agent", "claude", "--script", &steps], "a script of steps"),
     ];
-    for (args, said) in rows {
+    for (args, expected) in rows {
         let end = tool(args);
         assert_eq!(end.code, Some(2), "{args:?}: {}", end.err);
-        assert!(end.err.contains(said), "{args:?}: {}", end.err);
+        assert!(end.err.contains(expected), "{args:?}: {}", end.err);
     }
     assert_eq!(tool(&["fake", "--script", &steps]).code, Some(0));
 }

@@ -177,7 +177,7 @@ fn an_invalid_command_is_an_error_with_its_line_and_ends_nothing() {
 {"type":"send","text":"  ","id":"empty"}
 {"type":"send","text":"a","id":"gone","attachments":[{"path":"/nowhere/at/all"}]}
 {"type":"interrupt","id":"early"}
-{"type":"answer","requestId":"r","decision":"deny","id":"unasked"}
+{"type":"answer","requestId":"r","decision":"deny","id":"no-request"}
 {"type":"answer","requestId":"r","decision":"allow","message":"why","id":"odd"}
 {"type":"answer","requestId":"r"}
 {"type":"set_model","model":"-x","id":"flag"}
@@ -198,7 +198,7 @@ fn an_invalid_command_is_an_error_with_its_line_and_ends_nothing() {
     5 Some("empty") line 5: the prompt is empty: describe what the agent should do
     6 Some("gone") line 6: cannot attach /nowhere/at/all: No such file or directory (os error 2)
     7 Some("early") line 7: no turn is running
-    8 Some("unasked") line 8: the request r does not wait for an answer: it is unknown, was answered before, or its turn has ended
+    8 Some("no-request") line 8: the request r does not wait for an answer: it is unknown, was answered before, or its turn has ended
     9 Some("odd") line 9: a message is valid only with the decision deny
     10 None line 10: an answer needs a decision (allow, allow_always or deny), an optionId, or choices for a question
     11 Some("flag") line 11: model must not start with '-': "-x"

@@ -18,7 +18,7 @@ fn polite(format: &str) -> Command {
 }
 
 /// The `done` that stands at the end of the events.
-fn told_end(end: &Ended) -> serde_json::Value {
+fn result_of(end: &Ended) -> serde_json::Value {
     let events: Vec<serde_json::Value> = end.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.iter().filter(|event| event["type"] == "done").count(), 1, "{}", end.out);
     let last = events.last().unwrap();
@@ -32,7 +32,7 @@ fn ctrl_c_asks_the_agent_to_stop() {
     running.wait_for_out("\"type\":\"text\"");
     running.signal(Signal::INT);
     let end = running.end();
-    let result = told_end(&end);
+    let result = result_of(&end);
     assert_eq!((end.code, &result["aborted"]), (Some(130), &true.into()), "{}", end.err);
     assert!(end.err.contains("press Ctrl-C again to kill it"), "{}", end.err);
     assert!(end.err.contains("interrupted: ") && end.err.contains("hint: resume with --resume "), "{}", end.err);
@@ -45,7 +45,7 @@ fn sigterm_and_sighup_ask_the_agent_to_stop() {
         running.wait_for_out("\"type\":\"text\"");
         running.signal(signal);
         let end = running.end();
-        assert_eq!((end.code, &told_end(&end)["aborted"]), (Some(130), &true.into()), "{signal:?}: {}", end.err);
+        assert_eq!((end.code, &result_of(&end)["aborted"]), (Some(130), &true.into()), "{signal:?}: {}", end.err);
         assert!(!end.err.contains("Ctrl-C"), "{signal:?}: {}", end.err);
     }
 }
@@ -81,7 +81,7 @@ fn a_second_ctrl_c_kills_the_agent_and_leaves_no_process() {
     running.wait_for_err("press Ctrl-C again to kill it");
     running.signal(Signal::INT);
     let end = running.end();
-    assert_eq!((end.code, &told_end(&end)["errorCode"]), (Some(130), &"ABORTED".into()), "{}", end.err);
+    assert_eq!((end.code, &result_of(&end)["errorCode"]), (Some(130), &"ABORTED".into()), "{}", end.err);
     assert!(!lives(&cli) && !lives(&background));
 }
 
@@ -123,7 +123,7 @@ fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
     running.signal(Signal::HUP);
     std::fs::write(&go, "").unwrap();
     let end = running.end();
-    assert_eq!((end.code, &told_end(&end)["isError"]), (Some(0), &false.into()), "{}", end.err);
+    assert_eq!((end.code, &result_of(&end)["isError"]), (Some(0), &false.into()), "{}", end.err);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn ctrl_c_stops_a_run_that_waits_for_a_retry() {
     running.wait_for_out("\"errorCode\":\"OVERLOADED\"");
     running.signal(Signal::INT);
     let end = running.end();
-    let result = told_end(&end);
+    let result = result_of(&end);
     assert_eq!((end.code, &result["aborted"]), (Some(130), &true.into()), "{}", end.err);
     assert!(end.out.contains("\"max\":3") && !end.out.contains("\"attempt\":2"), "{}", end.out);
 }

@@ -10,9 +10,9 @@ use rustix::process::{Signal, geteuid};
 use crate::command::{ANSWER, Ended, LISTEN, Running, command, ended, teamster};
 
 /// A user that has no processes.
-const NOBODY: &str = "61834";
+const OTHER_USER: &str = "61834";
 
-/// This command behind a line of shell, which ends with `"$@"`.
+/// Returns the command, started by a line of shell that ends with `"$@"`.
 fn behind(shell: &str, command: &Command) -> Command {
     let mut outer = Command::new("/bin/sh");
     outer.arg("-c").arg(shell).arg("sh").arg(command.get_program()).args(command.get_args()).env_clear();
@@ -20,15 +20,15 @@ fn behind(shell: &str, command: &Command) -> Command {
     outer
 }
 
-/// It went well, or says which limit was in the way.
+/// Asserts that the command succeeded or named the limit.
 #[track_caller]
 fn assert_reason(what: &str, ended: &Ended, limit: &str) {
-    let said = format!("{}{}", ended.out, ended.err);
-    assert!(!said.contains("panicked"), "{what}: {said}");
-    assert!(ended.code.is_some_and(|code| code != 101), "{what}: {:?} {said}", ended.code);
+    let output = format!("{}{}", ended.out, ended.err);
+    assert!(!output.contains("panicked"), "{what}: {output}");
+    assert!(ended.code.is_some_and(|code| code != 101), "{what}: {:?} {output}", ended.code);
     // With 3 files, the dynamic loader cannot load the program.
-    let is_loaded = !said.contains("error while loading shared libraries");
-    assert!(ended.code == Some(0) || !is_loaded || said.contains(limit), "{what}: {:?} {said}", ended.code);
+    let is_loaded = !output.contains("error while loading shared libraries");
+    assert!(ended.code == Some(0) || !is_loaded || output.contains(limit), "{what}: {:?} {output}", ended.code);
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn with_any_number_of_open_files_a_command_works_or_names_the_limit() {
 
 #[test]
 fn with_any_number_of_processes_a_command_works_or_names_the_limit() {
-    let place = tempfile::tempdir().unwrap();
-    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copied = |from: &Path, name: &str| {
-        let to = place.path().join(name);
+        let to = directory.path().join(name);
         fs::copy(from, &to).unwrap();
         fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
         to
@@ -66,7 +66,7 @@ fn with_any_number_of_processes_a_command_works_or_names_the_limit() {
         run.arg(format!("--nproc={count}"));
         if geteuid().is_root() {
             // Root has no such limit.
-            run.args(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]);
+            run.args(["setpriv", "--reuid", OTHER_USER, "--regid", OTHER_USER, "--clear-groups", "--"]);
         }
         run.arg(&program).args(["run", "Go."]).env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
         run.env("FAKE_CLI", &result).env("BACKEND_CLI_PATH", &cli).stdin(Stdio::null()).current_dir("/");
@@ -79,9 +79,9 @@ fn with_any_number_of_processes_a_command_works_or_names_the_limit() {
 }
 
 #[test]
-fn where_processes_cannot_be_seen_a_run_says_so_or_is_refused_as_required() {
+fn if_processes_are_hidden_a_run_warns_or_is_rejected_as_required() {
     if !geteuid().is_root() {
-        return; // Nobody else may make the namespace.
+        return; // Only root may create the namespace.
     }
     let apart = "unshare -fp \"$@\"";
     let warned = ended(behind(apart, &teamster(ANSWER, &["--output", "ndjson", "Go."])));
@@ -105,11 +105,11 @@ fn with_standard_output_closed_a_command_refuses_to_start() {
 }
 
 #[test]
-fn no_file_takes_the_place_of_a_closed_stream() {
-    let place = tempfile::tempdir().unwrap();
-    let recording = place.path().join("recording");
+fn no_file_gets_the_descriptor_of_a_closed_stream() {
+    let directory = tempfile::tempdir().unwrap();
+    let recording = directory.path().join("recording");
     let args = ["--record", recording.to_str().unwrap(), "Go."];
-    // Its diagnostics go where its own standard error is, and its hosts are nowhere.
+    // The diagnostics of the CLI are captured, and those of the command have no destination.
     let script = format!("echo noise >&2; {ANSWER}");
     let ended = ended(behind("exec \"$@\" <&- 2>&-", &teamster(&script, &args)));
     assert_eq!((ended.code, &*ended.err), (Some(0), ""));
@@ -118,9 +118,9 @@ fn no_file_takes_the_place_of_a_closed_stream() {
 }
 
 #[test]
-fn a_recording_that_reaches_the_limit_on_files_ends_with_a_warning_and_the_run_goes_on() {
-    let place = tempfile::tempdir().unwrap();
-    let recording = place.path().join("recording");
+fn a_recording_that_reaches_the_limit_on_files_ends_with_a_warning_and_the_run_continues() {
+    let directory = tempfile::tempdir().unwrap();
+    let recording = directory.path().join("recording");
     let args = ["--output", "ndjson", "--record", recording.to_str().unwrap(), "Go."];
     let ended = ended(behind("ulimit -f 2; exec \"$@\"", &teamster(ANSWER, &args)));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
@@ -129,8 +129,8 @@ fn a_recording_that_reaches_the_limit_on_files_ends_with_a_warning_and_the_run_g
 
 #[test]
 fn an_output_file_that_reaches_the_limit_is_an_error() {
-    let place = tempfile::tempdir().unwrap();
-    let shell = format!("ulimit -f 2; exec \"$@\" > {}", place.path().join("output").to_str().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let shell = format!("ulimit -f 2; exec \"$@\" > {}", directory.path().join("output").to_str().unwrap());
     let ended = ended(behind(&shell, &teamster(ANSWER, &["--output", "ndjson", "Go."])));
     assert_eq!(ended.code, Some(1), "{}", ended.err);
     assert!(ended.err.contains("cannot write to standard output"), "{}", ended.err);

@@ -165,7 +165,7 @@ impl<'a> Document<'a> {
         let style = self.style(object.range());
         let inside = self.inside(object);
         let last = object.properties.last();
-        let indent = match object.properties.first().filter(|first| self.begins_line(first.range.start)) {
+        let indent = match object.properties.first().filter(|first| self.is_first_in_line(first.range.start)) {
             Some(first) => self.indent_of(first.range.start),
             None => self.indent_of(object.range.start) + &style.unit,
         };
@@ -242,7 +242,7 @@ impl<'a> Document<'a> {
         let over_lines = self.between(range.start, range.end).contains('\n');
         let first = self.parsed.value.as_ref().and_then(Node::as_object).and_then(|root| root.properties.first());
         let unit =
-            first.filter(|first| self.begins_line(first.range.start)).map(|first| self.indent_of(first.range.start));
+            first.filter(|first| self.is_first_in_line(first.range.start)).map(|first| self.indent_of(first.range.start));
         let unit = unit.filter(|unit| !unit.is_empty()).unwrap_or_else(|| "  ".to_owned());
         Style { over_lines, end: lines::usual_end(self.text), unit }
     }
@@ -256,7 +256,7 @@ impl<'a> Document<'a> {
         before.rsplit('\n').next().unwrap_or_default()
     }
 
-    fn begins_line(&self, position: usize) -> bool {
+    fn is_first_in_line(&self, position: usize) -> bool {
         self.between(0, position).contains('\n') && self.line_before(position).trim().is_empty()
     }
 

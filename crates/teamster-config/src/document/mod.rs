@@ -59,7 +59,7 @@ pub fn take_out(
     let done = |body: Cow<'_, str>| {
         let taken = Text { bom: text.bom, body };
         (taken.data(location).as_ref() == Ok(&expected)).then(|| TakenOut {
-            is_empty: is_empty && taken.says_nothing(),
+            is_empty: is_empty && taken.is_empty_document(),
             bytes: taken.into_bytes(),
             changed: changed.clone(),
         })
@@ -143,7 +143,7 @@ impl<'a> Text<'a> {
     }
 
     /// Whether the text contains nothing but an empty document.
-    fn says_nothing(&self) -> bool {
+    fn is_empty_document(&self) -> bool {
         self.body.chars().all(|char| char.is_whitespace() || matches!(char, '{' | '}'))
     }
 

@@ -8,67 +8,67 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::process::{Signal, getpid, kill_process};
 use teamster_config::RestoreLog;
 
-use crate::place::{Kind, request};
+use crate::home::{Kind, request};
 
-pub(crate) const PART: &str = "needs-an-entry";
+pub(crate) const ROLE: &str = "merge";
 
-/// After how many steps the process kills itself; 0 for never.
+/// The number of steps after which the process kills itself; 0 for never.
 static STEPS_LEFT: AtomicU32 = AtomicU32::new(0);
 
-/// Arguments: home, kind, name of the entry, number of the step to die after.
+/// Merges an entry. Arguments: home, kind, name of the entry, number of the last step.
 pub(crate) fn main(arguments: &[String]) {
     let [home, kind, name, die_after] = arguments else { panic!("{arguments:?}") };
     STEPS_LEFT.store(die_after.parse().unwrap(), Ordering::Relaxed);
     let home = Path::new(home);
-    let journals = RestoreLog::in_directory(home.join("journals")).stepping(|_| {
+    let restore_log = RestoreLog::in_directory(home.join("journals")).stepping(|_| {
         if STEPS_LEFT.load(Ordering::Relaxed) > 0 && STEPS_LEFT.fetch_sub(1, Ordering::Relaxed) == 1 {
             kill_process(getpid(), Signal::KILL).unwrap();
         }
     });
-    let merged = journals.merge(&request(home, Kind::named(kind), name)).unwrap();
-    say("in");
+    let merged = restore_log.merge(&request(home, Kind::named(kind), name)).unwrap();
+    print_line("in");
     std::io::stdin().lock().read_line(&mut String::new()).unwrap();
     merged.restore().unwrap();
-    say("out");
+    print_line("out");
 }
 
-fn say(word: &str) {
+fn print_line(word: &str) {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{word}").and_then(|()| stdout.flush()).unwrap();
 }
 
-/// Such a process, as the test has it. Killed when it is dropped.
-pub(crate) struct Needing {
+/// The child process. Dropping it kills the process.
+pub(crate) struct MergingProcess {
     pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Needing {
+impl MergingProcess {
     pub(crate) fn start(home: &Path, kind: Kind, name: &str, die_after: u32) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.arg(PART).arg(home).args([kind.name(), name, &die_after.to_string()]);
+        command.arg(ROLE).arg(home).args([kind.name(), name, &die_after.to_string()]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         Self { child, stdin, stdout }
     }
 
-    /// Waits for what it says next; `false` if it died.
-    pub(crate) fn says(&mut self, word: &str) -> bool {
+    /// Waits for the next line. Returns false if the process died.
+    pub(crate) fn prints(&mut self, word: &str) -> bool {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         assert!(line.is_empty() || line.trim_end() == word, "{line}");
         !line.is_empty()
     }
 
-    /// Waits for whatever it says next; `false` if it is over.
-    pub(crate) fn says_anything(&mut self) -> bool {
+    /// Waits for any line. Returns false at the end of the output.
+    pub(crate) fn reads_a_line(&mut self) -> bool {
         self.stdout.read_line(&mut String::new()).unwrap() > 0
     }
 
-    /// Has it take its entry out, if it lives.
-    pub(crate) fn let_go(&mut self) {
+    /// Requests the process to remove its entry.
+    pub(crate) fn end_merge(&mut self) {
         self.stdin = None;
     }
 
@@ -78,7 +78,7 @@ impl Needing {
     }
 }
 
-impl Drop for Needing {
+impl Drop for MergingProcess {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();

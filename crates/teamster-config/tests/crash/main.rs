@@ -1,14 +1,13 @@
-//! What is left when a process is killed: nothing, after the next recovery.
+//! A process is killed during a merge, and the next recovery restores the file.
 //!
-//! This program plays two parts: the tests, and (as a child of its own) a process that needs an entry in a file and is
-//! killed, after a certain step or at any moment. `steps` kills after every single step there is; `moments` kills 200 times
-//! for each format at random moments, with a second process that needs an entry in the same file.
+//! This program has two roles: the tests, and a child process that merges an entry and is killed. `steps` kills it after each
+//! step. `moments` kills it at 200 random moments for each format, beside a second process that merges into the same file.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 
 mod child;
+mod home;
 mod moments;
-mod place;
 mod steps;
 
 use std::process::ExitCode;
@@ -17,8 +16,8 @@ use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().collect();
-    if let [_, part, rest @ ..] = arguments.as_slice()
-        && part == child::PART
+    if let [_, role, rest @ ..] = arguments.as_slice()
+        && role == child::ROLE
     {
         child::main(rest);
         return ExitCode::SUCCESS;

@@ -1,4 +1,4 @@
-//! Killed at random moments.
+//! Kills at random moments.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::thread::sleep;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Trial;
 
-use crate::child::Needing;
-use crate::place::{Home, Kind};
+use crate::child::MergingProcess;
+use crate::home::{Home, Kind};
 
-/// In all 200 for each format.
+/// The sum of all parts is 200 for each format.
 const ROUNDS: u32 = 50;
 const PARTS: u32 = 4;
 
@@ -27,36 +27,36 @@ pub(crate) fn trials() -> Vec<Trial> {
     .collect()
 }
 
-/// How long a whole life takes now, on this machine.
+/// Measures the time of a merge and its end.
 fn lifetime(kind: Kind) -> Duration {
     let home = Home::new(kind);
     let began = Instant::now();
-    let mut needing = Needing::start(home.path(), kind, "a", 0);
-    needing.let_go();
-    assert!(needing.says("in") && needing.says("out"));
+    let mut process = MergingProcess::start(home.path(), kind, "a", 0);
+    process.end_merge();
+    assert!(process.prints("in") && process.prints("out"));
     began.elapsed()
 }
 
-/// Two that overlap; one of them is killed at any moment of its life, or both; the user edits the file before or after.
+/// Runs two merges that overlap. One or both processes are killed at random moments. The user edits the file before or after.
 fn play(kind: Kind, round: u32, life: Duration) {
     let mut home = Home::new(kind);
-    let mut a = Needing::start(home.path(), kind, "a", 0);
-    let mut b = Needing::start(home.path(), kind, "b", 0);
+    let mut a = MergingProcess::start(home.path(), kind, "a", 0);
+    let mut b = MergingProcess::start(home.path(), kind, "b", 0);
     let edits = round.is_multiple_of(2);
-    if edits && a.says("in") && b.says("in") {
+    if edits && a.prints("in") && b.prints("in") {
         home.edit("edited");
     }
     let (first, second) = if round % 4 < 2 { (&mut a, &mut b) } else { (&mut b, &mut a) };
-    first.let_go();
+    first.end_merge();
     sleep(life.mul_f64(random()));
     first.kill();
     if round.is_multiple_of(3) {
-        second.let_go();
+        second.end_merge();
         sleep(life.mul_f64(random() / 2.0));
         second.kill();
     } else {
-        second.let_go();
-        while second.says_anything() {}
+        second.end_merge();
+        while second.reads_a_line() {}
     }
     if round.is_multiple_of(5) {
         home.edit("edited");
@@ -65,7 +65,7 @@ fn play(kind: Kind, round: u32, life: Duration) {
     home.assert_clean(&format!("round {round}"));
 }
 
-/// At least 0, less than 1.
+/// Returns a number of at least 0 and less than 1.
 fn random() -> f64 {
     f64::from(u32::try_from(RandomState::new().build_hasher().finish() >> 32).unwrap()) / f64::from(u32::MAX)
 }

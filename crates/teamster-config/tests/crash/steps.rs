@@ -1,21 +1,21 @@
-//! Killed after each step, one after another.
+//! Kills after each step, one after another.
 
 use libtest_mimic::Trial;
 
-use crate::child::Needing;
-use crate::place::{Home, Kind};
+use crate::child::MergingProcess;
+use crate::home::{Home, Kind};
 
-/// More than a merge and its end have.
+/// More steps than a merge and its end have.
 const MOST_STEPS: u32 = 100;
 
 type Scenario = (&'static str, fn(&mut Home, u32) -> bool);
 
 const SCENARIOS: [Scenario; 5] = [
     ("alone", alone),
-    ("while_another_needs_the_file", beside_another),
-    ("and_another_comes_before_any_recovery", before_another),
+    ("beside_another_process", beside_another),
+    ("and_another_merges_before_a_recovery", before_another),
     ("after_an_edit", after_an_edit),
-    ("and_the_recovery_too", twice),
+    ("and_the_next_process_too", twice),
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -32,20 +32,20 @@ pub(crate) fn trials() -> Vec<Trial> {
                     return Ok(());
                 }
             }
-            Err(format!("it still died after {MOST_STEPS} steps").into())
+            Err(format!("the process still died after {MOST_STEPS} steps").into())
         })
     })
     .collect()
 }
 
-/// Goes through its life, and says whether it died of the step.
+/// Runs a process to its end. Returns whether it died at the step.
 fn live(home: &Home, name: &str, step: u32, meanwhile: impl FnOnce()) -> bool {
-    let mut needing = Needing::start(home.path(), home.kind, name, step);
-    if needing.says("in") {
+    let mut process = MergingProcess::start(home.path(), home.kind, name, step);
+    if process.prints("in") {
         meanwhile();
     }
-    needing.let_go();
-    !needing.says("out")
+    process.end_merge();
+    !process.prints("out")
 }
 
 fn alone(home: &mut Home, step: u32) -> bool {
@@ -53,14 +53,14 @@ fn alone(home: &mut Home, step: u32) -> bool {
 }
 
 fn beside_another(home: &mut Home, step: u32) -> bool {
-    let mut other = Needing::start(home.path(), home.kind, "b", 0);
-    assert!(other.says("in"));
+    let mut other = MergingProcess::start(home.path(), home.kind, "b", 0);
+    assert!(other.prints("in"));
     let died = live(home, "a", step, || {});
     home.recover();
     let text = home.text().unwrap();
     assert!(text.contains("server-of-b") && !text.contains("server-of-a"), "{text}");
-    other.let_go();
-    assert!(other.says("out"));
+    other.end_merge();
+    assert!(other.prints("out"));
     home.assert_clean("without a recovery");
     died
 }
@@ -76,17 +76,17 @@ fn before_another(home: &mut Home, step: u32) -> bool {
 }
 
 fn after_an_edit(home: &mut Home, step: u32) -> bool {
-    let mut needing = Needing::start(home.path(), home.kind, "a", step);
-    if needing.says("in") {
+    let mut process = MergingProcess::start(home.path(), home.kind, "a", step);
+    if process.prints("in") {
         home.edit("edited");
     }
-    needing.let_go();
-    let died = !needing.says("out");
+    process.end_merge();
+    let died = !process.prints("out");
     home.edit("edited again");
     died
 }
 
-/// The one who comes after it dies too, at every step in turn.
+/// The next process is killed too, at each step in turn.
 fn twice(home: &mut Home, step: u32) -> bool {
     let died = live(home, "a", step, || {});
     for second in 1..MOST_STEPS {

@@ -1,4 +1,4 @@
-//! How entries look in documents that people write, and what is refused.
+//! Entries in documents that people write, and documents that are rejected.
 
 use serde_json::json;
 use teamster_config::document::{DocumentError, Entries, Format, Location, merge, take_out};
@@ -15,12 +15,12 @@ fn one() -> Entries {
     [("ours".to_owned(), json!({"args": ["-x"], "command": "serve", "env": {"A": "b"}}))].into()
 }
 
-fn merged(base: &str, place: &Location, entries: &Entries) -> String {
-    String::from_utf8(merge(Some(base.as_bytes()), place, entries).unwrap()).unwrap()
+fn merged(base: &str, location: &Location, entries: &Entries) -> String {
+    String::from_utf8(merge(Some(base.as_bytes()), location, entries).unwrap()).unwrap()
 }
 
-fn taken(current: &str, base: &str, place: &Location) -> String {
-    let taken = take_out(current.as_bytes(), Some(base.as_bytes()), place, &[one()]).unwrap();
+fn taken(current: &str, base: &str, location: &Location) -> String {
+    let taken = take_out(current.as_bytes(), Some(base.as_bytes()), location, &[one()]).unwrap();
     assert_eq!(taken.changed, Vec::<String>::new());
     String::from_utf8(taken.bytes).unwrap()
 }
@@ -28,7 +28,7 @@ fn taken(current: &str, base: &str, place: &Location) -> String {
 const TOML: &str = "[mcp_servers.ours]\nargs = [\"-x\"]\ncommand = \"serve\"\nenv = { A = \"b\" }\n";
 
 #[test]
-fn a_toml_table_gets_a_table_behind_its_like() {
+fn a_toml_table_is_added_after_similar_tables() {
     let base = "model = \"m\" # mine\n\n[mcp_servers.user]\ncommand = \"u\"\n\n# the end\n[profiles]\nx = 1";
     let merged = merged(base, &toml(), &one());
     assert_eq!(merged.replace(&format!("\n{TOML}"), ""), base);
@@ -76,7 +76,7 @@ fn an_object_over_lines_gets_lines_and_one_on_a_line_gets_none() {
 }
 
 #[test]
-fn an_empty_json_document_becomes_an_object_behind_its_comments() {
+fn an_empty_json_document_becomes_an_object_after_its_comments() {
     for (base, before) in [("", ""), ("\n", "\n"), ("// note", "// note\n"), ("/* a */\r\n", "/* a */\r\n")] {
         let merged = merged(base, &jsonc(), &one());
         let rest = merged.strip_prefix(before).unwrap();
@@ -86,7 +86,7 @@ fn an_empty_json_document_becomes_an_object_behind_its_comments() {
 }
 
 #[test]
-fn the_users_own_entry_gives_way_and_comes_back_as_it_was_even_beside_an_edit() {
+fn the_users_own_entry_is_replaced_and_restored_even_beside_an_edit() {
     let base = "{\n  \"mcpServers\": {\n    \"ours\": { /* mine */ \"command\": \"u\" },\n    \"b\": 1\n  }\n}\n";
     let merged = merged(base, &jsonc(), &one());
     assert!(!merged.contains("mine") && merged.contains("serve"), "{merged}");
@@ -101,12 +101,12 @@ fn the_users_own_entry_gives_way_and_comes_back_as_it_was_even_beside_an_edit() 
 }
 
 #[test]
-fn an_edit_made_meanwhile_is_kept_to_the_letter() {
+fn an_edit_made_meanwhile_is_kept_exactly() {
     let base = "{\n  // mine\n  \"a\": 1\n}\n";
     let merged = merged(base, &jsonc(), &one());
     let edited = merged.replace("// mine", "// yours");
     assert_eq!(taken(&edited, base, &jsonc()), base.replace("// mine", "// yours"));
-    // Even where it stands right beside ours.
+    // An edit directly beside the entry is kept too.
     let edited = merged.replace("\"a\": 1,", "\"a\": 2, \"b\": 3,");
     let taken_out: serde_json::Value =
         serde_json::from_str(&taken(&edited, base, &jsonc()).replace("// mine", "")).unwrap();
@@ -114,7 +114,7 @@ fn an_edit_made_meanwhile_is_kept_to_the_letter() {
 }
 
 #[test]
-fn an_entry_that_somebody_changed_meanwhile_is_left_and_told() {
+fn an_entry_that_was_changed_meanwhile_is_kept_and_reported() {
     let merged = merged("{}", &jsonc(), &one());
     let edited = merged.replace("serve", "theirs");
     let taken = take_out(edited.as_bytes(), Some(b"{}"), &jsonc(), &[one()]).unwrap();
@@ -122,14 +122,14 @@ fn an_entry_that_somebody_changed_meanwhile_is_left_and_told() {
 }
 
 #[test]
-fn an_entry_that_somebody_took_out_meanwhile_stays_out() {
+fn an_entry_that_was_removed_meanwhile_is_not_added_again() {
     let base = "{\"mcpServers\": {\"ours\": {\"command\": \"u\"}}}";
     let taken = taken("{\"mcpServers\": {}}", base, &jsonc());
     assert_eq!(taken, "{\"mcpServers\": {}}");
 }
 
 #[test]
-fn what_cannot_take_entries_is_refused_and_the_error_says_where() {
+fn a_document_that_cannot_contain_entries_is_rejected_with_the_location() {
     let not_a_table = |at: &str, found| DocumentError::NotATable { at: at.to_owned(), found };
     let cases = [
         (jsonc(), "{\"mcpServers\": null}", not_a_table("\"mcpServers\"", "null")),
@@ -149,22 +149,22 @@ fn what_cannot_take_entries_is_refused_and_the_error_says_where() {
         (toml(), "mcp_servers = 1", not_a_table("\"mcp_servers\"", "a single value")),
         (toml(), "[[mcp_servers]]\na = 1", not_a_table("\"mcp_servers\"", "an array of tables")),
     ];
-    for (place, base, expected) in cases {
-        assert_eq!(merge(Some(base.as_bytes()), &place, &one()), Err(expected), "{base}");
+    for (location, base, expected) in cases {
+        assert_eq!(merge(Some(base.as_bytes()), &location, &one()), Err(expected), "{base}");
     }
     assert_eq!(merge(Some(b"\xff"), &toml(), &one()), Err(DocumentError::NotText));
-    for (place, base) in
+    for (location, base) in
         [(jsonc(), "{\n\"a\" 1}"), (jsonc(), "{}\n{}"), (toml(), "a = 1\na = 2"), (toml(), "x = 1\n= 2")]
     {
-        let error = merge(Some(base.as_bytes()), &place, &one()).unwrap_err();
+        let error = merge(Some(base.as_bytes()), &location, &one()).unwrap_err();
         assert!(matches!(error, DocumentError::Syntax { line: 2, .. }), "{base}: {error:?}");
     }
 }
 
 #[test]
-fn an_error_does_not_show_what_stands_in_the_document() {
-    for (place, base) in [(toml(), "key = \"s3cret\" x"), (jsonc(), "{\"key\": \"s3cret\" x}")] {
-        let error = merge(Some(base.as_bytes()), &place, &one()).unwrap_err();
+fn an_error_does_not_show_the_content_of_the_document() {
+    for (location, base) in [(toml(), "key = \"s3cret\" x"), (jsonc(), "{\"key\": \"s3cret\" x}")] {
+        let error = merge(Some(base.as_bytes()), &location, &one()).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
     }
 }

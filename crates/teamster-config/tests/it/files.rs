@@ -1,4 +1,4 @@
-//! One merge and its end.
+//! One merge, and what restores the file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,186 +8,186 @@ use std::path::Path;
 use teamster_config::document::Format;
 use teamster_config::{ConfigError, Merge, NotRestoredReason, RestoreOutcome, TargetProblem};
 
-use crate::lab::{Lab, mode};
+use crate::test_env::{TestEnv, mode};
 
 #[test]
-fn a_file_comes_back_byte_for_byte_and_nothing_of_ours_is_left() {
+fn a_file_is_restored_byte_for_byte_and_no_other_file_remains() {
     for format in [Format::Toml, Format::Jsonc] {
-        let lab = Lab::new(format);
-        let merged = lab.merge("ours").unwrap();
-        assert!(lab.text().contains("ours") && lab.text().contains("mine"), "{}", lab.text());
+        let env = TestEnv::new(format);
+        let merged = env.merge("ours").unwrap();
+        assert!(env.text().contains("ours") && env.text().contains("mine"), "{}", env.text());
         assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
-        lab.assert_untouched();
+        env.assert_untouched();
     }
 }
 
 #[test]
-fn dropping_it_restores_too() {
-    let lab = Lab::new(Format::Toml);
-    drop(lab.merge("ours").unwrap());
-    lab.assert_untouched();
+fn dropping_a_merge_restores_the_file() {
+    let env = TestEnv::new(Format::Toml);
+    drop(env.merge("ours").unwrap());
+    env.assert_untouched();
 }
 
 #[test]
-fn mode_owner_and_extended_attributes_stay() {
-    let lab = Lab::new(Format::Jsonc);
-    fs::set_permissions(&lab.path, fs::Permissions::from_mode(0o640)).unwrap();
-    let before = fs::metadata(&lab.path).unwrap();
-    let has_xattrs = rustix::fs::setxattr(&lab.path, "user.note", b"x", rustix::fs::XattrFlags::empty()).is_ok();
-    let merged = lab.merge("ours").unwrap();
+fn mode_owner_and_extended_attributes_are_kept() {
+    let env = TestEnv::new(Format::Jsonc);
+    fs::set_permissions(&env.path, fs::Permissions::from_mode(0o640)).unwrap();
+    let before = fs::metadata(&env.path).unwrap();
+    let has_xattrs = rustix::fs::setxattr(&env.path, "user.note", b"x", rustix::fs::XattrFlags::empty()).is_ok();
+    let merged = env.merge("ours").unwrap();
     for _ in 0..2 {
-        let now = fs::metadata(&lab.path).unwrap();
-        assert_eq!((mode(&lab.path), now.uid(), now.gid()), (0o640, before.uid(), before.gid()));
+        let now = fs::metadata(&env.path).unwrap();
+        assert_eq!((mode(&env.path), now.uid(), now.gid()), (0o640, before.uid(), before.gid()));
         if has_xattrs {
             let mut value = [0_u8; 8];
-            assert_eq!(rustix::fs::getxattr(&lab.path, "user.note", &mut value[..]), Ok(1));
+            assert_eq!(rustix::fs::getxattr(&env.path, "user.note", &mut value[..]), Ok(1));
         }
-        lab.recover_nothing();
+        env.assert_nothing_to_recover();
     }
     merged.restore().unwrap();
-    assert_eq!(mode(&lab.path), 0o640);
+    assert_eq!(mode(&env.path), 0o640);
 }
 
 #[test]
 fn a_link_stays_a_link_and_its_file_is_edited() {
-    let lab = Lab::new(Format::Jsonc);
-    let real = lab.home().join("dotfiles/real.json");
+    let env = TestEnv::new(Format::Jsonc);
+    let real = env.home().join("dotfiles/real.json");
     fs::create_dir(real.parent().unwrap()).unwrap();
-    fs::rename(&lab.path, &real).unwrap();
-    symlink("dotfiles/real.json", &lab.path).unwrap();
-    let merged = lab.merge("ours").unwrap();
+    fs::rename(&env.path, &real).unwrap();
+    symlink("dotfiles/real.json", &env.path).unwrap();
+    let merged = env.merge("ours").unwrap();
     assert!(fs::read_to_string(&real).unwrap().contains("ours"));
     assert_eq!(merged.path(), real.canonicalize().unwrap());
     merged.restore().unwrap();
-    assert_eq!(fs::read_link(&lab.path).unwrap(), Path::new("dotfiles/real.json"));
-    lab.assert_untouched();
+    assert_eq!(fs::read_link(&env.path).unwrap(), Path::new("dotfiles/real.json"));
+    env.assert_untouched();
 }
 
 #[test]
-fn a_file_and_directories_that_were_not_there_are_gone_again() {
-    let lab = Lab::new(Format::Jsonc);
-    fs::remove_file(&lab.path).unwrap();
-    let lab = lab.at(".agent/deep/settings.json");
-    let merged = lab.merge("ours").unwrap();
-    assert_eq!(mode(&lab.path), 0o600);
+fn a_new_file_and_its_new_directories_are_removed() {
+    let env = TestEnv::new(Format::Jsonc);
+    fs::remove_file(&env.path).unwrap();
+    let env = env.at(".agent/deep/settings.json");
+    let merged = env.merge("ours").unwrap();
+    assert_eq!(mode(&env.path), 0o600);
     assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
-    assert!(!lab.home().join(".agent").exists());
-    lab.assert_no_journals();
+    assert!(!env.home().join(".agent").exists());
+    env.assert_restore_log_is_empty();
 }
 
 #[test]
-fn a_file_that_is_made_begins_as_its_program_wants_it() {
-    let lab = Lab::new(Format::Jsonc).at("new.json");
-    let request = || Merge { template: "{\"schema\": \"x\"}\n".to_owned(), ..lab.request("ours") };
-    let merged = lab.journals().merge(&request()).unwrap();
-    assert!(lab.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", lab.text());
-    lab.merge("more").unwrap().restore().unwrap();
-    assert!(lab.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", lab.text());
+fn a_new_file_starts_with_the_template() {
+    let env = TestEnv::new(Format::Jsonc).at("new.json");
+    let request = || Merge { template: "{\"schema\": \"x\"}\n".to_owned(), ..env.request("ours") };
+    let merged = env.restore_log().merge(&request()).unwrap();
+    assert!(env.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", env.text());
+    env.merge("more").unwrap().restore().unwrap();
+    assert!(env.text().starts_with("{\"schema\": \"x\", \"servers\": "), "{}", env.text());
     assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
-    assert!(!lab.path.exists());
+    assert!(!env.path.exists());
 
-    // Whatever somebody has done to it is theirs.
-    let merged = lab.journals().merge(&request()).unwrap();
-    lab.edit("\n", "\n\n");
+    // An edited file belongs to the user.
+    let merged = env.restore_log().merge(&request()).unwrap();
+    env.edit("\n", "\n\n");
     assert_eq!(merged.restore().unwrap().how, RestoreOutcome::EditKept);
-    assert_eq!(lab.text(), "{\"schema\": \"x\"}\n\n");
+    assert_eq!(env.text(), "{\"schema\": \"x\"}\n\n");
 }
 
 #[test]
-fn a_directory_of_ours_that_somebody_uses_meanwhile_stays() {
-    let lab = Lab::new(Format::Jsonc).at(".agent/settings.json");
-    let merged = lab.merge("ours").unwrap();
-    let theirs = lab.home().join(".agent/theirs");
+fn a_new_directory_that_is_used_meanwhile_is_kept() {
+    let env = TestEnv::new(Format::Jsonc).at(".agent/settings.json");
+    let merged = env.merge("ours").unwrap();
+    let theirs = env.home().join(".agent/theirs");
     fs::write(&theirs, "x").unwrap();
     assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
-    assert!(theirs.exists() && !lab.path.exists());
+    assert!(theirs.exists() && !env.path.exists());
 }
 
 #[test]
-fn a_directory_that_was_there_stays_even_if_it_is_empty() {
-    let lab = Lab::new(Format::Jsonc).at(".agent/settings.json");
-    fs::create_dir(lab.home().join(".agent")).unwrap();
-    lab.merge("ours").unwrap().restore().unwrap();
-    assert!(lab.home().join(".agent").exists());
+fn an_empty_directory_that_existed_is_kept() {
+    let env = TestEnv::new(Format::Jsonc).at(".agent/settings.json");
+    fs::create_dir(env.home().join(".agent")).unwrap();
+    env.merge("ours").unwrap().restore().unwrap();
+    assert!(env.home().join(".agent").exists());
 }
 
 #[test]
-fn what_somebody_adds_meanwhile_stays_and_ours_goes() {
+fn an_edit_of_the_user_is_kept_and_the_entries_are_removed() {
     for format in [Format::Toml, Format::Jsonc] {
-        let lab = Lab::new(format);
-        let merged = lab.merge("ours").unwrap();
-        lab.edit("mine", "yours");
+        let env = TestEnv::new(format);
+        let merged = env.merge("ours").unwrap();
+        env.edit("mine", "yours");
         assert_eq!(merged.restore().unwrap().how, RestoreOutcome::EditKept);
-        assert_eq!(lab.text(), lab.original.replace("mine", "yours"));
-        lab.assert_no_journals();
+        assert_eq!(env.text(), env.original.replace("mine", "yours"));
+        env.assert_restore_log_is_empty();
     }
 }
 
 #[test]
-fn a_file_that_we_made_stays_if_somebody_put_something_into_it() {
-    let lab = Lab::new(Format::Jsonc).at("new.json");
-    let merged = lab.merge("ours").unwrap();
-    fs::write(&lab.path, lab.text().replacen('{', "{\n  \"theirs\": 1,", 1)).unwrap();
+fn a_new_file_is_kept_if_the_user_has_edited_it() {
+    let env = TestEnv::new(Format::Jsonc).at("new.json");
+    let merged = env.merge("ours").unwrap();
+    fs::write(&env.path, env.text().replacen('{', "{\n  \"theirs\": 1,", 1)).unwrap();
     assert_eq!(merged.restore().unwrap().how, RestoreOutcome::EditKept);
-    assert!(lab.text().contains("theirs") && !lab.text().contains("ours"), "{}", lab.text());
+    assert!(env.text().contains("theirs") && !env.text().contains("ours"), "{}", env.text());
 }
 
 #[test]
-fn an_entry_that_somebody_changed_is_left_and_named() {
-    let lab = Lab::new(Format::Jsonc);
-    let merged = lab.merge("ours").unwrap();
-    lab.edit("server-of-ours", "theirs");
+fn an_entry_that_the_user_changed_is_kept_and_named() {
+    let env = TestEnv::new(Format::Jsonc);
+    let merged = env.merge("ours").unwrap();
+    env.edit("server-of-ours", "theirs");
     let restored = merged.restore().unwrap();
     assert_eq!((restored.how, restored.changed), (RestoreOutcome::EditKept, vec!["ours".to_owned()]));
-    assert!(lab.text().contains("theirs"));
+    assert!(env.text().contains("theirs"));
 }
 
 #[test]
-fn a_file_that_somebody_broke_is_left_and_the_original_is_kept() {
+fn a_file_that_became_invalid_is_not_changed_and_the_original_is_kept() {
     for format in [Format::Toml, Format::Jsonc] {
-        let lab = Lab::new(format);
-        let merged = lab.merge("ours").unwrap();
-        fs::write(&lab.path, "{ [ broken").unwrap();
+        let env = TestEnv::new(format);
+        let merged = env.merge("ours").unwrap();
+        fs::write(&env.path, "{ [ broken").unwrap();
         let RestoreOutcome::NotRestored { reason: NotRestoredReason::Unreadable(_), original: Some(original) } =
             merged.restore().unwrap().how
         else {
-            panic!("it was not left");
+            panic!("the file was restored");
         };
-        assert_eq!(fs::read_to_string(&original).unwrap(), lab.original);
-        assert_eq!((mode(&original), lab.text().as_str()), (0o600, "{ [ broken"));
-        assert!(lab.journals().recover().restored.is_empty());
+        assert_eq!(fs::read_to_string(&original).unwrap(), env.original);
+        assert_eq!((mode(&original), env.text().as_str()), (0o600, "{ [ broken"));
+        assert!(env.restore_log().recover().restored.is_empty());
     }
 }
 
 #[test]
-fn a_file_that_somebody_removed_stays_removed_and_the_original_is_kept() {
-    let lab = Lab::new(Format::Toml);
-    let merged = lab.merge("ours").unwrap();
-    fs::remove_file(&lab.path).unwrap();
+fn a_file_that_the_user_deleted_is_not_created_and_the_original_is_kept() {
+    let env = TestEnv::new(Format::Toml);
+    let merged = env.merge("ours").unwrap();
+    fs::remove_file(&env.path).unwrap();
     let RestoreOutcome::NotRestored { reason: NotRestoredReason::Deleted, original: Some(original) } =
         merged.restore().unwrap().how
     else {
-        panic!("it was not left");
+        panic!("the file was restored");
     };
-    assert_eq!(fs::read_to_string(original).unwrap(), lab.original);
-    assert!(!lab.path.exists());
+    assert_eq!(fs::read_to_string(original).unwrap(), env.original);
+    assert!(!env.path.exists());
 }
 
 #[test]
-fn a_file_that_we_made_and_somebody_removed_is_as_it_was() {
-    let lab = Lab::new(Format::Jsonc).at("new/new.json");
-    let merged = lab.merge("ours").unwrap();
-    fs::remove_file(&lab.path).unwrap();
+fn a_new_file_that_the_user_deleted_counts_as_restored() {
+    let env = TestEnv::new(Format::Jsonc).at("new/new.json");
+    let merged = env.merge("ours").unwrap();
+    fs::remove_file(&env.path).unwrap();
     assert_eq!(merged.restore().unwrap().how, RestoreOutcome::Exactly);
-    assert!(!lab.home().join("new").exists());
+    assert!(!env.home().join("new").exists());
 }
 
 #[test]
-fn something_else_in_its_place_is_left() {
-    let lab = Lab::new(Format::Toml);
-    let merged = lab.merge("ours").unwrap();
-    fs::remove_file(&lab.path).unwrap();
-    fs::create_dir(&lab.path).unwrap();
+fn a_directory_with_the_name_of_the_file_is_not_changed() {
+    let env = TestEnv::new(Format::Toml);
+    let merged = env.merge("ours").unwrap();
+    fs::remove_file(&env.path).unwrap();
+    fs::create_dir(&env.path).unwrap();
     let restored = merged.restore().unwrap();
     assert!(
         matches!(
@@ -202,7 +202,7 @@ fn something_else_in_its_place_is_left() {
 }
 
 #[test]
-fn a_file_that_cannot_be_edited_is_refused_and_nothing_is_left_behind() {
+fn a_file_that_cannot_be_edited_is_rejected_and_no_other_file_remains() {
     type Prepare = fn(&Path);
     let cases: [(Prepare, TargetProblem); 6] = [
         (|path| fs::set_permissions(path, fs::Permissions::from_mode(0o444)).unwrap(), TargetProblem::ReadOnly),
@@ -229,47 +229,47 @@ fn a_file_that_cannot_be_edited_is_refused_and_nothing_is_left_behind() {
         ),
     ];
     for (prepare, expected) in cases {
-        let lab = Lab::new(Format::Toml);
-        prepare(&lab.path);
-        let error = lab.merge("ours").unwrap_err();
+        let env = TestEnv::new(Format::Toml);
+        prepare(&env.path);
+        let error = env.merge("ours").unwrap_err();
         assert!(matches!(error, ConfigError::Target { problem, .. } if problem == expected), "{expected:?}: {error:?}");
-        lab.assert_no_journals();
+        env.assert_restore_log_is_empty();
     }
 }
 
 #[test]
-fn a_path_through_a_file_is_refused() {
-    let lab = Lab::new(Format::Toml);
-    let error = lab.at("config/below/it").merge("ours").unwrap_err();
+fn a_path_through_a_file_is_rejected() {
+    let env = TestEnv::new(Format::Toml);
+    let error = env.at("config/below/it").merge("ours").unwrap_err();
     assert!(matches!(error, ConfigError::Io { .. } | ConfigError::Target { .. }), "{error:?}");
 }
 
 #[test]
-fn a_directory_in_which_nothing_can_be_made_is_named() {
-    let lab = Lab::new(Format::Jsonc).at("/proc/self/settings.json");
-    let error = lab.merge("ours").unwrap_err();
+fn the_error_names_a_directory_in_which_no_file_can_be_created() {
+    let env = TestEnv::new(Format::Jsonc).at("/proc/self/settings.json");
+    let error = env.merge("ours").unwrap_err();
     assert!(matches!(&error, ConfigError::Io { path, .. } if path.starts_with("/proc")), "{error:?}");
-    lab.assert_no_journals();
+    env.assert_restore_log_is_empty();
 }
 
 #[test]
-fn a_document_that_cannot_take_entries_is_refused_and_stays() {
-    let lab = Lab::new(Format::Jsonc);
-    fs::write(&lab.path, "{\"servers\": null}").unwrap();
-    let error = lab.merge("ours").unwrap_err();
+fn a_document_that_cannot_contain_entries_is_rejected_and_not_changed() {
+    let env = TestEnv::new(Format::Jsonc);
+    fs::write(&env.path, "{\"servers\": null}").unwrap();
+    let error = env.merge("ours").unwrap_err();
     assert!(
         matches!(error, ConfigError::Document { .. }) && error.to_string().contains("\"servers\" is null"),
         "{error}"
     );
-    assert_eq!(lab.text(), "{\"servers\": null}");
-    lab.assert_no_journals();
+    assert_eq!(env.text(), "{\"servers\": null}");
+    env.assert_restore_log_is_empty();
 }
 
 #[test]
-fn journals_are_this_users_alone_and_a_directory_that_others_enter_is_refused() {
-    let lab = Lab::new(Format::Toml);
-    let merged = lab.merge("ours").unwrap();
-    let mut directories = vec![lab.journals().directory().to_owned()];
+fn only_the_user_can_read_the_restore_log_and_a_directory_that_others_can_enter_is_rejected() {
+    let env = TestEnv::new(Format::Toml);
+    let merged = env.merge("ours").unwrap();
+    let mut directories = vec![env.restore_log().directory().to_owned()];
     while let Some(directory) = directories.pop() {
         assert_eq!(mode(&directory), 0o700);
         for entry in fs::read_dir(directory).unwrap() {
@@ -282,38 +282,38 @@ fn journals_are_this_users_alone_and_a_directory_that_others_enter_is_refused() 
         }
     }
     merged.restore().unwrap();
-    fs::set_permissions(lab.journals().directory(), fs::Permissions::from_mode(0o755)).unwrap();
-    assert!(matches!(lab.merge("ours"), Err(ConfigError::Refused { .. })));
-    assert_eq!(lab.journals().recover().problems.len(), 1);
-    assert_eq!(lab.text(), lab.original);
+    fs::set_permissions(env.restore_log().directory(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(matches!(env.merge("ours"), Err(ConfigError::Refused { .. })));
+    assert_eq!(env.restore_log().recover().problems.len(), 1);
+    assert_eq!(env.text(), env.original);
 }
 
 #[test]
-fn no_value_is_shown() {
-    let lab = Lab::new(Format::Toml);
-    let merged = lab.merge("ours").unwrap();
-    let shown = format!("{:?} {merged:?} {:?}", lab.request("ours"), lab.journals());
+fn debug_output_contains_no_value() {
+    let env = TestEnv::new(Format::Toml);
+    let merged = env.merge("ours").unwrap();
+    let shown = format!("{:?} {merged:?} {:?}", env.request("ours"), env.restore_log());
     assert!(!shown.contains("server-of-ours"), "{shown}");
 }
 
 #[test]
-fn in_a_project_a_link_that_leads_out_of_it_is_refused_whatever_part_of_the_path_it_is() {
-    let lab = Lab::new(Format::Jsonc);
+fn a_link_that_leads_out_of_a_project_is_rejected_in_any_part_of_the_path() {
+    let env = TestEnv::new(Format::Jsonc);
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("settings.json"), "{}").unwrap();
-    let project = lab.home().join("project");
+    let project = env.home().join("project");
     fs::create_dir_all(project.join("deep")).unwrap();
     symlink(outside.path(), project.join("out")).unwrap();
     symlink(outside.path().join("settings.json"), project.join("deep/settings.json")).unwrap();
     symlink("../..", project.join("deep/up")).unwrap();
     symlink("out", project.join("chain")).unwrap();
-    let journals = lab.journals();
+    let journals = env.restore_log();
     for path in ["out/settings.json", "out/new.json", "deep/settings.json", "deep/up/config", "chain/settings.json"] {
-        let merge = Merge { path: project.join(path), within: Some(project.clone()), ..lab.request("ours") };
-        let refused = journals.merge(&merge).unwrap_err();
+        let merge = Merge { path: project.join(path), within: Some(project.clone()), ..env.request("ours") };
+        let rejected = journals.merge(&merge).unwrap_err();
         assert!(
-            matches!(refused, ConfigError::Target { problem: TargetProblem::ForeignLink, .. }),
-            "{path}: {refused:?}"
+            matches!(rejected, ConfigError::Target { problem: TargetProblem::ForeignLink, .. }),
+            "{path}: {rejected:?}"
         );
     }
     assert_eq!(fs::read_to_string(outside.path().join("settings.json")).unwrap(), "{}");
@@ -321,46 +321,46 @@ fn in_a_project_a_link_that_leads_out_of_it_is_refused_whatever_part_of_the_path
 }
 
 #[test]
-fn in_a_project_the_users_own_link_to_something_in_it_is_followed_and_one_of_another_user_is_not() {
-    let lab = Lab::new(Format::Jsonc);
-    let project = lab.home().join("project");
+fn a_link_within_a_project_is_followed_only_if_the_user_owns_it() {
+    let env = TestEnv::new(Format::Jsonc);
+    let project = env.home().join("project");
     fs::create_dir_all(project.join("real")).unwrap();
-    fs::write(project.join("real/settings.json"), &lab.original).unwrap();
+    fs::write(project.join("real/settings.json"), &env.original).unwrap();
     symlink("real", project.join("link")).unwrap();
     symlink(project.canonicalize().unwrap().join("real"), project.join("absolute")).unwrap();
     for name in ["link", "absolute"] {
         let path = project.join(name).join("settings.json");
-        let merge = Merge { path, within: Some(project.clone()), ..lab.request("ours") };
-        lab.journals().merge(&merge).unwrap().restore().unwrap();
-        assert_eq!(fs::read_to_string(project.join("real/settings.json")).unwrap(), lab.original);
+        let merge = Merge { path, within: Some(project.clone()), ..env.request("ours") };
+        env.restore_log().merge(&merge).unwrap().restore().unwrap();
+        assert_eq!(fs::read_to_string(project.join("real/settings.json")).unwrap(), env.original);
     }
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::lchown(project.join("link"), Some(65534), None).unwrap();
         let path = project.join("link/settings.json");
-        let merge = Merge { path, within: Some(project.clone()), ..lab.request("ours") };
-        let refused = lab.journals().merge(&merge).unwrap_err();
+        let merge = Merge { path, within: Some(project.clone()), ..env.request("ours") };
+        let refused = env.restore_log().merge(&merge).unwrap_err();
         assert!(matches!(refused, ConfigError::Target { problem: TargetProblem::ForeignLink, .. }), "{refused:?}");
     }
 }
 
 #[test]
-fn a_directory_of_a_project_that_becomes_a_link_after_the_merge_is_not_followed_at_the_end() {
-    let lab = Lab::new(Format::Jsonc);
-    let project = lab.home().join("project");
+fn a_directory_that_becomes_a_link_after_the_merge_is_not_followed() {
+    let env = TestEnv::new(Format::Jsonc);
+    let project = env.home().join("project");
     fs::create_dir_all(project.join(".agent")).unwrap();
     let path = project.join(".agent/settings.json");
-    fs::write(&path, &lab.original).unwrap();
-    let merge = Merge { path: path.clone(), within: Some(project.clone()), ..lab.request("ours") };
-    let merged = lab.journals().merge(&merge).unwrap();
+    fs::write(&path, &env.original).unwrap();
+    let merge = Merge { path: path.clone(), within: Some(project.clone()), ..env.request("ours") };
+    let merged = env.restore_log().merge(&merge).unwrap();
     let with_entries = fs::read_to_string(&path).unwrap();
-    fs::rename(project.join(".agent"), lab.home().join("elsewhere")).unwrap();
-    symlink(lab.home().join("elsewhere"), project.join(".agent")).unwrap();
-    // Not even what is called like a temporary file of ours is removed there.
-    let journals = fs::read_dir(lab.journals().directory()).unwrap();
+    fs::rename(project.join(".agent"), env.home().join("elsewhere")).unwrap();
+    symlink(env.home().join("elsewhere"), project.join(".agent")).unwrap();
+    // A file with the name of the temporary file is not removed there.
+    let journals = fs::read_dir(env.restore_log().directory()).unwrap();
     let journal = journals.map(|entry| entry.unwrap().path().join("journal.json")).find(|path| path.exists()).unwrap();
     let journal: serde_json::Value = serde_json::from_slice(&fs::read(journal).unwrap()).unwrap();
     let name: OsString = serde_json::from_value(journal["temporary"].clone()).unwrap();
-    let namesake = lab.home().join("elsewhere").join(name);
+    let namesake = env.home().join("elsewhere").join(name);
     fs::write(&namesake, "a stranger's").unwrap();
     let restored = merged.restore().unwrap();
     assert!(namesake.exists());
@@ -371,18 +371,18 @@ fn a_directory_of_a_project_that_becomes_a_link_after_the_merge_is_not_followed_
     else {
         panic!("{restored:?}");
     };
-    assert_eq!(fs::read_to_string(original).unwrap(), lab.original);
-    assert_eq!(fs::read_to_string(lab.home().join("elsewhere/settings.json")).unwrap(), with_entries);
+    assert_eq!(fs::read_to_string(original).unwrap(), env.original);
+    assert_eq!(fs::read_to_string(env.home().join("elsewhere/settings.json")).unwrap(), with_entries);
 }
 
 #[test]
-fn a_hard_link_to_the_file_made_meanwhile_is_reported() {
-    let lab = Lab::new(Format::Jsonc);
-    let merged = lab.merge("ours").unwrap();
-    fs::hard_link(&lab.path, lab.home().join("other-name")).unwrap();
+fn a_hard_link_that_was_created_after_the_merge_is_reported() {
+    let env = TestEnv::new(Format::Jsonc);
+    let merged = env.merge("ours").unwrap();
+    fs::hard_link(&env.path, env.home().join("other-name")).unwrap();
     let restored = merged.restore().unwrap();
     assert!(restored.other_names && restored.how == RestoreOutcome::Exactly, "{restored:?}");
-    assert!(fs::read_to_string(lab.home().join("other-name")).unwrap().contains("ours"));
-    assert_eq!(lab.text(), lab.original);
-    assert!(!lab.merge("ours").unwrap().restore().unwrap().other_names);
+    assert!(fs::read_to_string(env.home().join("other-name")).unwrap().contains("ours"));
+    assert_eq!(env.text(), env.original);
+    assert!(!env.merge("ours").unwrap().restore().unwrap().other_names);
 }

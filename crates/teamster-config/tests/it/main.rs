@@ -1,10 +1,10 @@
-//! Promises of the crate, as a caller sees them.
+//! The promises of the crate to its callers.
 
 #![expect(clippy::unwrap_used, reason = "the lints take helpers of tests for library code")]
 
 mod documents;
 mod files;
 mod generate;
-mod lab;
 mod overlap;
 mod properties;
+mod test_env;

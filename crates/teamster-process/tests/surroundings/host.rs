@@ -61,7 +61,7 @@ async fn hold(script: &str, supervisor: Supervisor, lock: Option<&str>) {
         }
     }
     let mut stdin = StdinWriter::new(pipes.stdin);
-    stdin.push(Bytes::from_static(b"anybody?\n"));
+    stdin.push(Bytes::from_static(b"hello?\n"));
     if stdin.flush().await.is_err() {
         println!("stdin is closed");
     }

@@ -19,7 +19,7 @@ use rustix::fs::{StatVfsMountFlags, statvfs};
 
 use crate::{assert_line, host_in, text_of};
 
-const NOBODY: u32 = 65534;
+const OTHER_USER: u32 = 65534;
 const VARIABLE: &str = "TEAMSTER_SUPERVISOR";
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -46,7 +46,7 @@ impl SetuidCopy {
         fs::copy(std::env::current_exe().unwrap(), copy.path()).unwrap();
         chown(copy.path(), Some(0), Some(0)).unwrap();
         fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o4755)).unwrap();
-        // The user nobody may run this program from here as well.
+        // The other user may run this program from here as well.
         fs::copy(std::env::current_exe().unwrap(), copy.plain()).unwrap();
         copy
     }
@@ -62,7 +62,7 @@ impl SetuidCopy {
 
 fn a_setuid_program_does_not_become_a_supervisor() {
     let copy = SetuidCopy::make();
-    let attacker = Command::new(copy.plain()).arg("attacker").arg(copy.path()).uid(NOBODY).gid(NOBODY).output();
+    let attacker = Command::new(copy.plain()).arg("attacker").arg(copy.path()).uid(OTHER_USER).gid(OTHER_USER).output();
     let seen = text_of(&attacker.unwrap());
     assert_line(&seen, "main was reached");
 }
@@ -78,7 +78,7 @@ pub(crate) fn attack(program: &str) {
 fn a_setuid_host_gets_an_error_that_it_cannot_supervise() {
     let copy = SetuidCopy::make();
     let mut host = Command::new(copy.path());
-    host.args(["host", "exit 3"]).uid(NOBODY).gid(NOBODY).stdin(Stdio::null());
+    host.args(["host", "exit 3"]).uid(OTHER_USER).gid(OTHER_USER).stdin(Stdio::null());
     let seen = text_of(&host.output().unwrap());
     assert!(seen.contains("not started: this program runs with the rights of its file"), "{seen}");
 }

@@ -30,14 +30,14 @@ const HOSTILE_VALUES: &[&str] = &[
 
 /// The random part of a request.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(super) struct RequestCase {
     words: Vec<String>,
     mode: PermissionMode,
     output: OutputMode,
     conversation: u8,
 }
 
-pub(super) fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = RequestCase> {
     // A value that starts with a dash is never a flag that the agent itself uses, so it can be
     // recognized.
     let any = "[ -,.-~][ -~]{0,23}";
@@ -46,10 +46,10 @@ pub(super) fn case() -> impl Strategy<Value = Case> {
     let modes = select(vec![PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full]);
     let outputs = select(vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch]);
     (proptest::collection::vec(word, 10), modes, outputs, 0_u8..4)
-        .prop_map(|(words, mode, output, conversation)| Case { words, mode, output, conversation })
+        .prop_map(|(words, mode, output, conversation)| RequestCase { words, mode, output, conversation })
 }
 
-impl Case {
+impl RequestCase {
     fn word(&self, at: usize) -> String {
         self.words.get(at).cloned().unwrap_or_default()
     }
@@ -95,7 +95,7 @@ pub(super) fn with_cwd(mut request: RunRequest) -> RunRequest {
 }
 
 /// Checks where the values of a request occur in the arguments of its launch.
-pub(super) fn check_arguments(launch: &Launch, case: &Case) -> Result<(), String> {
+pub(super) fn check_arguments(launch: &Launch, case: &RequestCase) -> Result<(), String> {
     let mut after_dashes = false;
     for arg in &launch.args {
         let Arg::Text(text) = arg else { continue };

@@ -15,7 +15,7 @@ use crate::test_env::{
     CheckedStream, LONG, TestEnv, bounded, fake_agent, is_text, read_until, rest_after, rest_of, wait_until,
 };
 
-/// An agent that starts turns by itself. The words `unasked`, `untaken` and `end` in its output are
+/// An agent that starts turns by itself. The words `agent-turn`, `not-accepted` and `end` in its output are
 /// actions; all other words are text.
 #[derive(Clone, Copy)]
 struct SelfStartingAgent;
@@ -45,8 +45,8 @@ impl Protocol for SelfStartingAgent {
         match input {
             // All actions of a line happen at once.
             Input::Line(line) => actions.extend(line.split(|byte| *byte == b' ').map(|word| match word {
-                b"unasked" => Action::Session(SessionAction::AgentTurnStarted),
-                b"untaken" => Action::Session(SessionAction::PromptNotAccepted),
+                b"agent-turn" => Action::Session(SessionAction::AgentTurnStarted),
+                b"not-accepted" => Action::Session(SessionAction::PromptNotAccepted),
                 b"end" => Action::Outcome(Box::default()),
                 b"used" => Action::Emit(Event::Usage(UsageSoFar::new(used(), UsageScope::Run))),
                 word => Action::Emit(Event::Text(Delta::new("message", String::from_utf8_lossy(word).into_owned()))),
@@ -112,7 +112,7 @@ async fn a_turn_that_the_agent_starts_is_a_separate_turn() {
 #[tokio::test]
 async fn a_change_between_turns_applies_to_a_turn_that_the_agent_starts() {
     let env = test_env();
-    let script = Script::new().await_line("one").text("1\nend\n").await_line("other").text("unasked\nmine\nend\n");
+    let script = Script::new().await_line("one").text("1\nend\n").await_line("other").text("agent-turn\nmine\nend\n");
     let session = open(&env, &script.read_to_end());
     send(&session, "one").await.assert_success("1");
     session.set_model("other").unwrap();
@@ -123,7 +123,7 @@ async fn a_change_between_turns_applies_to_a_turn_that_the_agent_starts() {
 #[tokio::test]
 async fn a_turn_that_the_agent_starts_after_a_mode_change_does_not_run_in_the_old_mode() {
     let env = test_env();
-    let script = Script::new().await_line("one").text("1\nend\n").await_line("mode").text("unasked\nmine\nend\n");
+    let script = Script::new().await_line("one").text("1\nend\n").await_line("mode").text("agent-turn\nmine\nend\n");
     let session = open(&env, &script.read_to_end());
     send(&session, "one").await.assert_success("1");
     session.set_permission_mode(PermissionMode::ReadOnly).unwrap();
@@ -136,7 +136,7 @@ async fn a_turn_that_the_agent_starts_after_a_mode_change_does_not_run_in_the_ol
 async fn turns_within_a_single_write_are_separated() {
     let env = test_env();
     let session =
-        open(&env, &Script::new().await_line("one").text("1 end unasked a end unasked b\nc end\n").read_to_end());
+        open(&env, &Script::new().await_line("one").text("1 end agent-turn a end agent-turn b\nc end\n").read_to_end());
     send(&session, "one").await.assert_success("1");
     rest_of(&mut next_agent_turn(&session).await).await.assert_success("a");
     rest_of(&mut next_agent_turn(&session).await).await.assert_success("bc");
@@ -147,7 +147,7 @@ async fn turns_within_a_single_write_are_separated() {
 async fn a_prompt_that_was_not_accepted_is_sent_again_after_the_agents_turn() {
     let env = test_env();
     let go = env.path("go");
-    let script = Script::new().await_line("one").text("untaken unasked mine\n").await_file(&go).text("end\n");
+    let script = Script::new().await_line("one").text("not-accepted agent-turn mine\n").await_file(&go).text("end\n");
     let session = open(&env, &script.await_line("one").text("1\nend\n").read_to_end());
     let mut sent = session.send("one").unwrap();
     let mut agent_turn = next_agent_turn(&session).await;
@@ -162,7 +162,7 @@ async fn a_prompt_that_was_not_accepted_is_sent_again_after_the_agents_turn() {
 async fn a_turn_that_is_interrupted_while_it_waits_for_the_agents_turn_is_not_sent_again() {
     let env = test_env();
     let go = env.path("go");
-    let script = Script::new().await_line("one").text("untaken unasked mine\n").await_file(&go).text("end\n");
+    let script = Script::new().await_line("one").text("not-accepted agent-turn mine\n").await_file(&go).text("end\n");
     let session = open(&env, &script.await_line("").text("2\nend\n").read_to_end());
     let mut sent = session.send("one").unwrap();
     let mut agent_turn = next_agent_turn(&session).await;
@@ -179,10 +179,10 @@ async fn a_turn_that_is_interrupted_while_it_waits_for_the_agents_turn_is_not_se
 async fn turns_of_the_agent_that_are_not_consumed_are_stopped_with_a_notice() {
     const KEPT: usize = 16;
     let env = test_env();
-    let kept =
-        (0..KEPT).fold(Script::new().await_line("one").text("1\nend\n"), |script, _| script.text("unasked mine end\n"));
+    let kept = (0..KEPT)
+        .fold(Script::new().await_line("one").text("1\nend\n"), |script, _| script.text("agent-turn mine end\n"));
     let script = kept
-        .text("unasked much\n")
+        .text("agent-turn much\n")
         .await_line("interrupt")
         .text("end\n")
         .write_pid(&env.pid_file(), "stopped")
@@ -225,7 +225,7 @@ async fn a_process_that_dies_in_a_turn_of_the_agent_is_replaced_for_the_next_pro
 #[tokio::test]
 async fn a_turn_that_the_agent_starts_during_close_does_not_delay_it() {
     let env = test_env();
-    let session = open(&env, &Script::new().await_line("one").text("1\nend\n").read_to_end().text("unasked mine\n"));
+    let session = open(&env, &Script::new().await_line("one").text("1\nend\n").read_to_end().text("agent-turn mine\n"));
     let mut sent = session.send("one").unwrap();
     close(session).await;
     rest_of(&mut sent).await.assert_success("1");

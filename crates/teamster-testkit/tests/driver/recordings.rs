@@ -115,7 +115,7 @@ async fn a_fake_agent_plays_a_recorded_session_with_its_requests() {
 const KEY: &str = "k3y-of-the-vendor";
 
 /// Prints a key as text, in deltas, in a tool call, and line by line on stderr.
-fn says_the_key() -> Script {
+fn prints_the_key() -> Script {
     Script::new()
         .claude_init()
         .claude_text(KEY)
@@ -127,7 +127,7 @@ fn says_the_key() -> Script {
 }
 
 fn with_the_key(env: &TestEnv) -> teamster::request::RunRequest {
-    let mut request = env.request(&says_the_key());
+    let mut request = env.request(&prints_the_key());
     request.env.insert("ANTHROPIC_API_KEY".to_owned(), KEY.to_owned());
     let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhk\n-----END KEY-----\n";
     request.env.insert("DEPLOY_KEY".to_owned(), pem.to_owned());

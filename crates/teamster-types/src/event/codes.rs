@@ -248,7 +248,7 @@ open_enum! {
         Timeout = "timeout",
         /// The limit on waiting requests.
         Limit = "limit",
-        /// No one could answer: the request came in a run, or between the turns of a session.
+        /// There was no caller to answer: the request arrived in a run, or between the turns of a session.
         Unattended = "unattended",
         /// The agent, which withdrew the request.
         Agent = "agent",

@@ -110,7 +110,7 @@ impl PermissionAnswered {
     }
 
     /// Creates the answer to a request that is not emitted.
-    pub fn unasked(request: Box<PermissionRequest>, decision: PermissionDecision, by: AnsweredBy) -> Self {
+    pub fn automatic(request: Box<PermissionRequest>, decision: PermissionDecision, by: AnsweredBy) -> Self {
         Self { request: Some(request.clone()), ..Self::new(request.request_id, decision, by) }
     }
 

@@ -33,14 +33,14 @@ pub(super) fn label(tool: &ToolUse) -> Printable {
 /// Returns the arguments on one line, without truncation. Paths below `cwd` are relative.
 pub(super) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
     let input = tool.input.to_value().unwrap_or_else(|_| Value::String(tool.input.as_str().to_owned()));
-    let telling = match &input {
+    let fields = match &input {
         // A tool of an MCP server may use these names differently, so all of its arguments are shown.
         Value::Object(fields) if tool.server.is_none() => {
             SUMMARY_ARGUMENTS.iter().find_map(|name| fields.get(*name)).map(argument).filter(|text| !text.is_empty())
         }
         _ => None,
     };
-    let text = telling.unwrap_or_else(|| match &input {
+    let text = fields.unwrap_or_else(|| match &input {
         Value::Object(fields) => {
             let pairs: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={}", argument(value))).collect();
             pairs.join(" ")

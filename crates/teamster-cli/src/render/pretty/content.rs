@@ -86,11 +86,11 @@ impl Pretty {
                 (self.screen.width.saturating_sub(2 * depth + 2), false)
             }
         };
-        let begins = !matches!(self.open, OpenLine::Thought { .. });
+        let starts_line = !matches!(self.open, OpenLine::Thought { .. });
         let mut shown = Printable::default();
         for character in text.as_str().chars() {
             if character.is_whitespace() {
-                space = !(begins && shown.is_empty());
+                space = !(starts_line && shown.is_empty());
                 continue;
             }
             let needed = character.width().unwrap_or(0) + usize::from(space);

@@ -27,8 +27,8 @@ enum Position {
     LineStart,
     Text,
     Heading,
-    /// In the line of a code fence.
-    Fence,
+    /// In the line that opens or closes a code block.
+    Delimiter,
 }
 
 /// A text with its style.
@@ -46,7 +46,7 @@ enum LineKind {
     Text,
     Heading,
     Bullet,
-    Fence,
+    Delimiter,
 }
 
 impl MarkdownState {
@@ -96,16 +96,16 @@ impl MarkdownState {
                 self.position = Position::Text;
                 self.put(&format!("{}• ", " ".repeat(indent)), pieces);
             }
-            LineKind::Fence => {
+            LineKind::Delimiter => {
                 self.in_block = !self.in_block;
-                self.position = Position::Fence;
+                self.position = Position::Delimiter;
                 self.release(pieces);
             }
         }
     }
 
     fn inline(&mut self, character: char, pieces: &mut Vec<Piece>) {
-        if self.position == Position::Fence || self.in_block {
+        if self.position == Position::Delimiter || self.in_block {
             return self.put(character.encode_utf8(&mut [0; 4]), pieces);
         }
         match (self.held.chars().next(), character) {
@@ -158,7 +158,7 @@ impl MarkdownState {
 
     fn put(&self, text: &str, pieces: &mut Vec<Piece>) {
         let style = match self.position {
-            Position::Fence => DIM,
+            Position::Delimiter => DIM,
             _ if self.in_block || self.code > 0 => CODE,
             Position::Heading => BOLD,
             _ if self.bold => BOLD,
@@ -180,7 +180,7 @@ fn line_kind(held: &str, in_block: bool) -> LineKind {
     let text = held.trim_start_matches(' ');
     let mark = text.trim_end_matches(' ');
     match mark {
-        "```" => LineKind::Fence,
+        "```" => LineKind::Delimiter,
         "" | "`" | "``" if text == mark => LineKind::Undecided,
         _ if in_block => LineKind::Text,
         "#" | "##" | "###" | "####" | "#####" | "######" | "-" | "*" | "+" if text == mark => LineKind::Undecided,

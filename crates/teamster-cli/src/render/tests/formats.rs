@@ -15,8 +15,8 @@ fn a_failure_is_written_with_a_hint() {
         failed(ErrorCode::Protocol, "the CLI ended without a result", |_| {}),
         failed(ErrorCode::Aborted, "the run was aborted", session),
     ];
-    let said: String = cases.iter().map(|events| streams(Format::Ndjson, PAGE, events).1).collect();
-    assert_snapshot!(anstream::adapter::strip_str(&said).to_string(), @r#"
+    let output: String = cases.iter().map(|events| streams(Format::Ndjson, PAGE, events).1).collect();
+    assert_snapshot!(anstream::adapter::strip_str(&output).to_string(), @r#"
     error: no program "claude" in PATH [CLI_NOT_FOUND]
      hint: install the agent's CLI, or name its program with --cli-path (BACKEND_CLI_PATH)
     error: Reached maximum number of turns (1) [MAX_TURNS]
@@ -39,8 +39,8 @@ fn a_failure_is_written_with_a_hint() {
 #[test]
 fn every_known_error_code_is_written_with_its_message() {
     for code in ErrorCode::KNOWN {
-        let (_, said) = streams(Format::Json, PAGE, &failed(code.clone(), "it failed", |_| {}));
-        assert!(said.contains(code.as_str()) && said.contains("it failed"), "{code}: {said}");
+        let (_, output) = streams(Format::Json, PAGE, &failed(code.clone(), "it failed", |_| {}));
+        assert!(output.contains(code.as_str()) && output.contains("it failed"), "{code}: {output}");
     }
 }
 
@@ -51,8 +51,8 @@ fn structured_output_is_shown_once() {
         let (document, final_text) = (document.clone(), final_text.to_owned());
         done(|result| (result.structured_output, result.final_text) = (Some(document.into()), final_text.into()))
     };
-    let said = [text("1", "{\"name\":\"Ada\",\"age\":36}"), end("{\"name\":\"Ada\",\"age\":36}")];
-    assert_eq!(pretty(&said), "{\"name\":\"Ada\",\"age\":36}\n");
+    let output = [text("1", "{\"name\":\"Ada\",\"age\":36}"), end("{\"name\":\"Ada\",\"age\":36}")];
+    assert_eq!(pretty(&output), "{\"name\":\"Ada\",\"age\":36}\n");
     let unsaid = [text("1", "Here it is."), end("Here it is.")];
     assert_eq!(pretty(&unsaid), "Here it is.\n\n{\n  \"age\": 36,\n  \"name\": \"Ada\"\n}\n");
     assert_eq!(streams(Format::Text, PAGE, &unsaid).0, "{\"age\":36,\"name\":\"Ada\"}\n");
@@ -69,12 +69,12 @@ fn text_prints_only_the_final_answer() {
 
 #[test]
 fn text_is_exact_in_a_file_and_escaped_on_a_terminal() {
-    let said = |terminal| {
+    let output = |terminal| {
         let end = done(|result| result.final_text = "a\u{1b}[2Jb\r\n".into());
         streams(Format::Text, Screen { width: 72, terminal }, &[end]).0
     };
-    assert_eq!(said(false), "a\u{1b}[2Jb\r\n\n");
-    assert_eq!(said(true), "a⟦ESC⟧[2Jb⟦CR⟧\n\n");
+    assert_eq!(output(false), "a\u{1b}[2Jb\r\n\n");
+    assert_eq!(output(true), "a⟦ESC⟧[2Jb⟦CR⟧\n\n");
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn events_are_written_in_their_order() {
         init(),
         thinking("First I should look\nat the test"),
         thinking(" that fails."),
-        text("1", "\n\nI look at the "),
+        text("1", "\n\nI read the "),
         text("1", "test.\n"),
         tool("a", "Bash", json!({"command": "cargo test"})),
         result("a", Some("error[E0308]: mismatched types\n --> src/lib.rs")),
@@ -20,9 +20,9 @@ fn events_are_written_in_their_order() {
     assert_snapshot!(pretty(&events), @r"
     claude 2.1.197 · claude-opus
 
-    ✻ First I should look at the test that fails.
+    ✻ First I should read the test that fails.
 
-    I look at the test.
+    I read the test.
 
     ● Bash cargo test  ✗ error[E0308]: mismatched types
     ● Edit src/lib.rs  ✓ 0.1s
@@ -67,11 +67,11 @@ fn results_of_concurrent_calls_name_their_call() {
 
 #[test]
 fn subagents_are_indented_under_their_call() {
-    let said = |text: &str| Event::Text(delta("sub", Some("a"), text));
+    let in_subagent = |text: &str| Event::Text(delta("sub", Some("a"), text));
     let events = [
         tool("a", "Agent", json!({"description": "Look around", "prompt": "Please look around"})),
-        said("Two lines\nof "),
-        said("words.\n"),
+        in_subagent("Two lines\nof "),
+        in_subagent("words.\n"),
         tool_of(Some("a"), "b", "Agent", json!({"description": "Look closer"})),
         Event::Thinking(delta("deep", Some("b"), "Deep down")),
         tool_of(Some("b"), "c", "Bash", json!({"command": "ls"})),

@@ -44,7 +44,7 @@ fn run_steps(steps: &[Step], prompt: &str, calls: &mut u32, dialect: &mut dyn Cl
         }
         match step {
             Step::Think(text) => dialect.write_thinking(text)?,
-            Step::Say(text) => dialect.write_message(&text.replace("{prompt}", prompt))?,
+            Step::Text(text) => dialect.write_message(&text.replace("{prompt}", prompt))?,
             Step::WaitMs(milliseconds) => {
                 let deadline = Instant::now() + Duration::from_millis(*milliseconds);
                 if interrupted_before(dialect, deadline)? {

@@ -16,7 +16,8 @@ pub(super) enum Step {
     /// The model thinks. The output shows it if the CLI does.
     Think(String),
     /// A message of the model. `{prompt}` is replaced by the turn's prompt.
-    Say(String),
+    #[serde(rename = "say")]
+    Text(String),
     /// A command, run with the agent's own shell tool.
     Run(CommandRun),
     /// A call of another tool, by the agent's own name for it, or `mcp__SERVER__TOOL` for a tool of

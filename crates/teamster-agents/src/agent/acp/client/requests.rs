@@ -116,7 +116,7 @@ impl Client {
                 message: message.clone(),
             }))),
             RequestSource::Automatic(request, by) => {
-                let mut answered = PermissionAnswered::unasked(request, decision, by);
+                let mut answered = PermissionAnswered::automatic(request, decision, by);
                 (answered.option_id, answered.message) = (option_id, message.clone());
                 Action::Emit(answered.into())
             }

@@ -1,4 +1,4 @@
-//! A home with one configuration file in it.
+//! A home directory with one configuration file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,14 +8,14 @@ use serde_json::json;
 use teamster_config::document::{Format, Location};
 use teamster_config::{ConfigError, Merge, Merged, RestoreLog};
 
-pub(crate) struct Lab {
+pub(crate) struct TestEnv {
     home: tempfile::TempDir,
     format: Format,
     pub(crate) path: PathBuf,
     pub(crate) original: String,
 }
 
-impl Lab {
+impl TestEnv {
     pub(crate) fn new(format: Format) -> Self {
         let home = tempfile::tempdir().unwrap();
         let original = match format {
@@ -27,7 +27,7 @@ impl Lab {
         Self { home, format, path, original: original.to_owned() }
     }
 
-    /// The same with another file.
+    /// Selects another file.
     pub(crate) fn at(mut self, path: &str) -> Self {
         self.path = self.home.path().join(path);
         self
@@ -37,7 +37,7 @@ impl Lab {
         self.home.path()
     }
 
-    pub(crate) fn journals(&self) -> RestoreLog {
+    pub(crate) fn restore_log(&self) -> RestoreLog {
         RestoreLog::in_directory(self.home.path().join("state/journals"))
     }
 
@@ -53,7 +53,7 @@ impl Lab {
     }
 
     pub(crate) fn merge(&self, name: &str) -> Result<Merged, ConfigError> {
-        self.journals().merge(&self.request(name))
+        self.restore_log().merge(&self.request(name))
     }
 
     pub(crate) fn text(&self) -> String {
@@ -64,14 +64,14 @@ impl Lab {
         fs::write(&self.path, self.text().replace(from, to)).unwrap();
     }
 
-    /// The one journal that there is.
+    /// Returns the path of the only journal.
     pub(crate) fn journal(&self) -> PathBuf {
-        let entries = fs::read_dir(self.journals().directory()).unwrap();
+        let entries = fs::read_dir(self.restore_log().directory()).unwrap();
         entries.map(|entry| entry.unwrap().path().join("journal.json")).find(|path| path.exists()).unwrap()
     }
 
-    pub(crate) fn recover_nothing(&self) {
-        let recovery = self.journals().recover();
+    pub(crate) fn assert_nothing_to_recover(&self) {
+        let recovery = self.restore_log().recover();
         assert!(recovery.restored.is_empty() && recovery.problems.is_empty(), "{recovery:?}");
     }
 
@@ -81,14 +81,14 @@ impl Lab {
         let temporary =
             names.map(|name| name.unwrap().file_name()).find(|name| name.to_str().unwrap().starts_with(".teamster"));
         assert_eq!(temporary, None);
-        self.assert_no_journals();
+        self.assert_restore_log_is_empty();
     }
 
-    pub(crate) fn assert_no_journals(&self) {
-        let left: Vec<_> = fs::read_dir(self.journals().directory())
+    pub(crate) fn assert_restore_log_is_empty(&self) {
+        let remaining: Vec<_> = fs::read_dir(self.restore_log().directory())
             .map(|entries| entries.map(|entry| entry.unwrap().file_name()).filter(|name| name != "kept").collect())
             .unwrap_or_default();
-        assert!(left.is_empty(), "{left:?}");
+        assert!(remaining.is_empty(), "{remaining:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A file that needs entries, and what it should be in the end.
+//! A home directory with a configuration file, and the expected content.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ const TOML: &str =
     "# note\r\nmodel = \"mine\"\r\n\n[servers.user]\ncommand = \"u\" # theirs\n\n[servers.shared]\ncommand = 'own'\n";
 const JSONC: &str = "{\n\t// note\n\t\"theme\": \"mine\",\n\t\"servers\": {\n\t\t\"user\": {\"command\": \"u\"},\n\t\t\"shared\": {},\n\t},\n}\n";
 
-/// What is there before.
+/// The file before the merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Toml,
     Jsonc,
-    /// Neither the file nor its directory.
+    /// Neither the file nor its directory exists.
     Nothing,
 }
 
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// Everybody replaces the user's own `shared` with the same, and adds one of their own.
+/// Returns a merge that replaces the user's own `shared` with the same entry, and adds one of its own.
 pub(crate) fn request(home: &Path, kind: Kind, name: &str) -> Merge {
     let format = if kind == Kind::Toml { Format::Toml } else { Format::Jsonc };
     Merge {
@@ -68,7 +68,7 @@ fn file(home: &Path) -> PathBuf {
 pub(crate) struct Home {
     directory: tempfile::TempDir,
     pub(crate) kind: Kind,
-    /// What the file should be in the end.
+    /// The expected content at the end.
     expected: Option<String>,
 }
 
@@ -92,7 +92,7 @@ impl Home {
         fs::read_to_string(file(self.path())).ok()
     }
 
-    /// The user's own edit.
+    /// Edits the file as the user.
     pub(crate) fn edit(&mut self, to: &str) {
         let text = self.text();
         if let (Some(expected), Some(text)) = (&mut self.expected, text) {
@@ -109,7 +109,7 @@ impl Home {
         }
     }
 
-    /// The file is what it was, or what the user's own edit made of it, and nothing else is left.
+    /// Asserts that the file has its original content with the user's edits, and that no other file remains.
     pub(crate) fn assert_clean(&self, when: &str) {
         let (found, expected) = (self.text(), self.expected.clone());
         assert!(found == expected, "{when}: {found:?} instead of {expected:?}");
