@@ -251,7 +251,8 @@ impl Merged {
         (self.journals.step)("the holder is removed");
         let Some(journal) = Journal::load(&record)? else {
             if self.is_in {
-                let (path, problem) = (record.directory.clone(), "was removed by another program: the entries stay in the file");
+                let (path, problem) =
+                    (record.directory.clone(), "was removed by another program: the entries stay in the file");
                 return Err(ConfigError::Journal { path, problem });
             }
             if claims.is_empty() {

@@ -241,8 +241,9 @@ impl<'a> Document<'a> {
     fn style(&self, range: jsonc_parser::common::Range) -> Style {
         let over_lines = self.between(range.start, range.end).contains('\n');
         let first = self.parsed.value.as_ref().and_then(Node::as_object).and_then(|root| root.properties.first());
-        let unit =
-            first.filter(|first| self.is_first_in_line(first.range.start)).map(|first| self.indent_of(first.range.start));
+        let unit = first
+            .filter(|first| self.is_first_in_line(first.range.start))
+            .map(|first| self.indent_of(first.range.start));
         let unit = unit.filter(|unit| !unit.is_empty()).unwrap_or_else(|| "  ".to_owned());
         Style { over_lines, end: lines::usual_end(self.text), unit }
     }

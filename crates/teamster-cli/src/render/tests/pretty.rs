@@ -6,7 +6,7 @@ use super::*;
 fn events_are_written_in_their_order() {
     let events = [
         init(),
-        thinking("First I should look\nat the test"),
+        thinking("First I should\nread the test"),
         thinking(" that fails."),
         text("1", "\n\nI read the "),
         text("1", "test.\n"),
