@@ -37,7 +37,7 @@ fn tables() -> String {
         writeln!(text, "| `{}` | {} |", feature.field(), cells.join(" | ")).unwrap();
     }
     text.push_str(
-        "\n`warning`: the run continues without it, with the warning `OPTION_IGNORED`. `refused`: nothing starts.\n",
+        "\n`warning`: the run continues without it, with the warning `OPTION_IGNORED`.\n`refused`: nothing starts.\n",
     );
     for (name, capabilities) in &agents {
         let (version, package) = (capabilities.tested_version, capabilities.package);
