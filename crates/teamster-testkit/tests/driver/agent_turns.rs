@@ -101,7 +101,7 @@ async fn close(session: Session) {
 #[tokio::test]
 async fn a_turn_that_the_agent_starts_is_a_separate_turn() {
     let env = test_env();
-    let script = Script::new().await_line("one").text("1\nend\nunasked\nmine\nend\n");
+    let script = Script::new().await_line("one").text("1\nend\nagent-turn\nmine\nend\n");
     let session = open(&env, &script.await_line("two").text("2\nend\n").read_to_end());
     send(&session, "one").await.assert_success("1");
     rest_of(&mut next_agent_turn(&session).await).await.assert_success("mine");
@@ -205,7 +205,7 @@ async fn a_process_that_dies_in_a_turn_of_the_agent_is_replaced_for_the_next_pro
     let env = test_env();
     let go = env.path("go");
     let scripts = [
-        Script::new().await_line("one").text("1\nend\nunasked\nmi\n").await_file(&go).exit(3),
+        Script::new().await_line("one").text("1\nend\nagent-turn\nmi\n").await_file(&go).exit(3),
         Script::new().await_line("two").text("2\nend\n").read_to_end(),
     ];
     let session = open(&env, &Script::new().play_next(&env.path("starts"), scripts));
@@ -243,7 +243,7 @@ async fn without_the_option_there_are_no_turns_of_the_agent() {
 async fn dropping_a_turn_of_the_agent_ends_its_process_and_the_session_continues() {
     let env = test_env();
     let scripts = [
-        Script::new().await_line("one").text("1\nend\nunasked\nmi\n").write_pid(&env.pid_file(), "agent").hang(),
+        Script::new().await_line("one").text("1\nend\nagent-turn\nmi\n").write_pid(&env.pid_file(), "agent").hang(),
         Script::new().await_line("two").text("2\nend\n").read_to_end(),
     ];
     let session = open(&env, &Script::new().play_next(&env.path("starts"), scripts));
@@ -262,7 +262,7 @@ async fn a_turn_of_the_agent_holds_a_permit_while_it_runs() {
     let runtime = Runtime::builder().registry(registry).max_concurrent_turns(std::num::NonZeroUsize::MIN).build();
     let env = TestEnv::with_runtime(runtime);
     let go = env.path("go");
-    let script = Script::new().await_line("one").text("1\nend\nunasked\nmi\n").await_file(&go).text("ne\nend\n");
+    let script = Script::new().await_line("one").text("1\nend\nagent-turn\nmi\n").await_file(&go).text("ne\nend\n");
     let session = open(&env, &script.read_to_end());
     send(&session, "one").await.assert_success("1");
     let mut agent_turn = next_agent_turn(&session).await;
@@ -287,7 +287,7 @@ fn used() -> Usage {
 #[tokio::test]
 async fn a_turn_that_the_agent_starts_after_the_session_budget_is_used_up_is_stopped() {
     let env = test_env();
-    let script = Script::new().await_line("one").text("used\n").await_line("interrupt").text("end\nunasked\nmine\n");
+    let script = Script::new().await_line("one").text("used\n").await_line("interrupt").text("end\nagent-turn\nmine\n");
     let mut request = session_request(&env, &script.await_line("interrupt").exit(3));
     request.max_session_tokens = NonZeroU64::new(100);
     let session = env.runtime.open("self-starting", SessionOptions::new(request).with_background_tasks()).unwrap();
