@@ -15,6 +15,9 @@ use crate::test_env::{
     CheckedStream, LONG, TestEnv, bounded, fake_agent, is_text, read_until, rest_after, rest_of, wait_until,
 };
 
+/// The name of the agent that starts turns by itself.
+pub(crate) const NAME: &str = "self-starting";
+
 /// An agent that starts turns by itself. The words `agent-turn`, `not-accepted` and `end` in its output are
 /// actions; all other words are text.
 #[derive(Clone, Copy)]
@@ -22,7 +25,7 @@ struct SelfStartingAgent;
 
 impl Agent for SelfStartingAgent {
     fn name(&self) -> &'static str {
-        "self-starting"
+        NAME
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {
@@ -63,13 +66,13 @@ impl Protocol for SelfStartingAgent {
     }
 }
 
-fn test_env() -> TestEnv {
+pub(crate) fn test_env() -> TestEnv {
     let mut registry = Registry::default();
     registry.register(SelfStartingAgent);
     TestEnv::with_runtime(Runtime::builder().registry(registry).build())
 }
 
-fn session_request(env: &TestEnv, script: &Script) -> RunRequest {
+pub(crate) fn session_request(env: &TestEnv, script: &Script) -> RunRequest {
     let mut request = RunRequest::default();
     let path = env.path("script");
     std::fs::write(&path, script.to_json()).unwrap();
@@ -81,9 +84,7 @@ fn session_request(env: &TestEnv, script: &Script) -> RunRequest {
 }
 
 fn open(env: &TestEnv, script: &Script) -> Session {
-    env.runtime
-        .open("self-starting", SessionOptions::new(session_request(env, script)).with_background_tasks())
-        .unwrap()
+    env.runtime.open(NAME, SessionOptions::new(session_request(env, script)).with_background_tasks()).unwrap()
 }
 
 async fn next_agent_turn(session: &Session) -> Run {
@@ -234,7 +235,7 @@ async fn a_turn_that_the_agent_starts_during_close_does_not_delay_it() {
 #[tokio::test]
 async fn without_the_option_there_are_no_turns_of_the_agent() {
     let env = test_env();
-    let session = env.runtime.open("self-starting", session_request(&env, &Script::new().read_to_end())).unwrap();
+    let session = env.runtime.open(NAME, session_request(&env, &Script::new().read_to_end())).unwrap();
     assert!(bounded("word that there are none", session.next_agent_turn()).await.is_none());
     close(session).await;
 }
@@ -290,7 +291,7 @@ async fn a_turn_that_the_agent_starts_after_the_session_budget_is_used_up_is_sto
     let script = Script::new().await_line("one").text("used\n").await_line("interrupt").text("end\nagent-turn\nmine\n");
     let mut request = session_request(&env, &script.await_line("interrupt").exit(3));
     request.max_session_tokens = NonZeroU64::new(100);
-    let session = env.runtime.open("self-starting", SessionOptions::new(request).with_background_tasks()).unwrap();
+    let session = env.runtime.open(NAME, SessionOptions::new(request).with_background_tasks()).unwrap();
     send(&session, "one").await;
     rest_of(&mut next_agent_turn(&session).await).await.assert_failed(&ErrorCode::Budget);
     close(session).await;

@@ -34,6 +34,7 @@ mod retry_delays;
 mod rules;
 mod secrets;
 mod server;
+mod session_faults;
 mod session_recovery;
 mod sessions;
 mod slow_consumer;

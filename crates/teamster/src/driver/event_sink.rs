@@ -94,6 +94,11 @@ impl EventSink {
         self.over_budget.take()
     }
 
+    /// Replaces the budget, because other turns have used it meanwhile.
+    pub(super) fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
     /// Takes the budget, with the usage of this turn.
     pub(super) fn take_budget(&mut self) -> Budget {
         std::mem::take(&mut self.budget)

@@ -37,8 +37,8 @@ pub(super) async fn wait_in_queue(ticket: &mut Ticket, sink: &mut EventSink, run
     }
 }
 
-/// Waits for the start of a process. An abort lets the start complete within the grace period, so that the process is ended
-/// like any other. A start that takes longer is cancelled, and kills what it has started.
+/// Waits for the start of a process. An interrupt or an abort lets the start complete within the grace period, so that the
+/// process is ended like any other. A start that takes longer is cancelled, and kills what it has started.
 pub(super) async fn start_within<T>(
     start: impl AsyncFnOnce(&CancellationToken) -> Result<T, Failure>,
     limits: &Limits,
@@ -49,7 +49,7 @@ pub(super) async fn start_within<T>(
     let cause = tokio::select! {
         biased;
         started = &mut start => return started.map_err(Cause::Failed),
-        () = run.aborted.cancelled() => match timeout(limits.grace, &mut start).await {
+        () = run.stopped() => match timeout(limits.grace, &mut start).await {
             Ok(started) => return started.map_err(Cause::Failed),
             Err(_) => Cause::Aborted,
         },

@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use teamster_types::event::Failure;
 use teamster_types::request::{Conversation, McpDelivery, RunRequest};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -204,19 +206,49 @@ impl Pooled {
 
     /// Returns the process if no session has claimed it.
     async fn start_and_wait(&mut self, order: ProcessOrder, permit: ProcessPermit) -> Option<ClaimedProcess> {
-        let mut process = match order.start(&CancellationToken::new()).await {
+        let mut claim = None;
+        let mut process = match self.start(order, &mut claim).await {
             Ok(process) => process?,
             Err(failure) => {
                 tracing::debug!(code = %failure.code, message = %failure.message.escaped(), "no process was started for the warm pool");
                 return None;
             }
         };
-        let claim = self.wait(&mut process, &permit).await;
+        if claim.is_none() {
+            claim = self.wait(&mut process, &permit).await;
+        }
         let claimed = ClaimedProcess { process, permit };
         match claim {
             Some(claim) => claim.send(claimed).err(),
             None => Some(claimed),
         }
+    }
+
+    /// Starts the process. Cancels the start if the pool is closed, or if the session that has claimed the process stops waiting.
+    async fn start(
+        &mut self,
+        order: ProcessOrder,
+        claim: &mut Option<oneshot::Sender<ClaimedProcess>>,
+    ) -> Result<Option<IdleProcess>, Failure> {
+        let cancel = CancellationToken::new();
+        let mut start = pin!(order.start(&cancel));
+        let claimed = tokio::select! {
+            biased;
+            started = &mut start => return started,
+            claimed = &mut self.claimed => claimed.ok(),
+        };
+        if let Some(mut claimed) = claimed {
+            tokio::select! {
+                biased;
+                started = &mut start => {
+                    *claim = Some(claimed);
+                    return started;
+                }
+                () = claimed.closed() => {}
+            }
+        }
+        cancel.cancel();
+        start.await
     }
 
     /// Waits until a session claims the process, or it must be closed.

@@ -5,7 +5,7 @@ use teamster_process::spawn::PIPE_BYTES;
 use teamster_types::event::{Event, LeftProcess};
 use teamster_types::request::{Limits, OrphanPolicy};
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{Duration, timeout};
 
 use super::idle_buffer::{IdleBuffer, IdleReceiver};
 use super::output::Receiver as _;
@@ -16,6 +16,15 @@ use crate::agent_server::{ServerEvent, next_event};
 /// it must yield. An agent that writes without end would use that up, and the other branches of the caller's select would
 /// never run.
 const READS_BEFORE_YIELD: u32 = 8;
+
+/// What happened between two turns.
+pub(in crate::driver) struct SinceLastTurn {
+    pub(in crate::driver) events: Vec<Event>,
+    /// The actions of a turn that the agent has started by itself.
+    pub(in crate::driver) agent_turn: Option<Vec<Action>>,
+    /// Whether another process must resume the conversation after the turn.
+    pub(in crate::driver) needs_restart: bool,
+}
 
 /// An agent process that waits for its next turn.
 pub(in crate::driver) struct IdleProcess {
@@ -47,11 +56,11 @@ impl IdleProcess {
         &self.buffer
     }
 
-    /// Returns the process for a turn, with the events since the last turn, and the actions of a turn that the agent has started
-    /// by itself.
-    pub(in crate::driver) fn into_turn(self) -> (AgentProcess, Vec<Event>, Option<Vec<Action>>) {
+    /// Returns the process for a turn, with what happened since the last turn.
+    pub(in crate::driver) fn into_turn(self) -> (AgentProcess, SinceLastTurn) {
         let Self { process, mut buffer } = self;
-        (process, buffer.take_events(), buffer.take_agent_turn())
+        let (events, agent_turn) = (buffer.take_events(), buffer.take_agent_turn());
+        (process, SinceLastTurn { events, agent_turn, needs_restart: buffer.needs_restart() })
     }
 
     /// Passes an input to the protocol.
@@ -68,6 +77,9 @@ impl IdleProcess {
         let mut unread = None::<usize>;
         let mut reads = 0_u32;
         loop {
+            if buffer.has_agent_turn() {
+                return;
+            }
             reads += 1;
             if reads.is_multiple_of(READS_BEFORE_YIELD) {
                 yield_now().await;
@@ -100,7 +112,13 @@ impl IdleProcess {
         }
     }
 
-    /// Asks the leader to exit, and waits for it within the grace period. Then kills the tree. Returns the remaining processes.
+    /// Kills all processes of the tree when the process is closed, also if the request keeps those that outlive the CLI.
+    pub(in crate::driver) fn kill_orphans(&mut self) {
+        self.process.orphans = OrphanPolicy::Kill;
+    }
+
+    /// Asks the leader to exit, and waits for it within the grace period. Then kills the tree. Processes are kept only if the
+    /// leader has exited by itself. Returns the remaining processes.
     pub(in crate::driver) async fn close(mut self, limits: &Limits) -> Vec<LeftProcess> {
         self.buffer = IdleBuffer::default();
         self.input(Input::Command(Command::Close));
@@ -109,7 +127,8 @@ impl IdleProcess {
             _ = timeout(limits.grace, self.listen_until_exit()).await;
         }
         let AgentProcess { tree, resources, orphans, link, .. } = self.process;
-        let left = if orphans == OrphanPolicy::Keep {
+        let has_exited = timeout(Duration::ZERO, tree.exited()).await.is_ok();
+        let left = if orphans == OrphanPolicy::Keep && has_exited {
             tree.detach().await
         } else {
             let survivors = tree.terminate(limits.grace).await;

@@ -17,7 +17,7 @@ use teamster_types::event::{Failure, LeftProcess, Warning, WarningCode};
 use teamster_types::request::{Limits, OrphanPolicy};
 use tokio::time::Instant;
 
-pub(super) use self::idle::IdleProcess;
+pub(super) use self::idle::{IdleProcess, SinceLastTurn};
 pub(super) use self::link::Link;
 pub(super) use self::output::{AgentOutput, Receiver};
 pub(super) use self::protocol::GuardedProtocol;

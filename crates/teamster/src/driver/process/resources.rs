@@ -20,8 +20,15 @@ pub(super) struct RunResources {
 
 impl RunResources {
     /// Removes them and waits until they are gone. Returns warnings about configuration files that could not be restored.
-    pub(super) async fn remove(mut self) -> Vec<Warning> {
-        blocking(move || self.merged.drain(..).rev().filter_map(config_files::restore).collect()).await
+    pub(super) async fn remove(self) -> Vec<Warning> {
+        blocking(move || {
+            // The whole value moves to the thread, so that all files are removed there.
+            let Self { merged, files, run_dir } = self;
+            let warnings = merged.into_iter().rev().filter_map(config_files::restore).collect();
+            drop((files, run_dir));
+            warnings
+        })
+        .await
     }
 
     /// Removes them like [`remove`](Self::remove), and logs the warnings.

@@ -80,7 +80,7 @@ impl AgentProcess {
             }
         };
         tracing::debug!(program = %launch.program.display(), pid = tree.pid(), "the CLI was started");
-        resources.record_tree(tree.pid(), tree.keeper()).await;
+        _ = wait_for_disk(resources.record_tree(tree.pid(), tree.keeper()), cancel).await;
         recorder.start(&launch.program, &spawn.args);
         let (link, output) = connect(launch, pipes, recorder, &password, limits);
         let protocol = GuardedProtocol::new(protocol);
@@ -124,10 +124,9 @@ fn connect(
 
 /// Prepares a start on a thread that may wait for the disk.
 async fn prepare_on_thread(launch: Launch, host: Host) -> (Launch, Result<Prepared, Failure>) {
-    let permit = STARTUP_PERMITS.acquire().await;
+    // A caller that stops waiting releases it, so that starts on a disk that does not answer do not block others.
+    let _permit = STARTUP_PERMITS.acquire().await;
     blocking(move || {
-        // Held until the disk has answered, even if the caller no longer waits.
-        let _permit = permit;
         let prepared = prepare(&launch, host);
         (launch, prepared)
     })

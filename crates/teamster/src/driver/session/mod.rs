@@ -214,7 +214,8 @@ impl SessionDriver {
     /// Takes a process from the warm pool. Returns `None` if there is none.
     async fn claim_warm_process(&mut self) -> Option<IdleProcess> {
         let pool = self.job.warm_pool.as_ref().filter(|_| !self.job.process_per_turn)?;
-        let claimed = pool.claim(&self.process_order()).await?;
+        let aborted = self.job.aborted.clone();
+        let claimed = aborted.run_until_cancelled(pool.claim(&self.process_order())).await??;
         self.permit = Some(claimed.permit);
         Some(claimed.process)
     }
@@ -249,7 +250,10 @@ impl SessionDriver {
     }
 
     async fn close(&mut self, process: Option<IdleProcess>) {
-        if let Some(process) = process {
+        if let Some(mut process) = process {
+            if self.job.aborted.is_cancelled() {
+                process.kill_orphans();
+            }
             self.left.append(&mut process.close(&self.job.queue.request.limits).await);
         }
         self.permit = None;

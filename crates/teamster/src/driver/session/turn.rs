@@ -16,9 +16,9 @@ use crate::driver::attempts::attempt;
 use crate::driver::ended::Ended;
 use crate::driver::event_sink::EventSink;
 use crate::driver::failures::rejected_plan;
-use crate::driver::process::{AgentProcess, IdleProcess, LeaderExit};
+use crate::driver::process::{AgentProcess, IdleProcess, LeaderExit, SinceLastTurn};
 use crate::driver::session_queue::{AgentCommand, StartedTurn};
-use crate::driver::starting::{start_within, wait_in_queue};
+use crate::driver::starting::{deliver_while, start_within, wait_in_queue};
 use crate::driver::turn::{AfterTurn, EndedTurn, TurnOutcome, TurnStart, drive_turn};
 use crate::permits::{QueueFull, Ticket};
 use crate::run::Run;
@@ -45,7 +45,7 @@ impl SessionDriver {
         for warning in self.job.warnings.drain(..) {
             sink.emit(warning);
         }
-        if let Some(failure) = self.job.budget.refusal() {
+        if let Some(failure) = self.job.budget.refusal().filter(|_| !self.state.is_steer_turn()) {
             drop(running);
             return sink.end(&Ended::by(Cause::Failed(failure)));
         }
@@ -56,6 +56,10 @@ impl SessionDriver {
             self.release_unused_permit();
             drop(running);
             return sink.end(&Ended::by(cause));
+        }
+        if self.state.is_steer_turn() {
+            // The agent works already, possibly beyond the budget.
+            sink.stop_over_budget();
         }
         self.has_run_turn = true;
         let ended = if self.job.process_per_turn {
@@ -77,7 +81,7 @@ impl SessionDriver {
     /// does not start.
     async fn admit(&mut self, sink: &mut EventSink, run: &RunHandle) -> Option<Cause> {
         if self.state.process().is_none()
-            && let Some(process) = self.claim_warm_process().await
+            && let Some(Some(process)) = deliver_while(self.claim_warm_process(), sink, run).await
         {
             self.install(process, sink);
         }
@@ -149,6 +153,11 @@ impl SessionDriver {
             if run.is_stopped() {
                 return Ended::by(Cause::Aborted);
             }
+            // The turns of the agent have used the session's budget too.
+            sink.set_budget(self.job.budget.clone());
+            if let Some(failure) = self.job.budget.refusal() {
+                return Ended::by(Cause::Failed(failure));
+            }
         }
     }
 
@@ -196,8 +205,12 @@ impl SessionDriver {
                 TurnProcess::Ready(process) => (process, false),
                 TurnProcess::Steered(process) => (process, true),
             };
-            let (mut process, events, agent_turn) = process.into_turn();
+            let (mut process, since) = process.into_turn();
             sink.set_redactor(Arc::clone(process.redactor()));
+            if let Some(warning) = process.take_warning() {
+                sink.emit(warning);
+            }
+            let SinceLastTurn { events, agent_turn, needs_restart } = since;
             for event in events {
                 sink.emit(event);
             }
@@ -210,8 +223,11 @@ impl SessionDriver {
             let pushed = process.link.stdin.pushed();
             let exit = match drive_turn(&mut process, start, sink, &limits, run, &mut self.job.queue).await {
                 TurnOutcome::Exited(exit) => exit,
-                TurnOutcome::Ended(turn) => {
-                    let (cause, is_accepted) = (turn.cause.clone(), turn.after != AfterTurn::SendAgain);
+                TurnOutcome::Ended(mut turn) => {
+                    turn.needs_restart |= needs_restart;
+                    // A turn that a limit has ended is not sent again.
+                    let is_accepted = turn.after != AfterTurn::SendAgain || turn.cause.is_some();
+                    let cause = turn.cause.clone();
                     self.keep_process(process, turn).await;
                     left.append(&mut self.left);
                     if is_accepted {
@@ -223,7 +239,8 @@ impl SessionDriver {
             };
             self.state.turn_ended(TurnEnd::Exited);
             // The process may have exited before the prompt, without the driver knowing it. Then the prompt is sent again.
-            let sends_again = prompt.is_some() && had_process && has_ignored_prompt(&process, &exit, pushed);
+            let is_sent = prompt.is_some() && !is_steered;
+            let sends_again = is_sent && had_process && has_ignored_prompt(&process, &exit, pushed);
             let mut exited = process.end(exit, sink, &limits).await;
             if !sends_again {
                 exited.add_left(left);
@@ -237,7 +254,8 @@ impl SessionDriver {
     async fn prepare_process(&mut self, has_prompt: bool, sink: &mut EventSink, run: &RunHandle) -> Result<(), Cause> {
         if let Some(process) = self.state.process() {
             if has_prompt && !self.state.is_steer_turn() {
-                process.process().check_project().await.map_err(Cause::Failed)?;
+                let check = process.process().check_project();
+                deliver_while(check, sink, run).await.ok_or(Cause::Aborted)?.map_err(Cause::Failed)?;
             }
             return Ok(());
         }

@@ -70,6 +70,7 @@ impl Requests {
         if let Event::PermissionRequest(request) = event {
             request.deadline = deadline(limit);
         }
+        self.forget_calls(&request);
         self.open.insert(request.clone(), OpenRequest::new(event, limit));
         // Other turns may run while a person decides.
         ticket.release();
@@ -116,6 +117,7 @@ impl Requests {
             return Err(AnswerError::UnknownOption { option_id: option_id.clone(), listed: open.options(), request });
         }
         let open = self.open.remove(&request).unwrap_or_default();
+        self.forget_calls(&request);
         Ok(open.answered(request, answer, AnsweredBy::Caller))
     }
 
@@ -139,6 +141,7 @@ impl Requests {
 
     /// Removes a request that the agent has withdrawn.
     pub(super) fn withdraw(&mut self, request: &RequestId, ticket: &mut Ticket) {
+        self.forget_calls(request);
         let held = self.held.len();
         self.held.retain(|given| given.request != *request);
         let was_held = self.held.len() < held;
@@ -169,6 +172,15 @@ impl Requests {
     /// Removes and returns the requests whose deadline has passed.
     pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<RequestId> {
         let overdue = self.open.extract_if(.., |_, open| open.deadline().is_some_and(|until| until <= now));
-        overdue.map(|(id, _)| id).collect()
+        let overdue: Vec<_> = overdue.map(|(id, _)| id).collect();
+        for request in &overdue {
+            self.forget_calls(request);
+        }
+        overdue
+    }
+
+    /// Makes late answers of the handler to this request void. An agent may use the id again.
+    fn forget_calls(&mut self, request: &RequestId) {
+        self.called_for.retain(|_, called_for| called_for != request);
     }
 }

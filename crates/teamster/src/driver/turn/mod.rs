@@ -137,10 +137,12 @@ pub(super) async fn drive_turn(
     run: &RunHandle,
     queue: &mut SessionQueue,
 ) -> TurnOutcome {
-    let started = Instant::now();
+    let (started, deadline) = (Instant::now(), timer::deadline(limits, sink.started()));
     process.protocol.start_turn();
     queue.set_steering(process.protocol.supports_steering());
     let (mut driver, output) = TurnDriver::new(process, sink, limits, Some(SessionTurn::new(queue)), started);
+    // It includes the start of the process, and earlier attempts to send the prompt.
+    driver.timer.deadline = deadline;
     // The process has started before. Its silence counts as that of a working agent.
     driver.timer.watchdog.activity(started);
     match start {

@@ -17,8 +17,12 @@ pub(super) struct LimitTimer {
 
 impl LimitTimer {
     pub(super) fn new(limits: &Limits, started: Instant) -> Self {
-        let deadline = (!limits.deadline.is_zero()).then(|| started + limits.deadline);
-        Self { watchdog: Watchdog::new(started), deadline, enforced_at: None, late_alarms: 0 }
+        Self {
+            watchdog: Watchdog::new(started),
+            deadline: deadline(limits, started),
+            enforced_at: None,
+            late_alarms: 0,
+        }
     }
 
     /// Notes that the agent works.
@@ -29,4 +33,9 @@ impl LimitTimer {
             self.late_alarms = 0;
         }
     }
+}
+
+/// Returns the deadline of a run or turn that started at this time. `None` if there is none.
+pub(super) fn deadline(limits: &Limits, started: Instant) -> Option<Instant> {
+    started.checked_add(limits.deadline).filter(|_| !limits.deadline.is_zero())
 }
