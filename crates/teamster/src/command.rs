@@ -69,8 +69,7 @@ impl Session {
                 let mut prompt = Prompt::from(text);
                 (prompt.attachments, prompt.id) = (attachments, id);
                 if !now {
-                    self.read_attachments(&mut prompt).await?;
-                    return Ok(Applied::Turn(Box::new(self.send(prompt)?)));
+                    return Ok(Applied::Turn(Box::new(self.send_reading_on_thread(prompt).await?)));
                 }
                 return Ok(match self.send_now(prompt).await? {
                     Sent::Steered => Applied::Joined,

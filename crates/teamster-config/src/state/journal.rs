@@ -21,6 +21,7 @@ pub(crate) struct Journal {
     version: u32,
     /// The resolved path of the file.
     pub(crate) path: OsString,
+    #[serde(alias = "place")] // its name in version 1 before the first release
     pub(crate) location: Location,
     /// The initial content without entries, if a merge created the file.
     pub(crate) template: String,

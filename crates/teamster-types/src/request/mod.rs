@@ -105,7 +105,8 @@ pub struct RunRequest {
     pub env: BTreeMap<String, String>,
     /// Which variables the CLI inherits from this process.
     pub inherit: Inherit,
-    /// The CLI's program: a name or a path. The default is the agent's usual name.
+    /// The CLI's program: a name, which is searched in PATH, or a path, relative to the directory of the host process. The
+    /// default is the agent's usual name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cli_path: Option<PathBuf>,
     /// Arguments that are passed to the CLI unchanged.

@@ -3,6 +3,9 @@
 //! A gateway creates one [`Backend`] for each agent that it offers, [validates](Backend::validate) it at startup, and
 //! [executes](Backend::execute) a query for each message. The session id of one answer resumes the conversation in the next
 //! query.
+//!
+//! By default the agent interprets prompts: `/commands`, and on some agents `@paths`, which can read files of the project. If
+//! strangers write the prompts, set `prompt_mode` of the request to [`Literal`](teamster_types::request::PromptMode::Literal).
 
 mod config;
 mod reply;

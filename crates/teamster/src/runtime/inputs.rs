@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use teamster_types::request::{Attachment, RequestError};
+use teamster_types::request::{Attachment, RequestError, RunRequest};
 
 use super::RunError;
 use crate::threads::blocking;
@@ -22,6 +22,16 @@ pub(crate) fn working_directory(asked: Option<&Path>) -> Result<PathBuf, RunErro
     Ok(cwd)
 }
 
+/// Makes a relative path of the CLI absolute. It refers to the directory of this process, not to that of the run, which may be
+/// untrusted. A name without a slash is searched in PATH.
+pub(super) fn absolute_program(request: &mut RunRequest) -> Result<(), RunError> {
+    let Some(path) = request.cli_path.as_mut() else { return Ok(()) };
+    if path.is_relative() && path.components().count() > 1 {
+        *path = std::env::current_dir().map_err(RunError::NoWorkingDirectory)?.join(&*path);
+    }
+    Ok(())
+}
+
 /// Checks that a path is a directory.
 pub(super) fn directory(field: &'static str, path: &Path) -> Result<(), RequestError> {
     if path.is_dir() {
@@ -37,13 +47,21 @@ pub(crate) fn read_attachments(attachments: &mut [Attachment], cwd: &Path) -> Re
 
 /// Replaces the paths of attachments with the contents of the files, on a thread that may wait for the disk.
 pub(crate) async fn read_attachments_on_thread(
-    mut attachments: Vec<Attachment>,
+    attachments: &mut [Attachment],
     cwd: PathBuf,
-) -> Result<Vec<Attachment>, RequestError> {
-    if attachments.iter().all(|attachment| matches!(attachment, Attachment::Data { .. })) {
-        return Ok(attachments);
+) -> Result<(), RequestError> {
+    let is_path = |attachment: &&mut Attachment| matches!(attachment, Attachment::Path(_));
+    let mut paths: Vec<_> = attachments.iter_mut().filter(is_path).collect();
+    if paths.is_empty() {
+        return Ok(());
     }
-    blocking(move || read_attachments(&mut attachments, &cwd).map(|()| attachments)).await
+    let mut read: Vec<Attachment> = paths.iter().map(|attachment| (**attachment).clone()).collect();
+    // After an error, all attachments are as they were.
+    let read = blocking(move || read_attachments(&mut read, &cwd).map(|()| read)).await?;
+    for (attachment, data) in paths.iter_mut().zip(read) {
+        **attachment = data;
+    }
+    Ok(())
 }
 
 fn read_attachment(attachment: &mut Attachment, cwd: &Path) -> Result<(), RequestError> {
@@ -72,7 +90,9 @@ mod tests {
         let home = teamster_process::PrivateDir::create(None, "attachments").unwrap();
         std::fs::write(home.path().join("notes.txt"), "three lines").unwrap();
         let read = async |name: &str| {
-            read_attachments_on_thread(vec![Attachment::Path(name.into())], home.path().to_owned()).await
+            let mut attachments = vec![Attachment::Path(name.into())];
+            let read = read_attachments_on_thread(&mut attachments, home.path().to_owned()).await;
+            read.map(|()| attachments)
         };
         let notes = Attachment::Data { name: "notes.txt".to_owned(), data: b"three lines".to_vec() };
         assert_eq!(read("notes.txt").await.unwrap(), [notes]);

@@ -23,6 +23,7 @@ use tracing::Instrument as _;
 
 pub use self::builder::RuntimeBuilder;
 pub use self::error::RunError;
+use self::inputs::absolute_program;
 use self::inputs::directory;
 pub(crate) use self::inputs::{read_attachments, read_attachments_on_thread, working_directory};
 pub(crate) use self::planning::{plan_run, plan_session};
@@ -145,10 +146,8 @@ impl Runtime {
     /// # Errors
     /// The working directory does not exist, or a file cannot be attached.
     pub async fn read_attachments(&self, request: &mut RunRequest) -> Result<(), RunError> {
-        let attachments = std::mem::take(&mut request.attachments);
         let cwd = working_directory(request.cwd.as_deref())?;
-        request.attachments = read_attachments_on_thread(attachments, cwd).await?;
-        Ok(())
+        Ok(read_attachments_on_thread(&mut request.attachments, cwd).await?)
     }
 
     /// Opens a session: a conversation of many turns. Call it inside a Tokio runtime.
@@ -222,6 +221,7 @@ impl Runtime {
     ) -> Result<(Host, Vec<Warning>), RunError> {
         request.limits = request.limits.clone().capped();
         let mut cwd = working_directory(request.cwd.as_deref())?;
+        absolute_program(request)?;
         if request.project_trust == ProjectTrust::Untrusted {
             // An agent may need the canonical path of the directory, whatever links lead to it.
             cwd = cwd.canonicalize().unwrap_or(cwd);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster_types::event::{RequestId, SessionId};
 use teamster_types::request::{self, Answer, PermissionMode, Prompt};
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::error::MAX_TURNS;
@@ -90,9 +90,7 @@ impl Session {
     /// # Errors
     /// The prompt or an attachment is invalid, too many turns wait, or the session has ended.
     pub async fn send_now(&self, prompt: impl Into<Prompt>) -> Result<Sent, SendError> {
-        let mut prompt = prompt.into();
-        self.read_attachments(&mut prompt).await?;
-        let (run, turn) = self.turn(prompt)?;
+        let (run, turn) = self.turn_reading_on_thread(prompt.into()).await?;
         let (reply, received) = oneshot::channel();
         // Until the agent has it, it can be cancelled like a turn.
         self.turns.push_first(&turn);
@@ -105,9 +103,7 @@ impl Session {
     /// # Errors
     /// A file cannot be attached.
     pub async fn read_attachments(&self, prompt: &mut Prompt) -> Result<(), SendError> {
-        let attachments = std::mem::take(&mut prompt.attachments);
-        prompt.attachments = read_attachments_on_thread(attachments, self.cwd.clone()).await?;
-        Ok(())
+        Ok(read_attachments_on_thread(&mut prompt.attachments, self.cwd.clone()).await?)
     }
 
     /// Returns the next turn that the agent starts by itself when a background task ends
@@ -191,14 +187,32 @@ impl Session {
         _ = self.orders.send(Order::Close).await;
     }
 
+    /// Sends a prompt like [`send`](Self::send), but reads its attachments on a thread that may wait.
+    pub(crate) async fn send_reading_on_thread(&self, prompt: Prompt) -> Result<Run, SendError> {
+        let (run, turn) = self.turn_reading_on_thread(prompt).await?;
+        self.turns.push(&turn);
+        self.order(Order::Turn(turn)).map(|()| run)
+    }
+
     fn turn(&self, mut prompt: Prompt) -> Result<(Run, TurnOrder), SendError> {
+        let permit = self.permit_for(&prompt)?;
+        read_attachments(&mut prompt.attachments, &self.cwd)?;
+        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, permit))
+    }
+
+    async fn turn_reading_on_thread(&self, mut prompt: Prompt) -> Result<(Run, TurnOrder), SendError> {
+        let permit = self.permit_for(&prompt)?;
+        self.read_attachments(&mut prompt).await?;
+        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, permit))
+    }
+
+    /// Returns a permit for a turn with this prompt. No file is read without a permit.
+    fn permit_for(&self, prompt: &Prompt) -> Result<OwnedSemaphorePermit, SendError> {
         if self.closing.load(Ordering::Relaxed) {
             return Err(SendError::Ended);
         }
         prompt.validate()?;
-        read_attachments(&mut prompt.attachments, &self.cwd)?;
-        let permit = Arc::clone(&self.turn_permits).try_acquire_owned().map_err(|_| SendError::Busy)?;
-        Ok(Run::waiting(&self.abort, self.identity.clone(), prompt, permit))
+        Arc::clone(&self.turn_permits).try_acquire_owned().map_err(|_| SendError::Busy)
     }
 
     fn order(&self, order: Order) -> Result<(), SendError> {

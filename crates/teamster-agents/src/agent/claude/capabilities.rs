@@ -56,7 +56,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         ),
         (
             Feature::Resume,
-            Yes("`--resume`, in the session's own directory; an answer from another session is an error"),
+            Yes("`--resume`, in the session's own directory, ids only; an answer from another session is an error"),
         ),
         (Feature::Fork, Yes("`--resume` with `--fork-session`")),
         (Feature::Continue, Yes("`--continue`")),

@@ -3,8 +3,8 @@
 //! Variadic flags also take the arguments that follow (`--allowedTools X PROMPT`), so every value is passed as `--flag=value`. Texts
 //! are passed in private files or on standard input, never as arguments, which other users of the machine can read.
 
-use super::mcp;
 use super::one_shot::{self, is_one_shot};
+use super::{mcp, session_id};
 use crate::agent::mcp::Names;
 use crate::launch::{Launch, Stdin};
 use teamster_types::request::{
@@ -27,6 +27,7 @@ pub(super) fn launch(request: &RunRequest, names: &Names) -> Result<Launch, Requ
     launch.cwd.clone_from(&request.cwd);
     launch.arg("-p");
     output(&mut launch, request);
+    launch.refused = session_id::invalid(&request.conversation);
     conversation(&mut launch, &request.conversation);
     model(&mut launch, request);
     permissions(&mut launch, request, names);

@@ -18,6 +18,7 @@ mod outcome;
 mod protocol;
 mod requests;
 mod session;
+mod session_id;
 mod tools;
 mod wire;
 

@@ -85,8 +85,7 @@ impl StreamJson {
 
     fn with(first_lines: Vec<Vec<u8>>, request: &RunRequest, servers: Health, session: Option<Session>) -> Self {
         let expected_session = match &request.conversation {
-            // `--resume` also accepts a title. Only an id can be compared.
-            Conversation::Resume(id) if is_uuid(id.as_str()) => Some(id.as_str().to_owned()),
+            Conversation::Resume(id) => Some(id.as_str().to_owned()),
             _ => None,
         };
         Self {
@@ -311,12 +310,4 @@ impl StreamJson {
 
 fn warning(code: WarningCode, message: String) -> Action {
     Action::Emit(Warning::new(code, message).into())
-}
-
-fn is_uuid(id: &str) -> bool {
-    id.len() == 36
-        && id.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }
