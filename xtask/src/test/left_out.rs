@@ -1,5 +1,11 @@
 //! The tests that CI and `cargo xtask test --quick` leave out. `cargo xtask test` runs all of them.
 
+mod ordinary;
+#[cfg(test)]
+mod tests;
+
+pub(super) use self::ordinary::{NOT_IN_QUICK, ORDINARY_NOT_IN_CI};
+
 /// Tests that are left out.
 pub(super) struct LeftOut {
     /// The test program: a folder or file in the `tests` of a crate.
@@ -20,29 +26,11 @@ pub(super) fn filter(list: &[LeftOut]) -> String {
     entries.collect::<Vec<_>>().join(" | ")
 }
 
-/// All tests that `cargo xtask test --quick` leaves out, besides the conformance tests. CI runs them.
-pub(super) const NOT_IN_QUICK: &[LeftOut] = &[
-    LeftOut {
-        binary: "bounds",
-        tests: &["*"],
-        reason: "Millions of lines through each parser, to measure its memory.",
-    },
-    LeftOut { binary: "descriptors", tests: &["*"], reason: "Hundreds of runs, to count their file descriptors." },
-    LeftOut { binary: "driver", tests: &["end_orders::*"], reason: "A thousand runs, in all orders of their ends." },
-    LeftOut { binary: "crash", tests: &["*"], reason: "A process for each step after which it can be killed." },
-    LeftOut {
-        binary: "it",
-        tests: &["properties::*", "replay::*", "merge_restore::*", "surroundings::*"],
-        reason: "Random input for each parser, all recorded runs, and processes that are killed at random moments.",
-    },
-    LeftOut { binary: "survival", tests: &["*"], reason: "The faults of the survival table, on the fake agent." },
-];
-
-/// All tests that CI leaves out.
+/// The conformance tests that CI leaves out.
 ///
 /// What stays in CI: on all four agents what the agent's own code decides (permission modes, trust, the environment, MCP
 /// delivery, resumed conversations, the stream of an answer and of a command); the driver's promises on the fake agent and on
-/// Claude Code, and those on sessions also on Codex.
+/// Claude Code.
 pub(super) const NOT_IN_CI: &[LeftOut] = &[
     LeftOut {
         binary: "all",
@@ -321,6 +309,81 @@ pub(super) const NOT_IN_CI: &[LeftOut] = &[
         reason: "Recorded runs show the same outputs. A refused key and a connection that breaks stay in CI.",
     },
     LeftOut {
+        binary: "opencode",
+        tests: &[
+            "conversations::a_session_of_another_directory_*",
+            "failures::an_answer_that_breaks_off_*",
+            "failures::an_unknown_model_*",
+            "prompts::attachments_*",
+            "sessions::a_question_*",
+            "sessions::an_answer_follows_a_schema_*",
+            "text::batch_output_*",
+            "text::thinking_*",
+            "tools::a_file_is_written_*",
+            "tools::the_to_do_list_*",
+            "trust::a_trusted_projects_*",
+        ],
+        reason: "Each run takes 5 seconds. Recordings and properties test the same protocol code.",
+    },
+    LeftOut {
+        binary: "gemini",
+        tests: &[
+            "context::a_directory_beside_*",
+            "context::an_effort_*",
+            "conversations::a_session_that_was_resumed_*",
+            "conversations::projects_of_the_same_name_*",
+            "ending::a_silent_vendor_*",
+            "failures::the_limit_of_turns_*",
+            "mcp::a_server_of_the_users_*",
+            "prompts::a_prompt_of_a_megabyte_*",
+            "sessions::a_required_server_*",
+            "sessions::texts_and_images_*",
+            "text::a_long_answer_after_a_tool_*",
+            "text::messages_mode_*",
+            "text::text_of_a_failed_attempt_*",
+            "tools::a_command_in_the_background_*",
+            "tools::a_to_do_list_*",
+            "tools::files_are_written_*",
+        ],
+        reason: "Each run takes 3 seconds. Recordings and properties test the same protocol code.",
+    },
+    LeftOut {
+        binary: "codex",
+        tests: &[
+            "context::an_answer_that_does_not_follow_*",
+            "ending::an_abort_in_mid_tool_*",
+            "ending::an_interrupt_in_mid_stream_*",
+            "conversations::a_resumed_conversation_keeps_*",
+            "failures::an_internal_error_*",
+            "sessions::a_mode_decides_*",
+            "text::a_big_answer_*",
+            "text::messages_mode_*",
+        ],
+        reason: "Recordings and properties test the same code. `ending::an_interrupt_in_mid_tool_*` samples the launcher.",
+    },
+    LeftOut {
+        binary: "claude",
+        tests: &[
+            "limits::a_silent_model_*",
+            "limits::the_deadline_*",
+            "text::a_big_answer_*",
+            "tools::a_command_over_its_time_limit_*",
+        ],
+        reason: "The driver keeps these promises, which the fake agent tests in CI.",
+    },
+    LeftOut {
+        binary: "all",
+        tests: &[
+            "conversations::continue_*::codex",
+            "mcp_failures::a_required_server_that_dies_*::opencode",
+            "mcp_failures::the_first_turn_waits_*::codex",
+            "sessions::*::codex",
+            "streams::text_is_emitted_*::gemini",
+            "streams::text_is_emitted_*::opencode",
+        ],
+        reason: "Claude Code keeps the same promises in CI. Sessions of Codex are in its own tests.",
+    },
+    LeftOut {
         binary: "gemini",
         tests: &[
             "permissions::ask_denies_*",
@@ -335,12 +398,4 @@ pub(super) const NOT_IN_CI: &[LeftOut] = &[
         tests: &["failures::the_failure_of_a_batch_run_*", "prompts::a_batch_run_*"],
         reason: "Batch output is sampled: `text::usage_of_a_batch_run_is_the_same` stays in CI.",
     },
-    LeftOut {
-        binary: "codex",
-        tests: &["ending::an_abort_in_mid_tool_*", "ending::an_interrupt_in_mid_stream_*"],
-        reason: "The one-shot form and the launcher are sampled by `ending::an_interrupt_in_mid_tool_*`.",
-    },
 ];
-
-#[cfg(test)]
-mod tests;
