@@ -354,7 +354,6 @@ pub(super) const NOT_IN_CI: &[LeftOut] = &[
             "ending::an_abort_in_mid_tool_*",
             "ending::an_interrupt_in_mid_stream_*",
             "conversations::a_resumed_conversation_keeps_*",
-            "failures::an_internal_error_*",
             "sessions::a_mode_decides_*",
             "text::a_big_answer_*",
             "text::messages_mode_*",
