@@ -14,8 +14,10 @@ use crate::command::{BOUND, capture, command, lives, sent, until, wait};
 const AGENT: &str = "echo $$ > \"$PID_FILE\"; read -r opening; while read -r line; do printf '%s\\n' \"$line\" >> \"$RECEIVED\"; case $line in \
     *'be slow'*) sed '$d' \"$STREAM\"; \
         while read -r more; do case $more in *interrupt*) tail -n 1 \"$STREAM\"; break;; esac; done;; \
-    *'please ask'*) head -n 4 \"$CAPTURE\"; printf '%s\\n' \"$REQUEST\"; read -r answer; echo \"$answer\" >> \"$RECEIVED\"; sed 1,4d \"$CAPTURE\";; \
-    *'let me choose'*) head -n 4 \"$CAPTURE\"; echo \"$QUESTION\"; read -r answer; echo \"$answer\" >> \"$RECEIVED\"; sed 1,4d \"$CAPTURE\";; \
+    *'please ask'*) head -n 4 \"$CAPTURE\"; printf '%s\\n' \"$REQUEST\"; while read -r answer; do echo \"$answer\" >> \"$RECEIVED\"; \
+        case $answer in *behavior*) break;; esac; done; sed 1,4d \"$CAPTURE\";; \
+    *'let me choose'*) head -n 4 \"$CAPTURE\"; echo \"$QUESTION\"; while read -r answer; do echo \"$answer\" >> \"$RECEIVED\"; \
+        case $answer in *behavior*) break;; esac; done; sed 1,4d \"$CAPTURE\";; \
     *'\"user\"'*) cat \"$CAPTURE\";; esac; done";
 
 /// The end of the answer in each turn.
