@@ -49,6 +49,14 @@ impl Screen {
     pub(super) fn of_stdout() -> Self {
         Self { width: width_of_stdout(), terminal: io::stdout().is_terminal() }
     }
+
+    /// Whether output can be redrawn: on a terminal that can move its cursor, and not in CI.
+    pub(super) fn is_interactive(&self) -> bool {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_plain =
+            || std::env::var("TERM").is_ok_and(|name| ["", "dumb", "cons25", "emacs"].contains(&name.as_str()));
+        self.terminal && is_set("TERM") && !is_plain() && !is_set("CI")
+    }
 }
 
 /// Returns the current number of columns of standard output. It changes when a terminal is resized.

@@ -12,7 +12,7 @@ mod markdown;
 mod page;
 pub(crate) mod permission;
 mod state;
-mod style;
+pub(crate) mod style;
 mod tools;
 
 use std::collections::HashMap;
