@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use teamster::event::{PermissionRequest, Question, RequestId};
+use teamster::event::{Question, RequestId};
 use teamster::request::Answer;
 use teamster::{Event, Run};
 
-use super::ask::{self, Choices, Reply};
 use super::editor::{Purpose, Typed};
 use super::page::Item;
+use super::question::{self, Choices};
 use super::terminal::LineReader;
 use super::{Chat, End};
 use crate::printable::{Printable, printable};
@@ -83,38 +83,15 @@ impl Chat<'_> {
         self.message(notice).await
     }
 
-    /// Asks the user to answer a permission request.
-    async fn permission(&mut self, request: &PermissionRequest) -> Result<(), End> {
-        let mut show_all = false;
-        let answer = loop {
-            let ask::FormattedRequest { text, hidden } = ask::format_request(request, show_all, width_of_stdout());
-            self.message(text).await?;
-            self.flush().await?;
-            match self.read(ask::prompt(request, hidden.as_ref()), Purpose::Answer).await? {
-                Typed::Line(line) => match ask::answer(request, &line) {
-                    Reply::Answer(answer) => break answer,
-                    Reply::ShowAll => show_all = true,
-                    Reply::Invalid => self.message("  invalid answer").await?,
-                },
-                Typed::Interrupted => {
-                    self.on_signal(crate::signals::Signal::Interrupt)?;
-                    break Answer::Deny { message: None };
-                }
-                Typed::Ended => break Answer::Deny { message: None },
-            }
-        };
-        self.answer(&request.request_id, answer).await
-    }
-
     /// Asks the user to answer the agent's questions.
-    async fn question(&mut self, question: &Question) -> Result<(), End> {
+    async fn question(&mut self, asked: &Question) -> Result<(), End> {
         let mut choices = Choices::new();
-        for item in &question.questions {
-            self.message(ask::format_question(item, width_of_stdout())).await?;
+        for item in &asked.questions {
+            self.message(question::format_question(item, width_of_stdout())).await?;
             self.flush().await?;
             let chosen = loop {
-                match self.read(ask::question_prompt(item).into(), Purpose::Answer).await? {
-                    Typed::Line(line) => match ask::parse_choice(item, &line) {
+                match self.read(question::question_prompt(item).into(), Purpose::Answer).await? {
+                    Typed::Line(line) => match question::parse_choice(item, &line) {
                         Ok(chosen) => break chosen,
                         Err(problem) => {
                             self.message(printable!("  {}", problem)).await?;
@@ -129,14 +106,14 @@ impl Chat<'_> {
                 }
             };
             let Some(chosen) = chosen else {
-                return self.answer(&question.request_id, Answer::Deny { message: None }).await;
+                return self.answer(&asked.request_id, Answer::Deny { message: None }).await;
             };
             choices.insert(item.id.clone().into_string(), chosen);
         }
-        self.answer(&question.request_id, Answer::Choose(choices)).await
+        self.answer(&asked.request_id, Answer::Choose(choices)).await
     }
 
-    async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
+    pub(super) async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
         match self.session.answer(request.clone(), answer).await {
             Ok(()) => Ok(()),
             Err(_) => self.message("(the agent no longer waits for this answer)").await,
