@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use teamster::{Event, Run, StampedEvent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -17,7 +17,7 @@ use crate::exit;
 use crate::option_names;
 use crate::plan::{self, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
-use crate::render::{Output, write_error};
+use crate::render::{Output, TICK, write_error};
 use crate::runtime::{
     FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
 };
@@ -25,9 +25,6 @@ use crate::signals::{Signal, Signals};
 
 /// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
-
-/// The time between two updates of the status.
-const TICK: Duration = Duration::from_millis(50);
 
 /// An item for the writer.
 enum Item {

@@ -92,6 +92,16 @@ fn revoke(text: &str) -> Line {
     number.map_or_else(|| Line::Invalid("name the number of a rule: /permission revoke 1".into()), Line::Revoke)
 }
 
+/// Returns the name of a mode, as options have it.
+pub(super) fn name_of(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::ReadOnly => "read-only",
+        PermissionMode::Edit => "edit",
+        PermissionMode::Full => "full",
+        PermissionMode::Ask => "ask",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

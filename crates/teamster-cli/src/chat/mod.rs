@@ -27,10 +27,9 @@ use teamster::request::Conversation;
 use teamster::{Control, Session};
 use tokio::sync::{mpsc, oneshot};
 
-use self::command::{HELP, Line};
+use self::command::{HELP, Line, name_of};
 use self::editor::{Editor, Purpose, Typed};
 use self::page::Item;
-use self::permissions::name_of;
 use self::terminal::Terminal;
 use self::usage_totals::UsageTotals;
 use crate::args::ChatArgs;

@@ -1,8 +1,9 @@
 //! The permission mode, and the rules that were allowed in this session: `/permission`.
 
 use teamster::event::PermissionRequest;
-use teamster::request::{Answer, PermissionMode};
+use teamster::request::Answer;
 
+use super::command::name_of;
 use super::editor::{Purpose, Typed};
 use super::request::{FormattedRequest, Prompt, Reply, scope};
 use super::{Chat, End};
@@ -95,15 +96,5 @@ impl Chat<'_> {
             Ok(_) => self.message(printable!("no longer allowed: {}", Printable::exact(rule))).await,
             Err(error) => self.message(Printable::error(&error)).await,
         }
-    }
-}
-
-/// Returns the name of a mode, as options have it.
-pub(super) fn name_of(mode: PermissionMode) -> &'static str {
-    match mode {
-        PermissionMode::ReadOnly => "read-only",
-        PermissionMode::Edit => "edit",
-        PermissionMode::Full => "full",
-        PermissionMode::Ask => "ask",
     }
 }

@@ -12,7 +12,7 @@ use super::question::{self, Choices};
 use super::terminal::LineReader;
 use super::{Chat, End};
 use crate::printable::{Printable, printable};
-use crate::render::width_of_stdout;
+use crate::render::{TICK, width_of_stdout};
 
 impl Chat<'_> {
     /// Sends a prompt to the agent and prints the events of the turn.
@@ -22,6 +22,7 @@ impl Chat<'_> {
             Err(error) => return self.message(Printable::error(&error)).await,
         };
         (self.control, self.interrupted) = (Some(run.control()), false);
+        self.write(Item::Turn(Printable::exact(&self.plan.agent))).await?;
         let end = self.show_events(run).await;
         self.control = None;
         end
@@ -30,6 +31,8 @@ impl Chat<'_> {
     async fn show_events(&mut self, mut run: Run) -> Result<(), End> {
         let terminal = self.terminal;
         let mut reader = LineReader::start(terminal).ok();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let event = tokio::select! {
                 event = run.next() => event,
@@ -39,6 +42,11 @@ impl Chat<'_> {
                 }
                 signal = self.signals.next() => {
                     self.on_signal(signal)?;
+                    continue;
+                }
+                _ = ticks.tick() => {
+                    // A writer that is behind needs no tick.
+                    _ = self.page.try_send(Item::Tick);
                     continue;
                 }
             };

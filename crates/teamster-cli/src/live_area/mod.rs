@@ -122,6 +122,20 @@ impl LiveArea {
         self.send(&bytes)
     }
 
+    /// Erases the area, and removes its content.
+    ///
+    /// # Errors
+    /// Returns the error of the terminal.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        self.content = Content::default();
+        self.hide()
+    }
+
+    /// Whether the area has no content.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.content.lines.is_empty()
+    }
+
     fn update(&mut self) -> io::Result<()> {
         let complete = self.waiting.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let size = (self.size)();
@@ -133,11 +147,7 @@ impl LiveArea {
         let mut bytes = Vec::new();
         queue!(bytes, BeginSynchronizedUpdate, Hide)?;
         self.erase(&mut bytes)?;
-        // In raw mode, the terminal does not return to the first column by itself.
-        for line in self.waiting.drain(..complete).collect::<Vec<_>>().split_inclusive(|byte| *byte == b'\n') {
-            bytes.extend_from_slice(line.strip_suffix(b"\n").unwrap_or(line));
-            bytes.extend_from_slice(b"\r\n");
-        }
+        bytes.extend(self.waiting.drain(..complete));
         if !content.lines.is_empty() {
             self.drawn = Some(draw(content, size, &mut bytes)?);
         }
@@ -189,7 +199,7 @@ fn draw(content: Content, size: Size, bytes: &mut Vec<u8>) -> io::Result<Drawn> 
     for (row, line) in lines.iter().enumerate() {
         bytes.extend_from_slice(line.as_str().as_bytes());
         if row < last {
-            bytes.extend_from_slice(b"\r\n");
+            bytes.push(b'\n');
         }
     }
     let columns: Vec<usize> = lines.iter().map(Printable::columns_without_styles).collect();

@@ -18,7 +18,9 @@ struct Terminal(Arc<Mutex<vt100::Parser>>);
 
 impl Write for Terminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().process(bytes);
+        // The terminal's driver adds the return to the first column.
+        let text = String::from_utf8_lossy(bytes).replace('\n', "\r\n");
+        self.0.lock().unwrap().process(text.as_bytes());
         Ok(bytes.len())
     }
 

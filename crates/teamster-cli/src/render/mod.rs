@@ -5,6 +5,7 @@
 
 mod failure;
 mod json;
+mod live;
 mod ndjson;
 pub(crate) mod pretty;
 mod renderer;
@@ -12,24 +13,23 @@ pub(crate) mod status;
 mod text;
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use teamster::event::{ErrorCode, Failure};
 use teamster::{Event, StampedEvent};
 
 use crate::args::Format;
-use crate::live_area::{Content, LiveArea};
 use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
 pub(crate) use json::write_document;
+use live::Live;
 pub(crate) use renderer::width_of_stdout;
 use renderer::{Renderer, Screen, Streams};
 use status::Status;
 
-/// The time between two updates of the live area. A terminal cannot show more.
-const UPDATE_INTERVAL: Duration = Duration::from_millis(33);
+/// The time between two calls of [`Output::tick`].
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// Writes one run: its events in a format, and its failure at the end.
 pub(crate) struct Output {
@@ -40,40 +40,6 @@ pub(crate) struct Output {
     live: Option<Live>,
 }
 
-/// The live area of a run: its status.
-struct Live {
-    area: Arc<Mutex<LiveArea>>,
-    status: Status,
-    /// The time of the last update.
-    updated: Option<Instant>,
-}
-
-/// The finished output above a live area.
-struct AboveLiveArea(Arc<Mutex<LiveArea>>);
-
-impl Write for AboveLiveArea {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
-    }
-
-    /// The next update of the live area writes the output.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Live {
-    fn update(&mut self, now: Instant) -> io::Result<()> {
-        self.updated = Some(now);
-        let lines = vec![Printable::default(), self.status.line(now)];
-        self.area.lock().unwrap_or_else(PoisonError::into_inner).show(Content { lines, cursor: None })
-    }
-
-    fn hide(&mut self) -> io::Result<()> {
-        self.area.lock().unwrap_or_else(PoisonError::into_inner).hide()
-    }
-}
-
 impl Output {
     /// Writes a run of this agent to the streams of this process. On a terminal, its status is shown while it runs.
     pub(crate) fn with_status(format: Format, agent: &str) -> Self {
@@ -81,10 +47,10 @@ impl Output {
         if format != Format::Pretty || !screen.is_interactive() {
             return Self::new(format);
         }
-        let area = Arc::new(Mutex::new(LiveArea::of_stdout()));
-        let to = Streams { out: Box::new(AboveLiveArea(Arc::clone(&area))), err: Box::new(anstream::stderr()) };
-        let status = Status::new(agent, Instant::now());
-        Self { live: Some(Live { area, status, updated: None }), ..Self::over(to, format, screen) }
+        let (mut live, out) = Live::of_stdout();
+        live.start(Status::new(Printable::exact(agent), Instant::now()));
+        let to = Streams { out, err: Box::new(anstream::stderr()) };
+        Self { live: Some(live), ..Self::over(to, format, screen) }
     }
 
     /// Writes a run to the streams of this process.
@@ -106,20 +72,37 @@ impl Output {
     /// # Errors
     /// Returns an error if standard output cannot be written.
     pub(crate) fn tick(&mut self, now: Instant) -> io::Result<()> {
-        self.live.as_mut().map_or(Ok(()), |live| live.update(now))
+        let Some(live) = &mut self.live else { return Ok(()) };
+        live.update(self.renderer.tail(), now)
     }
 
     /// Writes a chat to the streams of this process.
     pub(crate) fn of_chat() -> Self {
-        let styles = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
-        let to = Streams { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()) };
-        Self {
-            renderer: Box::new(pretty::Pretty::of_chat(Screen::of_stdout(), styles)),
-            to,
-            failure: None,
-            in_chat: true,
-            live: None,
+        let screen = Screen::of_stdout();
+        let (live, out) = if screen.is_interactive() {
+            let (live, out) = Live::of_stdout();
+            (Some(live), out)
+        } else {
+            (None, Box::new(anstream::stdout()) as Box<dyn Write + Send>)
+        };
+        let renderer = Box::new(pretty::Pretty::of_chat(screen));
+        Self { renderer, to: Streams { out, err: Box::new(anstream::stderr()) }, failure: None, in_chat: true, live }
+    }
+
+    /// Shows the status of a turn of this agent that starts now.
+    pub(crate) fn start_turn(&mut self, agent: &Printable, now: Instant) {
+        if let Some(live) = &mut self.live {
+            live.start(Status::new(agent.clone(), now));
         }
+    }
+
+    /// Writes everything, and leaves the terminal to others until the next event.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn pause(&mut self) -> io::Result<()> {
+        self.renderer.end_line(&mut self.to)?;
+        self.live.as_mut().map_or(Ok(()), Live::pause)
     }
 
     fn over(to: Streams, format: Format, screen: Screen) -> Self {
@@ -137,9 +120,9 @@ impl Output {
     /// # Errors
     /// Returns an error if standard output cannot be written.
     pub(crate) fn event(&mut self, event: &Event, now: Instant) -> io::Result<()> {
+        self.before(event)?;
         self.renderer.event(event, now, &mut self.to)?;
-        self.note(event);
-        Ok(())
+        self.after(event, now)
     }
 
     /// Writes an event with its run id and time.
@@ -147,19 +130,24 @@ impl Output {
     /// # Errors
     /// Returns an error if standard output cannot be written.
     pub(crate) fn stamped(&mut self, stamped: &StampedEvent, now: Instant) -> io::Result<()> {
-        // The end of the run is also written to standard error.
-        if matches!(stamped.event, Event::Done(_))
-            && let Some(mut live) = self.live.take()
-        {
-            live.hide()?;
-            self.to.out = Box::new(anstream::stdout());
-        }
+        self.before(&stamped.event)?;
         self.renderer.stamped(stamped, now, &mut self.to)?;
-        self.note(&stamped.event);
+        self.after(&stamped.event, now)
+    }
+
+    /// The end of a run is also written to standard error, so the live area is emptied before.
+    fn before(&mut self, event: &Event) -> io::Result<()> {
+        match &mut self.live {
+            Some(live) if matches!(event, Event::Done(_)) => live.end(),
+            _ => Ok(()),
+        }
+    }
+
+    fn after(&mut self, event: &Event, now: Instant) -> io::Result<()> {
+        self.note(event);
         let Some(live) = &mut self.live else { return Ok(()) };
-        live.status.event(&stamped.event, now);
-        if live.updated.is_none_or(|updated| now.saturating_duration_since(updated) >= UPDATE_INTERVAL) {
-            live.update(now)?;
+        if live.event(event, now) {
+            live.update(self.renderer.tail(), now)?;
         }
         Ok(())
     }
@@ -188,7 +176,8 @@ impl Output {
     pub(crate) fn message(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
         text.write_line(&mut self.to.out)?;
-        self.to.out.flush()
+        self.to.out.flush()?;
+        self.tick(Instant::now())
     }
 
     /// Writes a notice to standard error, on a separate line.

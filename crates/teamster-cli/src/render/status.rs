@@ -58,9 +58,9 @@ struct RunningCall {
 
 impl Status {
     /// Creates the status of a run of this agent that starts now.
-    pub(crate) fn new(agent: &str, now: Instant) -> Self {
+    pub(crate) fn new(agent: Printable, now: Instant) -> Self {
         let (phase, calls) = (Phase::Starting, Vec::new());
-        Self { agent: Printable::exact(agent), started: now, phase, calls, usage: None }
+        Self { agent, started: now, phase, calls, usage: None }
     }
 
     /// Updates the status.
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_line_names_what_the_agent_does_and_for_how_long() {
         let start = Instant::now();
-        let mut status = Status::new("codex", start);
+        let mut status = Status::new("codex".into(), start);
         let shown = |status: &Status, seconds| line(status, start, seconds).split_once(' ').unwrap().1.to_owned();
         assert_eq!(shown(&status, 1), "codex · starting · 1 s");
         status.event(&Event::Queued(Queued::new(2)), start);
