@@ -46,7 +46,7 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
     };
     let speed = args.speed.unwrap_or(1.0);
     let began = Instant::now();
-    let mut output = Output::new(args.output);
+    let mut output = Output::new(args.output, None);
     let mut code = exit::FAILURE;
     for Entry { at_ms, item } in entries {
         let RecordedItem::Event { event } = item else { continue };
@@ -63,7 +63,7 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
         }
         if ends {
             // The recording of a session can contain further turns.
-            output = Output::new(args.output);
+            output = Output::new(args.output, None);
         }
     }
     code

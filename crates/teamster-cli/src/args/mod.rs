@@ -22,7 +22,7 @@ use crate::fake::FakeArgs;
 use crate::replay::ReplayArgs;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use common::{CommonArgs, Permission};
+pub(crate) use common::{CommonArgs, Permission, ToolOutput};
 pub(crate) use run::{Format, RetryPolicy, RunArgs};
 pub(crate) use session::{ConversationArgs, SessionArgs};
 

@@ -18,7 +18,7 @@ use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, SystemInputs};
 
-use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs};
+use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs, ToolOutput};
 use crate::config::{self, ConfigError};
 
 /// A validated run, ready to start.
@@ -31,6 +31,8 @@ pub(crate) struct RunPlan {
     pub(crate) format: Format,
     /// Whether no status is shown.
     pub(crate) quiet: bool,
+    /// How much of the output of tools is shown; `None` for the default.
+    pub(crate) tool_output: Option<ToolOutput>,
 }
 
 /// A validated session, ready to open.
@@ -41,6 +43,8 @@ pub(crate) struct SessionPlan {
     pub(crate) runtime: Runtime,
     /// The settings of all turns. It has no prompt.
     pub(crate) request: RunRequest,
+    /// How much of the output of tools is shown; `None` for the default.
+    pub(crate) tool_output: Option<ToolOutput>,
 }
 
 /// An error in the arguments or in a file that they name.
@@ -82,7 +86,7 @@ impl UsageError {
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
 pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPlan, UsageError> {
     let RunArgs { prompt: typed, words, common, attach, retries, retry_even_after, output, quiet, batch, .. } = args;
-    let SessionPlan { agent, runtime, mut request } = plan_common(common, inputs)?;
+    let SessionPlan { agent, runtime, mut request, tool_output } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
@@ -96,7 +100,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     };
     request.prompt = prompt(typed, &words, inputs)?;
     request.validate()?;
-    Ok(RunPlan { agent, runtime, request, format: output, quiet })
+    Ok(RunPlan { agent, runtime, request, format: output, quiet, tool_output })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
@@ -168,7 +172,7 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(SessionPlan { agent: args.agent, runtime, request })
+    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output })
 }
 
 fn working_directory(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {
