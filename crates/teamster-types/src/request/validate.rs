@@ -170,7 +170,7 @@ impl RunRequest {
     fn validate_names(&self) -> Result<(), RequestError> {
         let session = match &self.conversation {
             Conversation::Resume(id) | Conversation::Fork(id) => Some(id.as_str()),
-            Conversation::New | Conversation::Continue => None,
+            Conversation::New | Conversation::Continue | Conversation::ForkNewest => None,
         };
         let words = [("model", self.model.as_deref()), ("effort", self.effort.as_deref()), ("session id", session)];
         for (field, value) in words {

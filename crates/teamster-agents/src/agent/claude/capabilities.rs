@@ -58,7 +58,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
             Feature::Resume,
             Yes("`--resume`, in the session's own directory, ids only; an answer from another session is an error"),
         ),
-        (Feature::Fork, Yes("`--resume` with `--fork-session`")),
+        (Feature::Fork, Yes("`--resume` or `--continue` with `--fork-session`")),
         (Feature::Continue, Yes("`--continue`")),
         (
             Feature::ReadOnly,

@@ -26,7 +26,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         (Feature::Attachments, Yes("images as data (`exec`: as private files); texts before the prompt; no PDF")),
         (Feature::Schema, Yes("`outputSchema`, which the vendor enforces; an answer that is not JSON is an error")),
         (Feature::Resume, Yes("`thread/resume`, ids only; an answer from another session is an error")),
-        (Feature::Fork, Yes("`thread/fork`, ids only")),
+        (Feature::Fork, Yes("`thread/fork`, ids only; `exec`: only with an id, not the newest")),
         (
             Feature::Continue,
             Yes("`thread/list` by the name of the directory, and `thread/resume`; `exec`: `exec resume --last`"),
