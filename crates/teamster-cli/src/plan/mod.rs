@@ -288,4 +288,6 @@ fn unreadable(what: &str, source: std::io::Error) -> UsageError {
 }
 
 #[cfg(test)]
+mod pairs;
+#[cfg(test)]
 mod tests;

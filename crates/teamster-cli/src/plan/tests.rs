@@ -9,10 +9,10 @@ use crate::args::{self, Command};
 
 /// Files and standard input in memory.
 #[derive(Default)]
-struct TestInputs {
-    files: Vec<(&'static str, &'static [u8])>,
+pub(super) struct TestInputs {
+    pub(super) files: Vec<(&'static str, &'static [u8])>,
     /// `None` is a terminal.
-    stdin: Option<&'static [u8]>,
+    pub(super) stdin: Option<&'static [u8]>,
 }
 
 impl Inputs for TestInputs {
@@ -46,21 +46,21 @@ fn plan(argv: &[&str], variables: &[(&str, &str)], mut inputs: TestInputs) -> Re
 }
 
 /// Returns the fields of the plan's request that differ from the defaults.
-fn changed_fields(plan: &RunPlan) -> Value {
+pub(super) fn changed_fields(agent: &str, request: &RunRequest) -> Value {
     let object = |request: &RunRequest| match serde_json::to_value(request).unwrap() {
         Value::Object(fields) => fields,
         _ => Map::new(),
     };
     let defaults = object(&RunRequest::default());
-    let mut fields = object(&plan.request);
+    let mut fields = object(request);
     fields.retain(|name, value| defaults.get(name) != Some(value));
     for group in ["limits", "retries"] {
         if let (Some(Value::Object(set)), Some(Value::Object(default))) = (fields.get_mut(group), defaults.get(group)) {
             set.retain(|name, value| default.get(name) != Some(value));
         }
     }
-    if plan.agent != "claude" {
-        fields.insert("agent".to_owned(), json!(plan.agent));
+    if agent != "claude" {
+        fields.insert("agent".to_owned(), json!(agent));
     }
     Value::Object(fields)
 }
@@ -78,7 +78,7 @@ fn check_fields(rows: &[(&[&str], Value)]) {
             ),
         ];
         let plan = plan(argv, &[], TestInputs { files, stdin: None }).unwrap();
-        assert_eq!(changed_fields(&plan), *expected, "{argv:?}");
+        assert_eq!(changed_fields(&plan.agent, &plan.request), *expected, "{argv:?}");
     }
 }
 
@@ -225,7 +225,7 @@ fn options_override_variables_and_empty_variables_count_as_unset() {
     ];
     for (argv, variables, expected) in rows {
         let plan = plan(argv, variables, TestInputs::default()).unwrap();
-        assert_eq!(changed_fields(&plan), *expected, "{argv:?} {variables:?}");
+        assert_eq!(changed_fields(&plan.agent, &plan.request), *expected, "{argv:?} {variables:?}");
     }
 }
 

@@ -302,6 +302,7 @@ impl std::fmt::Debug for Runtime {
             .field("registry", &self.registry)
             .field("environment", &self.environment.len())
             .field("permits", &self.permits)
+            .field("requires_process_control", &self.requires_process_control)
             .finish_non_exhaustive()
     }
 }
