@@ -3,7 +3,8 @@
 //! - [`args`]: the command line as typed; [`plan`]: the validated request that it describes.
 //! - [`config`]: the configuration file, which defines further agents.
 //! - [`printable`]: text that is safe to write to a terminal.
-//! - [`run`]: `teamster run`, with its signal handling; [`render`]: the output formats.
+//! - [`run`]: `teamster run`, with its signal handling; [`render`]: the output formats; [`live_area`]: the lines below
+//!   the output that are redrawn.
 //! - [`chat`]: `teamster chat`, a conversation in the terminal.
 //! - [`session`]: `teamster session`, a conversation with a program over standard input and output.
 //! - [`doctor`]: `teamster doctor`, which reports the agents that can run; [`ledger_report`] and [`restore_report`]
@@ -22,6 +23,7 @@ mod doctor;
 mod exit;
 mod fake;
 mod ledger_report;
+mod live_area;
 mod log;
 mod option_names;
 mod path_text;

@@ -6,6 +6,7 @@
 use std::io::{self, IsTerminal as _};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use teamster::{Event, Run, StampedEvent};
@@ -16,7 +17,7 @@ use crate::exit;
 use crate::option_names;
 use crate::plan::{self, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
-use crate::render::{Output, write_error};
+use crate::render::{Output, TICK, write_error};
 use crate::runtime::{
     FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
 };
@@ -24,11 +25,14 @@ use crate::signals::{Signal, Signals};
 
 /// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
+
 /// An item for the writer.
 enum Item {
     /// An event with its permit for a place in the queue.
     Event(Instant, Box<StampedEvent>, OwnedSemaphorePermit),
     Notice(Printable),
+    /// Updates what changes with time. The flag is cleared when the writer has taken the item.
+    Tick(Arc<AtomicBool>),
 }
 
 /// Runs the command and returns its exit code.
@@ -43,7 +47,9 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
     let runtime = plan.runtime;
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
-    let (items, written) = start_writer(Output::new(plan.format))?;
+    let output = if plan.quiet { Output::new(plan.format) } else { Output::with_status(plan.format, &plan.agent) };
+    let is_live = output.is_live();
+    let (items, written) = start_writer(output)?;
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let run = match runtime.run(&plan.agent, plan.request) {
         Ok(run) => run,
@@ -52,7 +58,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
     let control = run.control();
     let notices = items.downgrade();
     let code = {
-        let mut shown = pin!(show(run, items, written));
+        let mut shown = pin!(show(run, items, written, is_live));
         let mut interrupted = false;
         let mut exit_deadline = None;
         loop {
@@ -85,7 +91,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
 /// Starts the writer thread. The second channel returns its result.
 ///
 /// The item channel is unbounded, but its content is limited: each event needs a permit, and there are at most two
-/// notices.
+/// notices and one tick.
 fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, oneshot::Receiver<io::Result<()>>)> {
     let (sender, mut items) = mpsc::unbounded_channel();
     let (end, written) = oneshot::channel();
@@ -94,6 +100,10 @@ fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, 
             match item {
                 Item::Event(time, event, _permit) => output.stamped(&event, time)?,
                 Item::Notice(text) => output.notice(&text)?,
+                Item::Tick(waiting) => {
+                    waiting.store(false, Ordering::Relaxed);
+                    output.tick(Instant::now())?;
+                }
             }
         }
         Ok(())
@@ -104,8 +114,15 @@ fn start_writer(mut output: Output) -> io::Result<(mpsc::UnboundedSender<Item>, 
 }
 
 /// Passes the run's events to the writer until both have ended. Returns the exit code.
-async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot::Receiver<io::Result<()>>) -> u8 {
+async fn show(
+    mut run: Run,
+    items: mpsc::UnboundedSender<Item>,
+    written: oneshot::Receiver<io::Result<()>>,
+    is_live: bool,
+) -> u8 {
     let permits = Arc::new(Semaphore::new(WAITING_EVENTS));
+    let (mut ticks, tick_waits) = (tokio::time::interval(TICK), Arc::new(AtomicBool::new(false)));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut written = pin!(written);
     let mut write_result = None;
     let mut code = exit::FAILURE;
@@ -120,6 +137,12 @@ async fn show(mut run: Run, items: mpsc::UnboundedSender<Item>, written: oneshot
                 if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
                     // If the writer has ended, the event is dropped.
                     let _ = items.send(Item::Event(now, Box::new(event), permit));
+                }
+            }
+            // At most one tick waits for the writer.
+            _ = ticks.tick(), if is_live => {
+                if !tick_waits.swap(true, Ordering::Relaxed) {
+                    let _ = items.send(Item::Tick(Arc::clone(&tick_waits)));
                 }
             }
             // The output can no longer be written, so the agent is stopped.

@@ -13,6 +13,7 @@ mod path_rule;
 mod pattern;
 mod rule;
 mod shell;
+mod suggestion;
 mod url;
 
 use std::path::{Path, PathBuf};

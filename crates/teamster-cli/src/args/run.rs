@@ -73,6 +73,12 @@ pub(crate) struct RunArgs {
     #[arg(default_value = "pretty", hide_default_value = true, hide_possible_values = true)]
     pub(crate) output: Format,
 
+    /// Show no status while the agent works
+    ///
+    /// The format pretty shows it on terminals, except in CI.
+    #[arg(short, long, help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) quiet: bool,
+
     /// Use the CLI's non-streaming mode
     ///
     /// The CLI prints one document at its end, so no event arrives before.

@@ -18,6 +18,8 @@ pub(super) enum Line {
     /// Starts a conversation with this agent.
     Agent(Option<String>),
     Permission(Option<PermissionMode>),
+    /// Takes back the allowed rule with this number.
+    Revoke(usize),
     Cost,
     Quit,
     /// The error message for an unknown command or a wrong argument.
@@ -27,7 +29,9 @@ pub(super) enum Line {
 /// The text of `/help`.
 pub(super) const HELP: &str = "\
 /model NAME       use another model; without a name: print the current one
+/permission       print the permission mode and what was allowed in this session
 /permission MODE  set the permission mode: read-only, ask, edit or full
+/permission revoke N  take back what was allowed
 /agent NAME       start a new conversation with another agent
 /resume ID        resume another conversation; without an id: print the current id
 /new              start a new conversation
@@ -58,6 +62,7 @@ pub(super) fn parse(line: &str) -> Line {
         ("model", name) => Line::Model(name),
         ("agent", name) => Line::Agent(name),
         ("permission", None) => Line::Permission(None),
+        ("permission", Some(rest)) if rest.starts_with("revoke") => revoke(&rest),
         ("permission", Some(mode)) => match mode.as_str() {
             "read-only" => Line::Permission(Some(PermissionMode::ReadOnly)),
             "ask" => Line::Permission(Some(PermissionMode::Ask)),
@@ -81,6 +86,22 @@ pub(super) fn parse(line: &str) -> Line {
     }
 }
 
+/// Parses `revoke N`.
+fn revoke(text: &str) -> Line {
+    let number = text.strip_prefix("revoke").and_then(|number| number.trim().parse().ok());
+    number.map_or_else(|| Line::Invalid("name the number of a rule: /permission revoke 1".into()), Line::Revoke)
+}
+
+/// Returns the name of a mode, as options have it.
+pub(super) fn name_of(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::ReadOnly => "read-only",
+        PermissionMode::Edit => "edit",
+        PermissionMode::Full => "full",
+        PermissionMode::Ask => "ask",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,12 +117,16 @@ mod tests {
             ("/help", Line::Help),
             ("/model  a b ", Line::Model(Some("a b".to_owned()))),
             ("/resume", Line::Resume(None)),
+            ("/permission", Line::Permission(None)),
+            ("/permission revoke 2", Line::Revoke(2)),
             ("/permission edit", Line::Permission(Some(PermissionMode::Edit))),
             ("/quit", Line::Quit),
         ] {
             assert_eq!(parse(line), expected, "{line:?}");
         }
-        for wrong in ["/hlep", "/permission all", "/quit now", "/compact", "/"] {
+        for wrong in
+            ["/hlep", "/permission all", "/permission revoke", "/permission revoke x", "/quit now", "/compact", "/"]
+        {
             assert!(matches!(parse(wrong), Line::Invalid(_)), "{wrong}");
         }
         let explained = |name: &&str| HELP.contains(&format!("/{name}"));

@@ -6,25 +6,28 @@
 //! Invariants: the terminal settings are restored at the end; input that was typed before a request of the agent is shown
 //! does not answer it; when the conversation ends, for any reason, no process of it remains.
 
-mod ask;
 mod command;
 mod editor;
 mod history;
 mod page;
+mod permissions;
+mod question;
+mod request;
 mod terminal;
 mod turn;
 mod usage_totals;
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
-use teamster::request::{Conversation, PermissionMode};
+use teamster::request::Conversation;
 use teamster::{Control, Session};
 use tokio::sync::{mpsc, oneshot};
 
-use self::command::{HELP, Line};
+use self::command::{HELP, Line, name_of};
 use self::editor::{Editor, Purpose, Typed};
 use self::page::Item;
 use self::terminal::Terminal;
@@ -74,7 +77,10 @@ async fn run_chat(plan: SessionPlan) -> io::Result<u8> {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
+    let current = std::env::current_dir()?;
+    let directory = plan.request.cwd.as_ref().map_or_else(|| current.clone(), |cwd| current.join(cwd));
     let mut chat = Chat {
+        directory,
         terminal: &terminal,
         signals: &mut signals,
         editor,
@@ -110,6 +116,8 @@ async fn run_chat(plan: SessionPlan) -> io::Result<u8> {
 }
 
 struct Chat<'a> {
+    /// The agent's working directory.
+    directory: PathBuf,
     terminal: &'a Terminal,
     signals: &'a mut Signals,
     editor: Editor,
@@ -189,7 +197,8 @@ impl Chat<'_> {
                 }
                 Err(error) => self.message(Printable::error(&error)).await,
             },
-            Line::Permission(None) => self.message(name_of(self.plan.request.permissions.mode)).await,
+            Line::Permission(None) => self.list_permissions().await,
+            Line::Revoke(number) => self.revoke(number).await,
         }
     }
 
@@ -305,14 +314,5 @@ impl Chat<'_> {
                 Err(End::Stopped)
             }
         }
-    }
-}
-
-fn name_of(mode: PermissionMode) -> &'static str {
-    match mode {
-        PermissionMode::ReadOnly => "read-only",
-        PermissionMode::Edit => "edit",
-        PermissionMode::Full => "full",
-        PermissionMode::Ask => "ask",
     }
 }

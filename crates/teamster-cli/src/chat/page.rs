@@ -18,7 +18,11 @@ pub(super) enum Item {
     Event(Instant, Box<Event>),
     /// A message of the command itself.
     Message(Printable),
-    /// Notifies the sender once all earlier items are written.
+    /// A turn of this agent starts.
+    Turn(Printable),
+    /// Updates what changes with time.
+    Tick,
+    /// Notifies the sender once all earlier items are written. Then the editor uses the terminal.
     Flush(oneshot::Sender<()>),
 }
 
@@ -31,8 +35,13 @@ pub(super) fn start() -> io::Result<mpsc::Sender<Item>> {
             match item {
                 Item::Event(time, event) => output.event(&event, time)?,
                 Item::Message(text) => output.message(&text)?,
-                // The receiver may have been dropped.
-                Item::Flush(flushed) => _ = flushed.send(()),
+                Item::Turn(agent) => output.start_turn(&agent, Instant::now()),
+                Item::Tick => output.tick(Instant::now())?,
+                Item::Flush(flushed) => {
+                    output.pause()?;
+                    // The receiver may have been dropped.
+                    _ = flushed.send(());
+                }
             }
         }
         Ok(())

@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-use teamster::event::{PermissionRequest, Question, RequestId};
+use teamster::event::{Question, RequestId};
 use teamster::request::Answer;
 use teamster::{Event, Run};
 
-use super::ask::{self, Choices, Reply};
 use super::editor::{Purpose, Typed};
 use super::page::Item;
+use super::question::{self, Choices};
 use super::terminal::LineReader;
 use super::{Chat, End};
 use crate::printable::{Printable, printable};
-use crate::render::width_of_stdout;
+use crate::render::{TICK, width_of_stdout};
 
 impl Chat<'_> {
     /// Sends a prompt to the agent and prints the events of the turn.
@@ -22,6 +22,7 @@ impl Chat<'_> {
             Err(error) => return self.message(Printable::error(&error)).await,
         };
         (self.control, self.interrupted) = (Some(run.control()), false);
+        self.write(Item::Turn(Printable::exact(&self.plan.agent))).await?;
         let end = self.show_events(run).await;
         self.control = None;
         end
@@ -30,6 +31,8 @@ impl Chat<'_> {
     async fn show_events(&mut self, mut run: Run) -> Result<(), End> {
         let terminal = self.terminal;
         let mut reader = LineReader::start(terminal).ok();
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let event = tokio::select! {
                 event = run.next() => event,
@@ -39,6 +42,11 @@ impl Chat<'_> {
                 }
                 signal = self.signals.next() => {
                     self.on_signal(signal)?;
+                    continue;
+                }
+                _ = ticks.tick() => {
+                    // A writer that is behind needs no tick.
+                    _ = self.page.try_send(Item::Tick);
                     continue;
                 }
             };
@@ -83,38 +91,15 @@ impl Chat<'_> {
         self.message(notice).await
     }
 
-    /// Asks the user to answer a permission request.
-    async fn permission(&mut self, request: &PermissionRequest) -> Result<(), End> {
-        let mut show_all = false;
-        let answer = loop {
-            let ask::FormattedRequest { text, hidden } = ask::format_request(request, show_all, width_of_stdout());
-            self.message(text).await?;
-            self.flush().await?;
-            match self.read(ask::prompt(request, hidden.as_ref()), Purpose::Answer).await? {
-                Typed::Line(line) => match ask::answer(request, &line) {
-                    Reply::Answer(answer) => break answer,
-                    Reply::ShowAll => show_all = true,
-                    Reply::Invalid => self.message("  invalid answer").await?,
-                },
-                Typed::Interrupted => {
-                    self.on_signal(crate::signals::Signal::Interrupt)?;
-                    break Answer::Deny { message: None };
-                }
-                Typed::Ended => break Answer::Deny { message: None },
-            }
-        };
-        self.answer(&request.request_id, answer).await
-    }
-
     /// Asks the user to answer the agent's questions.
-    async fn question(&mut self, question: &Question) -> Result<(), End> {
+    async fn question(&mut self, asked: &Question) -> Result<(), End> {
         let mut choices = Choices::new();
-        for item in &question.questions {
-            self.message(ask::format_question(item, width_of_stdout())).await?;
+        for item in &asked.questions {
+            self.message(question::format_question(item, width_of_stdout())).await?;
             self.flush().await?;
             let chosen = loop {
-                match self.read(ask::question_prompt(item).into(), Purpose::Answer).await? {
-                    Typed::Line(line) => match ask::parse_choice(item, &line) {
+                match self.read(question::question_prompt(item).into(), Purpose::Answer).await? {
+                    Typed::Line(line) => match question::parse_choice(item, &line) {
                         Ok(chosen) => break chosen,
                         Err(problem) => {
                             self.message(printable!("  {}", problem)).await?;
@@ -129,14 +114,14 @@ impl Chat<'_> {
                 }
             };
             let Some(chosen) = chosen else {
-                return self.answer(&question.request_id, Answer::Deny { message: None }).await;
+                return self.answer(&asked.request_id, Answer::Deny { message: None }).await;
             };
             choices.insert(item.id.clone().into_string(), chosen);
         }
-        self.answer(&question.request_id, Answer::Choose(choices)).await
+        self.answer(&asked.request_id, Answer::Choose(choices)).await
     }
 
-    async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
+    pub(super) async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
         match self.session.answer(request.clone(), answer).await {
             Ok(()) => Ok(()),
             Err(_) => self.message("(the agent no longer waits for this answer)").await,

@@ -33,6 +33,8 @@ pub(crate) struct RunPlan {
     pub(crate) runtime: Runtime,
     pub(crate) request: RunRequest,
     pub(crate) format: Format,
+    /// Whether no status is shown.
+    pub(crate) quiet: bool,
 }
 
 /// A validated session, ready to open.
@@ -91,7 +93,8 @@ impl UsageError {
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
 pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPlan, UsageError> {
-    let RunArgs { prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, batch, .. } = args;
+    let RunArgs { prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, .. } =
+        args;
     let SessionPlan { agent, runtime, mut request } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
@@ -107,7 +110,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     request.prompt = prompt::read(PromptSource::new(typed, &words), stdin, inputs)?;
     request.validate()?;
     ToolRules::read(&request.permissions, request.cwd.as_deref())?;
-    Ok(RunPlan { agent, runtime, request, format: output })
+    Ok(RunPlan { agent, runtime, request, format: output, quiet })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is

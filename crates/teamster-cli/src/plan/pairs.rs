@@ -55,6 +55,7 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
     ("permission", &["--permission=edit"], &[]),
     ("project_trust", &["--project-trust=untrusted"], &[]),
     ("prompt_mode", &["--prompt-mode=literal"], &[]),
+    ("quiet", &["--quiet"], &[]),
     ("record", &["--record=r"], &[]),
     ("record_raw", &["--record-raw"], &["record"]),
     ("require_process_control", &["--require-process-control"], &[]),
@@ -135,8 +136,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
         Subject::Run => {
             let plan =
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
-            let RunPlan { agent, runtime, request, format } = plan;
-            (SessionPlan { agent, runtime, request }, Some(format))
+            let RunPlan { agent, runtime, request, format, quiet } = plan;
+            (SessionPlan { agent, runtime, request }, Some((format, quiet)))
         }
         Subject::Session => {
             let args = SessionArgs::from_arg_matches(&matches).unwrap();
@@ -150,7 +151,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     let agents: Vec<&str> = plan.runtime.registry().names().collect();
     let mut changed = changed_fields(&plan.agent, &plan.request);
     changed["registry"] = json!(agents);
-    changed["format"] = json!(format!("{format:?}"));
+    changed["format"] = json!(format.map(|(format, _)| format!("{format:?}")));
+    changed["quiet"] = json!(format.map(|(_, quiet)| quiet));
     changed["record"] = json!({ "file": plan.request.record, "raw": plan.request.record_raw });
     changed["record"]["force"] = json!(plan.request.record_overwrite);
     changed["control"] = json!(format!("{:?}", plan.runtime).contains("requires_process_control: true"));

@@ -6,6 +6,7 @@
 
 mod escape;
 mod fold;
+mod styled;
 #[cfg(test)]
 mod tests;
 

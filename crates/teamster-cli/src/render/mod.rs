@@ -5,13 +5,15 @@
 
 mod failure;
 mod json;
+mod live;
 mod ndjson;
 pub(crate) mod pretty;
 mod renderer;
+pub(crate) mod status;
 mod text;
 
 use std::io::{self, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use teamster::event::{ErrorCode, Failure};
 use teamster::{Event, StampedEvent};
@@ -21,8 +23,13 @@ use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
 pub(crate) use json::write_document;
+use live::Live;
 pub(crate) use renderer::width_of_stdout;
 use renderer::{Renderer, Screen, Streams};
+use status::Status;
+
+/// The time between two calls of [`Output::tick`].
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// Writes one run: its events in a format, and its failure at the end.
 pub(crate) struct Output {
@@ -30,9 +37,22 @@ pub(crate) struct Output {
     to: Streams,
     failure: Option<Failure>,
     in_chat: bool,
+    live: Option<Live>,
 }
 
 impl Output {
+    /// Writes a run of this agent to the streams of this process. On a terminal, its status is shown while it runs.
+    pub(crate) fn with_status(format: Format, agent: &str) -> Self {
+        let screen = Screen::of_stdout();
+        if format != Format::Pretty || !screen.is_interactive() {
+            return Self::new(format);
+        }
+        let (mut live, out) = Live::of_stdout();
+        live.start(Status::new(Printable::exact(agent), Instant::now()));
+        let to = Streams { out, err: Box::new(anstream::stderr()) };
+        Self { live: Some(live), ..Self::over(to, format, screen) }
+    }
+
     /// Writes a run to the streams of this process.
     pub(crate) fn new(format: Format) -> Self {
         let out: Box<dyn Write + Send> = match format {
@@ -42,16 +62,47 @@ impl Output {
         Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, Screen::of_stdout())
     }
 
+    /// Whether the output changes with time, so that [`tick`](Self::tick) must be called.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// Updates what changes with time.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn tick(&mut self, now: Instant) -> io::Result<()> {
+        let Some(live) = &mut self.live else { return Ok(()) };
+        live.update(self.renderer.tail(), now)
+    }
+
     /// Writes a chat to the streams of this process.
     pub(crate) fn of_chat() -> Self {
-        let styles = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
-        let to = Streams { out: Box::new(anstream::stdout()), err: Box::new(anstream::stderr()) };
-        Self {
-            renderer: Box::new(pretty::Pretty::of_chat(Screen::of_stdout(), styles)),
-            to,
-            failure: None,
-            in_chat: true,
+        let screen = Screen::of_stdout();
+        let (live, out) = if screen.is_interactive() {
+            let (live, out) = Live::of_stdout();
+            (Some(live), out)
+        } else {
+            (None, Box::new(anstream::stdout()) as Box<dyn Write + Send>)
+        };
+        let renderer = Box::new(pretty::Pretty::of_chat(screen));
+        Self { renderer, to: Streams { out, err: Box::new(anstream::stderr()) }, failure: None, in_chat: true, live }
+    }
+
+    /// Shows the status of a turn of this agent that starts now.
+    pub(crate) fn start_turn(&mut self, agent: &Printable, now: Instant) {
+        if let Some(live) = &mut self.live {
+            live.start(Status::new(agent.clone(), now));
         }
+    }
+
+    /// Writes everything, and leaves the terminal to others until the next event.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn pause(&mut self) -> io::Result<()> {
+        self.renderer.end_line(&mut self.to)?;
+        self.live.as_mut().map_or(Ok(()), Live::pause)
     }
 
     fn over(to: Streams, format: Format, screen: Screen) -> Self {
@@ -61,7 +112,7 @@ impl Output {
             Format::Ndjson => Box::new(ndjson::Ndjson),
             Format::Json => Box::new(json::Json),
         };
-        Self { renderer, to, failure: None, in_chat: false }
+        Self { renderer, to, failure: None, in_chat: false, live: None }
     }
 
     /// Writes an event that arrived at this time.
@@ -69,9 +120,9 @@ impl Output {
     /// # Errors
     /// Returns an error if standard output cannot be written.
     pub(crate) fn event(&mut self, event: &Event, now: Instant) -> io::Result<()> {
+        self.before(event)?;
         self.renderer.event(event, now, &mut self.to)?;
-        self.note(event);
-        Ok(())
+        self.after(event, now)
     }
 
     /// Writes an event with its run id and time.
@@ -79,8 +130,25 @@ impl Output {
     /// # Errors
     /// Returns an error if standard output cannot be written.
     pub(crate) fn stamped(&mut self, stamped: &StampedEvent, now: Instant) -> io::Result<()> {
+        self.before(&stamped.event)?;
         self.renderer.stamped(stamped, now, &mut self.to)?;
-        self.note(&stamped.event);
+        self.after(&stamped.event, now)
+    }
+
+    /// The end of a run is also written to standard error, so the live area is emptied before.
+    fn before(&mut self, event: &Event) -> io::Result<()> {
+        match &mut self.live {
+            Some(live) if matches!(event, Event::Done(_)) => live.end(),
+            _ => Ok(()),
+        }
+    }
+
+    fn after(&mut self, event: &Event, now: Instant) -> io::Result<()> {
+        self.note(event);
+        let Some(live) = &mut self.live else { return Ok(()) };
+        if live.event(event, now) {
+            live.update(self.renderer.tail(), now)?;
+        }
         Ok(())
     }
 
@@ -108,7 +176,8 @@ impl Output {
     pub(crate) fn message(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
         text.write_line(&mut self.to.out)?;
-        self.to.out.flush()
+        self.to.out.flush()?;
+        self.tick(Instant::now())
     }
 
     /// Writes a notice to standard error, on a separate line.
@@ -117,6 +186,9 @@ impl Output {
     /// Returns an error if standard output cannot be written.
     pub(crate) fn notice(&mut self, text: &Printable) -> io::Result<()> {
         self.renderer.end_line(&mut self.to)?;
+        if let Some(live) = &mut self.live {
+            live.hide()?;
+        }
         let _ = text.write_line(&mut self.to.err).and_then(|()| self.to.err.flush());
         Ok(())
     }

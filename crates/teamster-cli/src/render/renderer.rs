@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use teamster::{Event, StampedEvent};
 
+use crate::printable::Printable;
+
 /// An output format.
 pub(crate) trait Renderer: Send {
     /// Writes an event.
@@ -19,6 +21,11 @@ pub(crate) trait Renderer: Send {
     /// Returns an error if standard output cannot be written.
     fn stamped(&mut self, stamped: &StampedEvent, now: Instant, to: &mut Streams) -> io::Result<()> {
         self.event(&stamped.event, now, to)
+    }
+
+    /// Returns the lines that follow the written output, but may still change.
+    fn tail(&self) -> Vec<Printable> {
+        Vec::new()
     }
 
     /// Ends an incomplete line before other output is written.
@@ -40,14 +47,36 @@ pub(crate) struct Screen {
     pub(crate) width: usize,
     /// Whether it is a terminal.
     pub(crate) terminal: bool,
+    /// Whether it shows styles.
+    pub(crate) styles: bool,
 }
+
+/// The maximum number of columns of text. Longer lines are hard to read.
+const MAX_TEXT_WIDTH: usize = 100;
 
 /// The number of columns if standard output is not a terminal.
 const PAGE_WIDTH: usize = 120;
 
 impl Screen {
     pub(super) fn of_stdout() -> Self {
-        Self { width: width_of_stdout(), terminal: io::stdout().is_terminal() }
+        let terminal = io::stdout().is_terminal();
+        let styles = terminal && anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+        Self { width: width_of_stdout(), terminal, styles }
+    }
+
+    /// Returns the current width for text. A terminal may have been resized.
+    pub(super) fn text_width(&self) -> usize {
+        // In the last column, terminals differ in when they wrap.
+        let width = if self.terminal { width_of_stdout() } else { self.width };
+        width.saturating_sub(1).min(MAX_TEXT_WIDTH)
+    }
+
+    /// Whether output can be redrawn: on a terminal that can move its cursor, and not in CI.
+    pub(super) fn is_interactive(&self) -> bool {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_plain =
+            || std::env::var("TERM").is_ok_and(|name| ["", "dumb", "cons25", "emacs"].contains(&name.as_str()));
+        self.terminal && is_set("TERM") && !is_plain() && !is_set("CI")
     }
 }
 

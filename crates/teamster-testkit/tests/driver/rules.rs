@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use teamster::event::Event;
+use teamster::event::{Event, PermissionRequest};
 use teamster::request::{Answer, PermissionMode};
-use teamster::{RunError, RunRequest, SessionOptions};
+use teamster::{Run, RunError, RunRequest, SessionOptions};
 use teamster_testkit::fake::Script;
 
-use crate::test_env::{CheckedStream, LONG, TestEnv, bounded, rest_of};
+use crate::test_env::{CheckedStream, LONG, TestEnv, bounded, read_until, rest_after, rest_of};
 
 /// Requests permission to run this command, and waits for an answer that contains `expected`.
 fn asks(id: &str, command: &str, expected: &str) -> Script {
@@ -137,4 +137,52 @@ async fn a_session_with_an_invalid_rule_is_rejected() {
         error.to_string().starts_with(r#""Bash(rm" is not a valid tool rule: the closing bracket is missing"#),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a_rule_that_is_added_answers_later_requests_until_it_is_revoked() {
+    let env = TestEnv::new();
+    let allows = |id: &str, command: &str| asks(id, command, r#""behavior":"allow""#);
+    let script = Script::new()
+        .await_line("one")
+        .claude_init()
+        .then(allows("r1", "npm install a"))
+        .then(allows("r2", "npm install b"))
+        .claude_result("1")
+        .await_line("two")
+        .then(asks("r3", "npm install c", r#""behavior":"deny""#))
+        .claude_result("2")
+        .read_to_end();
+    let mut request = env.request(&script);
+    request.prompt.clear();
+    (request.limits.startup, request.limits.silence) = (LONG, LONG);
+    let session = env.runtime.open("claude", request).unwrap();
+
+    let mut run = session.send("one").unwrap();
+    let (events, asked) = permission_request(&mut run).await;
+    let rule = session.suggest_rule(&asked).unwrap();
+    assert_eq!(rule, "Bash(npm install:*)");
+    session.allow_rule(rule.as_str()).unwrap();
+    assert!(session.allow_rule("Bash(").is_err());
+    assert_eq!(session.allowed_rules(), [rule.as_str()]);
+    session.answer(asked.request_id, Answer::Allow { input: None }).await.unwrap();
+    let stream = rest_after(events, &mut run).await;
+    stream.assert_success("1");
+    assert_eq!(requests(&stream), 1, "the rule answers the second request");
+
+    assert!(session.revoke_rule(&rule).unwrap() && !session.revoke_rule(&rule).unwrap());
+    assert!(session.allowed_rules().is_empty());
+    let mut run = session.send("two").unwrap();
+    let (events, asked) = permission_request(&mut run).await;
+    session.answer(asked.request_id, Answer::Deny { message: None }).await.unwrap();
+    rest_after(events, &mut run).await.assert_success("2");
+    bounded("the session's end", session.close()).await;
+    env.assert_all_dead();
+}
+
+/// Waits for the next permission request of a turn. Returns the events up to it, too.
+async fn permission_request(run: &mut Run) -> (Vec<Event>, PermissionRequest) {
+    let events = read_until(run, |event| matches!(event, Event::PermissionRequest(_))).await;
+    let Some(Event::PermissionRequest(request)) = events.last().cloned() else { panic!("{events:?}") };
+    (events, *request)
 }

@@ -28,6 +28,7 @@ pub mod variables {
 }
 
 /// The maximum number of turns where [`variables::MAX_TURNS`] is not set or invalid.
+// `unwrap` is evaluated at compile time.
 const DEFAULT_MAX_TURNS: NonZeroU32 = NonZeroU32::new(25).unwrap();
 
 /// The configuration of a [`Backend`](super::Backend).

@@ -42,7 +42,7 @@ use crate::recording::Recording;
 use crate::registry::Registry;
 use crate::run::Run;
 use crate::session::order::MAX_ORDERS;
-use crate::session::{MAX_TURNS, Session, SessionOptions};
+use crate::session::{MAX_TURNS, Session, SessionOptions, SessionRules};
 use crate::setup::crash_recovery;
 use crate::setup::environment::{Environment, inherited};
 use crate::threads;
@@ -195,7 +195,7 @@ impl Runtime {
             session_id,
             aborted: abort.clone(),
             agent_turns: request.background_tasks.then_some(agent_turns),
-            queue: SessionQueue::new(received_orders, handler, rules, request, turns.clone()),
+            queue: SessionQueue::new(received_orders, handler, rules.clone(), request, turns.clone()),
             turns: turns.clone(),
             warm_pool: self.warm_pool.clone(),
             tasks: self.drivers.clone(),
@@ -211,7 +211,8 @@ impl Runtime {
         let turn_permits = Arc::new(Semaphore::new(MAX_TURNS));
         let agent_turns = Mutex::new(received_agent_turns);
         let closing = AtomicBool::new(false);
-        Ok(Session { orders, turn_permits, id, abort, ended, closing, turns, identity, agent_turns, cwd })
+        let rules = SessionRules::new(rules);
+        Ok(Session { orders, turn_permits, id, abort, ended, closing, turns, identity, agent_turns, cwd, rules })
     }
 
     /// Returns the host's part of a run or session, and the warnings about the request. Makes paths of the request absolute.

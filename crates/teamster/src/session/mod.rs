@@ -3,6 +3,7 @@
 mod error;
 mod options;
 pub(crate) mod order;
+mod rules;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use self::options::Handler;
 pub use self::options::SessionOptions;
 pub use self::order::Sent;
 use self::order::{Order, SendNow};
+pub(crate) use self::rules::SessionRules;
 use crate::events::stamped::RunIdentity;
 use crate::run::Run;
 use crate::runtime::{read_attachments, read_attachments_on_thread};
@@ -60,6 +62,7 @@ pub struct Session {
     pub(crate) agent_turns: Mutex<mpsc::Receiver<Run>>,
     /// The base of relative paths of attachments.
     pub(crate) cwd: PathBuf,
+    pub(crate) rules: SessionRules,
 }
 
 impl Session {

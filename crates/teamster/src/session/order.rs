@@ -1,5 +1,6 @@
 //! Orders: what the caller of a session sends to its driver.
 
+use teamster_agents::rules::ToolRules;
 use teamster_types::event::RequestId;
 use teamster_types::request::{Answer, PermissionMode};
 use tokio::sync::oneshot;
@@ -22,6 +23,8 @@ pub(crate) enum Order {
     },
     SetModel(String),
     SetPermissionMode(PermissionMode),
+    /// Replaces the rules for the agent's permission requests.
+    SetRules(Box<ToolRules>),
     /// No more turns follow. The session ends when the sent turns have ended.
     Close,
 }

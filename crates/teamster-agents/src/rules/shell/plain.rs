@@ -22,6 +22,11 @@ impl Plain {
         !wanted.is_empty() && self.words.len() >= wanted.len() && wanted.iter().zip(&self.words).all(|(a, b)| a == b)
     }
 
+    /// Returns the program and its arguments.
+    pub(in super::super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(String::as_str)
+    }
+
     /// Returns the words in one line, quoted if a shell needs it.
     pub(in super::super) fn line(&self) -> String {
         let quoted = |word: &String| {

@@ -23,7 +23,7 @@ const SUMMARY_ARGUMENTS: [&str; 11] = [
 ];
 
 /// Returns the tool's name, with the server for a tool of an MCP server.
-pub(super) fn label(tool: &ToolUse) -> Printable {
+pub(crate) fn label(tool: &ToolUse) -> Printable {
     match &tool.server {
         Some(server) => printable!("{}:{}", server, &tool.tool_name),
         None => Printable::exact(&tool.tool_name),
@@ -31,7 +31,7 @@ pub(super) fn label(tool: &ToolUse) -> Printable {
 }
 
 /// Returns the arguments on one line, without truncation. Paths below `cwd` are relative.
-pub(super) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
+pub(crate) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
     let input = tool.input.to_value().unwrap_or_else(|_| Value::String(tool.input.as_str().to_owned()));
     let fields = match &input {
         // A tool of an MCP server may use these names differently, so all of its arguments are shown.

@@ -43,7 +43,7 @@ pub(super) fn denials(result: &RunResult) -> Option<Printable> {
 }
 
 /// Formats a duration with one or two units.
-pub(super) fn duration(duration: Duration) -> Printable {
+pub(crate) fn duration(duration: Duration) -> Printable {
     let seconds = duration.as_secs();
     match seconds {
         0..60 => printable!("{}.{}s", seconds, duration.subsec_millis() / 100),

@@ -6,7 +6,6 @@ use teamster::event::{Delta, ToolId};
 use unicode_width::UnicodeWidthChar as _;
 
 use super::Pretty;
-use super::markdown::Piece;
 use super::page::Kind;
 use super::state::{ContentKind, ContentSource, OpenLine};
 use super::style::{DIM, NORMAL, THOUGHT, indent};
@@ -41,11 +40,9 @@ impl Pretty {
             self.open = OpenLine::Text;
         }
         if depth == 0 {
-            return match self.chat.as_mut().and_then(|chat| chat.markdown.as_mut()) {
-                Some(markdown) => {
-                    let pieces = markdown.feed(&text);
-                    self.write_pieces(&pieces, out)
-                }
+            let width = self.screen.text_width();
+            return match self.markdown.as_mut().map(|markdown| markdown.push(&text, width)) {
+                Some(lines) => self.write_lines(&lines, out),
                 None => self.page.write(&text, NORMAL, out),
             };
         }
@@ -60,17 +57,19 @@ impl Pretty {
 
     /// Writes text that the Markdown formatter has buffered.
     pub(super) fn finish_text(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        match self.chat.as_mut().and_then(|chat| chat.markdown.as_mut()) {
-            Some(markdown) => {
-                let pieces = markdown.finish();
-                self.write_pieces(&pieces, out)
-            }
+        let width = self.screen.text_width();
+        match self.markdown.as_mut().map(|markdown| markdown.finish(width)) {
+            Some(lines) => self.write_lines(&lines, out),
             None => Ok(()),
         }
     }
 
-    fn write_pieces(&mut self, pieces: &[Piece], out: &mut dyn Write) -> io::Result<()> {
-        pieces.iter().try_for_each(|(text, style)| self.page.write(text, *style, out))
+    fn write_lines(&mut self, lines: &[Printable], out: &mut dyn Write) -> io::Result<()> {
+        for line in lines {
+            self.page.write(line, NORMAL, out)?;
+            self.page.write(&"\n".into(), NORMAL, out)?;
+        }
+        Ok(())
     }
 
     /// Writes the beginning of the thinking, at most one line.

@@ -12,7 +12,7 @@ mod markdown;
 mod page;
 pub(crate) mod permission;
 mod state;
-mod style;
+pub(crate) mod style;
 mod tools;
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use teamster::event::{
 };
 use teamster::text::UntrustedText;
 
-use self::markdown::MarkdownState;
+use self::markdown::Markdown;
 use self::page::{Kind, Page};
 use self::state::{Call, ContentKind, ContentSource, OpenLine};
 use self::style::{BOLD, BULLET, CAUTION, DIM, NORMAL, NOTICEABLE, indent};
@@ -49,6 +49,8 @@ pub(super) struct Pretty {
     open_requests: HashMap<RequestId, UntrustedText>,
     /// Whether the last line reports a retraction.
     is_retracted: bool,
+    /// The Markdown formatter of the answer, if styles are enabled.
+    markdown: Option<Markdown>,
     chat: Option<Chat>,
 }
 
@@ -57,8 +59,6 @@ pub(super) struct Pretty {
 struct Chat {
     /// The heading that was written last.
     heading: Printable,
-    /// The Markdown formatter, if styles are enabled.
-    markdown: Option<MarkdownState>,
 }
 
 impl Renderer for Pretty {
@@ -95,7 +95,17 @@ impl Renderer for Pretty {
         to.out.flush()
     }
 
+    fn tail(&self) -> Vec<Printable> {
+        let width = self.screen.text_width();
+        let mut lines = self.markdown.as_ref().map(|markdown| markdown.tail(width)).unwrap_or_default();
+        if !lines.is_empty() && self.open == OpenLine::None {
+            lines.splice(0..0, self.page.blank_lines_before(Kind::Text));
+        }
+        lines
+    }
+
     fn end_line(&mut self, to: &mut Streams) -> io::Result<()> {
+        self.finish_text(&mut to.out)?;
         self.open = OpenLine::None;
         self.page.end_line(&mut to.out)?;
         to.out.flush()
@@ -114,13 +124,14 @@ impl Pretty {
             cwd: None,
             open_requests: HashMap::new(),
             is_retracted: false,
+            markdown: screen.styles.then(Markdown::default),
             chat: None,
         }
     }
 
-    /// Creates the renderer of a chat. With `styles`, Markdown marks are replaced by styles.
-    pub(super) fn of_chat(screen: Screen, styles: bool) -> Self {
-        let chat = Chat { heading: Printable::default(), markdown: styles.then(MarkdownState::default) };
+    /// Creates the renderer of a chat.
+    pub(super) fn of_chat(screen: Screen) -> Self {
+        let chat = Chat { heading: Printable::default() };
         Self { chat: Some(chat), ..Self::new(screen) }
     }
 

@@ -40,6 +40,13 @@ impl Page {
         Ok(())
     }
 
+    /// Returns the blank lines that [`begin`](Self::begin) would write.
+    pub(super) fn blank_lines_before(&self, kind: Kind) -> Vec<Printable> {
+        let is_separate = self.last.is_some_and(|last| !(last == Kind::Work && kind == Kind::Work));
+        let count = if is_separate { 2_usize.saturating_sub(self.line_ends.max(1)) } else { 0 };
+        vec![Printable::default(); count]
+    }
+
     /// Ends the line, unless it is empty.
     pub(super) fn end_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.last.is_some() && self.line_ends == 0 {

@@ -8,9 +8,9 @@ use crate::printable::Printable;
 
 pub(super) const NORMAL: Style = Style::new();
 pub(super) const BOLD: Style = Style::new().bold();
-pub(super) const DIM: Style = Style::new().dimmed();
+pub(crate) const DIM: Style = Style::new().dimmed();
 pub(super) const THOUGHT: Style = Style::new().dimmed().italic();
-pub(super) const BULLET: Style = AnsiColor::Cyan.on_default();
+pub(crate) const BULLET: Style = AnsiColor::Cyan.on_default();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 pub(super) const BAD: Style = AnsiColor::Red.on_default();
 pub(super) const CAUTION: Style = AnsiColor::Yellow.on_default().dimmed();

@@ -71,7 +71,7 @@ fn text_prints_only_the_final_answer() {
 fn text_is_exact_in_a_file_and_escaped_on_a_terminal() {
     let output = |terminal| {
         let end = done(|result| result.final_text = "a\u{1b}[2Jb\r\n".into());
-        streams(Format::Text, Screen { width: 72, terminal }, &[end]).0
+        streams(Format::Text, Screen { width: 72, terminal, styles: false }, &[end]).0
     };
     assert_eq!(output(false), "a\u{1b}[2Jb\r\n\n");
     assert_eq!(output(true), "a⟦ESC⟧[2Jb⟦CR⟧\n\n");

@@ -17,7 +17,7 @@ use teamster::event::{
 
 use super::*;
 
-const PAGE: Screen = Screen { width: 72, terminal: false };
+const PAGE: Screen = Screen { width: 72, terminal: false, styles: false };
 
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);

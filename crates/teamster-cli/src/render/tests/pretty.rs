@@ -204,7 +204,7 @@ fn denied_calls_are_listed_with_the_options_that_allow_them() {
 fn a_terminal_gets_colors_and_a_blank_line_before_the_summary() {
     let events =
         [init(), tool("a", "Bash", json!({"command": "true"})), result("a", None), text("1", "Done."), done(answered)];
-    let page = colored(Screen { width: 72, terminal: true }, &events);
+    let page = colored(Screen { width: 72, terminal: true, styles: false }, &events);
     assert_snapshot!(page.replace('\u{1b}', "␛"), @r"
     ␛[2mclaude 2.1.197 · claude-opus␛[0m
 

@@ -180,6 +180,7 @@ impl SessionQueue {
                 self.request.permissions.mode = mode;
                 return Some(AgentCommand::SetPermissionMode(mode));
             }
+            Some(Order::SetRules(rules)) => self.requests.set_rules(*rules),
             Some(Order::Close) => self.closed = true,
             None => (self.closed, self.disconnected) = (true, true),
         }

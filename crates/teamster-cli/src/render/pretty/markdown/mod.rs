@@ -1,0 +1,165 @@
+//! Formats Markdown as it streams.
+//!
+//! The text is parsed again with each complete line. Blocks that can no longer change are finished: their lines are written
+//! once. The last block is open, and its lines are shown until it is finished.
+//!
+//! Invariants: no text is lost, except marks that are replaced by styles; code is verbatim; the finished lines do not depend
+//! on how the text is split into deltas; the cost is proportional to the length of the text.
+
+mod code_block;
+mod layout;
+mod source;
+mod table;
+#[cfg(test)]
+mod tests;
+mod wrap;
+
+use self::code_block::CodeBlock;
+use self::layout::layout;
+use self::source::{blocks, ends_with_blank_line};
+use crate::printable::Printable;
+
+/// The maximum size of the open block in bytes. A larger block is finished as far as it is complete.
+const MAX_OPEN: usize = 32 << 10;
+
+/// A Markdown text that arrives in parts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Markdown {
+    /// The text that is not finished, escaped for the terminal.
+    open: String,
+    /// The open code block with delimiters, whose complete lines are finished.
+    code: Option<CodeBlock>,
+    /// Whether the finished text ends with a blank line.
+    after_blank_line: bool,
+    /// Whether anything was finished.
+    has_finished: bool,
+}
+
+impl Markdown {
+    /// Adds text. Returns the lines that are finished.
+    pub(super) fn push(&mut self, text: &Printable, width: usize) -> Vec<Printable> {
+        self.open.push_str(text.as_str());
+        let mut lines = Vec::new();
+        if text.as_str().contains('\n') {
+            while self.advance(width, &mut lines) {}
+        }
+        lines
+    }
+
+    /// Ends the text. Returns the remaining lines.
+    pub(super) fn finish(&mut self, width: usize) -> Vec<Printable> {
+        if !self.open.is_empty() && !self.open.ends_with('\n') {
+            self.open.push('\n');
+        }
+        let mut lines = Vec::new();
+        while self.advance(width, &mut lines) {}
+        self.finish_until(self.open.len(), width, &mut lines);
+        *self = Self::default();
+        lines
+    }
+
+    /// Returns the lines of the open block.
+    pub(super) fn tail(&self, width: usize) -> Vec<Printable> {
+        let mut lines = Vec::new();
+        self.clone().finish_until(self.open.len(), width, &mut lines);
+        lines
+    }
+
+    /// Finishes what the complete lines decide. Returns whether more may be decided.
+    fn advance(&mut self, width: usize, lines: &mut Vec<Printable>) -> bool {
+        let Some(complete) = self.open.rfind('\n').map(|end| end + 1) else { return false };
+        if let Some(block) = &self.code {
+            return self.advance_code(&block.clone(), lines);
+        }
+        let text = self.open.get(..complete).unwrap_or_default();
+        let blocks = blocks(text);
+        let Some(last) = blocks.last() else {
+            // Only blank lines, or definitions of links, which may be continued.
+            return false;
+        };
+        if let Some(block) = CodeBlock::opened_by(text.get(last.range.start..).unwrap_or_default()) {
+            let start = last.range.start;
+            self.finish_until(start, width, lines);
+            let end = self.open.find('\n').map_or(self.open.len(), |end| end + 1);
+            self.separate(lines);
+            lines.push(block.opening());
+            self.drain(end);
+            self.code = Some(block);
+            return true;
+        }
+        let end = if last.is_complete(text) || complete > MAX_OPEN {
+            complete
+        } else {
+            last.items.last().copied().filter(|_| last.items.len() > 1).unwrap_or(last.range.start)
+        };
+        if end == 0 {
+            return false;
+        }
+        self.finish_until(end, width, lines);
+        true
+    }
+
+    /// Finishes the complete lines of the open code block.
+    fn advance_code(&mut self, block: &CodeBlock, lines: &mut Vec<Printable>) -> bool {
+        while let Some(end) = self.open.find('\n').map(|end| end + 1) {
+            let line = self.open.get(..end - 1).unwrap_or_default().to_owned();
+            self.drain(end);
+            if block.is_closed_by(&line) {
+                lines.push(code_block::delimiter(&line));
+                self.code = None;
+                return true;
+            }
+            lines.push(block.code(&line));
+        }
+        false
+    }
+
+    /// Finishes the open text up to an offset.
+    fn finish_until(&mut self, end: usize, width: usize, lines: &mut Vec<Printable>) {
+        if let Some(block) = self.code.clone() {
+            // The incomplete line of a code block.
+            let line = self.open.get(..end).unwrap_or_default().trim_end_matches('\n').to_owned();
+            if !line.is_empty() {
+                lines.push(block.code(&line));
+            }
+            return self.drain(end);
+        }
+        let text = self.open.get(..end).unwrap_or_default().to_owned();
+        let mut at = 0;
+        for block in blocks(&text) {
+            self.literal(text.get(at..block.range.start).unwrap_or_default(), lines);
+            self.separate(lines);
+            let source = text.get(block.range.clone()).unwrap_or_default();
+            lines.extend(layout(source, width));
+            (at, self.has_finished) = (block.range.end, true);
+            self.after_blank_line = ends_with_blank_line(source);
+        }
+        self.literal(text.get(at..).unwrap_or_default(), lines);
+        self.open.drain(..end.min(self.open.len()));
+    }
+
+    /// Writes text between blocks: definitions of links, which have no other output.
+    fn literal(&mut self, text: &str, lines: &mut Vec<Printable>) {
+        for line in text.lines() {
+            if line.trim().is_empty() {
+                self.after_blank_line = true;
+            } else {
+                self.separate(lines);
+                lines.push(Printable::of_escaped(format_args!("{line}")));
+                (self.after_blank_line, self.has_finished) = (false, true);
+            }
+        }
+    }
+
+    /// Writes the blank line before a block.
+    fn separate(&mut self, lines: &mut Vec<Printable>) {
+        if self.after_blank_line && self.has_finished {
+            lines.push(Printable::default());
+        }
+        (self.after_blank_line, self.has_finished) = (false, true);
+    }
+
+    fn drain(&mut self, end: usize) {
+        self.open.drain(..end.min(self.open.len()));
+    }
+}

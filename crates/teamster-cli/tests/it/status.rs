@@ -1,0 +1,76 @@
+//! The status of a run on a terminal.
+
+use std::path::Path;
+use std::process::Command;
+
+use insta::assert_snapshot;
+
+use crate::command::{LISTEN, command, ended};
+use crate::screen::{SIZES, Terminal};
+
+/// Prints the recorded call of a command, and waits before its result until the file exists.
+const WORK: &str = "head -n 8 \"$CAPTURE\"; until test -e \"$GO\"; do sleep 0.02; done; \
+    tail -n +9 \"$CAPTURE\"; cat > /dev/null";
+
+fn run(go: &Path, args: &[&str]) -> Command {
+    let mut run = command("run", &format!("{LISTEN} {WORK}"), &[args, &["hello"]].concat());
+    run.env("TERM", "xterm-256color").env("GO", go);
+    run
+}
+
+#[test]
+fn the_status_is_below_the_output_while_the_agent_works_and_gone_at_the_end() {
+    for (size, color) in [(SIZES[0], true), (SIZES[0], false), (SIZES[1], true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let go = folder.path().join("go");
+        let mut command = run(&go, &[]);
+        if !color {
+            command.env("NO_COLOR", "1");
+        }
+        let mut terminal = Terminal::start(&command, size);
+        terminal.wait_for("claude · ");
+        terminal.wait_for("Line");
+        let name = format!("working_{}x{}{}", size.0, size.1, if color { "" } else { "_without_color" });
+        assert_snapshot!(name.as_str(), terminal.styled_snapshot());
+        std::fs::write(&go, "").unwrap();
+        assert_eq!(terminal.wait_for_exit(), 0);
+        let ended = terminal.snapshot();
+        assert!(!ended.contains('⠿'), "{ended}");
+        assert_snapshot!(format!("{name}_ended"), ended);
+    }
+}
+
+#[test]
+fn a_notice_stays_above_the_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::start(&run(&folder.path().join("go"), &["--grace", "10s"]), SIZES[0]);
+    terminal.wait_for("Line");
+    terminal.press("\x03");
+    terminal.wait_until("the notice is above the status", |screen| {
+        let notice = screen.find("press Ctrl-C again to kill it");
+        notice.is_some() && notice < screen.rfind("claude · ")
+    });
+    terminal.press("\x03");
+    assert_eq!(terminal.wait_for_exit(), 130);
+    assert!(!terminal.snapshot().contains('⠿'), "{}", terminal.text());
+}
+
+#[test]
+fn without_a_capable_terminal_or_with_quiet_no_status_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    std::fs::write(&go, "").unwrap();
+    for (args, name, value) in [(&["--quiet"][..], "A", "b"), (&[], "TERM", "dumb"), (&[], "CI", "true")] {
+        let mut command = run(&go, args);
+        command.env(name, value);
+        let mut terminal = Terminal::start(&command, SIZES[0]);
+        assert_eq!(terminal.wait_for_exit(), 0);
+        assert!(
+            !terminal.sent().contains("\x1b[?2026h") && !terminal.sent().contains("claude · "),
+            "{}",
+            terminal.sent()
+        );
+    }
+    let piped = ended(run(&go, &[]));
+    assert!(!piped.out.contains('\x1b') && !piped.out.contains("thinking"), "{}", piped.out);
+}
