@@ -42,17 +42,17 @@ pub(crate) struct CommonArgs {
     pub(crate) cwd: Option<PathBuf>,
 
     /// Resume this session
-    #[arg(short, long, value_name = "ID", help_heading = CONVERSATION, conflicts_with = "continue_last")]
+    #[arg(short, long, value_name = "ID", help_heading = CONVERSATION, group = "existing_session")]
     pub(crate) resume: Option<String>,
 
     /// Resume the newest session of the working directory
     ///
     /// If there is none, a new session is started.
-    #[arg(long = "continue", help_heading = CONVERSATION)]
+    #[arg(long = "continue", help_heading = CONVERSATION, group = "existing_session")]
     pub(crate) continue_last: bool,
 
-    /// With --resume: copy the history into a new session
-    #[arg(long, requires = "resume", help_heading = CONVERSATION, hide_short_help = true)]
+    /// With --resume or --continue: copy the history into a new session
+    #[arg(long, requires = "existing_session", help_heading = CONVERSATION, hide_short_help = true)]
     pub(crate) fork: bool,
 
     /// Replace the agent's system prompt
@@ -235,7 +235,7 @@ pub(crate) struct CommonArgs {
 
     /// Record the CLI's input and output in this file
     ///
-    /// The file must not exist. It is created with mode 0600, because it contains prompts and answers. Known secrets are
+    /// The file must not exist, unless --force is given. It is created with mode 0600, because it contains prompts and answers. Known secrets are
     /// replaced by their names. `teamster replay` shows the recording; `teamster fake` plays back its CLI.
     #[arg(long, value_name = "FILE", help_heading = CLI, hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
@@ -248,7 +248,7 @@ pub(crate) struct CommonArgs {
     ///
     /// Links, pipes and devices are never replaced.
     #[arg(long, requires = "record", help_heading = CLI, hide_short_help = true)]
-    pub(crate) record_overwrite: bool,
+    pub(crate) force: bool,
 
     /// Fail if the system prevents full process control
     ///
