@@ -12,6 +12,7 @@ const PROMPTS: [&str; 7] = ["First.", "Second.", "Third.", "Aside.", "Old.", "Ne
 agent_tests! {
     a_conversation_is_resumed_and_forked_with_its_history_on_every_agent: all,
     continue_resumes_the_newest_conversation_of_the_directory_or_starts_one: all,
+    fork_newest_copies_the_newest_conversation_of_the_directory_or_starts_one: all,
     a_session_that_does_not_exist_is_session_not_found: all,
     two_runs_at_once_in_one_home_do_not_disturb_each_other_on_every_agent: all,
 }
@@ -74,6 +75,24 @@ async fn continue_resumes_the_newest_conversation_of_the_directory_or_starts_one
     let more = env.run(request(agent, &env, "More.", Conversation::Continue)).await?;
     assert_eq!(session_id(&more)?, newest);
     assert_eq!(prompts(&more.requests[0]), ["Newest.", "More."]);
+    Ok(())
+}
+
+async fn fork_newest_copies_the_newest_conversation_of_the_directory_or_starts_one(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(counts(agent)).await?;
+    let fork = |env: &TestEnv, prompt: &str| request(agent, env, prompt, Conversation::ForkNewest);
+    if agent.name == "gemini" {
+        assert!(env.start(fork(&env, "Aside.")).is_err(), "Gemini CLI cannot fork");
+        return Ok(());
+    }
+    let first = env.run(fork(&env, "Old.")).await?;
+    assert_eq!(prompts(&first.requests[0]), ["Old."]);
+    let newest = session_id(&env.run(request(agent, &env, "Newest.", Conversation::New)).await?)?;
+    let aside = env.run(fork(&env, "Aside.")).await?;
+    assert_ne!(session_id(&aside)?, newest);
+    assert_eq!(prompts(&aside.requests[0]), ["Newest.", "Aside."]);
+    let more = env.run(request(agent, &env, "More.", Conversation::Resume(newest))).await?;
+    assert_eq!(prompts(&more.requests[0]), ["Newest.", "More."], "the origin is unchanged");
     Ok(())
 }
 

@@ -41,7 +41,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("permissions.mode=read-only", "--permission read-only"),
     ("project_trust=untrusted", "--project-trust untrusted"),
     ("prompt_mode=literal", "--prompt-mode literal"),
-    ("record_overwrite", "--record-overwrite"),
+    ("record_overwrite", "--force"),
     ("schema", "--schema"),
     ("system_prompt", "--system-prompt"),
     ("user_mcp_servers=left-out", "--mcp-strict"),

@@ -13,7 +13,8 @@ use crate::render::{Output, write_error};
 
 /// Print a recording (teamster run --record FILE)
 ///
-/// Prints the recorded events in the same order and with the same pauses.
+/// Prints the recorded events in the same order and with the same pauses. The exit code is that of the recorded run. If the
+/// recording is cut, its events are printed and the exit code is 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
     /// The recording
@@ -46,33 +47,42 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
     };
     let speed = args.speed.unwrap_or(1.0);
     let began = Instant::now();
-    let mut output = Output::new(args.output);
-    let mut code = exit::FAILURE;
+    let mut output = Output::new(args.output, None);
+    // `None` while a run's end is missing.
+    let mut code = None;
     for Entry { at_ms, item } in entries {
         let RecordedItem::Event { event } = item else { continue };
         if speed > 0.0 {
             let due = Duration::try_from_secs_f64(at_ms / 1000.0 / speed).unwrap_or_default();
             std::thread::sleep(due.saturating_sub(began.elapsed()));
         }
-        if let teamster::Event::Done(done) = &*event {
-            code = exit::of_result(&done.result);
-        }
-        let ends = matches!(*event, teamster::Event::Done(_));
+        code = match &*event {
+            teamster::Event::Done(done) => Some(exit::of_result(&done.result)),
+            _ => None,
+        };
         if output.event(&event, Instant::now()).is_err() {
             return exit::NO_READER;
         }
-        if ends {
+        if code.is_some() {
             // The recording of a session can contain further turns.
-            output = Output::new(args.output);
+            output = Output::new(args.output, None);
         }
     }
-    code
+    code.unwrap_or_else(|| {
+        let cut = printable!("{}: the recording is cut: the end of the run is missing", &args.file);
+        match output.notice(&cut) {
+            Ok(()) => exit::FAILURE,
+            Err(_) => exit::NO_READER,
+        }
+    })
 }
 
 /// Reads a recording.
 pub(crate) fn read(file: &Path) -> Result<Vec<Entry>, Printable> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| printable!("cannot read {}: {}", file, Printable::error(&error)))?;
+    let bytes =
+        std::fs::read(file).map_err(|error| printable!("cannot read {}: {}", file, Printable::error(&error)))?;
+    // A recording can be cut inside a character.
+    let text = String::from_utf8_lossy(&bytes);
     let entries = recording::read(&text).map_err(|error| printable!("{}: {}", file, Printable::error(&error)))?;
     match entries.first().map(|entry| &entry.item) {
         Some(RecordedItem::Recording { version, .. }) if *version > recording::VERSION => {

@@ -173,7 +173,8 @@ pub struct ReadError {
     pub source: serde_json::Error,
 }
 
-/// Reads a recording. An incomplete last line is ignored, because the process that wrote the recording may have been killed.
+/// Reads a recording. An incomplete last line is ignored, because the process that wrote the recording may have been killed. Then
+/// the recording ends without the event `done`.
 ///
 /// # Errors
 /// If another line is invalid.
@@ -183,7 +184,7 @@ pub fn read(text: &str) -> Result<Vec<Entry>, ReadError> {
     while let Some((at, line)) = lines.next() {
         match serde_json::from_str(line) {
             Ok(entry) => entries.push(entry),
-            Err(source) if source.is_eof() && lines.peek().is_none() && at > 0 => break,
+            Err(source) if (source.is_eof() || !text.ends_with('\n')) && lines.peek().is_none() && at > 0 => break,
             Err(source) => return Err(ReadError { line: at + 1, source }),
         }
     }

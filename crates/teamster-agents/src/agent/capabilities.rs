@@ -177,8 +177,8 @@ impl Feature {
             Self::Attachments => !request.attachments.is_empty(),
             Self::Schema => request.schema.is_some(),
             Self::Resume => matches!(request.conversation, Conversation::Resume(_)),
-            Self::Fork => matches!(request.conversation, Conversation::Fork(_)),
-            Self::Continue => matches!(request.conversation, Conversation::Continue),
+            Self::Fork => matches!(request.conversation, Conversation::Fork(_) | Conversation::ForkNewest),
+            Self::Continue => matches!(request.conversation, Conversation::Continue | Conversation::ForkNewest),
             Self::ReadOnly => mode == PermissionMode::ReadOnly,
             Self::Ask => mode == PermissionMode::Ask,
             Self::Edit => mode == PermissionMode::Edit,
@@ -210,6 +210,17 @@ impl Feature {
     }
 }
 
+/// The levels of reasoning effort that an agent accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffortLevels {
+    /// Only these. Another level is rejected.
+    Only(&'static [&'static str]),
+    /// Those that the model defines; these are usual. The agent ignores other levels silently, so they cause a warning.
+    OfModel(&'static [&'static str]),
+    /// Those that the agent lists when a session opens.
+    Listed,
+}
+
 /// Whether an agent supports a feature, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
@@ -236,6 +247,8 @@ pub struct Capabilities {
     pub own_keys: &'static [OwnKeys],
     /// Variables that name the CLI's home and configuration. They are always inherited.
     pub home_variables: &'static [&'static str],
+    /// The levels of [`Feature::Effort`].
+    pub effort_levels: EffortLevels,
     /// Files under the user's home that hold credentials after a login.
     pub credential_files: &'static [&'static str],
     /// The features, in the order of [`Feature::ALL`]. A feature that is not listed is refused.
@@ -269,7 +282,7 @@ impl Capabilities {
     /// If the agent does not support an option that cannot be ignored. The error names the first one.
     pub fn check(&self, agent: &str, request: &RunRequest) -> Result<Vec<Warning>, RequestError> {
         keys::check(self.own_keys, agent, request)?;
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<Warning> = self.check_effort(agent, request)?.into_iter().collect();
         for feature in Feature::ALL.iter().filter(|feature| feature.is_used_by(request)) {
             match self.support(*feature) {
                 Support::Yes(_) => {}
@@ -287,5 +300,30 @@ impl Capabilities {
             }
         }
         Ok(warnings)
+    }
+
+    /// Checks the level of the effort. Returns a warning if the agent may ignore it.
+    fn check_effort(&self, agent: &str, request: &RunRequest) -> Result<Option<Warning>, RequestError> {
+        let Some(level) =
+            request.effort.as_deref().filter(|_| matches!(self.support(Feature::Effort), Support::Yes(_)))
+        else {
+            return Ok(None);
+        };
+        let is_in = |levels: &[&str]| levels.iter().any(|known| known.eq_ignore_ascii_case(level));
+        match self.effort_levels {
+            EffortLevels::Only(levels) if !is_in(levels) => Err(RequestError::Effort {
+                agent: agent.to_owned(),
+                level: level.to_owned(),
+                levels: levels.join(", "),
+            }),
+            EffortLevels::OfModel(usual) if !is_in(usual) => {
+                let text = format!(
+                    "{agent} ignores the effort {level:?} unless the model defines it; usual levels are {}",
+                    usual.join(", ")
+                );
+                Ok(Some(Warning::new(WarningCode::OptionIgnored, text).with("option", Feature::Effort.field())))
+            }
+            _ => Ok(None),
+        }
     }
 }

@@ -63,6 +63,9 @@ impl Rule {
         if tool.is_empty() {
             return Err(wrong("it names no tool"));
         }
+        if tool.contains(|c: char| c.is_whitespace() || c.is_control() || "()\"'`,;".contains(c)) {
+            return Err(wrong("the tool's name contains a space, a bracket, a quote or a comma"));
+        }
         Ok(Self { text: rule.to_owned(), tool: tool.to_owned(), scope })
     }
 

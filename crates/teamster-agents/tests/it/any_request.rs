@@ -108,6 +108,7 @@ prop_compose! {
                 (Some(id), 0) => Conversation::Fork(id.as_str().into()),
                 (Some(id), _) => Conversation::Resume(id.as_str().into()),
                 (None, 1) => Conversation::Continue,
+                (None, 2) => Conversation::ForkNewest,
                 (None, _) => Conversation::New,
             };
             r.output = output;

@@ -42,17 +42,17 @@ pub(crate) struct CommonArgs {
     pub(crate) cwd: Option<PathBuf>,
 
     /// Resume this session
-    #[arg(short, long, value_name = "ID", help_heading = CONVERSATION, conflicts_with = "continue_last")]
+    #[arg(short, long, value_name = "ID", help_heading = CONVERSATION, group = "existing_session")]
     pub(crate) resume: Option<String>,
 
     /// Resume the newest session of the working directory
     ///
     /// If there is none, a new session is started.
-    #[arg(long = "continue", help_heading = CONVERSATION)]
+    #[arg(long = "continue", help_heading = CONVERSATION, group = "existing_session")]
     pub(crate) continue_last: bool,
 
-    /// With --resume: copy the history into a new session
-    #[arg(long, requires = "resume", help_heading = CONVERSATION, hide_short_help = true)]
+    /// With --resume or --continue: copy the history into a new session
+    #[arg(long, requires = "existing_session", help_heading = CONVERSATION, hide_short_help = true)]
     pub(crate) fork: bool,
 
     /// Replace the agent's system prompt
@@ -235,7 +235,7 @@ pub(crate) struct CommonArgs {
 
     /// Record the CLI's input and output in this file
     ///
-    /// The file must not exist. It is created with mode 0600, because it contains prompts and answers. Known secrets are
+    /// The file must not exist, unless --force is given. It is created with mode 0600, because it contains prompts and answers. Known secrets are
     /// replaced by their names. `teamster replay` shows the recording; `teamster fake` plays back its CLI.
     #[arg(long, value_name = "FILE", help_heading = CLI, hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub(crate) record: Option<PathBuf>,
@@ -248,7 +248,7 @@ pub(crate) struct CommonArgs {
     ///
     /// Links, pipes and devices are never replaced.
     #[arg(long, requires = "record", help_heading = CLI, hide_short_help = true)]
-    pub(crate) record_overwrite: bool,
+    pub(crate) force: bool,
 
     /// Fail if the system prevents full process control
     ///
@@ -280,6 +280,17 @@ pub(crate) struct CommonArgs {
     #[arg(requires = "withhold_keys")]
     pub(crate) keep_key: Vec<String>,
 
+    /// Show the output of tools: none, short or full
+    ///
+    ///   none   not at all
+    ///   short  the last lines
+    ///   full   everything
+    ///
+    /// The format pretty and a chat show it. The default is short on a terminal, otherwise none.
+    #[arg(long, value_name = "AMOUNT", help_heading = OUTPUT, hide_short_help = true, verbatim_doc_comment)]
+    #[arg(hide_possible_values = true)]
+    pub(crate) tool_output: Option<ToolOutput>,
+
     /// Emit whole messages instead of text deltas
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) whole_messages: bool,
@@ -290,6 +301,14 @@ pub(crate) struct CommonArgs {
     /// team=search
     #[arg(long, value_name = "KEY=VALUE", help_heading = OUTPUT, hide_short_help = true, value_parser = values::label)]
     pub(crate) label: Vec<(String, String)>,
+}
+
+/// How much of the output of tools is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ToolOutput {
+    None,
+    Short,
+    Full,
 }
 
 /// The permission mode of the agent.

@@ -22,8 +22,8 @@ use crate::fake::FakeArgs;
 use crate::replay::ReplayArgs;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use common::{CommonArgs, Permission};
-pub(crate) use run::{Format, RetryPolicy, RunArgs};
+pub(crate) use common::{CommonArgs, Permission, ToolOutput};
+pub(crate) use run::{Format, RetryPolicy, RunArgs, StdinMode};
 pub(crate) use session::{ConversationArgs, SessionArgs};
 
 /// Run AI agent CLIs with one interface

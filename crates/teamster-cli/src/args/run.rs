@@ -16,7 +16,8 @@ use super::values;
 pub(crate) struct RunArgs {
     /// The prompt; read from stdin if absent or -
     ///
-    /// It is one argument. Alternatively, all arguments after -- are the prompt, joined by spaces.
+    /// It is one argument. Alternatively, all arguments after -- are the prompt, joined by spaces. Piped standard input is
+    /// appended to it: see --stdin.
     pub(crate) prompt: Option<String>,
 
     /// The words of the prompt
@@ -25,6 +26,17 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+
+    /// Use standard input: auto (default), read or ignore
+    ///
+    ///   auto    append it to the prompt, unless it is a terminal; fail if nothing arrives for 5 minutes
+    ///   read    the same, without a time limit
+    ///   ignore  do not read it, for example in a loop that reads it itself
+    ///
+    /// The text is appended between two tags whose name it cannot contain. The limit is 10 MiB.
+    #[arg(long, value_name = "MODE", help_heading = INSTRUCTIONS, hide_short_help = true, verbatim_doc_comment)]
+    #[arg(default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    pub(crate) stdin: StdinMode,
 
     /// Send this file with the prompt (repeatable)
     ///
@@ -78,6 +90,14 @@ pub(crate) struct RunArgs {
     help: Option<bool>,
 }
 
+/// Whether and how standard input is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum StdinMode {
+    Auto,
+    Read,
+    Ignore,
+}
+
 /// The effects of a failed attempt after which a retry is still allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RetryPolicy {
@@ -100,7 +120,7 @@ const LONG_AFTER: &str = "\
 Examples:
   teamster run 'What does this project do?'
   teamster run --permission edit --max-turns 20 'Fix the failing test'
-  git diff | teamster run --append-system-prompt 'Review this diff.' --output text
+  git diff | teamster run 'Review this diff'
   teamster run --resume 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4 'And now the docs'
   teamster run --output ndjson -- --help me | jq -r 'select(.type == \"tool_use\") | .toolName'
 

@@ -105,7 +105,7 @@ fn options_that_exclude_each_other_are_rejected() {
     let lines: Vec<String> = cases.iter().map(|argv| first_line(argv)).collect();
     assert_snapshot!(lines.join("\n"), @r"
     error: the argument '--resume <ID>' cannot be used with '--continue'
-    error: the following required arguments were not provided:   --resume <ID>
+    error: the following required arguments were not provided:   <--resume <ID>|--continue>
     error: the following required arguments were not provided:   --retries <N>
     error: the argument '--system-prompt <TEXT>' cannot be used with '--system-prompt-file <FILE>'
     error: the argument '--append-system-prompt <TEXT>' cannot be used with '--append-system-prompt-file <FILE>'

@@ -72,7 +72,7 @@ async fn run_chat(plan: SessionPlan) -> io::Result<u8> {
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
     let editor = Editor::start(history::file())?;
-    let page = page::start()?;
+    let page = page::start(plan.tool_output)?;
     let session = match plan.runtime.open(&plan.agent, plan.request.clone()) {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),

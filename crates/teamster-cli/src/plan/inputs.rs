@@ -1,7 +1,11 @@
 //! The sources of a command line's inputs: files, environment variables and standard input.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::stdin::{self, StdinError};
+use crate::render::write_notice;
 
 /// Reads the inputs that a command line names.
 pub(crate) trait Inputs {
@@ -13,8 +17,8 @@ pub(crate) trait Inputs {
     fn variable(&self, name: &str) -> Option<String>;
     /// Returns whether standard input is a terminal.
     fn stdin_is_terminal(&self) -> bool;
-    /// Reads standard input to its end.
-    fn stdin(&mut self) -> std::io::Result<Vec<u8>>;
+    /// Reads standard input to its end. It fails if nothing arrives for `max_silence`.
+    fn stdin(&mut self, max_silence: Option<Duration>) -> Result<Vec<u8>, StdinError>;
 }
 
 /// The inputs of this process.
@@ -38,9 +42,14 @@ impl Inputs for SystemInputs {
         std::io::stdin().is_terminal()
     }
 
-    fn stdin(&mut self) -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes)?;
-        Ok(bytes)
+    fn stdin(&mut self, max_silence: Option<Duration>) -> Result<Vec<u8>, StdinError> {
+        let is_terminal = self.stdin_is_terminal();
+        let notice = || {
+            if !is_terminal {
+                write_notice(&"reading standard input to its end (to skip it: --stdin ignore)".into());
+            }
+        };
+        // A person may think for longer.
+        stdin::read_to_end(std::io::stdin().lock(), max_silence.filter(|_| !is_terminal), notice)
     }
 }

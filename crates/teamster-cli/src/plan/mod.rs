@@ -3,6 +3,8 @@
 //! Invariant: this module has no direct access to the system; it reads files and standard input through [`Inputs`].
 
 mod inputs;
+mod prompt;
+mod stdin;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,9 @@ use teamster::{Runtime, UnknownAgent};
 
 pub(crate) use inputs::{Inputs, SystemInputs};
 
-use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs};
+use self::prompt::PromptSource;
+use self::stdin::StdinError;
+use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs, ToolOutput};
 use crate::config::{self, ConfigError};
 
 /// A validated run, ready to start.
@@ -31,6 +35,8 @@ pub(crate) struct RunPlan {
     pub(crate) format: Format,
     /// Whether no status is shown.
     pub(crate) quiet: bool,
+    /// How much of the output of tools is shown; `None` for the default.
+    pub(crate) tool_output: Option<ToolOutput>,
 }
 
 /// A validated session, ready to open.
@@ -41,6 +47,8 @@ pub(crate) struct SessionPlan {
     pub(crate) runtime: Runtime,
     /// The settings of all turns. It has no prompt.
     pub(crate) request: RunRequest,
+    /// How much of the output of tools is shown; `None` for the default.
+    pub(crate) tool_output: Option<ToolOutput>,
 }
 
 /// An error in the arguments or in a file that they name.
@@ -48,6 +56,10 @@ pub(crate) struct SessionPlan {
 pub(crate) enum UsageError {
     #[error("there is no prompt")]
     NoPrompt,
+    #[error("the prompt - is standard input, which --stdin ignore excludes")]
+    DashWithoutStdin,
+    #[error(transparent)]
+    Stdin(#[from] StdinError),
     #[error("cannot read {what}: {source}")]
     Unreadable { what: String, source: std::io::Error },
     #[error("{what} is not UTF-8 text: byte {at} is wrong")]
@@ -71,6 +83,10 @@ impl UsageError {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::NoPrompt => Some("teamster run 'What does this project do?', or pipe a prompt into it"),
+            Self::Stdin(StdinError::TooLong) => Some("pipe less, or let the agent read the file itself"),
+            Self::Stdin(StdinError::Silent(_)) => {
+                Some("close it (< /dev/null) or ignore it (--stdin ignore); for a slow command: --stdin read")
+            }
             Self::DuplicateServer { .. } => Some("rename or remove one of them"),
             Self::McpConfig { .. } => Some("the format is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
             Self::Agent(_) => Some("further agents are defined in the file of --config: docs/acp.md"),
@@ -81,8 +97,10 @@ impl UsageError {
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
 pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPlan, UsageError> {
-    let RunArgs { prompt: typed, words, common, attach, retries, retry_even_after, output, quiet, batch, .. } = args;
-    let SessionPlan { agent, runtime, mut request } = plan_common(common, inputs)?;
+    let RunArgs {
+        prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, ..
+    } = args;
+    let SessionPlan { agent, runtime, mut request, tool_output } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
@@ -94,9 +112,10 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         Some(RetryPolicy::Prompt) => request::RetryPolicy::MayRepeatPrompt,
         Some(RetryPolicy::Tools) => request::RetryPolicy::MayRepeatTools,
     };
-    request.prompt = prompt(typed, &words, inputs)?;
+    request.prompt = prompt::read(PromptSource::new(typed, &words), stdin, inputs)?;
     request.validate()?;
-    Ok(RunPlan { agent, runtime, request, format: output, quiet })
+    ToolRules::read(&request.permissions, request.cwd.as_deref())?;
+    Ok(RunPlan { agent, runtime, request, format: output, quiet, tool_output })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
@@ -131,7 +150,7 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.prompt_mode = args.prompt_mode.into();
     request.interface = args.mode.into();
     request.mcp_delivery = args.mcp_delivery.into();
-    request.conversation = conversation(args.resume, args.fork, args.continue_last);
+    request.conversation = conversation(args.resume, args.continue_last, args.fork);
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;
     request.max_budget_usd = args.max_budget;
@@ -142,7 +161,7 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.add_dirs = args.add_dir.into_iter().map(|path| absolute(&directory, path)).collect();
     request.record = args.record.map(|path| absolute(&directory, path));
     request.record_raw = args.record_raw;
-    request.record_overwrite = args.record_overwrite;
+    request.record_overwrite = args.force;
     request.cli_path = args.cli_path.map(|path| program(&directory, path));
     request.cli_args = args.cli_arg;
     request.env = args.env.into_iter().collect();
@@ -168,19 +187,20 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(SessionPlan { agent: args.agent, runtime, request })
+    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output })
 }
 
 fn working_directory(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {
     inputs.working_directory().map_err(|source| unreadable("the working directory", source))
 }
 
-fn conversation(resume: Option<String>, fork: bool, continue_last: bool) -> Conversation {
-    match resume {
-        Some(id) if fork => Conversation::Fork(id.into()),
-        Some(id) => Conversation::Resume(id.into()),
-        None if continue_last => Conversation::Continue,
-        None => Conversation::New,
+fn conversation(resume: Option<String>, continue_last: bool, fork: bool) -> Conversation {
+    match (resume, continue_last, fork) {
+        (Some(id), _, true) => Conversation::Fork(id.into()),
+        (Some(id), _, false) => Conversation::Resume(id.into()),
+        (None, true, true) => Conversation::ForkNewest,
+        (None, true, false) => Conversation::Continue,
+        (None, false, _) => Conversation::New,
     }
 }
 
@@ -260,24 +280,6 @@ fn parse_schema(value: &str, inputs: &mut impl Inputs) -> Result<Value, UsageErr
     teamster::json::parse(&text).map_err(|source| UsageError::SchemaSyntax { what, source })
 }
 
-fn prompt(typed: Option<String>, words: &[String], inputs: &mut impl Inputs) -> Result<String, UsageError> {
-    let explicit_stdin = match typed {
-        _ if !words.is_empty() => return Ok(words.join(" ")),
-        Some(text) if text != "-" => return Ok(text),
-        other => other.is_some(),
-    };
-    if !explicit_stdin && inputs.stdin_is_terminal() {
-        return Err(UsageError::NoPrompt);
-    }
-    let what = "the prompt on standard input";
-    let mut text = as_text(what, inputs.stdin().map_err(|source| unreadable(what, source))?)?;
-    // `echo` and editors add a line end, which is not part of the prompt.
-    if text.ends_with('\n') {
-        text.pop();
-    }
-    Ok(text)
-}
-
 fn read_file(path: &Path, inputs: &mut impl Inputs) -> Result<String, UsageError> {
     let what = path.to_string_lossy().into_owned();
     let bytes = inputs.file(path).map_err(|source| unreadable(&what, source))?;
@@ -293,5 +295,7 @@ fn unreadable(what: &str, source: std::io::Error) -> UsageError {
     UsageError::Unreadable { what: what.to_owned(), source }
 }
 
+#[cfg(test)]
+mod pairs;
 #[cfg(test)]
 mod tests;

@@ -9,10 +9,10 @@ use crate::args::{self, Command};
 
 /// Files and standard input in memory.
 #[derive(Default)]
-struct TestInputs {
-    files: Vec<(&'static str, &'static [u8])>,
+pub(super) struct TestInputs {
+    pub(super) files: Vec<(&'static str, &'static [u8])>,
     /// `None` is a terminal.
-    stdin: Option<&'static [u8]>,
+    pub(super) stdin: Option<&'static [u8]>,
 }
 
 impl Inputs for TestInputs {
@@ -33,7 +33,7 @@ impl Inputs for TestInputs {
         self.stdin.is_none()
     }
 
-    fn stdin(&mut self) -> io::Result<Vec<u8>> {
+    fn stdin(&mut self, _: Option<Duration>) -> Result<Vec<u8>, StdinError> {
         Ok(self.stdin.unwrap_or(b"typed").to_vec())
     }
 }
@@ -46,21 +46,21 @@ fn plan(argv: &[&str], variables: &[(&str, &str)], mut inputs: TestInputs) -> Re
 }
 
 /// Returns the fields of the plan's request that differ from the defaults.
-fn changed_fields(plan: &RunPlan) -> Value {
+pub(super) fn changed_fields(agent: &str, request: &RunRequest) -> Value {
     let object = |request: &RunRequest| match serde_json::to_value(request).unwrap() {
         Value::Object(fields) => fields,
         _ => Map::new(),
     };
     let defaults = object(&RunRequest::default());
-    let mut fields = object(&plan.request);
+    let mut fields = object(request);
     fields.retain(|name, value| defaults.get(name) != Some(value));
     for group in ["limits", "retries"] {
         if let (Some(Value::Object(set)), Some(Value::Object(default))) = (fields.get_mut(group), defaults.get(group)) {
             set.retain(|name, value| default.get(name) != Some(value));
         }
     }
-    if plan.agent != "claude" {
-        fields.insert("agent".to_owned(), json!(plan.agent));
+    if agent != "claude" {
+        fields.insert("agent".to_owned(), json!(agent));
     }
     Value::Object(fields)
 }
@@ -78,7 +78,7 @@ fn check_fields(rows: &[(&[&str], Value)]) {
             ),
         ];
         let plan = plan(argv, &[], TestInputs { files, stdin: None }).unwrap();
-        assert_eq!(changed_fields(&plan), *expected, "{argv:?}");
+        assert_eq!(changed_fields(&plan.agent, &plan.request), *expected, "{argv:?}");
     }
 }
 
@@ -107,6 +107,7 @@ fn each_option_on_the_prompt_and_the_agent_sets_its_field() {
         (&["-r", "id", "hi"], json!({"prompt": "hi", "conversation": {"resume": "id"}})),
         (&["-r", "id", "--fork", "hi"], json!({"prompt": "hi", "conversation": {"fork": "id"}})),
         (&["--continue", "hi"], json!({"prompt": "hi", "conversation": "continue"})),
+        (&["--continue", "--fork", "hi"], json!({"prompt": "hi", "conversation": "forkNewest"})),
         (&["--system-prompt", "Be brief", "hi"], json!({"prompt": "hi", "systemPrompt": "Be brief"})),
         (&["--system-prompt-file", "brief", "hi"], json!({"prompt": "hi", "systemPrompt": "Be brief\n"})),
         (&["--append-system-prompt", "Be", "hi"], json!({"prompt": "hi", "appendSystemPrompt": "Be"})),
@@ -224,7 +225,7 @@ fn options_override_variables_and_empty_variables_count_as_unset() {
     ];
     for (argv, variables, expected) in rows {
         let plan = plan(argv, variables, TestInputs::default()).unwrap();
-        assert_eq!(changed_fields(&plan), *expected, "{argv:?} {variables:?}");
+        assert_eq!(changed_fields(&plan.agent, &plan.request), *expected, "{argv:?} {variables:?}");
     }
 }
 
@@ -235,7 +236,20 @@ fn the_prompt_is_read_from_stdin_if_it_is_absent_or_a_dash() {
     assert_eq!(prompt(&[], Some(b"Fix it\n")), "Fix it");
     assert_eq!(prompt(&["-"], Some(b"Fix it\n\n")), "Fix it\n");
     assert_eq!(prompt(&["-"], None), "typed", "with a dash, stdin may be a terminal");
-    assert_eq!(prompt(&["hi"], Some(b"not read")), "hi");
+}
+
+#[test]
+fn piped_input_is_appended_to_a_typed_prompt_unless_it_is_ignored() {
+    let prompt =
+        |argv: &[&str], stdin| plan(argv, &[], TestInputs { stdin, ..TestInputs::default() }).unwrap().request.prompt;
+    let piped = prompt(&["Review"], Some(b"a diff"));
+    let (typed, rest) = piped.split_once("\n\n<stdin-").unwrap();
+    assert_eq!((typed, rest.contains(">\na diff\n</stdin-")), ("Review", true), "{piped}");
+    assert_eq!(prompt(&["--stdin", "read", "Review"], Some(b"a diff")), piped);
+    assert_eq!(prompt(&["--", "Review"], Some(b"a diff")), piped);
+    assert_eq!(prompt(&["--stdin", "ignore", "Review"], Some(b"a diff")), "Review");
+    assert_eq!(prompt(&["Review"], Some(b"")), "Review");
+    assert_eq!(prompt(&["Review"], None), "Review", "a terminal is not read");
 }
 
 /// Invalid command lines, with the content of standard input.
@@ -257,6 +271,14 @@ const INVALID: &[(&[&str], Option<&[u8]>)] = &[
     (&["--model", "", "hi"], None),
     (&["--resume=--help", "hi"], None),
     (&["--batch", "--retries", "1", "hi"], None),
+    (&["--stdin", "ignore"], Some(b"a prompt")),
+    (&["--stdin", "ignore", "-"], Some(b"a prompt")),
+    (&["Review"], Some(b"caf\xe9")),
+    (&["--allow-tool", "Bash(", "hi"], None),
+    (&["--deny-tool", "Bash(rm:*", "hi"], None),
+    (&["--allow-tool", "Read, Edit", "hi"], None),
+    (&["--schema", "{\"type\":\"strin\"}", "hi"], None),
+    (&["--schema", "{\"name\":\"string\"}", "hi"], None),
 ];
 
 #[test]
@@ -316,5 +338,22 @@ fn invalid_input_is_rejected_with_its_source() {
       session id must not start with '-': "--help"
     --batch --retries 1 hi
       retries and batch output cannot be combined: batch output does not show whether a tool has run; permit retries after tool calls
+    --stdin ignore
+      there is no prompt
+      hint: teamster run 'What does this project do?', or pipe a prompt into it
+    --stdin ignore -
+      the prompt - is standard input, which --stdin ignore excludes
+    Review
+      standard input is not UTF-8 text: byte 3 is wrong
+    --allow-tool Bash( hi
+      "Bash(" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    --deny-tool Bash(rm:* hi
+      "Bash(rm:*" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    --allow-tool Read, Edit hi
+      "Read, Edit" is not a valid tool rule: the tool's name contains a space, a bracket, a quote or a comma; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    --schema {"type":"strin"} hi
+      the schema is not a JSON Schema: at #/type: "strin" is not a type; the types are string, number, integer, boolean, object, array, null
+    --schema {"name":"string"} hi
+      the schema is not a JSON Schema: at #: none of its keys is a keyword of JSON Schema; an object with one text is {"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}
     "#);
 }

@@ -7,8 +7,7 @@ use crate::command::{ANSWER, Ended, capture, ended, teamster};
 
 /// Records a run and returns its events as NDJSON.
 fn record(file: &Path, script: &str) -> Ended {
-    let mut command =
-        teamster(script, &["--output", "ndjson", "--record", file.to_str().unwrap(), "--record-overwrite", "hi"]);
+    let mut command = teamster(script, &["--output", "ndjson", "--record", file.to_str().unwrap(), "--force", "hi"]);
     command.env("CAPTURE", capture("tool_bash"));
     ended(command)
 }
@@ -61,6 +60,41 @@ fn a_recording_is_shown_again_as_the_run_was_shown() {
         let pretty = tool(&["replay", file.to_str().unwrap(), "--speed", "0"]);
         assert_eq!(pretty.code, Some(code), "{}", pretty.err);
     }
+}
+
+#[test]
+fn a_cut_recording_is_shown_as_far_as_it_goes_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    assert_eq!(record(&file, ANSWER).code, Some(0));
+    let whole = std::fs::read(&file).unwrap();
+    let done = whole.windows(13).position(|bytes| bytes == b"\"type\":\"done\"").unwrap();
+    // Between two lines, inside a line, and inside a character.
+    let line = whole[..done].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let within_character = [&whole[..line + 5], "ä".as_bytes()[..1].as_ref()].concat();
+    for cut in [&whole[..line], &whole[..done], &within_character] {
+        std::fs::write(&file, cut).unwrap();
+        for output in ["ndjson", "pretty"] {
+            let now = tool(&["replay", file.to_str().unwrap(), "--speed", "0", "--output", output]);
+            assert_eq!(now.code, Some(1), "{}", now.err);
+            assert!(now.out.contains("hello from bash"), "{}", now.out);
+            assert!(now.err.contains("the recording is cut: the end of the run is missing"), "{}", now.err);
+        }
+    }
+}
+
+#[test]
+fn an_existing_recording_is_replaced_only_with_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
+    std::fs::write(&file, "kept").unwrap();
+    let refused = ended(teamster(ANSWER, &["--record", file.to_str().unwrap(), "hi"]));
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("--force"), "{}", refused.err);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
+    let replaced = ended(teamster(ANSWER, &["--record", file.to_str().unwrap(), "--force", "hi"]));
+    assert_eq!(replaced.code, Some(0), "{}", replaced.err);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"done\""));
 }
 
 #[test]

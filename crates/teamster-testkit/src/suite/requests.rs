@@ -45,7 +45,7 @@ pub(super) fn case() -> impl Strategy<Value = RequestCase> {
     let word = prop_oneof![select(HOSTILE_VALUES).prop_map(str::to_owned), any, flag];
     let modes = select(vec![PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full]);
     let outputs = select(vec![OutputMode::Stream, OutputMode::Messages, OutputMode::Batch]);
-    (proptest::collection::vec(word, 10), modes, outputs, 0_u8..4)
+    (proptest::collection::vec(word, 10), modes, outputs, 0_u8..5)
         .prop_map(|(words, mode, output, conversation)| RequestCase { words, mode, output, conversation })
 }
 
@@ -69,6 +69,7 @@ impl RequestCase {
             0 => Conversation::Resume(self.word(5).into()),
             1 => Conversation::Fork(self.word(5).into()),
             2 => Conversation::Continue,
+            3 => Conversation::ForkNewest,
             _ => Conversation::New,
         };
         request.permissions.mode = self.mode;

@@ -9,6 +9,7 @@ mod mcp;
 mod options;
 mod permissions;
 mod retries;
+mod schema;
 mod session;
 mod validate;
 

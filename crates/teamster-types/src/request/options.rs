@@ -20,6 +20,8 @@ pub enum Conversation {
     Fork(SessionId),
     /// Resume the newest conversation of the working directory, or start a new one if there is none.
     Continue,
+    /// Start a new conversation with the history of the newest one of the working directory, or without one if there is none.
+    ForkNewest,
 }
 
 /// The interface through which a CLI is driven.

@@ -82,6 +82,7 @@ impl Default for Retries {
 impl Conversation {
     /// Returns whether the run continues an existing session. A failed attempt may have added its prompt to it.
     pub fn continues_session(&self) -> bool {
-        matches!(self, Self::Resume(_) | Self::Continue)
+        // The fork of a failed attempt is the newest session.
+        matches!(self, Self::Resume(_) | Self::Continue | Self::ForkNewest)
     }
 }

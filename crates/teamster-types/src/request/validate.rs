@@ -1,6 +1,6 @@
 //! Validation of requests, before anything is started. It does not depend on the machine.
 
-use super::{Conversation, OutputMode, RunRequest};
+use super::{Conversation, OutputMode, RunRequest, schema};
 
 /// Why a request was rejected. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +84,24 @@ pub enum RequestError {
     /// The JSON schema is invalid.
     #[error("the schema must be a JSON object")]
     Schema,
+    /// A keyword of the JSON schema has an invalid value.
+    #[error("the schema is not a JSON Schema: at {at}: {why}")]
+    InvalidSchema {
+        /// The keyword, as a JSON pointer.
+        at: String,
+        /// Why.
+        why: String,
+    },
+    /// The agent has no such level of reasoning effort.
+    #[error("{agent} has no effort {level:?}: use {levels}")]
+    Effort {
+        /// The agent.
+        agent: String,
+        /// The value.
+        level: String,
+        /// The agent's levels.
+        levels: String,
+    },
     /// A budget is not a positive number.
     #[error("{0} must be a positive amount")]
     Budget(&'static str),
@@ -140,9 +158,7 @@ impl RunRequest {
         for (name, server) in &self.mcp_servers {
             server.validate(name)?;
         }
-        if self.schema.as_ref().is_some_and(|schema| !schema.is_object()) {
-            return Err(RequestError::Schema);
-        }
+        self.schema.as_ref().map_or(Ok(()), schema::validate)?;
         let budgets =
             [("max_budget_usd", self.max_budget_usd), ("max_session_budget_usd", self.max_session_budget_usd)];
         for (name, budget) in budgets {
@@ -170,7 +186,7 @@ impl RunRequest {
     fn validate_names(&self) -> Result<(), RequestError> {
         let session = match &self.conversation {
             Conversation::Resume(id) | Conversation::Fork(id) => Some(id.as_str()),
-            Conversation::New | Conversation::Continue => None,
+            Conversation::New | Conversation::Continue | Conversation::ForkNewest => None,
         };
         let words = [("model", self.model.as_deref()), ("effort", self.effort.as_deref()), ("session id", session)];
         for (field, value) in words {

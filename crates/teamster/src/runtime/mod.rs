@@ -120,6 +120,8 @@ impl Runtime {
         request.validate()?;
         let identity = RunIdentity::new(&request.labels);
         let (mut host, warnings) = self.host(&*agent, &identity, &mut request)?;
+        // Every agent must get the same rules, also one that would ignore an invalid one.
+        ToolRules::read(&request.permissions, Some(&host.cwd))?;
         read_attachments(&mut request.attachments, &host.cwd)?;
         let plan = plan_run(&*agent, &request)?;
         let redactor = Arc::new(host.redactor(&plan.launch, &request));
@@ -301,6 +303,7 @@ impl std::fmt::Debug for Runtime {
             .field("registry", &self.registry)
             .field("environment", &self.environment.len())
             .field("permits", &self.permits)
+            .field("requires_process_control", &self.requires_process_control)
             .finish_non_exhaustive()
     }
 }

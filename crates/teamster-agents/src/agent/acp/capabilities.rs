@@ -1,6 +1,6 @@
 //! The capabilities of an unknown agent, which supports only ACP.
 
-use crate::agent::{Capabilities, Feature, Support};
+use crate::agent::{Capabilities, EffortLevels, Feature, Support};
 use Support::{Ignored, Refused, Yes};
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
@@ -10,6 +10,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     credential_variables: &[],
     own_keys: &[],
     home_variables: &[],
+    effort_levels: EffortLevels::Listed,
     credential_files: &[],
     features: &[
         (

@@ -127,7 +127,7 @@ impl Client {
         let Some(cwd) = request.cwd.clone().filter(|cwd| cwd.is_absolute()) else {
             return unsupported("a request without an absolute directory", "the protocol requires one");
         };
-        if request.conversation == Conversation::Continue {
+        if matches!(request.conversation, Conversation::Continue | Conversation::ForkNewest) {
             return unsupported(
                 "conversation=continue",
                 "the protocol does not identify the newest session; resume one by its id",

@@ -1,6 +1,6 @@
 //! What Claude Code 2.1.197 can do, and by which means.
 
-use crate::agent::{Capabilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, EffortLevels, Feature, OwnKeys, Support};
 use Support::{Refused, Yes};
 
 const AWS_KEYS: &[&str] = &[
@@ -43,10 +43,11 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         ),
     ],
     home_variables: &["CLAUDE_CONFIG_DIR"],
+    effort_levels: EffortLevels::Only(&["low", "medium", "high", "xhigh", "max"]),
     credential_files: &[".claude/.credentials.json"],
     features: &[
         (Feature::Model, Yes("`--model`; only the vendor validates names")),
-        (Feature::Effort, Yes("`--effort`; an unknown level is a warning on stderr")),
+        (Feature::Effort, Yes("`--effort`: low, medium, high, xhigh or max; other levels are refused")),
         (Feature::SystemPrompt, Yes("`--system-prompt-file`, a private file")),
         (Feature::AppendSystemPrompt, Yes("`--append-system-prompt-file`, a private file")),
         (Feature::Attachments, Yes("content blocks of the user message: images, PDF, text")),
@@ -58,7 +59,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
             Feature::Resume,
             Yes("`--resume`, in the session's own directory, ids only; an answer from another session is an error"),
         ),
-        (Feature::Fork, Yes("`--resume` with `--fork-session`")),
+        (Feature::Fork, Yes("`--resume` or `--continue` with `--fork-session`")),
         (Feature::Continue, Yes("`--continue`")),
         (
             Feature::ReadOnly,

@@ -96,6 +96,9 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) {
         Conversation::Continue => {
             launch.arg("--continue");
         }
+        Conversation::ForkNewest => {
+            launch.arg("--continue").arg("--fork-session");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The capabilities of Codex 0.169.0: by its app-server, and by `exec` where that differs.
 
-use crate::agent::{Capabilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, EffortLevels, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
@@ -12,10 +12,16 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     // OPENAI_API_KEY is for providers that the user configures.
     own_keys: &[OwnKeys::Always(&["CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY"])],
     home_variables: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
+    effort_levels: EffortLevels::Only(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
     credential_files: &[".codex/auth.json"],
     features: &[
         (Feature::Model, Yes("`model` of the thread; a resumed thread keeps its own; `exec`: `--model`")),
-        (Feature::Effort, Yes("`model_reasoning_effort`; only the vendor validates levels")),
+        (
+            Feature::Effort,
+            Yes(
+                "`model_reasoning_effort`: none to max; other levels are refused, the vendor checks those of the model",
+            ),
+        ),
         (Feature::SystemPrompt, Yes("`baseInstructions`; `exec`: `model_instructions_file`, a private file")),
         (
             Feature::AppendSystemPrompt,
@@ -26,7 +32,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         (Feature::Attachments, Yes("images as data (`exec`: as private files); texts before the prompt; no PDF")),
         (Feature::Schema, Yes("`outputSchema`, which the vendor enforces; an answer that is not JSON is an error")),
         (Feature::Resume, Yes("`thread/resume`, ids only; an answer from another session is an error")),
-        (Feature::Fork, Yes("`thread/fork`, ids only")),
+        (Feature::Fork, Yes("`thread/fork`, ids only; `exec`: only with an id, not the newest")),
         (
             Feature::Continue,
             Yes("`thread/list` by the name of the directory, and `thread/resume`; `exec`: `exec resume --last`"),

@@ -27,7 +27,7 @@ pub(super) enum Expected {
 impl Expected {
     pub(super) fn of(conversation: &Conversation) -> Self {
         match conversation {
-            Conversation::New | Conversation::Continue => Self::Any,
+            Conversation::New | Conversation::Continue | Conversation::ForkNewest => Self::Any,
             Conversation::Resume(id) => Self::Only(id.as_str().to_owned()),
             Conversation::Fork(id) => Self::AnyBut(id.as_str().to_owned()),
         }

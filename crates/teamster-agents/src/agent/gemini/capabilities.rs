@@ -1,6 +1,6 @@
 //! What Gemini CLI 0.61.0 can do, and by which means.
 
-use crate::agent::{Capabilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, EffortLevels, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
@@ -16,6 +16,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         "GOOGLE_CLOUD_ACCESS_TOKEN",
     ])],
     home_variables: &["GEMINI_CLI_HOME"],
+    effort_levels: EffortLevels::Listed,
     credential_files: &[".gemini/oauth_creds.json"],
     features: &[
         (Feature::Model, Yes("`--model`; only the vendor validates names")),

@@ -71,7 +71,7 @@ pub(super) fn conversation(launch: &mut Launch, conversation: &Conversation) -> 
         Conversation::Continue => {
             launch.flag("--resume", "latest");
         }
-        Conversation::Fork(_) => {
+        Conversation::Fork(_) | Conversation::ForkNewest => {
             return Err(unsupported("conversation=fork", "the CLI can fork a session only by its file"));
         }
     }

@@ -44,7 +44,9 @@ impl Agent for Gemini {
 
     fn plan_session(&self, request: &RunRequest) -> Result<Option<Plan>, RequestError> {
         // The CLI counts model calls over all turns, and ACP does not identify the newest session. Runs support both options.
-        if request.max_turns.is_some() || request.conversation == Conversation::Continue {
+        if request.max_turns.is_some()
+            || matches!(request.conversation, Conversation::Continue | Conversation::ForkNewest)
+        {
             return Ok(None);
         }
         let servers = Health::new(&mcp::STYLE, &request.mcp_servers)?;

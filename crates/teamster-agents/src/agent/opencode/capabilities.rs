@@ -1,6 +1,6 @@
 //! The capabilities of OpenCode 1.18.33, and how each is implemented. If the interfaces differ, the server is first.
 
-use crate::agent::{Capabilities, Feature, OwnKeys, Support};
+use crate::agent::{Capabilities, EffortLevels, Feature, OwnKeys, Support};
 use Support::{Refused, Yes};
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
@@ -38,12 +38,15 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         ]),
     ],
     home_variables: &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
+    effort_levels: EffortLevels::OfModel(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
     credential_files: &[".local/share/opencode/auth.json"],
     features: &[
         (Feature::Model, Yes("`model` of the prompt, as PROVIDER/MODEL; exec: `--model`")),
         (
             Feature::Effort,
-            Yes("`variant` of the prompt (exec: `--variant`); the agent ignores one that the model lacks"),
+            Yes(
+                "`variant` of the prompt (exec: `--variant`); the agent ignores one that the model lacks; an unusual one is a warning",
+            ),
         ),
         (Feature::SystemPrompt, Yes("`agent.teamster.prompt`, from a private file")),
         (Feature::AppendSystemPrompt, Yes("`instructions`, a private file")),
@@ -65,7 +68,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
                 "by its id, in the session's own directory; another directory is an error before the model is called (exec: `--session`)",
             ),
         ),
-        (Feature::Fork, Yes("`POST /session/ID/fork`; exec: `--session` with `--fork`")),
+        (Feature::Fork, Yes("`POST /session/ID/fork`; exec: `--session` or `--continue` with `--fork`")),
         (Feature::Continue, Yes("the newest session of exactly this directory, or a new one; exec: `--continue`")),
         (
             Feature::ReadOnly,

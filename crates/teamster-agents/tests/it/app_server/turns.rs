@@ -54,10 +54,16 @@ fn a_resumed_thread_keeps_its_model_unless_the_request_names_another() {
 }
 
 #[test]
-fn continue_resumes_the_newest_thread_of_the_directory_or_starts_a_new_one() {
-    for (found, method) in [(json!([{"id": THREAD}]), "thread/resume"), (json!([]), "thread/start")] {
+fn the_newest_thread_of_the_directory_is_resumed_or_forked_and_without_one_a_new_one_starts() {
+    let newest = json!([{"id": THREAD}]);
+    for (conversation, found, method) in [
+        (Conversation::Continue, &newest, "thread/resume"),
+        (Conversation::Continue, &json!([]), "thread/start"),
+        (Conversation::ForkNewest, &newest, "thread/fork"),
+        (Conversation::ForkNewest, &json!([]), "thread/start"),
+    ] {
         let mut request = RunRequest::new("x");
-        request.conversation = Conversation::Continue;
+        request.conversation = conversation;
         request.cwd = Some("/home/dev/project".into());
         request.model = Some("m".to_owned());
         let mut session = TestSession::run(&request);

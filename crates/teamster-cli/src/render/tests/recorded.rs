@@ -42,9 +42,9 @@ fn tools_of_an_mcp_server() {
 
     Adding.
 
-    ● calc:add a=2 b=40  ✓ 0.1s
-    ● calc:fail  ✗ it always fails
-    ● calc:image  ✓ 0.1s
+    ● calc: add a=2 b=40  ✓ 0.1s
+    ● calc: fail  ✗ it always fails
+    ● calc: image  ✓ 0.1s
 
     42; the second call failed, the third was an image.
     claude-opus-4-8 · 4 turns · 700 in / 160 out (200 cached) · $0.0071 · 2.3s
@@ -62,13 +62,13 @@ fn subagents_at_work_together() {
     ● Agent Worker A
     ● Agent Worker B
     ┄ Agent Worker A
-      ● Bash echo from-subagent
+      ● Run echo from-subagent
     ┄ Agent Worker B
-      ● Bash echo from-subagent
+      ● Run echo from-subagent
     ┄ Agent Worker A
-      ✓ Bash echo from-subagent (0.2s)
+      ✓ Run echo from-subagent (0.2s)
     ┄ Agent Worker B
-      ✓ Bash echo from-subagent (0.2s)
+      ✓ Run echo from-subagent (0.2s)
     ✓ Agent Worker A (0.7s)
     ✓ Agent Worker B (0.7s)
 

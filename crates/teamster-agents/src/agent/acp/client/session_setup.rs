@@ -40,7 +40,7 @@ impl Client {
                 let text = format!("the agent does not support {action} sessions (requested: {})", id.as_str());
                 return self.fail_session(Failure::new(ErrorCode::InvalidRequest, text), actions);
             }
-            Conversation::New | Conversation::Continue => ("session/new", None),
+            Conversation::New | Conversation::Continue | Conversation::ForkNewest => ("session/new", None),
         };
         let wire_id = old.as_ref().map(|id| self.dialect.wire_session_id(id.as_str()));
         let session = params::session(&self.options.cwd, &servers, wire_id.as_deref());

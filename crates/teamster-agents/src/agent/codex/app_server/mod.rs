@@ -29,7 +29,7 @@ pub(super) fn serves(request: &RunRequest) -> bool {
         && request.output != OutputMode::Batch
         && are_shared_arguments(&request.cli_args)
         // The newest thread of a directory is searched by its absolute path.
-        && (absolute || request.conversation != Conversation::Continue)
+        && (absolute || !matches!(request.conversation, Conversation::Continue | Conversation::ForkNewest))
         && (absolute || request.add_dirs.iter().all(|dir| dir.is_absolute()))
 }
 

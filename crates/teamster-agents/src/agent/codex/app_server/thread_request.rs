@@ -150,7 +150,7 @@ impl ThreadRequest {
             Conversation::Resume(id) | Conversation::Fork(id) if !self.params.contains_key("model") => {
                 ThreadCall::Read(json!({ "threadId": id }))
             }
-            Conversation::Continue => ThreadCall::List(json!({
+            Conversation::Continue | Conversation::ForkNewest => ThreadCall::List(json!({
                 "cwd": self.directory,
                 "limit": 1,
                 "sortKey": "updated_at",
@@ -160,9 +160,13 @@ impl ThreadRequest {
         }
     }
 
-    /// Returns the call after `thread/list`: it resumes the newest thread.
+    /// Returns the call after `thread/list`: it resumes or forks the newest thread.
     pub(super) fn after_list(&mut self, newest: Option<String>) -> ThreadCall {
-        self.conversation = newest.map_or(Conversation::New, |id| Conversation::Resume(id.into()));
+        self.conversation = match newest {
+            None => Conversation::New,
+            Some(id) if self.conversation == Conversation::ForkNewest => Conversation::Fork(id.into()),
+            Some(id) => Conversation::Resume(id.into()),
+        };
         self.first()
     }
 

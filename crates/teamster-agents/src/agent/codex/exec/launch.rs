@@ -157,6 +157,10 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) -> Result<(), 
         Conversation::Continue => {
             launch.arg("resume").arg("--last");
         }
+        // `exec fork` of 0.169.0 has no `--last`.
+        Conversation::ForkNewest => {
+            return Err(unsupported("conversation=fork", "`exec` forks a session only by its id"));
+        }
     }
     Ok(())
 }

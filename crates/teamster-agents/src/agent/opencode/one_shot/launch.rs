@@ -50,6 +50,9 @@ fn conversation(launch: &mut Launch, conversation: &Conversation) {
         Conversation::Continue => {
             launch.flag("--title", "Teamster").arg("--continue");
         }
+        Conversation::ForkNewest => {
+            launch.flag("--title", "Teamster").arg("--continue").arg("--fork");
+        }
     }
 }
 

@@ -64,7 +64,7 @@ impl OneShot {
         let expected = match &request.conversation {
             Conversation::Resume(id) => Expected::This(id.clone()),
             Conversation::Fork(id) => Expected::OtherThan(id.clone()),
-            Conversation::New | Conversation::Continue => Expected::Any,
+            Conversation::New | Conversation::Continue | Conversation::ForkNewest => Expected::Any,
         };
         Self {
             expected,

@@ -39,7 +39,7 @@ impl ServeProtocol {
         self.handshake.directory = Some(directory);
         match &self.conversation {
             Conversation::Resume(id) | Conversation::Fork(id) => actions.push(self.calls.session(id)),
-            Conversation::Continue => {
+            Conversation::Continue | Conversation::ForkNewest => {
                 actions.push(self.calls.get(Purpose::ListSessions, "/session?roots=true&limit=100"));
             }
             Conversation::New => {
@@ -58,12 +58,19 @@ impl ServeProtocol {
         }
     }
 
-    /// Handles the sessions of the project: continues the newest one of this directory.
+    /// Handles the sessions of the project: continues or forks the newest one of this directory.
     pub(super) fn sessions_received(&mut self, body: &[u8], actions: &mut Actions) {
         let Some(sessions) = read::<Vec<SessionInfo>>(body) else { return self.unreadable("its sessions", actions) };
         let here = |session: &SessionInfo| session.parent.is_none() && session.directory == self.handshake.directory;
         if let Some(session) = sessions.into_iter().filter(here).max_by_key(|session| session.time.updated) {
-            return self.use_session(session, actions);
+            if self.conversation != Conversation::ForkNewest {
+                return self.use_session(session, actions);
+            }
+            if !is_path_segment(&session.id) {
+                return self.unreadable("a session", actions);
+            }
+            let call = self.calls.fork(&SessionId::from(session.id));
+            return self.create_session(call, actions);
         }
         let call = self.calls.new_session();
         self.create_session(call, actions);
