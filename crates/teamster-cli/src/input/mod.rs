@@ -125,19 +125,32 @@ impl Input {
             _ => None,
         };
         let is_text = pending_key.is_some() || matches!(key.code, KeyCode::Char(_)) && modifiers.is_empty();
-        let mut actions = match self.pending.take() {
-            Some(pending) if is_text && at.saturating_duration_since(pending.at) <= BURST => {
-                self.insert(if pending.key == PendingKey::Enter { "\n" } else { "\t" });
-                Vec::new()
-            }
-            Some(pending) => self.execute(pending.key).into_iter().collect(),
-            None => Vec::new(),
-        };
+        let mut actions = if is_text { self.text_follows(at) } else { self.settle() };
         match pending_key {
             Some(key) => self.pending = Some(Pending { key, at }),
             None => actions.extend(self.handle(key)),
         }
         actions
+    }
+
+    /// Handles a whole line that was read at this time.
+    pub(crate) fn line(&mut self, line: &str, at: Instant) -> Vec<Action> {
+        let actions = self.text_follows(at);
+        self.insert(line);
+        self.pending = Some(Pending { key: PendingKey::Enter, at });
+        actions
+    }
+
+    /// Inserts the pending Enter or Tab if the text that follows it arrived together with it. Otherwise executes it.
+    fn text_follows(&mut self, at: Instant) -> Vec<Action> {
+        match self.pending {
+            Some(pending) if at.saturating_duration_since(pending.at) <= BURST => {
+                self.pending = None;
+                self.insert(if pending.key == PendingKey::Enter { "\n" } else { "\t" });
+                Vec::new()
+            }
+            _ => self.settle(),
+        }
     }
 
     /// Inserts a pasted text. Its line ends are normalized.
@@ -197,11 +210,6 @@ impl Input {
             self.history.add(&text);
         }
         !text.is_empty()
-    }
-
-    /// Adds a text to the history.
-    pub(crate) fn remember(&mut self, text: &str) {
-        self.history.add(text);
     }
 
     /// Shows the candidates of a completion.

@@ -12,13 +12,14 @@ mod renderer;
 pub(crate) mod status;
 mod text;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::time::{Duration, Instant};
 
 use teamster::event::{ErrorCode, Failure};
 use teamster::{Event, StampedEvent};
 
 use crate::args::{Format, ToolOutput};
+use crate::live_area::Content;
 use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
@@ -89,7 +90,51 @@ impl Output {
         };
         let renderer =
             Box::new(pretty::Pretty::of_chat(screen).with_tool_output(tool_output.unwrap_or(ToolOutput::Short)));
-        Self { renderer, to: Streams { out, err: Box::new(anstream::stderr()) }, failure: None, in_chat: true, live }
+        // On the same terminal, errors must not be written into the live area.
+        let err = match &live {
+            Some(live) if io::stderr().is_terminal() => live.stream(),
+            _ => Box::new(anstream::stderr()),
+        };
+        Self { renderer, to: Streams { out, err }, failure: None, in_chat: true, live }
+    }
+
+    /// Shows the input box of a chat below the output.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn show_input(&mut self, content: Content, now: Instant) -> io::Result<()> {
+        if let Some(live) = &mut self.live {
+            live.set_below(content);
+        }
+        self.tick(now)
+    }
+
+    /// Writes text without a line end: the prompt of a terminal without a live area.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn prompt(&mut self, text: &Printable) -> io::Result<()> {
+        self.renderer.end_line(&mut self.to)?;
+        text.write(&mut self.to.out)?;
+        self.to.out.flush()
+    }
+
+    /// Clears the screen. The output before stays in the scrollback of most terminals.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn clear_screen(&mut self, now: Instant) -> io::Result<()> {
+        let Some(live) = &self.live else { return Ok(()) };
+        live.area().clear_screen()?;
+        self.tick(now)
+    }
+
+    /// Copies a text to the clipboard of the terminal, if it has a live area.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
+        self.live.as_ref().map_or(Ok(()), |live| live.area().copy(text))
     }
 
     /// Shows the status of a turn of this agent that starts now.
@@ -99,13 +144,23 @@ impl Output {
         }
     }
 
-    /// Writes everything, and leaves the terminal to others until the next event.
+    /// Writes everything, and leaves the terminal to others until [`resume`](Self::resume).
     ///
     /// # Errors
     /// Returns an error if standard output cannot be written.
     pub(crate) fn pause(&mut self) -> io::Result<()> {
-        self.renderer.end_line(&mut self.to)?;
         self.live.as_mut().map_or(Ok(()), Live::pause)
+    }
+
+    /// Uses the terminal again.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn resume(&mut self, now: Instant) -> io::Result<()> {
+        if let Some(live) = &mut self.live {
+            live.resume();
+        }
+        self.tick(now)
     }
 
     fn over(to: Streams, format: Format, screen: Screen, tool_output: ToolOutput) -> Self {
