@@ -47,7 +47,7 @@ pub(super) const COMMANDS: [Command; 17] = [
     Command::new("help", "", "print this help"),
     Command::new("model", " [NAME]", "use another model; without a name: print the current one"),
     Command::new("new", "", "start a new conversation"),
-    Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; without: print"),
+    Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; or print it"),
     Command::new("permission", " revoke N", "take back what was allowed in this session"),
     Command::new("quit", "", "quit; Ctrl-D does the same"),
     Command::new("exit", "", "quit"),

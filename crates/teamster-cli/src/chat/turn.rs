@@ -104,7 +104,9 @@ impl Chat<'_> {
         if lines.len() > PRINTED_LINES {
             printed.push(printable!("  ... and {} more lines", lines.len() - PRINTED_LINES));
         }
-        self.message(Printable::join(printed, "\n"));
+        // A blank line separates it from the turn before.
+        let before = if self.page.is_live() { "\n" } else { "" };
+        self.message(printable!("{}{}", before, Printable::join(printed, "\n")));
     }
 
     /// Handles an event of the turn.

@@ -72,7 +72,8 @@ impl Live {
 
     /// Notes an event. Returns whether an update is due.
     pub(super) fn event(&mut self, event: &Event, now: Instant) -> bool {
-        let Some(status) = &mut self.status else { return false };
+        // At the end of a turn no further update may follow.
+        let Some(status) = &mut self.status else { return true };
         status.event(event, now);
         self.updated.is_none_or(|updated| now.saturating_duration_since(updated) >= UPDATE_INTERVAL)
     }
