@@ -2,23 +2,13 @@
 
 use std::sync::Arc;
 
-use teamster::{SendError, Sent};
+use teamster::Sent;
 
 use super::command::{self, Line};
-use super::{Chat, End, completion};
+use super::completion;
+use super::state::{Chat, End, TaskResult};
 use crate::input::{Action, CompletionRequest, Subject};
 use crate::printable::{Printable, printable};
-
-/// The result of a task.
-#[derive(Debug)]
-pub(super) enum TaskResult {
-    /// A prompt was sent into the running turn.
-    Sent(String, Result<Sent, SendError>),
-    /// A command printed this.
-    Message(Printable),
-    /// The task panicked.
-    Failed(std::io::Error),
-}
 
 impl Chat<'_> {
     pub(super) async fn act(&mut self, action: Action) -> Result<(), End> {
@@ -66,7 +56,10 @@ impl Chat<'_> {
             _ => return self.submit(text).await,
         };
         self.history_file.append(&text);
-        self.notify("sending into the running turn");
+        if !self.page.is_live() {
+            self.message("sending into the running turn");
+        }
+        self.input.waiting.begin_sending(prompt.clone());
         let session = Arc::clone(&self.session);
         self.tasks.spawn(async move {
             let sent = session.send_now(prompt.as_str()).await;
@@ -76,6 +69,9 @@ impl Chat<'_> {
     }
 
     pub(super) fn on_task_result(&mut self, result: TaskResult) {
+        if let TaskResult::Sent(prompt, _) = &result {
+            self.input.waiting.end_sending(prompt);
+        }
         match result {
             TaskResult::Sent(prompt, Ok(Sent::Steered)) => {
                 self.print_prompt(&prompt);

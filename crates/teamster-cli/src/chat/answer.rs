@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Chat, End, Happening, TerminalInput};
+use super::keys::TerminalInput;
+use super::state::{Chat, End, Occurrence};
 use crate::input::Action;
 use crate::printable::{Printable, printable};
 
@@ -67,14 +68,14 @@ impl Chat<'_> {
                 return Ok(());
             }
             let timer = crate::runtime::sleep_until(pause_ends.map(tokio::time::Instant::from_std));
-            let happening = tokio::select! {
-                happening = self.next_happening(false) => happening,
+            let occurrence = tokio::select! {
+                occurrence = self.next_occurrence(false) => occurrence,
                 () = timer => continue,
             };
-            if matches!(happening, Happening::Input(_, TerminalInput::Barrier)) {
+            if matches!(occurrence, Occurrence::Input(_, TerminalInput::Barrier)) {
                 is_passed = true;
             }
-            self.on_happening(happening).await?;
+            self.on_occurrence(occurrence).await?;
         }
     }
 
@@ -104,8 +105,8 @@ impl Chat<'_> {
                 return Ok(Typed::Interrupted);
             }
             self.show();
-            let happening = self.next_happening(false).await;
-            self.on_happening(happening).await?;
+            let occurrence = self.next_occurrence(false).await;
+            self.on_occurrence(occurrence).await?;
         }
     }
 }

@@ -39,10 +39,10 @@ pub(super) enum Line {
 pub(super) const COMMANDS: [Command; 17] = [
     Command::new("agent", " NAME", "start a new conversation with another agent"),
     Command::new("clear", "", "clear the screen and start a new conversation"),
-    Command::new("compact", " [TEXT]", "let the agent shorten its context; TEXT: what to keep"),
+    Command::new("compact", " [TEXT]", "let the agent compact its context; TEXT: what to keep"),
     Command::new("copy", "", "copy the last answer to the clipboard (OSC 52)"),
     Command::new("cost", "", "print tokens and cost so far"),
-    Command::new("diff", "", "print what changed in the directory since the last commit"),
+    Command::new("diff", "", "print what changed since the last commit"),
     Command::new("export", " FILE", "write the conversation to a new Markdown file"),
     Command::new("help", "", "print this help"),
     Command::new("model", " [NAME]", "use another model; without a name: print the current one"),
@@ -153,7 +153,11 @@ fn invalid(name: &str, text: &str) -> Line {
             Printable::exact(text).cut(40)
         ));
     }
-    Line::Invalid(printable!("unknown command /{}: /help lists the commands; //{} sends it to the agent", &shown, &shown))
+    Line::Invalid(printable!(
+        "unknown command /{}: /help lists the commands; //{} sends it to the agent",
+        &shown,
+        &shown
+    ))
 }
 
 /// Parses `revoke N`.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use teamster::request::{Conversation, PermissionMode, PromptMode};
 
-use super::actions::TaskResult;
 use super::command::{self, Line, name_of};
+use super::git_diff;
 use super::record::Record;
+use super::state::{Chat, End, TaskResult};
 use super::usage_totals::UsageTotals;
-use super::{Chat, End, git_diff};
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
 
@@ -97,7 +97,7 @@ impl Chat<'_> {
     fn compact(&mut self, instructions: Option<&str>) {
         let agent = &self.plan.agent;
         if agent != AGENT_WITH_COMPACT {
-            let text = "cannot be told to compact a conversation: it does so by itself when its context is full";
+            let text = "has no command for this here: it compacts its conversation by itself when the context is full";
             return self.message(printable!("{} {}", agent, text));
         }
         if self.plan.request.prompt_mode == PromptMode::Literal {
@@ -172,7 +172,7 @@ impl Chat<'_> {
         };
         let is_resumed = self.plan.request.conversation != Conversation::New;
         let id = self.session.id();
-        let id = id.as_ref().map(|id| id.as_str());
+        let id = id.as_ref().map(teamster::event::SessionId::as_str);
         let text = self.record.markdown(&self.plan.agent, id, &self.directory, is_resumed);
         self.tasks.spawn_blocking(move || {
             TaskResult::Message(match write_new(&path, &text) {

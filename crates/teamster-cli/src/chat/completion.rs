@@ -18,9 +18,7 @@ pub(super) fn candidates(request: &CompletionRequest, agents: &[String], directo
         names
     };
     match &request.subject {
-        Subject::Command => {
-            starting(COMMANDS.iter().map(|command| command.name).filter(|name| *name != "/").collect())
-        }
+        Subject::Command => starting(COMMANDS.iter().map(|command| command.name).filter(|name| *name != "/").collect()),
         Subject::Argument(command) => match command.as_str() {
             "permission" => starting(MODES.into_iter().map(name_of).chain(["revoke"]).collect()),
             "agent" => starting(agents.iter().map(String::as_str).collect()),
@@ -70,7 +68,7 @@ mod tests {
         assert_eq!(paths("src/inner/"), [""; 0]);
         assert_eq!(paths(".h"), [".hidden"]);
         assert_eq!(paths("none/x"), [""; 0]);
-        let absolute = format!("{}/", at("src").display());
+        let absolute = format!("{}/", at("src").to_string_lossy());
         assert_eq!(paths(&absolute).len(), 3);
     }
 }

@@ -6,7 +6,7 @@ use tempfile::NamedTempFile;
 use tokio::process::Command;
 
 use super::keys::KeyReader;
-use super::{Chat, End};
+use super::state::{Chat, End};
 use crate::printable::{Printable, printable};
 use crate::signals::Signal;
 

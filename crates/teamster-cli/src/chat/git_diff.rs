@@ -24,12 +24,17 @@ const FILE: Style = Style::new().bold();
 /// # Errors
 /// Returns a message if Git is missing or fails.
 pub(super) async fn diff(directory: &Path) -> Result<Printable, Printable> {
+    if git(directory, &["rev-parse", "--git-dir"]).await?.is_err() {
+        return Err("this directory is in no Git repository".into());
+    }
     // A repository without a commit has no `HEAD`.
     let has_commit = git(directory, &["rev-parse", "--verify", "--quiet", "HEAD"]).await?.is_ok();
     let base: &[&str] = if has_commit { &["HEAD"] } else { &[] };
     let options = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--relative"];
-    let changes = git(directory, &[&options, base, &["--", "."]].concat()).await?.map_err(failed)?;
-    let added = git(directory, &["ls-files", "--others", "--exclude-standard"]).await?.map_err(failed)?;
+    let changes =
+        git(directory, &[&options, base, &["--", "."]].concat()).await?.map_err(|message| failed(&message))?;
+    let added =
+        git(directory, &["ls-files", "--others", "--exclude-standard"]).await?.map_err(|message| failed(&message))?;
     let mut lines: Vec<Printable> = changes.lines().take(MAX_LINES).map(styled).collect();
     let hidden = changes.lines().count().saturating_sub(MAX_LINES);
     if hidden > 0 {
@@ -37,13 +42,14 @@ pub(super) async fn diff(directory: &Path) -> Result<Printable, Printable> {
     }
     if !added.is_empty() {
         lines.push("new files:".into());
-        lines.extend(added.lines().take(MAX_LINES).map(|file| printable!("  {}", Printable::exact(file)).styled(ADDED)));
+        lines
+            .extend(added.lines().take(MAX_LINES).map(|file| printable!("  {}", Printable::exact(file)).styled(ADDED)));
     }
     Ok(if lines.is_empty() { "nothing changed since the last commit".into() } else { Printable::join(lines, "\n") })
 }
 
-fn failed(message: String) -> Printable {
-    printable!("git: {}", Printable::message(&message))
+fn failed(message: &str) -> Printable {
+    printable!("git: {}", Printable::message(message))
 }
 
 fn styled(line: &str) -> Printable {

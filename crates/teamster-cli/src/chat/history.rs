@@ -28,7 +28,7 @@ impl HistoryFile {
         }
     }
 
-    /// Appends a text. A text that begins with a space is not stored. An error is ignored: the text is sent anyway.
+    /// Appends a text. A text that starts with a space is not stored. An error is ignored: the text is sent anyway.
     pub(super) fn append(&mut self, text: &str) {
         if let Some(file) = &mut self.0
             && !text.starts_with(' ')
@@ -74,10 +74,10 @@ fn open(path: &Path) -> io::Result<(File, Vec<String>)> {
         String::from_utf8_lossy(&content).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     if texts.len() > MAX_TEXTS {
         texts.drain(..texts.len() - KEPT);
-        let lines: String = texts.iter().map(|text| format!("{}\n", serde_json::Value::from(text.as_str()))).collect();
+        let lines: Vec<String> = texts.iter().map(|text| serde_json::Value::from(text.as_str()).to_string()).collect();
         file.set_len(0)?;
         file.rewind()?;
-        file.write_all(lines.as_bytes())?;
+        file.write_all(format!("{}\n", lines.join("\n")).as_bytes())?;
     } else if !content.is_empty() && !content.ends_with(b"\n") {
         file.write_all(b"\n")?;
     }
@@ -122,8 +122,9 @@ mod tests {
     fn a_damaged_line_is_skipped_and_a_long_history_is_shortened() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("history");
-        let mut content: String = (0..=MAX_TEXTS).map(|number| format!("\"{number}\"\n")).collect();
-        content.push_str("\"cut");
+        let mut lines: Vec<String> = (0..=MAX_TEXTS).map(|number| format!("\"{number}\"")).collect();
+        lines.push("\"cut".to_owned());
+        let content = lines.join("\n");
         std::fs::write(&path, content).unwrap();
         let (file, texts) = open(&path).unwrap();
         assert_eq!((texts.len(), texts.last().map(String::as_str)), (KEPT, Some("2000")));
@@ -142,7 +143,9 @@ mod tests {
                 (0..100).for_each(|number| history.append(&format!("{name} {number}")));
             })
         };
-        [append(one, "a"), append(other, "b")].into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in [append(one, "a"), append(other, "b")] {
+            thread.join().unwrap();
+        }
         assert_eq!(open(&path).unwrap().1.len(), 200);
     }
 }

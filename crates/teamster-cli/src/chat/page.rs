@@ -37,6 +37,8 @@ enum Item {
     /// Erases the live area until `Resume`, and notifies the sender.
     Pause(oneshot::Sender<()>),
     Resume,
+    /// Ends the agent's text, and erases the live area for good.
+    Finish,
 }
 
 /// The sender of the writer thread.
@@ -121,6 +123,11 @@ impl Page {
         self.send(Item::Resume);
     }
 
+    /// Prints what was shown in the live area, and erases it for good.
+    pub(super) fn finish(&self) {
+        self.send(Item::Finish);
+    }
+
     /// Returns a receiver that is notified once everything is written.
     pub(super) fn flush(&self) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
@@ -203,6 +210,10 @@ impl Writer {
                 Ok(())
             }
             Item::Resume => self.output.resume(Instant::now()),
+            Item::Finish => {
+                self.output.finish()?;
+                self.end_text()
+            }
         }
     }
 

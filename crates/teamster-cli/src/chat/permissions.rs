@@ -6,7 +6,7 @@ use teamster::request::Answer;
 use super::answer::Typed;
 use super::command::name_of;
 use super::request::{FormattedRequest, Prompt, Reply, scope};
-use super::{Chat, End};
+use super::state::{Chat, End};
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
 

@@ -41,7 +41,7 @@ struct Details {
 }
 
 impl Record {
-    /// Begins a turn with this prompt.
+    /// Adds a turn with this prompt.
     pub(super) fn begin(&mut self, prompt: Option<String>) {
         // Outputs can be large.
         for call in self.turns.iter_mut().flat_map(|turn| &mut turn.calls) {
@@ -104,38 +104,20 @@ impl Record {
 
     /// Formats the conversation as Markdown.
     pub(super) fn markdown(&self, agent: &str, session: Option<&str>, directory: &Path, is_resumed: bool) -> String {
-        let mut text = format!("# Conversation with {agent}\n\n");
-        if let Some(session) = session {
-            text.push_str(&format!("- Session: `{session}`\n"));
-        }
-        text.push_str(&format!("- Directory: `{}`\n", directory.display()));
+        let mut lines = vec![format!("# Conversation with {agent}"), String::new()];
+        lines.extend(session.map(|session| format!("- Session: `{session}`")));
+        lines.push(format!("- Directory: `{}`", directory.to_string_lossy()));
         if is_resumed {
-            text.push_str("- Earlier turns of the resumed conversation are not included.\n");
+            lines.push("- Earlier turns of the resumed conversation are not included.".to_owned());
         }
         for turn in &self.turns {
-            for prompt in &turn.prompts {
-                text.push_str("\n## You\n\n");
-                prompt.trim_end().lines().for_each(|line| text.push_str(&format!("> {line}\n")));
-            }
-            text.push_str(&format!("\n## {agent}\n"));
-            if !turn.calls.is_empty() {
-                text.push('\n');
-            }
-            for call in &turn.calls {
-                let failed = if call.is_error { " (failed)" } else { "" };
-                text.push_str(&format!("- {}{failed}\n", code(&call.summary)));
-            }
-            if !turn.answer.trim().is_empty() {
-                text.push_str(&format!("\n{}\n", turn.answer.trim_end()));
-            }
-            if let Some(failure) = &turn.failure {
-                text.push_str(&format!("\nFailed: {}\n", code(failure)));
-            }
+            turn.markdown(agent, &mut lines);
         }
-        text
+        lines.push(String::new());
+        lines.join("\n")
     }
 
-    /// Whether no turn has begun.
+    /// Whether there is no turn.
     pub(super) fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
@@ -151,6 +133,28 @@ impl Call {
 }
 
 impl Turn {
+    /// Adds the lines of the turn.
+    fn markdown(&self, agent: &str, lines: &mut Vec<String>) {
+        for prompt in &self.prompts {
+            lines.extend([String::new(), "## You".to_owned(), String::new()]);
+            lines.extend(prompt.trim_end().lines().map(|line| format!("> {line}")));
+        }
+        lines.extend([String::new(), format!("## {agent}")]);
+        if !self.calls.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(self.calls.iter().map(|call| {
+            let failed = if call.is_error { " (failed)" } else { "" };
+            format!("- {}{failed}", code(&call.summary))
+        }));
+        if !self.answer.trim().is_empty() {
+            lines.extend([String::new(), self.answer.trim_end().to_owned()]);
+        }
+        if let Some(failure) = &self.failure {
+            lines.extend([String::new(), format!("Failed: {}", code(failure))]);
+        }
+    }
+
     fn result(&mut self, result: &ToolResult) {
         if let Some(call) = self.calls.iter_mut().rev().find(|call| call.id == result.tool_id) {
             call.is_error = result.is_error == Some(true);
@@ -165,9 +169,9 @@ impl Turn {
 fn code(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest + 1);
+    let marks = "`".repeat(longest + 1);
     let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
-    format!("{fence}{space}{text}{space}{fence}")
+    format!("{marks}{space}{text}{space}{marks}")
 }
 
 #[cfg(test)]
@@ -211,7 +215,7 @@ mod tests {
 
         ## claude
 
-        - ``Bash echo `x` ``
+        - `` Run echo `x` ``
 
         answer *1*
 
@@ -226,7 +230,7 @@ mod tests {
 
         ## claude
 
-        - ``Bash echo `x` `` (failed)
+        - `` Run echo `x` `` (failed)
 
         answer *2*
         ");
@@ -237,7 +241,7 @@ mod tests {
         let record = record();
         assert_eq!(record.last_answer(), Some("answer *2*"));
         insta::assert_snapshot!(record.calls_of_last_turn(80).unwrap().as_str(), @r#"
-        1. Bash (failed)
+        1. Run (failed)
             input: {"command":"echo `x`"}
             output: out⟦ESC⟧[1m⟦LF⟧
               │ put

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use super::Chat;
 use super::command::name_of;
+use super::state::Chat;
 use crate::input::View;
 use crate::live_area::{Content, Size};
 use crate::printable::{Printable, printable};
@@ -22,7 +22,10 @@ impl Chat<'_> {
         if self.page.is_live() {
             let content = self.content(Size::of_stdout());
             self.page.show_input(content);
-        } else if self.turn.is_none() && !self.prompt_is_shown && self.input.deadline().is_none() && self.tasks.is_empty()
+        } else if self.turn.is_none()
+            && !self.prompt_is_shown
+            && self.input.deadline().is_none()
+            && self.tasks.is_empty()
         {
             let is_continued = !self.input.text().is_empty();
             self.page.prompt(if is_continued { "  ".into() } else { "> ".into() });

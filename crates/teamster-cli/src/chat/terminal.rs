@@ -6,9 +6,7 @@ use std::sync::OnceLock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{getpid, getppid, getsid};
 use rustix::stdio::{stdin, stdout};
-use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
-};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 /// Enables and disables bracketed paste.
 const ENTER: &[u8] = b"\x1b[?2004h";
@@ -70,14 +68,16 @@ impl Terminal {
         restore(&self.original, self.is_raw);
     }
 
-    /// Enables or disables the echo of a terminal that sends whole lines. While the agent works, typed characters would
+    /// Disables the echo, or restores it, of a terminal that sends whole lines. While the agent works, typed characters would
     /// appear inside its output.
     pub(super) fn set_echo(&self, is_on: bool) {
         if self.is_raw {
             return;
         }
         let mut settings = self.original.clone();
-        settings.local_modes.set(LocalModes::ECHO, is_on);
+        if !is_on {
+            settings.local_modes.remove(LocalModes::ECHO);
+        }
         _ = tcsetattr(stdin(), OptionalActions::Now, &settings);
     }
 }

@@ -2,42 +2,17 @@
 
 use teamster::event::{Question, RequestId};
 use teamster::request::Answer;
-use teamster::{Control, Event, Run};
-use tokio::sync::OwnedSemaphorePermit;
+use teamster::{Event, Run};
 
 use super::answer::Typed;
-use super::page::Page;
 use super::question::{self, Choices};
-use super::{Chat, End};
+use super::state::{Chat, End, Turn, TurnItem};
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
 use crate::runtime;
 
 /// The number of lines of a prompt that are printed.
 const PRINTED_LINES: usize = 40;
-
-/// The running turn.
-#[derive(Debug)]
-pub(super) struct Turn {
-    prompt: Option<String>,
-    run: Run,
-    pub(super) control: Control,
-    /// Whether it was stopped.
-    pub(super) is_interrupted: bool,
-    /// Whether it emitted an event.
-    has_begun: bool,
-}
-
-/// An event of the turn, with the permit to write it. `None` is the end of the turn.
-#[derive(Debug)]
-pub(super) struct TurnItem(Option<(Event, OwnedSemaphorePermit)>);
-
-/// Waits for the next event of the turn, once the writer accepts one. Without a turn it waits forever. Cancel-safe.
-pub(super) async fn next_item(turn: &mut Option<Turn>, page: &Page) -> TurnItem {
-    let Some(turn) = turn else { return std::future::pending().await };
-    let Some(permit) = page.event_permit().await else { return std::future::pending().await };
-    TurnItem(turn.run.next().await.map(|event| (event, permit)))
-}
 
 impl Chat<'_> {
     /// Starts the next turn or executes the next waiting text, if the chat is idle.
@@ -74,13 +49,13 @@ impl Chat<'_> {
         self.terminal.set_echo(false);
         self.page.start_turn(Printable::exact(&self.plan.agent));
         let control = run.control();
-        self.turn = Some(Turn { prompt, run, control, is_interrupted: false, has_begun: false });
+        self.turn = Some(Turn { prompt, run, control, is_interrupted: false, has_started: false });
     }
 
     /// Starts a turn that the agent started by itself. A prompt that the agent does not have yet waits for its end.
     pub(super) fn start_agent_turn(&mut self, run: Run) {
         match self.turn.take() {
-            Some(turn) if turn.has_begun => {
+            Some(turn) if turn.has_started => {
                 self.turn = Some(turn);
                 self.next_turns.push_front((None, run));
             }
@@ -117,7 +92,7 @@ impl Chat<'_> {
             return Ok(());
         };
         if let Some(turn) = &mut self.turn {
-            turn.has_begun |= !matches!(event, Event::Queued(_));
+            turn.has_started |= !matches!(event, Event::Queued(_));
         }
         self.record.event(&event, &self.directory);
         match &event {
@@ -199,11 +174,7 @@ impl Chat<'_> {
         self.answer(&asked.request_id, Answer::Choose(choices)).await
     }
 
-    pub(super) async fn answer(
-        &mut self,
-        request: &RequestId,
-        answer: Answer,
-    ) -> Result<(), End> {
+    pub(super) async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
         if self.session.answer(request.clone(), answer).await.is_err() {
             self.message("(the agent no longer waits for this answer)");
         }

@@ -113,8 +113,8 @@ mod tests {
         for (content, expected) in [
             ("/per", Some((Subject::Command, "per"))),
             ("/permission re", Some((Subject::Argument("permission".to_owned()), "re"))),
-            ("look at @src/ma", Some((Subject::Path, "src/ma"))),
-            ("look at\n@", Some((Subject::Path, ""))),
+            ("see @src/ma", Some((Subject::Path, "src/ma"))),
+            ("see\n@", Some((Subject::Path, ""))),
             ("/export @x", Some((Subject::Path, "x"))),
             ("//per", None),
             ("word", None),

@@ -6,7 +6,7 @@ use termina::event::{KeyCode, KeyEvent, Modifiers};
 
 use super::text::Text;
 
-/// Changes the text as the key says. Returns false if the key has no meaning.
+/// Changes the text as the key requires. Returns false if the key has no meaning.
 pub(super) fn press(text: &mut Text, key: KeyEvent) -> bool {
     let Some(binding) = binding(key) else { return false };
     match binding {

@@ -15,7 +15,7 @@ impl History {
         Self { texts, ..Self::default() }
     }
 
-    /// Adds a text, unless it is the last one. A text that begins with a space is not kept.
+    /// Adds a text, unless it is the last one. A text that starts with a space is not kept.
     pub(super) fn add(&mut self, text: &str) {
         self.shown = None;
         if !text.starts_with(' ') && self.texts.last().is_none_or(|last| last != text) {
@@ -106,7 +106,10 @@ mod tests {
             history.add(text);
         }
         assert_eq!(history.previous("draft"), Some("two"));
-        assert_eq!((history.previous("two").map(str::to_owned), history.previous("one")), (Some("one".to_owned()), None));
+        assert_eq!(
+            (history.previous("two").map(str::to_owned), history.previous("one")),
+            (Some("one".to_owned()), None)
+        );
         assert_eq!((history.next().map(str::to_owned), history.next()), (Some("two".to_owned()), Some("draft")));
         assert_eq!(history.next(), None);
     }

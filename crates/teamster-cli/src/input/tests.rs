@@ -1,6 +1,9 @@
 //! Promises of the input box.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
+use termina::event::{KeyCode, KeyEvent, Modifiers};
 
 use super::*;
 
@@ -75,7 +78,7 @@ impl Box {
         let View { lines, cursor } = self.input.view(width, 10);
         let mut lines: Vec<String> = lines.iter().map(|line| line.without_styles().as_str().to_owned()).collect();
         let line = &mut lines[cursor.row];
-        let at = view::byte_at_column(line, cursor.column);
+        let at = columns::byte_at_column(line, cursor.column);
         line.insert(at, '|');
         lines.join("\n")
     }
@@ -150,7 +153,7 @@ fn waiting_prompts_are_shown_taken_back_and_removed() {
       waiting: first
       waiting: (2 lines) second line
       waiting: third
-      (with an empty line: Up edits the last one, Del removes i…
+      (in an empty line: Up edits the last, Del removes it)
     > |
     ");
     typed.code(KeyCode::Delete).code(KeyCode::Up);

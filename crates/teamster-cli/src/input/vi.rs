@@ -29,7 +29,10 @@ enum Operator {
 
 #[derive(Clone, Copy, Debug)]
 enum Waits {
-    Find { forward: bool, till: bool },
+    Find {
+        forward: bool,
+        till: bool,
+    },
     Replace,
     /// `gg`
     Go,
@@ -238,13 +241,12 @@ impl Vi {
                 text.insert("\n");
                 text.step(&Movement::BackwardChar(1));
             }
-            's' => _ = text.kill(&Movement::ForwardChar(count)),
             'S' => {
                 text.step(&Movement::BeginningOfLine);
                 text.kill(&Movement::EndOfLine);
             }
             'C' | 'D' => _ = text.kill(&Movement::EndOfLine),
-            'x' => _ = text.kill(&Movement::ForwardChar(count)),
+            'x' | 's' => _ = text.kill(&Movement::ForwardChar(count)),
             'X' => _ = text.kill(&Movement::BackwardChar(count)),
             'Y' => text.take_lines(usize::from(count), false),
             'p' => text.put(true),

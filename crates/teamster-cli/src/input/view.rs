@@ -3,8 +3,9 @@
 use anstyle::{AnsiColor, Style};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use super::Input;
+use super::columns::shown;
 use super::completion::Menu;
+use super::input_box::Input;
 use crate::live_area::Cursor;
 use crate::printable::{Printable, printable};
 
@@ -15,9 +16,6 @@ const INDENT: &str = "  ";
 /// The number of waiting prompts and of candidates that are shown.
 const SHOWN_PROMPTS: usize = 4;
 const SHOWN_CANDIDATES: usize = 6;
-
-/// The width of a tab.
-const TAB: &str = "    ";
 
 const DIM: Style = Style::new().dimmed();
 const MARK: Style = AnsiColor::Cyan.on_default();
@@ -37,8 +35,7 @@ impl Input {
         let width = width.max(8);
         match (&self.answer, &self.search) {
             (Some(answer), _) => {
-                let rows_of_answer =
-                    wrap(&answer.prompt, answer.text.as_str(), answer.text.position(), width);
+                let rows_of_answer = wrap(&answer.prompt, answer.text.as_str(), answer.text.position(), width);
                 view.add_text(rows_of_answer, rows);
                 if !self.text.is_empty() {
                     let draft = printable!("{}your text stays: {}", INDENT, one_line(self.text.as_str()));
@@ -65,17 +62,22 @@ impl Input {
 
     fn waiting_lines(&self, width: usize) -> Vec<Printable> {
         let (count, is_held) = (self.waiting.len(), self.waiting.is_held());
+        let line = |mark: &'static str, prompt: &str| {
+            printable!("{}{}{}", INDENT, mark, one_line(prompt)).cut(width).styled(DIM)
+        };
+        let mut lines: Vec<Printable> = self.waiting.sending().map(|prompt| line("sending: ", prompt)).collect();
         let mark = if is_held { "not sent: " } else { "waiting: " };
-        let line = |prompt: &str| printable!("{}{}{}", INDENT, mark, one_line(prompt)).cut(width).styled(DIM);
-        let mut lines: Vec<Printable> = self.waiting.iter().take(SHOWN_PROMPTS).map(line).collect();
+        lines.extend(self.waiting.iter().take(SHOWN_PROMPTS).map(|prompt| line(mark, prompt)));
         if count > SHOWN_PROMPTS {
             lines.push(printable!("{}... and {} more", INDENT, count - SHOWN_PROMPTS).styled(DIM));
         }
         if count > 0 {
-            let keys = "with an empty line: Up edits the last one, Del removes it";
-            let send = if is_held { "Enter sends them, " } else { "" };
-            let hint = printable!("{}({}{})", INDENT, send, if is_held { "Up edits the last one, Del removes it" } else { keys });
-            lines.push(hint.cut(width).styled(DIM));
+            let keys = if is_held {
+                "Enter sends them, Up edits the last, Del removes it"
+            } else {
+                "Up edits the last, Del removes it"
+            };
+            lines.push(printable!("{}(in an empty line: {})", INDENT, keys).cut(width).styled(DIM));
         }
         lines
     }
@@ -124,28 +126,6 @@ fn wrap(prompt: &Printable, text: &str, position: usize, width: usize) -> Rows {
     let cursor = cursor.unwrap_or(Cursor { row: rows.len(), column: used });
     rows.push(row);
     Rows { rows, cursor }
-}
-
-/// Returns a grapheme as it is shown.
-fn shown(grapheme: &str) -> Printable {
-    if grapheme == "\t" { TAB.into() } else { Printable::prose(grapheme) }
-}
-
-/// Returns the width of a line of text in the box.
-pub(super) fn columns(line: &str) -> usize {
-    line.graphemes(true).map(|grapheme| shown(grapheme).columns()).sum()
-}
-
-/// Returns the position in bytes of the character at this column of a line.
-pub(super) fn byte_at_column(line: &str, column: usize) -> usize {
-    let mut used = 0;
-    for (at, grapheme) in line.grapheme_indices(true) {
-        used += shown(grapheme).columns();
-        if used > column {
-            return at;
-        }
-    }
-    line.len()
 }
 
 /// Returns a text on one line, with its size if it has several.

@@ -8,6 +8,8 @@ pub(crate) struct WaitingPrompts {
     prompts: VecDeque<String>,
     /// Whether they are sent only when the person confirms it.
     is_held: bool,
+    /// Prompts that are sent into the running turn, but not received yet.
+    sending: Vec<String>,
 }
 
 impl WaitingPrompts {
@@ -51,6 +53,22 @@ impl WaitingPrompts {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.prompts.is_empty()
+    }
+
+    /// Shows a prompt that is sent into the running turn.
+    pub(crate) fn begin_sending(&mut self, prompt: String) {
+        self.sending.push(prompt);
+    }
+
+    /// Removes a prompt that was sent into the running turn.
+    pub(crate) fn end_sending(&mut self, prompt: &str) {
+        if let Some(index) = self.sending.iter().position(|sending| sending == prompt) {
+            self.sending.remove(index);
+        }
+    }
+
+    pub(super) fn sending(&self) -> impl Iterator<Item = &str> {
+        self.sending.iter().map(String::as_str)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {

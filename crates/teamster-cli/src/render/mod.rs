@@ -152,6 +152,15 @@ impl Output {
         self.live.as_mut().map_or(Ok(()), Live::pause)
     }
 
+    /// Ends an incomplete text, and erases the live area for good.
+    ///
+    /// # Errors
+    /// Returns an error if standard output cannot be written.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.pause()?;
+        self.renderer.end_line(&mut self.to)
+    }
+
     /// Uses the terminal again.
     ///
     /// # Errors

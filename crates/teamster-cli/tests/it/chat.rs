@@ -18,7 +18,7 @@ use crate::screen::Terminal;
 /// input.
 const AGENT: &str = "echo $$ > \"$PID_FILE\"; read -r opening; while read -r line; do printf '%s\\n' \"$line\" >> \"$RECEIVED\"; case $line in \
     *'be slow'*) sed '$d' \"$STREAM\"; \
-        while read -r more; do case $more in *interrupt*) tail -n 1 \"$STREAM\"; break;; esac; done;; \
+        while read -r more; do printf '%s\\n' \"$more\" >> \"$RECEIVED\"; case $more in *interrupt*) tail -n 1 \"$STREAM\"; break;; esac; done;; \
     *'please ask'*) head -n 4 \"$CAPTURE\"; printf '%s\\n' \"$REQUEST\"; while read -r answer; do echo \"$answer\" >> \"$RECEIVED\"; \
         case $answer in *behavior*) break;; esac; done; sed 1,4d \"$CAPTURE\";; \
     *'let me choose'*) head -n 4 \"$CAPTURE\"; echo \"$QUESTION\"; while read -r answer; do echo \"$answer\" >> \"$RECEIVED\"; \
@@ -84,7 +84,7 @@ impl Chat {
     fn wait_for_turns(&self, turns: usize) {
         let is_spinner = |character: char| ('\u{2800}'..='\u{28ff}').contains(&character);
         self.terminal.wait_until(&format!("{turns} turns ended"), |screen| {
-            let is_end = |line: &&str| line.starts_with("claude-opus-4-8 · ");
+            let is_end = |line: &&str| line.starts_with("claude-opus-4-8");
             screen.lines().filter(is_end).count() == turns && !screen.contains(is_spinner)
         });
     }
@@ -232,7 +232,7 @@ fn a_second_ctrl_c_kills_an_agent_that_does_not_stop() {
 fn an_unknown_agent_does_not_change_the_conversation() {
     let mut chat = Chat::open();
     for (line, shown) in [
-        ("/agent unknown-agent", "unknown agent"),
+        ("/agent unknown-agent", "there is no agent \"unknown-agent\""),
         ("/permission edit", "edit from the next turn on"),
         ("/nonsense", "unknown command"),
     ] {

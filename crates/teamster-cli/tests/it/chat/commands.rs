@@ -32,10 +32,10 @@ fn diff_shows_what_changed_and_which_files_are_new() {
 }
 
 #[test]
-fn diff_without_a_repository_is_an_error_of_git() {
+fn diff_needs_a_repository() {
     let mut chat = Chat::open();
     chat.type_line("/diff");
-    chat.wait_for("not a git repository");
+    chat.wait_for("this directory is in no Git repository");
     chat.quit();
 }
 
@@ -116,7 +116,7 @@ fn compact_is_a_command_of_claude_and_an_error_of_the_others() {
     chat.quit();
     let mut chat = Chat::new(&["--agent", "codex"], |_| {});
     chat.type_line("/compact");
-    chat.wait_for("codex cannot be told to compact a conversation");
+    chat.wait_for("codex has no command for this here");
     chat.quit();
 }
 

@@ -98,12 +98,13 @@ fn what_is_always_allowed_is_named_answers_later_requests_and_can_be_taken_back(
 #[test]
 fn what_is_typed_before_a_request_does_not_answer_it_and_is_not_lost() {
     // The agent asks when the file exists. Until then, and also while the request is shown, the person types.
-    let asking = AGENT.replace("*'please ask'*) head", "*'please ask'*) until test -e \"$GO\"; do sleep 0.02; done; head");
+    let asking =
+        AGENT.replace("*'please ask'*) head", "*'please ask'*) until test -e \"$GO\"; do sleep 0.02; done; head");
     let mut chat = Chat::new(&[], |chat| {
         chat.env("FAKE_CLI", asking);
     });
     chat.type_line("please ask");
-    chat.wait_for("thinking");
+    chat.wait_for("starting");
     chat.type_line("y");
     chat.wait_for("waiting: y");
     chat.press("and y");
