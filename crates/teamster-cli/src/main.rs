@@ -12,6 +12,7 @@
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
 //! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
+//! - [`version`]: `teamster --version --verbose`.
 //! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
 //!
 //! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
@@ -38,6 +39,7 @@ mod runtime;
 mod session;
 mod signals;
 mod vendor;
+mod version;
 mod welcome;
 
 use std::ffi::OsString;
@@ -59,8 +61,11 @@ fn main() -> ExitCode {
     if std::env::args_os().len() == 1 {
         return ExitCode::from(welcome::main());
     }
+    if version::is_requested(std::env::args_os()) {
+        return ExitCode::from(version::main());
+    }
     let code = match args::parse(std::env::args_os(), variable) {
-        Ok(cli) => match log::start(cli.log.as_deref()) {
+        Ok(cli) => match log::start(cli.log.as_deref(), cli.log_file.as_deref()) {
             Err(error) => runtime::report_usage_error(&printable::Printable::message(&error), None),
             Ok(()) => dispatch(cli.command),
         },
