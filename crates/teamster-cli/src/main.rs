@@ -11,6 +11,8 @@
 //!   report the leftovers of crashes.
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
+//! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
+//! - [`version`]: `teamster --version --verbose`.
 //! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
 //!
 //! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
@@ -37,11 +39,17 @@ mod run;
 mod runtime;
 mod session;
 mod signals;
+mod vendor;
+mod version;
+mod welcome;
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use args::Command;
+use teamster::Runtime;
+use teamster::backend::variables;
 use teamster::supervision::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
@@ -51,8 +59,14 @@ fn main() -> ExitCode {
             "standard output is closed: the result could not be read",
         )));
     }
-    let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
-        Ok(cli) => match log::start(cli.log.as_deref()) {
+    if std::env::args_os().len() == 1 {
+        return ExitCode::from(welcome::main());
+    }
+    if version::is_requested(std::env::args_os()) {
+        return ExitCode::from(version::main());
+    }
+    let code = match args::parse(std::env::args_os(), variable) {
+        Ok(cli) => match log::start(cli.log.as_deref(), cli.log_file.as_deref()) {
             Err(error) => runtime::report_usage_error(&printable::Printable::message(&error), None),
             Ok(()) => dispatch(cli.command),
         },
@@ -62,6 +76,20 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(code)
+}
+
+/// Returns the value of an environment variable. If no variable names the agent or a program, the agent is the best one
+/// that is installed.
+fn variable(name: &str) -> Option<OsString> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    let names_program = || {
+        std::env::var_os(variables::CLI_PATH).is_some_and(|path| !path.is_empty())
+            || std::env::args_os().any(|argument| argument.to_string_lossy().starts_with("--cli-path"))
+    };
+    if name != variables::AGENT || value.is_some() || names_program() {
+        return value;
+    }
+    Some(vendor::default_agent(&Runtime::new()).into())
 }
 
 fn dispatch(command: Command) -> u8 {

@@ -48,7 +48,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
     let output = if plan.quiet {
-        Output::new(plan.format, plan.tool_output)
+        Output::new(plan.format, &plan.agent, plan.tool_output)
     } else {
         Output::with_status(plan.format, &plan.agent, plan.tool_output)
     };

@@ -21,8 +21,8 @@ pub(super) const OUTPUT: &str = "Output";
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; a request has enums in their place")]
 pub(crate) struct CommonArgs {
     /// Use this agent
-    #[arg(short, long, value_name = "NAME", default_value = teamster::Registry::DEFAULT, hide_default_value = true)]
-    #[arg(value_parser = values::AgentName)]
+    #[arg(short, long, value_name = "NAME", default_value = teamster::Registry::DEFAULT)]
+    #[arg(value_parser = values::AgentName, hide_possible_values = true)]
     pub(crate) agent: String,
 
     /// Use this model, named as the agent names it

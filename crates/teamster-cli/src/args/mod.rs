@@ -11,6 +11,7 @@ mod session;
 pub(crate) mod values;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
@@ -36,6 +37,11 @@ pub(crate) struct Cli {
     /// Log to stderr by this filter, such as teamster=debug
     #[arg(long, global = true, value_name = "FILTER", help_heading = common::OUTPUT, hide_short_help = true)]
     pub(crate) log: Option<String>,
+
+    /// Append the log to this file instead [--log teamster=debug]
+    #[arg(long, global = true, value_name = "FILE", help_heading = common::OUTPUT, hide_short_help = true)]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    pub(crate) log_file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -135,5 +141,7 @@ fn name_variable(
     error
 }
 
+#[cfg(test)]
+mod packaging;
 #[cfg(test)]
 mod tests;

@@ -37,6 +37,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster::Readiness;
 use tokio::task::JoinSet;
 
 use self::history::HistoryFile;
@@ -53,9 +54,10 @@ use crate::input::{History, Input, Keys};
 use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
-use crate::render::TICK;
+use crate::render::{TICK, write_error};
 use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, report_usage_error};
 use crate::signals::Signals;
+use crate::vendor;
 
 /// Runs the command and returns its exit code.
 pub(crate) fn main(args: ChatArgs) -> u8 {
@@ -68,10 +70,22 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
         Ok(mut plan) => {
             plan.request.background_tasks = args.background_tasks;
             let prompt = args.prompt.filter(|prompt| !prompt.trim().is_empty());
+            if let Some((message, hint)) = missing(&plan) {
+                write_error(&mut anstream::stderr(), &message, Some(&hint));
+                return exit::NOT_FOUND;
+            }
             runtime::run_command(run_chat(plan, args.keys.unwrap_or_default(), prompt))
         }
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
+}
+
+/// Returns the error and the remedy if the agent's usual program is not installed.
+fn missing(plan: &SessionPlan) -> Option<(Printable, Printable)> {
+    let install = vendor::install(&plan.agent)?;
+    let readiness = plan.runtime.readiness(&plan.agent).ok()?;
+    (plan.request.cli_path.is_none() && readiness == Readiness::NotInstalled)
+        .then(|| (printable!("{} is not installed", &plan.agent), install))
 }
 
 async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::Result<u8> {
@@ -83,7 +97,7 @@ async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::
     };
     let current = std::env::current_dir()?;
     let directory = plan.request.cwd.as_ref().map_or_else(|| current.clone(), |cwd| current.join(cwd));
-    let page = Page::start(plan.tool_output)?;
+    let page = Page::start(&plan.agent, plan.tool_output)?;
     let terminal = Terminal::enter(page.is_live())?;
     let (history_file, earlier) = HistoryFile::open(&directory);
     let mut input = Input::new(keys, History::new(earlier));

@@ -62,9 +62,9 @@ struct Shared {
 
 impl Page {
     /// Starts the writer thread. The channel closes when a write fails.
-    pub(super) fn start(tool_output: Option<ToolOutput>) -> io::Result<Self> {
+    pub(super) fn start(agent: &str, tool_output: Option<ToolOutput>) -> io::Result<Self> {
         let (items, receiver) = mpsc::unbounded_channel();
-        let output = Output::of_chat(tool_output);
+        let output = Output::of_chat(agent, tool_output);
         let (shared, is_live) = (Arc::new(Shared::default()), output.is_live());
         let mut writer = Writer { output, shared: Arc::clone(&shared), is_live, in_text: false, held: Vec::new() };
         std::thread::Builder::new().name("writer".to_owned()).spawn(move || drop(writer.run(receiver)))?;

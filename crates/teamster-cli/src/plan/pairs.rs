@@ -194,7 +194,7 @@ fn every_option_is_in_the_table() {
 }
 
 #[test]
-fn every_pair_of_options_takes_effect_or_is_rejected_as_the_table_says() {
+fn every_pair_of_options_takes_effect_or_is_rejected_as_the_table_states() {
     for subject in [Subject::Run, Subject::Session] {
         let definition = subject.definition();
         let (base, _) = effect(subject, &definition, &[]).unwrap();

@@ -2,7 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::{Inputs, UsageError, as_text};
+use super::error::{UsageError, as_text};
+use super::inputs::Inputs;
 use crate::args::StdinMode;
 
 /// The source of a run's prompt.
@@ -62,7 +63,8 @@ fn with_stdin(prompt: String, piped: &str) -> String {
         (attempt, piped).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     };
-    let hash = (0..).map(hash).find(|hash| !piped.contains(hash.as_str())).unwrap_or_default();
+    let mut attempts = (0..u64::MAX).map(hash);
+    let hash = attempts.find(|hash| !piped.contains(hash.as_str())).unwrap_or_default();
     let line_end = if piped.ends_with('\n') { "" } else { "\n" };
     format!("{prompt}\n\n<stdin-{hash}>\n{piped}{line_end}</stdin-{hash}>")
 }

@@ -4,6 +4,7 @@ use std::io;
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
+use super::stdin::StdinError;
 use super::*;
 use crate::args::{self, Command};
 
@@ -298,62 +299,5 @@ fn invalid_input_is_rejected_with_its_source() {
             format!("{}\n  {error}{hint}", argv.join(" "))
         })
         .collect();
-    assert_snapshot!(lines.join("\n"), @r#"
-      there is no prompt
-      hint: teamster run 'What does this project do?', or pipe a prompt into it
-
-      the prompt is empty: describe what the agent should do
-
-      the prompt is empty: describe what the agent should do
-
-      the prompt on standard input is not UTF-8 text: byte 3 is wrong
-    --system-prompt-file missing hi
-      cannot read missing: entity not found
-    --system-prompt-file latin1 hi
-      latin1 is not UTF-8 text: byte 3 is wrong
-    --schema missing.json hi
-      cannot read missing.json: entity not found
-    --schema {"type": hi
-      the JSON of --schema is not JSON: EOF while parsing a value at line 1 column 8
-    --schema list.json hi
-      the schema must be a JSON object
-    --mcp-config broken.json hi
-      broken.json: is not JSON: EOF while parsing an object at line 1 column 1
-      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
-    --mcp-config list.json hi
-      list.json: must be an object with "mcpServers"
-      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
-    --mcp-config typo.json hi
-      typo.json: server "calc": unknown field `comand`, expected one of `type`, `command`, `args`, `env`, `cwd`, `url`, `headers`, `bearerToken`, `required`, `startupTimeoutMs`, `toolTimeoutMs`, `enabledTools`, `disabledTools`
-      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
-    --mcp-config {"calc":{"url":"${NONE}"}} hi
-      the JSON of --mcp-config: server "calc": "url" needs the variable NONE, which is not set: set it, or write ${NONE:-a default}
-      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
-    --mcp-config one.json --mcp-config {"calc":{"command":"y"}} hi
-      the JSON of --mcp-config: server "calc" is already defined in one.json
-      hint: rename or remove one of them
-    --model  hi
-      model is empty: omit it instead
-    --resume=--help hi
-      session id must not start with '-': "--help"
-    --batch --retries 1 hi
-      retries and batch output cannot be combined: batch output does not show whether a tool has run; permit retries after tool calls
-    --stdin ignore
-      there is no prompt
-      hint: teamster run 'What does this project do?', or pipe a prompt into it
-    --stdin ignore -
-      the prompt - is standard input, which --stdin ignore excludes
-    Review
-      standard input is not UTF-8 text: byte 3 is wrong
-    --allow-tool Bash( hi
-      "Bash(" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
-    --deny-tool Bash(rm:* hi
-      "Bash(rm:*" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
-    --allow-tool Read, Edit hi
-      "Read, Edit" is not a valid tool rule: the tool's name contains a space, a bracket, a quote or a comma; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
-    --schema {"type":"strin"} hi
-      the schema is not a JSON Schema: at #/type: "strin" is not a type; the types are string, number, integer, boolean, object, array, null
-    --schema {"name":"string"} hi
-      the schema is not a JSON Schema: at #: none of its keys is a keyword of JSON Schema; an object with one text is {"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}
-    "#);
+    assert_snapshot!(lines.join("\n"));
 }

@@ -3,6 +3,7 @@
 //! A renderer receives each event with its time, and writes to standard output. Failures are written to standard error,
 //! identically for every format. Write errors there are ignored: a closed standard error must not cause a failure.
 
+mod chat;
 mod failure;
 mod json;
 mod live;
@@ -19,7 +20,6 @@ use teamster::event::{ErrorCode, Failure};
 use teamster::{Event, StampedEvent};
 
 use crate::args::{Format, ToolOutput};
-use crate::live_area::Content;
 use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
@@ -37,6 +37,8 @@ pub(crate) struct Output {
     renderer: Box<dyn Renderer>,
     to: Streams,
     failure: Option<Failure>,
+    /// The agent's name.
+    agent: String,
     in_chat: bool,
     live: Option<Live>,
 }
@@ -46,23 +48,23 @@ impl Output {
     pub(crate) fn with_status(format: Format, agent: &str, tool_output: Option<ToolOutput>) -> Self {
         let screen = Screen::of_stdout();
         if format != Format::Pretty || !screen.is_interactive() {
-            return Self::new(format, tool_output);
+            return Self::new(format, agent, tool_output);
         }
         let (mut live, out) = Live::of_stdout();
         live.start(Status::new(Printable::exact(agent), Instant::now()));
         let to = Streams { out, err: Box::new(anstream::stderr()) };
-        Self { live: Some(live), ..Self::over(to, format, screen, tool_output.unwrap_or(ToolOutput::Short)) }
+        Self { live: Some(live), ..Self::over(to, format, agent, screen, tool_output.unwrap_or(ToolOutput::Short)) }
     }
 
     /// Writes a run to the streams of this process.
-    pub(crate) fn new(format: Format, tool_output: Option<ToolOutput>) -> Self {
+    pub(crate) fn new(format: Format, agent: &str, tool_output: Option<ToolOutput>) -> Self {
         let screen = Screen::of_stdout();
         let tool_output = tool_output.unwrap_or(if screen.terminal { ToolOutput::Short } else { ToolOutput::None });
         let out: Box<dyn Write + Send> = match format {
             Format::Pretty => Box::new(anstream::stdout()),
             Format::Text | Format::Ndjson | Format::Json => Box::new(io::stdout()),
         };
-        Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, screen, tool_output)
+        Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, agent, screen, tool_output)
     }
 
     /// Whether the output changes with time, so that [`tick`](Self::tick) must be called.
@@ -80,7 +82,7 @@ impl Output {
     }
 
     /// Writes a chat to the streams of this process.
-    pub(crate) fn of_chat(tool_output: Option<ToolOutput>) -> Self {
+    pub(crate) fn of_chat(agent: &str, tool_output: Option<ToolOutput>) -> Self {
         let screen = Screen::of_stdout();
         let (live, out) = if screen.is_interactive() {
             let (live, out) = Live::of_stdout();
@@ -95,91 +97,17 @@ impl Output {
             Some(live) if io::stderr().is_terminal() => live.stream(),
             _ => Box::new(anstream::stderr()),
         };
-        Self { renderer, to: Streams { out, err }, failure: None, in_chat: true, live }
+        Self { renderer, to: Streams { out, err }, failure: None, agent: agent.to_owned(), in_chat: true, live }
     }
 
-    /// Shows the input box of a chat below the output.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn show_input(&mut self, content: Content, now: Instant) -> io::Result<()> {
-        if let Some(live) = &mut self.live {
-            live.set_below(content);
-        }
-        self.tick(now)
-    }
-
-    /// Writes text without a line end: the prompt of a terminal without a live area.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn prompt(&mut self, text: &Printable) -> io::Result<()> {
-        self.renderer.end_line(&mut self.to)?;
-        text.write(&mut self.to.out)?;
-        self.to.out.flush()
-    }
-
-    /// Clears the screen. The output before stays in the scrollback of most terminals.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn clear_screen(&mut self, now: Instant) -> io::Result<()> {
-        let Some(live) = &self.live else { return Ok(()) };
-        live.area().clear_screen()?;
-        self.tick(now)
-    }
-
-    /// Copies a text to the clipboard of the terminal, if it has a live area.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
-        self.live.as_ref().map_or(Ok(()), |live| live.area().copy(text))
-    }
-
-    /// Shows the status of a turn of this agent that starts now.
-    pub(crate) fn start_turn(&mut self, agent: &Printable, now: Instant) {
-        if let Some(live) = &mut self.live {
-            live.start(Status::new(agent.clone(), now));
-        }
-    }
-
-    /// Writes everything, and leaves the terminal to others until [`resume`](Self::resume).
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn pause(&mut self) -> io::Result<()> {
-        self.live.as_mut().map_or(Ok(()), Live::pause)
-    }
-
-    /// Ends an incomplete text, and erases the live area for good.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
-        self.pause()?;
-        self.renderer.end_line(&mut self.to)
-    }
-
-    /// Uses the terminal again.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn resume(&mut self, now: Instant) -> io::Result<()> {
-        if let Some(live) = &mut self.live {
-            live.resume();
-        }
-        self.tick(now)
-    }
-
-    fn over(to: Streams, format: Format, screen: Screen, tool_output: ToolOutput) -> Self {
+    fn over(to: Streams, format: Format, agent: &str, screen: Screen, tool_output: ToolOutput) -> Self {
         let renderer: Box<dyn Renderer> = match format {
             Format::Pretty => Box::new(pretty::Pretty::new(screen).with_tool_output(tool_output)),
             Format::Text => Box::new(text::Text::new(screen)),
             Format::Ndjson => Box::new(ndjson::Ndjson),
             Format::Json => Box::new(json::Json),
         };
-        Self { renderer, to, failure: None, in_chat: false, live: None }
+        Self { renderer, to, failure: None, agent: agent.to_owned(), in_chat: false, live: None }
     }
 
     /// Writes an event that arrived at this time.
@@ -222,6 +150,7 @@ impl Output {
     /// Stores a failure, and writes it after `done`.
     fn note(&mut self, event: &Event) {
         match event {
+            Event::Init(init) => self.agent.clone_from(&init.agent),
             Event::Error(failure) => self.failure = Some((**failure).clone()),
             Event::Done(done) => {
                 let failure = self.failure.take();
@@ -229,7 +158,7 @@ impl Output {
                 if self.in_chat && failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::Aborted) {
                     let _ = Printable::from("interrupted").write_line(&mut self.to.err);
                 } else if let Some(failure) = failure {
-                    failure::write_failure(&mut self.to.err, &failure, &done.result);
+                    failure::write_failure(&mut self.to.err, &failure, &done.result, &self.agent);
                 }
             }
             _ => {}

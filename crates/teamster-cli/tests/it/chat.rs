@@ -52,6 +52,12 @@ impl Chat {
     }
 
     fn with_size(args: &[&str], size: (u16, u16), change: impl FnOnce(&mut Command)) -> Self {
+        let chat = Self::start(args, size, change);
+        chat.wait_for("Ctrl-D quits");
+        chat
+    }
+
+    fn start(args: &[&str], size: (u16, u16), change: impl FnOnce(&mut Command)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut chat = command("chat", AGENT, args);
         let question = json!({"questions": [{"question": "Which?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
@@ -61,9 +67,7 @@ impl Chat {
         chat.env("RECEIVED", folder.path().join("received")).env("PID_FILE", folder.path().join("pid"));
         chat.env("GO", folder.path().join("go")).current_dir(folder.path());
         change(&mut chat);
-        let chat = Self { terminal: Terminal::start(&chat, size), folder };
-        chat.wait_for("Ctrl-D quits");
-        chat
+        Self { terminal: Terminal::start(&chat, size), folder }
     }
 
     fn open() -> Self {
@@ -252,4 +256,14 @@ fn without_a_terminal_it_names_the_alternative() {
     assert_eq!(wait(&mut child), Some(2));
     let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
     assert!(message.contains("needs a terminal") && message.contains("teamster session"), "{message}");
+}
+
+#[test]
+fn without_the_agents_program_it_names_the_command_that_installs_it() {
+    let mut chat = Chat::start(&["--agent", "codex"], SIZE, |chat| {
+        chat.env_remove("BACKEND_CLI_PATH");
+    });
+    chat.wait_for("codex is not installed");
+    chat.wait_for("npm install -g @openai/codex");
+    chat.wait_for_exit(127);
 }

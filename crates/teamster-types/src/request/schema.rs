@@ -1,11 +1,22 @@
 //! Checks that a JSON value is a JSON Schema, by the form of its keywords.
 //!
 //! It is not a validator: it finds what a person mistypes, such as `"type": "strin"` or `"properties": []`. Keywords that it does
-//! not know are allowed, as the standard says.
+//! not know are allowed, as the standard requires.
 
 use serde_json::{Map, Value};
 
-use super::RequestError;
+/// Why a value is not a JSON Schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SchemaError {
+    /// It is not an object.
+    NotAnObject,
+    /// A keyword has an invalid value.
+    Keyword {
+        /// The keyword, as a JSON pointer.
+        at: String,
+        why: String,
+    },
+}
 
 /// The form of a keyword's value.
 #[derive(Clone, Copy)]
@@ -83,8 +94,8 @@ const KEYWORDS: &[(&str, Form)] = &[
 ///
 /// # Errors
 /// The value is not an object, or the first keyword with a value of the wrong form.
-pub(super) fn validate(schema: &Value) -> Result<(), RequestError> {
-    let Value::Object(keywords) = schema else { return Err(RequestError::Schema) };
+pub(super) fn validate(schema: &Value) -> Result<(), SchemaError> {
+    let Value::Object(keywords) = schema else { return Err(SchemaError::NotAnObject) };
     if !keywords.is_empty() && !keywords.keys().any(|key| form_of(key).is_some()) {
         let why = "none of its keys is a keyword of JSON Schema; an object with one text is \
                    {\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":[\"name\"]}";
@@ -97,18 +108,18 @@ fn form_of(keyword: &str) -> Option<Form> {
     KEYWORDS.iter().find(|(name, _)| *name == keyword).map(|(_, form)| *form)
 }
 
-fn invalid(at: &str, why: impl Into<String>) -> RequestError {
-    RequestError::InvalidSchema { at: at.to_owned(), why: why.into() }
+fn invalid(at: &str, why: impl Into<String>) -> SchemaError {
+    SchemaError::Keyword { at: at.to_owned(), why: why.into() }
 }
 
-fn object(at: &str, keywords: &Map<String, Value>) -> Result<(), RequestError> {
+fn object(at: &str, keywords: &Map<String, Value>) -> Result<(), SchemaError> {
     keywords.iter().try_for_each(|(keyword, value)| match form_of(keyword) {
         Some(form) => check(&format!("{at}/{}", keyword.replace('~', "~0").replace('/', "~1")), form, value),
         None => Ok(()),
     })
 }
 
-fn subschema(at: &str, value: &Value) -> Result<(), RequestError> {
+fn subschema(at: &str, value: &Value) -> Result<(), SchemaError> {
     match value {
         Value::Object(keywords) => object(at, keywords),
         Value::Bool(_) => Ok(()),
@@ -116,7 +127,7 @@ fn subschema(at: &str, value: &Value) -> Result<(), RequestError> {
     }
 }
 
-fn check(at: &str, form: Form, value: &Value) -> Result<(), RequestError> {
+fn check(at: &str, form: Form, value: &Value) -> Result<(), SchemaError> {
     let require = |is_right: bool, why: &str| if is_right { Ok(()) } else { Err(invalid(at, why)) };
     let each = |values: &[Value]| {
         values.iter().enumerate().try_for_each(|(index, value)| subschema(&format!("{at}/{index}"), value))
@@ -148,7 +159,7 @@ fn check(at: &str, form: Form, value: &Value) -> Result<(), RequestError> {
     }
 }
 
-fn type_name(at: &str, name: &Value) -> Result<(), RequestError> {
+fn type_name(at: &str, name: &Value) -> Result<(), SchemaError> {
     if name.as_str().is_some_and(|name| TYPES.contains(&name)) {
         return Ok(());
     }
@@ -180,11 +191,11 @@ mod tests {
             (json!({"name": "string"}), "#"),
         ] {
             match validate(&schema) {
-                Err(RequestError::InvalidSchema { at: found, .. }) => assert_eq!(found, at, "{schema}"),
+                Err(SchemaError::Keyword { at: found, .. }) => assert_eq!(found, at, "{schema}"),
                 other => panic!("{schema}: {other:?}"),
             }
         }
-        assert_eq!(validate(&json!([])), Err(RequestError::Schema));
+        assert_eq!(validate(&json!([])), Err(SchemaError::NotAnObject));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Validation of requests, before anything is started. It does not depend on the machine.
 
-use super::{Conversation, OutputMode, RunRequest, schema};
+use super::schema::{self, SchemaError};
+use super::{Conversation, OutputMode, RunRequest};
 
 /// Why a request was rejected. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -141,6 +142,15 @@ pub enum RequestError {
         /// The reason and, if known, an alternative.
         why: String,
     },
+}
+
+impl From<SchemaError> for RequestError {
+    fn from(error: SchemaError) -> Self {
+        match error {
+            SchemaError::NotAnObject => Self::Schema,
+            SchemaError::Keyword { at, why } => Self::InvalidSchema { at, why },
+        }
+    }
 }
 
 impl RunRequest {

@@ -221,7 +221,7 @@ fn a_terminal_gets_colors_and_a_blank_line_before_the_summary() {
 fn a_notice_is_written_on_a_separate_line() {
     let paper = Paper::default();
     let to = Streams { out: Box::new(paper.clone()), err: Box::new(paper.clone()) };
-    let mut output = Output::over(to, Format::Pretty, PAGE, ToolOutput::None);
+    let mut output = Output::over(to, Format::Pretty, "claude", PAGE, ToolOutput::None);
     output.event(&tool("a", "Bash", json!({"command": "sleep"})), Instant::now()).unwrap();
     output.notice(&"asked to stop".into()).unwrap();
     output.event(&result("a", Some("interrupted")), Instant::now()).unwrap();

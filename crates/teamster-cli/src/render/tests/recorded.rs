@@ -100,6 +100,6 @@ fn a_vendor_that_refuses_the_key() {
     claude-opus-4-8[1m] · 1 turn · 2.3s
     session f319f5eb-e550-47ff-a4fb-f11dc895b63b
     error: Failed to authenticate. API Error: 403 Your API key does not have permission to use the specified resource. [AUTH]
-     hint: log in with the agent's own CLI, or set its API key in the environment
+     hint: run `claude` and type /login, or set ANTHROPIC_API_KEY
     ");
 }
