@@ -11,7 +11,7 @@ use crate::args::values;
 use crate::option_names;
 use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
-use crate::render;
+use crate::render::{self, write_error};
 use crate::runtime::{build_tokio, report_failure, report_usage_error};
 use crate::{config, exit, ledger_report, restore_report};
 
@@ -59,17 +59,22 @@ pub(crate) fn main(args: &DoctorArgs) -> u8 {
     match (args.sweep, args.restore) {
         (true, _) => sweep(&Runtime::new(), args),
         (_, true) => restore(&Runtime::new(), args),
-        _ => match registry(args) {
-            Ok(registry) => inspect(&Runtime::builder().registry(registry).build(), args),
-            Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
-        },
+        _ => check(args),
     }
 }
 
-fn registry(args: &DoctorArgs) -> Result<Registry, UsageError> {
-    let registry = config::registry(args.config.as_deref(), &mut SystemInputs)?;
-    registry.get(&args.agent)?;
-    Ok(registry)
+/// Checks the agents, also if the configuration has problems.
+fn check(args: &DoctorArgs) -> u8 {
+    let (registry, problems) = config::registry(args.config.as_deref(), &mut SystemInputs);
+    for problem in &problems {
+        write_error(&mut anstream::stderr(), &Printable::error(problem), None);
+    }
+    if let Err(error) = registry.get(&args.agent).map_err(UsageError::from) {
+        return report_usage_error(&option_names::in_error(&error), error.hint());
+    }
+    let code = inspect(&Runtime::builder().registry(registry).build(), args);
+    // A run would fail.
+    if code == exit::SUCCESS && !problems.is_empty() { exit::FAILURE } else { code }
 }
 
 fn restore(runtime: &Runtime, args: &DoctorArgs) -> u8 {

@@ -1,7 +1,7 @@
 //! The command `teamster`: runs AI agent CLIs from a shell, with the same output for every agent.
 //!
 //! - [`args`]: the command line as typed; [`plan`]: the validated request that it describes.
-//! - [`config`]: the configuration file, which defines further agents.
+//! - [`settings`]: the values of files, variables and the command line; [`config`]: the configuration files.
 //! - [`printable`]: text that is safe to write to a terminal.
 //! - [`run`]: `teamster run`, with its signal handling; [`render`]: the output formats; [`live_area`]: the lines below
 //!   the output that are redrawn.
@@ -35,12 +35,14 @@ mod restore_report;
 mod run;
 mod runtime;
 mod session;
+mod settings;
 mod signals;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use args::Command;
+use settings::{Invocation, Refusal};
 use teamster::supervision::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
@@ -50,15 +52,20 @@ fn main() -> ExitCode {
             "standard output is closed: the result could not be read",
         )));
     }
-    let code = match args::parse(std::env::args_os(), |name| std::env::var_os(name)) {
-        Ok(cli) => match log::start(cli.log.as_deref()) {
+    let argv: Vec<_> = std::env::args_os().collect();
+    let code = match settings::parse(&argv, &mut plan::SystemInputs) {
+        Ok(Invocation { cli, notes }) => match log::start(cli.log.as_deref()) {
             Err(error) => runtime::report_usage_error(&printable::Printable::message(&error), None),
-            Ok(()) => dispatch(cli.command),
+            Ok(()) => {
+                notes.iter().for_each(render::write_notice);
+                dispatch(cli.command)
+            }
         },
-        Err(error) => {
+        Err(Refusal::Usage(error)) => {
             printable::write_clap_error(&error);
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
+        Err(Refusal::Config(problems)) => report_config_problems(&problems),
     };
     ExitCode::from(code)
 }
@@ -69,15 +76,24 @@ fn dispatch(command: Command) -> u8 {
         Command::Chat(args) => chat::main(*args),
         Command::Session(args) => session::main(*args),
         Command::Doctor(args) => doctor::main(&args),
+        Command::Config(args) => config::main(args),
         Command::Replay(args) => replay::main(&args),
         Command::Fake(args) => fake::main(&args),
         Command::Completions { shell } => completions(shell),
     }
 }
 
+/// Prints the problems of the configuration. Returns the exit code.
+fn report_config_problems(problems: &[config::ConfigError]) -> u8 {
+    for problem in problems {
+        render::write_error(&mut anstream::stderr(), &printable::Printable::error(problem), None);
+    }
+    exit::USAGE
+}
+
 fn completions(shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(|_| None), "teamster", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "teamster", &mut script);
     match io::stdout().write_all(&script) {
         Ok(()) => exit::SUCCESS,
         Err(_) => exit::NO_READER,

@@ -54,6 +54,8 @@ pub(crate) enum UsageError {
     NoPrompt,
     #[error("the prompt - is standard input, which --stdin ignore excludes")]
     DashWithoutStdin,
+    #[error("--fork needs --resume or --continue")]
+    NothingToFork,
     #[error(transparent)]
     Stdin(#[from] StdinError),
     #[error("cannot read {what}: {source}")]
@@ -93,8 +95,9 @@ impl UsageError {
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
 pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPlan, UsageError> {
-    let RunArgs { prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, .. } =
-        args;
+    let RunArgs {
+        prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, ..
+    } = args;
     let SessionPlan { agent, runtime, mut request } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
@@ -130,7 +133,10 @@ pub(crate) fn plan_session(
 /// Builds the part of the plan that runs and sessions have in common. It is not validated yet.
 fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan, UsageError> {
     let directory = working_directory(inputs)?;
-    let registry = config::registry(args.config.as_deref(), inputs)?;
+    let (registry, problems) = config::registry(args.config.as_deref(), inputs);
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(problem.into());
+    }
     registry.get(&args.agent)?;
     let mut runtime = Runtime::builder().registry(registry);
     if args.require_process_control {
@@ -145,6 +151,9 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.prompt_mode = args.prompt_mode.into();
     request.interface = args.mode.into();
     request.mcp_delivery = args.mcp_delivery.into();
+    if args.fork && args.resume.is_none() && !args.continue_last {
+        return Err(UsageError::NothingToFork);
+    }
     request.conversation = conversation(args.resume, args.continue_last, args.fork);
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;
@@ -293,4 +302,4 @@ fn unreadable(what: &str, source: std::io::Error) -> UsageError {
 #[cfg(test)]
 mod pairs;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,14 +5,16 @@ use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::args::{self, Command};
+use crate::args::Command;
+use crate::settings;
 
-/// Files and standard input in memory.
+/// Files, variables and standard input in memory.
 #[derive(Default)]
-pub(super) struct TestInputs {
-    pub(super) files: Vec<(&'static str, &'static [u8])>,
+pub(crate) struct TestInputs {
+    pub(crate) files: Vec<(&'static str, &'static [u8])>,
+    pub(crate) variables: Vec<(&'static str, &'static str)>,
     /// `None` is a terminal.
-    pub(super) stdin: Option<&'static [u8]>,
+    pub(crate) stdin: Option<&'static [u8]>,
 }
 
 impl Inputs for TestInputs {
@@ -25,8 +27,17 @@ impl Inputs for TestInputs {
         found.map(|(_, content)| content.to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "KEY").then(|| "k3y".to_owned())
+    fn exists(&self, path: &Path) -> bool {
+        self.files.iter().any(|(name, _)| Path::new(name).starts_with(path))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    fn variable_os(&self, name: &str) -> Option<OsString> {
+        let found = self.variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+        found.or_else(|| (name == "KEY").then(|| "k3y".into()))
     }
 
     fn stdin_is_terminal(&self) -> bool {
@@ -38,10 +49,15 @@ impl Inputs for TestInputs {
     }
 }
 
-fn plan(argv: &[&str], variables: &[(&str, &str)], mut inputs: TestInputs) -> Result<RunPlan, UsageError> {
-    let argv = ["teamster", "run"].iter().chain(argv).map(OsString::from);
-    let variable = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-    let Command::Run(typed) = args::parse(argv, variable).unwrap().command else { panic!("no run") };
+fn plan(
+    argv: &[&str],
+    variables: &[(&'static str, &'static str)],
+    mut inputs: TestInputs,
+) -> Result<RunPlan, UsageError> {
+    let argv: Vec<OsString> = ["teamster", "run"].iter().chain(argv).map(OsString::from).collect();
+    inputs.variables = variables.to_vec();
+    let parsed = settings::parse(&argv, &mut inputs).unwrap();
+    let Command::Run(typed) = parsed.cli.command else { panic!("no run") };
     plan_run(*typed, &mut inputs)
 }
 
@@ -77,7 +93,7 @@ fn check_fields(rows: &[(&[&str], Value)]) {
                 b"model = 'x'\n[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_sec = 2.5\nenv = {A = '${KEY}', B = '${MORE}'}\n",
             ),
         ];
-        let plan = plan(argv, &[], TestInputs { files, stdin: None }).unwrap();
+        let plan = plan(argv, &[], TestInputs { files, ..TestInputs::default() }).unwrap();
         assert_eq!(changed_fields(&plan.agent, &plan.request), *expected, "{argv:?}");
     }
 }
@@ -293,7 +309,8 @@ fn invalid_input_is_rejected_with_its_source() {
                 ("one.json", b"{\"mcpServers\":{\"calc\":{\"command\":\"x\"}}}"),
                 ("typo.json", b"{\"mcpServers\":{\"calc\":{\"comand\":\"x\",\"type\":\"stdio\"}}}"),
             ];
-            let error = plan(argv, &[], TestInputs { files, stdin: *stdin }).expect_err("invalid");
+            let error =
+                plan(argv, &[], TestInputs { files, stdin: *stdin, ..TestInputs::default() }).expect_err("invalid");
             let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
             format!("{}\n  {error}{hint}", argv.join(" "))
         })
