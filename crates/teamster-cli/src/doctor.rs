@@ -8,12 +8,13 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Registry, RestoreLog, Runtime, VersionStatus};
 
 use crate::args::values;
+use crate::config::{self, ConfigError};
 use crate::option_names;
 use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
 use crate::render::{self, write_error};
 use crate::runtime::{build_tokio, report_failure, report_usage_error};
-use crate::{config, exit, ledger_report, restore_report};
+use crate::{exit, ledger_report, restore_report};
 
 /// Check which agents can run here
 ///
@@ -54,21 +55,25 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// Runs the command and returns its exit code.
-pub(crate) fn main(args: &DoctorArgs) -> u8 {
+/// Runs the command and returns its exit code. `problems` are those of the configuration.
+pub(crate) fn main(args: &DoctorArgs, problems: &[ConfigError]) -> u8 {
     match (args.sweep, args.restore) {
         (true, _) => sweep(&Runtime::new(), args),
         (_, true) => restore(&Runtime::new(), args),
-        _ => check(args),
+        _ => check(args, problems),
     }
 }
 
 /// Checks the agents, also if the configuration has problems.
-fn check(args: &DoctorArgs) -> u8 {
-    let (registry, problems) = config::registry(args.config.as_deref(), &mut SystemInputs);
-    for problem in &problems {
+fn check(args: &DoctorArgs, problems: &[ConfigError]) -> u8 {
+    if let Some(problem @ ConfigError::Unreadable { .. }) = problems.first() {
+        return report_usage_error(&Printable::error(problem), None);
+    }
+    for problem in problems {
         write_error(&mut anstream::stderr(), &Printable::error(problem), None);
     }
+    // Its problems are among those above.
+    let (registry, _) = config::registry(args.config.as_deref(), &mut SystemInputs);
     if let Err(error) = registry.get(&args.agent).map_err(UsageError::from) {
         return report_usage_error(&option_names::in_error(&error), error.hint());
     }

@@ -41,8 +41,9 @@ mod signals;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use args::Command;
-use settings::{Invocation, Refusal};
+use args::{Command, Invocation};
+use config::ConfigError;
+use settings::Refusal;
 use teamster::supervision::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
@@ -53,14 +54,8 @@ fn main() -> ExitCode {
         )));
     }
     let argv: Vec<_> = std::env::args_os().collect();
-    let code = match settings::parse(&argv, &mut plan::SystemInputs) {
-        Ok(Invocation { cli, notes }) => match log::start(cli.log.as_deref()) {
-            Err(error) => runtime::report_usage_error(&printable::Printable::message(&error), None),
-            Ok(()) => {
-                notes.iter().for_each(render::write_notice);
-                dispatch(cli.command)
-            }
-        },
+    let code = match args::parse(&argv, &mut plan::SystemInputs) {
+        Ok(invocation) => execute(invocation),
         Err(Refusal::Usage(error)) => {
             printable::write_clap_error(&error);
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
@@ -70,13 +65,21 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn dispatch(command: Command) -> u8 {
+fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
+    if let Err(error) = log::start(cli.log.as_deref()) {
+        return runtime::report_usage_error(&printable::Printable::message(&error), None);
+    }
+    notes.iter().for_each(render::write_notice);
+    dispatch(cli.command, &problems)
+}
+
+fn dispatch(command: Command, problems: &[ConfigError]) -> u8 {
     match command {
         Command::Run(args) => run::main(*args),
         Command::Chat(args) => chat::main(*args),
         Command::Session(args) => session::main(*args),
-        Command::Doctor(args) => doctor::main(&args),
-        Command::Config(args) => config::main(args),
+        Command::Doctor(args) => doctor::main(&args, problems),
+        Command::Config(args) => config::main(args, &args::command()),
         Command::Replay(args) => replay::main(&args),
         Command::Fake(args) => fake::main(&args),
         Command::Completions { shell } => completions(shell),
@@ -84,7 +87,7 @@ fn dispatch(command: Command) -> u8 {
 }
 
 /// Prints the problems of the configuration. Returns the exit code.
-fn report_config_problems(problems: &[config::ConfigError]) -> u8 {
+fn report_config_problems(problems: &[ConfigError]) -> u8 {
     for problem in problems {
         render::write_error(&mut anstream::stderr(), &printable::Printable::error(problem), None);
     }

@@ -266,7 +266,7 @@ pub(crate) struct CommonArgs {
     pub(crate) require_process_control: bool,
 
     /// Set an environment variable for the CLI (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable)]
+    #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable, hide_short_help = true)]
     pub(crate) env: Vec<(String, String)>,
 
     /// Pass only these environment variables on (repeatable)

@@ -9,12 +9,17 @@ mod run;
 mod session;
 pub(crate) mod values;
 
-use clap::{Arg, ArgAction, CommandFactory as _};
+use std::ffi::OsString;
 
-use crate::config::ConfigArgs;
+use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _};
+
+use crate::config::{ConfigArgs, ConfigError};
 use crate::doctor::DoctorArgs;
 use crate::fake::FakeArgs;
+use crate::plan::Inputs;
+use crate::printable::Printable;
 use crate::replay::ReplayArgs;
+use crate::settings::{self, AGENT_COMMANDS, Matches, NEGATION, Refusal};
 
 pub(crate) use chat::ChatArgs;
 pub(crate) use common::{CommonArgs, Permission, Trust};
@@ -50,11 +55,25 @@ pub(crate) enum Command {
     },
 }
 
-/// The commands that have the options of [`CommonArgs`].
-pub(crate) const AGENT_COMMANDS: [&str; 3] = ["run", "chat", "session"];
+/// A parsed command line.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    pub(crate) cli: Cli,
+    /// What the user should know about the sources of values.
+    pub(crate) notes: Vec<Printable>,
+    /// The problems of the configuration, for `doctor`.
+    pub(crate) problems: Vec<ConfigError>,
+}
 
-/// The prefix of the ids of options that turn a switch off, for switches that are on in the configuration.
-pub(crate) const NEGATION: &str = "no_";
+/// Parses a command line, with the values of files and variables as defaults.
+///
+/// # Errors
+/// The command line or the configuration is invalid. Clap returns help and version texts as errors too.
+pub(crate) fn parse(argv: &[OsString], inputs: &mut impl Inputs) -> Result<Invocation, Refusal> {
+    let Matches { matches, notes, problems } = settings::matches(command(), argv, inputs)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
+    Ok(Invocation { cli, notes, problems })
+}
 
 /// Builds clap's definition of the command. Each switch gets a hidden negation, such as `--no-mcp-strict`.
 pub(crate) fn command() -> clap::Command {

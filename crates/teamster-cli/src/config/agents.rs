@@ -10,7 +10,7 @@ use teamster::agent::acp::Acp;
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
-use super::file::{Invalid, suggestion};
+use super::error::{Invalid, suggestion};
 
 /// The keys of an agent.
 const KEYS: [&str; 4] = ["args", "command", "env", "protocol"];
@@ -96,7 +96,7 @@ mod tests {
     use crate::plan::tests::TestInputs;
 
     fn read_file(text: &str) -> ConfigFile {
-        parse(Path::new("c"), text.as_bytes(), Owner::User, &[], &TestInputs::default())
+        parse(Path::new("c"), text.as_bytes(), Owner::User, None, &TestInputs::default())
     }
 
     /// Returns the errors in this text, with their line numbers.
@@ -130,9 +130,9 @@ mod tests {
 
     #[test]
     fn an_invalid_entry_does_not_hide_the_others() {
-        let text = "x = \n[agents.good]\nprotocol = \"acp\"\ncommand = \"x\"\n[agents.bad]\nprotocol = \"acp\"\n";
+        let text = "[agents.worse]\nx = \n[agents.good]\nprotocol = \"acp\"\ncommand = \"x\"\n[agents.bad]\nprotocol = \"acp\"\n";
         let file = read_file(text);
-        assert_eq!((file.agents.len(), file.problems.len()), (1, 2), "{:?}", file.problems);
+        assert_eq!((file.agents.len(), file.problems.len()), (1, 3), "{:?}", file.problems);
     }
 
     #[test]
@@ -161,13 +161,13 @@ mod tests {
         .chain([error_in(&format!("[agents.x]\n{entry}[agents.x]\n{entry}"))])
         .collect();
         insta::assert_snapshot!(errors.join("\n"), @r#"
-        1: unknown field `agent`, expected `agents`
-        1: string values must be quoted, expected literal string
+        1: unknown table "agent"; did you mean "agents"?
+        1: unknown table "x" & 1: string values must be quoted, expected literal string
         2: invalid type: integer `1`, expected a table, as in [agents.NAME]
         1: missing field `command`
         1: missing field `protocol`
         2: unknown variant `mcp`, expected `acp`
-        3: unknown field `comand`, expected one of `command`, `args`, `env`, `protocol`
+        3: unknown key "comand"; did you mean "command"?
         3: the command must be a name that is looked up in PATH, or an absolute path, not ""
         3: the command must be a name that is looked up in PATH, or an absolute path, not "bin/x"
         6: invalid type: integer `1`, expected a string
@@ -179,7 +179,7 @@ mod tests {
         2: invalid agent name "": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "1a": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "a b": use lower-case letters, digits, - and _, and begin with a letter
-        4: duplicate key
+        4: duplicate key & 5: duplicate key & 6: duplicate key
         "#);
     }
 }

@@ -8,14 +8,15 @@ use std::process::Command;
 
 use clap::ValueHint;
 
-use super::{ConfigError, file, is_absent, project, read_user_file, show, template, trust, user_file};
-use crate::args;
+use super::error::{ConfigError, is_absent};
+use super::user::{read_user_file, user_file};
+use super::{file, project, show, template, trust};
 use crate::exit;
 use crate::plan::{Inputs as _, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{write_document, write_error};
 use crate::runtime::report_usage_error;
-use crate::settings::{self, Given, Setting, settings};
+use crate::settings::{Given, Setting, conflicts, resolve, settings};
 
 /// Show and edit the configuration
 ///
@@ -75,21 +76,21 @@ enum Action {
     },
 }
 
-/// Runs the command and returns its exit code.
-pub(crate) fn main(args: ConfigArgs) -> u8 {
-    let settings = settings(&args::command());
+/// Runs the command and returns its exit code. `definition` is that of all commands.
+pub(crate) fn main(args: ConfigArgs, definition: &clap::Command) -> u8 {
+    let settings = settings(definition);
     let named = args.config.or_else(|| SystemInputs.variable_os("TEAMSTER_CONFIG").map(PathBuf::from));
     let named = named.filter(|path| !path.as_os_str().is_empty());
     match args.action {
         Action::Show { profile, cwd, all, json } => {
             let given = Given { config: named, profile, cwd, ..Given::default() };
-            show_values(&settings, &given, all, json)
+            show_values(definition, &given, all, json)
         }
         Action::Init => with_file(named.as_deref(), |path| init(path, &settings)),
         Action::Path => with_file(named.as_deref(), |path| print(&printable!("{}", path))),
         Action::Edit => with_file(named.as_deref(), |path| edit(path, &settings)),
         Action::Trust { list: true, .. } => list_trusted(),
-        Action::Trust { directory, remove, .. } => change_trust(directory, !remove),
+        Action::Trust { directory, remove, .. } => change_trust(directory.as_deref(), !remove, &settings),
     }
 }
 
@@ -123,18 +124,17 @@ fn report(problems: &[ConfigError]) -> u8 {
     if problems.is_empty() { exit::SUCCESS } else { exit::FAILURE }
 }
 
-fn show_values(settings: &[Setting], given: &Given, all: bool, json: bool) -> u8 {
-    let definition = args::command();
-    let conflicts = definition.find_subcommand("run").map(settings::conflicts).unwrap_or_default();
-    let resolution = settings::resolve(settings, &conflicts, given, &mut SystemInputs);
+fn show_values(definition: &clap::Command, given: &Given, all: bool, json: bool) -> u8 {
+    let settings = settings(definition);
+    let resolution = resolve(&settings, &conflicts(definition, "run"), given, &mut SystemInputs);
     let mut stdout = anstream::stdout();
     let written = if json {
-        let document = show::document(settings, &resolution);
+        let document = show::document(&settings, &resolution);
         serde_json::to_string_pretty(&document)
             .map_err(io::Error::from)
             .and_then(|text| write_document(&text, &mut stdout))
     } else {
-        show::write(&mut stdout, settings, &resolution, all)
+        show::write(&mut stdout, &settings, &resolution, all)
     };
     match written {
         Ok(()) => report(&resolution.problems),
@@ -185,7 +185,7 @@ fn edit(path: &Path, settings: &[Setting]) -> u8 {
         }
         Err(error) => return failure("start an editor for", path, &error),
     }
-    let problems = read_user_file(Some(path), settings, &mut SystemInputs).problems;
+    let problems = read_user_file(Some(path), Some(settings), &mut SystemInputs).problems;
     if problems.is_empty() { print(&printable!("{} is valid", path)) } else { report(&problems) }
 }
 
@@ -201,12 +201,12 @@ fn list_trusted() -> u8 {
     }
 }
 
-fn change_trust(directory: Option<PathBuf>, is_trusted: bool) -> u8 {
+fn change_trust(directory: Option<&Path>, is_trusted: bool, settings: &[Setting]) -> u8 {
     let Some(list) = trust::list_file(&SystemInputs) else {
         return report_usage_error(&"there is no directory for the list: HOME is not set".into(), None);
     };
-    let start = match &directory {
-        Some(directory) => directory.canonicalize().map_err(|error| (directory.clone(), error)),
+    let start = match directory {
+        Some(directory) => directory.canonicalize().map_err(|error| (directory.to_owned(), error)),
         None => std::env::current_dir().map_err(|error| (PathBuf::from("."), error)),
     };
     let start = match start {
@@ -225,7 +225,7 @@ fn change_trust(directory: Option<PathBuf>, is_trusted: bool) -> u8 {
         }
     };
     if is_trusted {
-        let problems = project_problems(&trusted);
+        let problems = project_problems(&trusted, settings);
         if !problems.is_empty() {
             return report(&problems);
         }
@@ -245,12 +245,10 @@ fn change_trust(directory: Option<PathBuf>, is_trusted: bool) -> u8 {
 }
 
 /// Returns the problems of the file of a project.
-fn project_problems(directory: &Path) -> Vec<ConfigError> {
+fn project_problems(directory: &Path, settings: &[Setting]) -> Vec<ConfigError> {
     let path = directory.join(project::NAME);
     match std::fs::read(&path) {
-        Ok(bytes) => {
-            file::parse(&path, &bytes, file::Owner::Project, &settings(&args::command()), &SystemInputs).problems
-        }
+        Ok(bytes) => file::parse(&path, &bytes, file::Owner::Project, Some(settings), &SystemInputs).problems,
         Err(source) => vec![ConfigError::Unreadable { file: path, source }],
     }
 }

@@ -8,9 +8,10 @@ use teamster::agent::acp::Acp;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{ConfigError, agents};
+use super::agents;
+use super::error::{ConfigError, Invalid, suggestion};
 use crate::plan::Inputs;
-use crate::settings::{Assignment, Kind, Origin, Scope, Setting, check, nearest, permits};
+use crate::settings::{Assignment, Kind, Origin, Scope, Setting, check, permits};
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +31,6 @@ pub(crate) struct ConfigFile {
     pub(crate) problems: Vec<ConfigError>,
 }
 
-/// A problem at a byte of the text.
-pub(super) struct Invalid {
-    pub(super) at: usize,
-    pub(super) problem: String,
-}
-
 /// A table of the file.
 type Table<'i> = DeTable<'i>;
 
@@ -46,14 +41,20 @@ struct Reader<'a> {
     path: &'a Path,
     text: &'a str,
     owner: Owner,
-    settings: &'a [Setting],
+    settings: Option<&'a [Setting]>,
     /// The user's home, which `~/` stands for.
     home: Option<PathBuf>,
     problems: Vec<Invalid>,
 }
 
-/// Parses a file.
-pub(crate) fn parse(path: &Path, bytes: &[u8], owner: Owner, settings: &[Setting], inputs: &impl Inputs) -> ConfigFile {
+/// Parses a file; without `settings` only its agents.
+pub(crate) fn parse(
+    path: &Path,
+    bytes: &[u8],
+    owner: Owner,
+    settings: Option<&[Setting]>,
+    inputs: &impl Inputs,
+) -> ConfigFile {
     let invalid = |at: usize, problem: String| {
         let line = bytes.iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
         ConfigError::Invalid { file: path.to_owned(), line, problem }
@@ -73,7 +74,7 @@ pub(crate) fn parse(path: &Path, bytes: &[u8], owner: Owner, settings: &[Setting
     file
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn document(&mut self) -> ConfigFile {
         let (document, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
@@ -84,6 +85,7 @@ impl Reader<'_> {
         for (key, value) in document.into_inner() {
             let name = key.get_ref().as_ref().to_owned();
             match (name.as_str(), self.owner) {
+                ("defaults", _) | ("profiles", Owner::User) if self.settings.is_none() => {}
                 ("defaults", _) => file.defaults = self.settings_of(value, "defaults", None),
                 ("profiles", Owner::User) => file.profiles = self.profiles(value),
                 ("agents", Owner::User) => file.agents = self.agents(value),
@@ -91,6 +93,10 @@ impl Reader<'_> {
             }
         }
         file
+    }
+
+    fn settings(&self) -> &'a [Setting] {
+        self.settings.unwrap_or_default()
     }
 
     fn invalid(&mut self, at: usize, problem: impl Into<String>) {
@@ -103,7 +109,7 @@ impl Reader<'_> {
             Owner::Project if TABLES.contains(&name.as_ref()) => {
                 format!("a project's file cannot have the table {name}: only defaults")
             }
-            _ if self.settings.iter().any(|setting| setting.key == name.as_ref()) => {
+            _ if self.settings().iter().any(|setting| setting.key == name.as_ref()) => {
                 format!("the setting {name} must be in the table [defaults] or [profiles.NAME]")
             }
             _ => format!("unknown table {name:?}{}", suggestion(name, TABLES)),
@@ -114,13 +120,11 @@ impl Reader<'_> {
     /// Returns the entries of a table; a value that is no table is a problem.
     fn table<'i>(&mut self, value: Spanned<DeValue<'i>>, name: &str) -> Table<'i> {
         let at = value.span().start;
-        match value.into_inner() {
-            DeValue::Table(table) => table,
-            _ => {
-                self.invalid(at, format!("{name} must be a table, as in [{name}]"));
-                Table::new()
-            }
-        }
+        let DeValue::Table(table) = value.into_inner() else {
+            self.invalid(at, format!("{name} must be a table, as in [{name}]"));
+            return Table::new();
+        };
+        table
     }
 
     fn profiles(&mut self, value: Spanned<DeValue<'_>>) -> BTreeMap<String, Vec<Assignment>> {
@@ -150,10 +154,10 @@ impl Reader<'_> {
         for (key, value) in self.table(value, table) {
             let (at, name) = (key.span().start, key.get_ref().as_ref());
             let line = self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-            let setting = self.settings.iter().find(|setting| setting.key == name);
+            let setting = self.settings().iter().find(|setting| setting.key == name);
             let assigned = match setting {
                 None => {
-                    let known = self.settings.iter().filter(|setting| self.can_set(setting, profile).is_ok());
+                    let known = self.settings().iter().filter(|setting| self.can_set(setting, profile).is_ok());
                     Err(format!("unknown setting {name:?}{}", suggestion(name, known.map(|setting| &*setting.key))))
                 }
                 Some(setting) => self
@@ -238,9 +242,4 @@ fn json(value: &DeValue<'_>) -> serde_json::Value {
             serde_json::Value::Object(entries.collect())
         }
     }
-}
-
-/// Returns the end of a message about an unknown name.
-pub(super) fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(name, known).map(|similar| format!("; did you mean {similar:?}?")).unwrap_or_default()
 }

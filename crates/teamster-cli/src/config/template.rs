@@ -37,13 +37,57 @@ pub(super) fn text(settings: &[Setting]) -> String {
     text + TAIL
 }
 
-/// Returns the built-in value, or a placeholder.
+/// Returns the built-in value, or an example.
 fn example(setting: &Setting) -> String {
     let built_in = setting.arg.get_default_values().first().and_then(|value| value.to_str());
-    let placeholder = setting.value_name();
+    let example = match setting.value_name() {
+        "N" => return "10".to_owned(),
+        "USD" => return "0.5".to_owned(),
+        "DURATION" => "5m",
+        "RULE" => "Bash(git diff:*)",
+        "LEVEL" => "high",
+        "WHAT" => "prompt",
+        "NAME=VALUE" | "KEY=VALUE" => "NAME=value",
+        "NAME,..." => "NAME",
+        "FILTER" => "teamster=debug",
+        "TEXT" => "Answer in one sentence.",
+        other => other,
+    };
     match setting.kind {
         Kind::Switch => "true".to_owned(),
-        Kind::List => format!("[{placeholder:?}]"),
-        Kind::One => format!("{:?}", built_in.unwrap_or(placeholder)),
+        Kind::List => format!("[{example:?}]"),
+        Kind::One => format!("{:?}", built_in.unwrap_or(example)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::args;
+    use crate::config::{ConfigFile, Owner, parse};
+    use crate::plan::tests::TestInputs;
+    use crate::settings::settings;
+
+    #[test]
+    fn the_template_and_each_of_its_examples_are_valid() {
+        let settings = settings(&args::command());
+        let read =
+            |text: &str| parse(Path::new("c"), text.as_bytes(), Owner::User, Some(&settings), &TestInputs::default());
+        let template = text(&settings);
+        let ConfigFile { defaults, problems, .. } = read(&template);
+        assert!(defaults.is_empty() && problems.is_empty(), "{problems:?}");
+        for setting in settings.iter().filter(|setting| setting.scope != Scope::OneCall) {
+            let line = format!("{} = {}", setting.key, example(setting));
+            assert!(template.contains(&format!("# {line}\n")), "{line}");
+            let file = read(&format!("[defaults]\n{line}"));
+            assert!(file.problems.is_empty() && file.defaults.len() == 1, "{line}: {:?}", file.problems);
+        }
+        let (_, tail) = template.split_once("# [profiles.review]").unwrap();
+        let tail: Vec<&str> = tail.lines().map(|line| line.strip_prefix("# ").unwrap_or(line)).collect();
+        let tail = tail.join("\n").replace("A program that speaks ACP, used with --agent NAME.", "");
+        let file = read(&format!("[profiles.review]{tail}"));
+        assert!(file.problems.is_empty() && file.agents.len() == 1, "{:?}", file.problems);
     }
 }

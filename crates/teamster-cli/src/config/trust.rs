@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, is_absent};
+use super::error::{ConfigError, is_absent};
 use crate::plan::Inputs;
 
 /// Returns the file of the list.

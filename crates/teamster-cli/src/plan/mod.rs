@@ -2,6 +2,7 @@
 //!
 //! Invariant: this module has no direct access to the system; it reads files and standard input through [`Inputs`].
 
+mod error;
 mod inputs;
 mod prompt;
 mod stdin;
@@ -11,19 +12,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
+use teamster::Runtime;
 use teamster::agent::rules::ToolRules;
 use teamster::request::{
     self, Attachment, Conversation, Inherit, McpServer, OrphanPolicy, OutputMode, PermissionMode, Permissions,
     RequestError, RunRequest, UserMcpServers,
 };
-use teamster::{Runtime, UnknownAgent};
 
+pub(crate) use error::UsageError;
 pub(crate) use inputs::{Inputs, SystemInputs};
 
+use self::error::{as_text, unreadable};
 use self::prompt::PromptSource;
-use self::stdin::StdinError;
 use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs};
-use crate::config::{self, ConfigError};
+use crate::config;
 
 /// A validated run, ready to start.
 #[derive(Debug)]
@@ -45,52 +47,6 @@ pub(crate) struct SessionPlan {
     pub(crate) runtime: Runtime,
     /// The settings of all turns. It has no prompt.
     pub(crate) request: RunRequest,
-}
-
-/// An error in the arguments or in a file that they name.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum UsageError {
-    #[error("there is no prompt")]
-    NoPrompt,
-    #[error("the prompt - is standard input, which --stdin ignore excludes")]
-    DashWithoutStdin,
-    #[error("--fork needs --resume or --continue")]
-    NothingToFork,
-    #[error(transparent)]
-    Stdin(#[from] StdinError),
-    #[error("cannot read {what}: {source}")]
-    Unreadable { what: String, source: std::io::Error },
-    #[error("{what} is not UTF-8 text: byte {at} is wrong")]
-    NotText { what: String, at: usize },
-    #[error("{what}: {message}")]
-    McpConfig { what: String, message: String },
-    #[error("{second}: server \"{name}\" is already defined in {first}")]
-    DuplicateServer { name: String, first: String, second: String },
-    #[error("{what} is not JSON: {source}")]
-    SchemaSyntax { what: String, source: serde_json::Error },
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Agent(#[from] UnknownAgent),
-    #[error(transparent)]
-    Request(#[from] RequestError),
-}
-
-impl UsageError {
-    /// Returns how to correct the error, if the message does not contain that.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NoPrompt => Some("teamster run 'What does this project do?', or pipe a prompt into it"),
-            Self::Stdin(StdinError::TooLong) => Some("pipe less, or let the agent read the file itself"),
-            Self::Stdin(StdinError::Silent(_)) => {
-                Some("close it (< /dev/null) or ignore it (--stdin ignore); for a slow command: --stdin read")
-            }
-            Self::DuplicateServer { .. } => Some("rename or remove one of them"),
-            Self::McpConfig { .. } => Some("the format is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
-            Self::Agent(_) => Some("further agents are defined in the file of --config: docs/acp.md"),
-            _ => None,
-        }
-    }
 }
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
@@ -288,15 +244,6 @@ fn read_file(path: &Path, inputs: &mut impl Inputs) -> Result<String, UsageError
     let what = path.to_string_lossy().into_owned();
     let bytes = inputs.file(path).map_err(|source| unreadable(&what, source))?;
     as_text(&what, bytes)
-}
-
-fn as_text(what: &str, bytes: Vec<u8>) -> Result<String, UsageError> {
-    String::from_utf8(bytes)
-        .map_err(|error| UsageError::NotText { what: what.to_owned(), at: error.utf8_error().valid_up_to() })
-}
-
-fn unreadable(what: &str, source: std::io::Error) -> UsageError {
-    UsageError::Unreadable { what: what.to_owned(), source }
 }
 
 #[cfg(test)]

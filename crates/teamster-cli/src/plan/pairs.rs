@@ -131,8 +131,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     let missing = |id: &&str| row(id).2.first().filter(|_| !is_met(row(id).2)).copied();
     let needed: BTreeSet<&str> = ids.iter().copied().chain(ids.iter().filter_map(missing)).collect();
     let options = needed.iter().flat_map(|id| row(id).1).copied();
-    let argv: Vec<&str> = options.chain((subject == Subject::Run).then_some("hi")).collect();
-    let matches = definition.clone().try_get_matches_from(argv).map_err(|error| error.to_string())?;
+    let typed: Vec<&str> = options.chain((subject == Subject::Run).then_some("hi")).collect();
+    let matches = definition.clone().try_get_matches_from(typed).map_err(|error| error.to_string())?;
     let files: Vec<(&str, &[u8])> =
         vec![("text", b"from a file"), ("config.toml", b"[agents.other]\ncommand = 'other'\nprotocol = 'acp'\n")];
     let mut inputs = TestInputs { files, stdin: Some(b"piped"), ..TestInputs::default() };
@@ -196,7 +196,7 @@ fn every_option_is_in_the_table() {
 }
 
 #[test]
-fn every_pair_of_options_takes_effect_or_is_rejected_as_the_table_says() {
+fn every_pair_of_options_takes_effect_or_is_rejected_as_listed() {
     for subject in [Subject::Run, Subject::Session] {
         let definition = subject.definition();
         let (base, _) = effect(subject, &definition, &[]).unwrap();

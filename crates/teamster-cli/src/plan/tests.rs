@@ -5,8 +5,8 @@ use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::args::Command;
-use crate::settings;
+use crate::args::{self, Command};
+use crate::plan::stdin::StdinError;
 
 /// Files, variables and standard input in memory.
 #[derive(Default)]
@@ -56,7 +56,7 @@ fn plan(
 ) -> Result<RunPlan, UsageError> {
     let argv: Vec<OsString> = ["teamster", "run"].iter().chain(argv).map(OsString::from).collect();
     inputs.variables = variables.to_vec();
-    let parsed = settings::parse(&argv, &mut inputs).unwrap();
+    let parsed = args::parse(&argv, &mut inputs).unwrap();
     let Command::Run(typed) = parsed.cli.command else { panic!("no run") };
     plan_run(*typed, &mut inputs)
 }
@@ -268,8 +268,10 @@ fn piped_input_is_appended_to_a_typed_prompt_unless_it_is_ignored() {
     assert_eq!(prompt(&["Review"], None), "Review", "a terminal is not read");
 }
 
-/// Invalid command lines, with the content of standard input.
-const INVALID: &[(&[&str], Option<&[u8]>)] = &[
+/// A command line, and the content of standard input.
+type InvalidRow = (&'static [&'static str], Option<&'static [u8]>);
+
+const INVALID: &[InvalidRow] = &[
     (&[], None),
     (&[], Some(b"")),
     (&[], Some(b" \n")),
@@ -287,19 +289,11 @@ const INVALID: &[(&[&str], Option<&[u8]>)] = &[
     (&["--model", "", "hi"], None),
     (&["--resume=--help", "hi"], None),
     (&["--batch", "--retries", "1", "hi"], None),
-    (&["--stdin", "ignore"], Some(b"a prompt")),
-    (&["--stdin", "ignore", "-"], Some(b"a prompt")),
-    (&["Review"], Some(b"caf\xe9")),
-    (&["--allow-tool", "Bash(", "hi"], None),
-    (&["--deny-tool", "Bash(rm:*", "hi"], None),
-    (&["--allow-tool", "Read, Edit", "hi"], None),
-    (&["--schema", "{\"type\":\"strin\"}", "hi"], None),
-    (&["--schema", "{\"name\":\"string\"}", "hi"], None),
 ];
 
-#[test]
-fn invalid_input_is_rejected_with_its_source() {
-    let lines: Vec<String> = INVALID
+/// Returns the errors of these command lines.
+fn errors_of(rows: &[InvalidRow]) -> String {
+    let lines: Vec<String> = rows
         .iter()
         .map(|(argv, stdin)| {
             let files: Vec<(&str, &[u8])> = vec![
@@ -315,7 +309,12 @@ fn invalid_input_is_rejected_with_its_source() {
             format!("{}\n  {error}{hint}", argv.join(" "))
         })
         .collect();
-    assert_snapshot!(lines.join("\n"), @r#"
+    lines.join("\n")
+}
+
+#[test]
+fn invalid_input_is_rejected_with_its_source() {
+    assert_snapshot!(errors_of(INVALID), @r#"
       there is no prompt
       hint: teamster run 'What does this project do?', or pipe a prompt into it
 
@@ -355,6 +354,22 @@ fn invalid_input_is_rejected_with_its_source() {
       session id must not start with '-': "--help"
     --batch --retries 1 hi
       retries and batch output cannot be combined: batch output does not show whether a tool has run; permit retries after tool calls
+    "#);
+}
+
+#[test]
+fn rules_schemas_and_uses_of_standard_input_are_checked_before_the_start() {
+    let rows: &[InvalidRow] = &[
+        (&["--stdin", "ignore"], Some(b"a prompt")),
+        (&["--stdin", "ignore", "-"], Some(b"a prompt")),
+        (&["Review"], Some(b"caf\xe9")),
+        (&["--allow-tool", "Bash(", "hi"], None),
+        (&["--deny-tool", "Bash(rm:*", "hi"], None),
+        (&["--allow-tool", "Read, Edit", "hi"], None),
+        (&["--schema", "{\"type\":\"strin\"}", "hi"], None),
+        (&["--schema", "{\"name\":\"string\"}", "hi"], None),
+    ];
+    assert_snapshot!(errors_of(rows), @r#"
     --stdin ignore
       there is no prompt
       hint: teamster run 'What does this project do?', or pipe a prompt into it

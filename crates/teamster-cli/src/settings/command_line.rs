@@ -8,21 +8,23 @@ use std::path::PathBuf;
 
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, FromArgMatches as _, Id};
+use clap::{ArgMatches, Command, Id};
 
-use super::resolve::Conflicts;
-use super::{Given, Kind, Resolution, Setting, resolve, settings};
-use crate::args::{self, AGENT_COMMANDS, Cli, NEGATION};
+use super::resolve::{Conflicts, Given, Resolution, resolve};
+use super::table::{AGENT_COMMANDS, Kind, NEGATION, Setting, settings};
+use crate::args::Trust;
 use crate::config::ConfigError;
 use crate::plan::Inputs;
 use crate::printable::Printable;
 
 /// A parsed command line.
 #[derive(Debug)]
-pub(crate) struct Invocation {
-    pub(crate) cli: Cli,
+pub(crate) struct Matches {
+    pub(crate) matches: ArgMatches,
     /// What the user should know about the sources of values.
     pub(crate) notes: Vec<Printable>,
+    /// The problems of the configuration, for commands that do not fail because of them.
+    pub(crate) problems: Vec<ConfigError>,
 }
 
 /// Why a command line cannot be executed.
@@ -47,33 +49,31 @@ pub(super) const NEEDS: [(&str, &str); 6] = [
 ///
 /// # Errors
 /// The command line or the configuration is invalid.
-pub(crate) fn parse(argv: &[OsString], inputs: &mut impl Inputs) -> Result<Invocation, Refusal> {
-    let mut definition = args::command();
-    let relaxed = without_needs(args::command(), |_| true);
+pub(crate) fn matches(
+    mut definition: Command,
+    argv: &[OsString],
+    inputs: &mut impl Inputs,
+) -> Result<Matches, Refusal> {
+    let relaxed = without_needs(definition.clone(), |_| true);
     let given = relaxed.try_get_matches_from(argv).map_err(Refusal::Usage)?;
-    let mut notes = Vec::new();
+    let (mut notes, mut problems) = (Vec::new(), Vec::new());
     if let Some((name, matches)) = given.subcommand()
         && (AGENT_COMMANDS.contains(&name) || name == "doctor")
-        && let Some(subcommand) = definition.find_subcommand(name)
     {
         let settings = settings(&definition);
-        let conflicts = conflicts(subcommand);
-        let resolution = resolve(&settings, &conflicts, &given_by(matches), inputs);
-        let Resolution { values, problems, notes: found, .. } = resolution;
-        if !problems.is_empty() && name != "doctor" {
-            return Err(Refusal::Config(problems));
+        let resolution = resolve(&settings, &conflicts(&definition, name), &given_by(matches), inputs);
+        if !resolution.problems.is_empty() && name != "doctor" {
+            return Err(Refusal::Config(resolution.problems));
         }
-        notes = found;
-        let name = name.to_owned();
-        for assignment in values.into_values() {
+        Resolution { notes, problems, .. } = resolution;
+        for assignment in resolution.values.into_values() {
             if let Some(setting) = settings.iter().find(|setting| setting.id == assignment.id) {
-                definition = with_default(definition, &name, setting, assignment.values);
+                definition = with_default(definition, name, setting, assignment.values);
             }
         }
     }
-    let matches = definition.try_get_matches_from_mut(argv).map_err(Refusal::Usage)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut definition)))?;
-    Ok(Invocation { cli, notes })
+    let matches = definition.try_get_matches_from(argv).map_err(Refusal::Usage)?;
+    Ok(Matches { matches, notes, problems })
 }
 
 /// Removes what options need, if `is_met` holds for the needed option.
@@ -86,8 +86,12 @@ fn without_needs(definition: Command, is_met: impl Fn(&str) -> bool) -> Command 
     })
 }
 
-/// Returns the options that exclude each other.
-pub(crate) fn conflicts(command: &Command) -> Conflicts {
+/// Returns the options of a command that exclude each other.
+pub(crate) fn conflicts(definition: &Command, name: &str) -> Conflicts {
+    let mut definition = definition.clone();
+    // Clap creates the groups of options.
+    definition.build();
+    let Some(command) = definition.find_subcommand(name) else { return Conflicts::default() };
     let declared = command.get_arguments().flat_map(|arg| {
         command
             .get_arg_conflicts_with(arg)
@@ -118,7 +122,7 @@ fn given_by(matches: &ArgMatches) -> Given {
         profile: ids.contains("profile").then(|| matches.get_one::<String>("profile").cloned()).flatten(),
         is_untrusted: ids
             .contains("project_trust")
-            .then(|| matches.get_one::<args::Trust>("project_trust") == Some(&args::Trust::Untrusted)),
+            .then(|| matches.get_one::<Trust>("project_trust") == Some(&Trust::Untrusted)),
         ids,
     }
 }

@@ -1,6 +1,8 @@
 //! The values of environment variables.
 
-use super::{Assignment, Kind, Origin, Setting, check};
+use super::assignment::{Assignment, Origin};
+use super::table::{Kind, Setting};
+use super::value::check;
 use crate::config::ConfigError;
 use crate::plan::Inputs;
 

@@ -1,53 +1,10 @@
-//! What the file of a project may set.
-//!
-//! Whoever can write to a project's directory can write its file. So the file can neither give the agent permissions, run
-//! programs, read other files, nor select where data is sent. A setting without a rule is refused.
+//! Applies the rules for the file of a project.
 
 use std::time::Duration;
 
-use super::{Assignment, Setting};
-
-/// What the file of a project may set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProjectRule {
-    /// Any value.
-    Any,
-    /// A model of the user's own provider: a name with a slash selects another one.
-    Model,
-    /// This value only: it restricts the agent.
-    Only(&'static str),
-    /// A lower limit than the user's own one; a higher one has no effect.
-    Lower,
-    /// Further values. The user's own ones remain.
-    Added,
-    /// Nothing.
-    Nothing,
-}
-
-const RULES: [(&str, ProjectRule); 17] = [
-    ("append_system_prompt", ProjectRule::Any),
-    ("effort", ProjectRule::Any),
-    ("model", ProjectRule::Model),
-    ("deny_tool", ProjectRule::Added),
-    ("permission", ProjectRule::Lower),
-    ("max_turns", ProjectRule::Lower),
-    ("max_tokens", ProjectRule::Lower),
-    ("max_session_tokens", ProjectRule::Lower),
-    ("max_budget", ProjectRule::Lower),
-    ("max_session_budget", ProjectRule::Lower),
-    ("deadline", ProjectRule::Lower),
-    ("retries", ProjectRule::Lower),
-    ("project_trust", ProjectRule::Only("untrusted")),
-    ("prompt_mode", ProjectRule::Only("literal")),
-    ("mcp_strict", ProjectRule::Only("true")),
-    ("withhold_keys", ProjectRule::Only("true")),
-    ("require_process_control", ProjectRule::Only("true")),
-];
-
-/// Returns the rule for an option.
-pub(super) fn rule_of(id: &str) -> ProjectRule {
-    RULES.iter().find(|(name, _)| *name == id).map_or(ProjectRule::Nothing, |(_, rule)| *rule)
-}
+use super::assignment::Assignment;
+use super::project_rule::ProjectRule;
+use super::table::Setting;
 
 /// Checks whether the file of a project may set these values.
 ///
@@ -56,12 +13,12 @@ pub(super) fn rule_of(id: &str) -> ProjectRule {
 pub(crate) fn permits(setting: &Setting, values: &[String]) -> Result<(), String> {
     let reason = "it could give permissions, run programs or send data elsewhere";
     match setting.project {
-        ProjectRule::Nothing => Err(format!("a project's file cannot set {}: {reason}", setting.key)),
+        ProjectRule::Nothing => Err(format!("a project's file cannot set it: {reason}")),
         ProjectRule::Only(allowed) if values.iter().any(|value| value != allowed) => {
-            Err(format!("a project's file can set {} to {allowed} only", setting.key))
+            Err(format!("a project's file can set it to {allowed} only"))
         }
         ProjectRule::Model if values.iter().any(|value| value.contains('/')) => {
-            Err("a project's file cannot select the provider of the model: use a name without a slash".to_owned())
+            Err("a project's file cannot select the model's provider: use a name without a slash".to_owned())
         }
         _ => Ok(()),
     }

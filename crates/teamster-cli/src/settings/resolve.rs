@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::{Assignment, Origin, Setting, environment, nearest, project};
+use super::assignment::{Assignment, Origin};
+use super::table::Setting;
+use super::value::nearest;
+use super::{environment, project};
 use crate::config::{self, ConfigError, ConfigFile, Owner, ProjectFile};
 use crate::plan::Inputs;
 use crate::printable::{Printable, printable};
@@ -16,7 +19,7 @@ pub(crate) struct Given {
     pub(crate) config: Option<PathBuf>,
     pub(crate) profile: Option<String>,
     pub(crate) cwd: Option<PathBuf>,
-    /// Whether the project is untrusted; `None` if the command line does not say.
+    /// Whether the project is untrusted; `None` if the command line does not determine it.
     pub(crate) is_untrusted: Option<bool>,
 }
 
@@ -46,7 +49,7 @@ pub(crate) fn resolve(
     let environment = environment::read(settings, inputs, &mut resolution.problems);
     let variable = |id: &str| value_in(&environment, id).map(str::to_owned);
     let named = given.config.clone().or_else(|| variable("config").map(PathBuf::from));
-    let user = config::read_user_file(named.as_deref(), settings, inputs);
+    let user = config::read_user_file(named.as_deref(), Some(settings), inputs);
     let ConfigFile { defaults, mut profiles, problems, .. } = user;
     resolution.problems.extend(problems);
     let profile_name = given.profile.clone().or_else(|| variable("profile"));
@@ -113,7 +116,7 @@ fn project_layer(
     if trusted {
         match inputs.file(&found.path) {
             Ok(bytes) => {
-                let file = config::parse(&found.path, &bytes, Owner::Project, settings, inputs);
+                let file = config::parse(&found.path, &bytes, Owner::Project, Some(settings), inputs);
                 layer = file.defaults;
                 resolution.problems.extend(file.problems);
             }

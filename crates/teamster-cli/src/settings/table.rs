@@ -3,8 +3,13 @@
 use clap::{Arg, ArgAction, ValueHint};
 use teamster::backend::{split_rules, variables};
 
-use super::project::{self, ProjectRule};
-use crate::args::AGENT_COMMANDS;
+use super::project_rule::{self, ProjectRule};
+
+/// The commands whose options are settings.
+pub(crate) const AGENT_COMMANDS: [&str; 3] = ["run", "chat", "session"];
+
+/// The prefix of the ids of options that turn a switch off, for switches that are on in the configuration.
+pub(crate) const NEGATION: &str = "no_";
 
 /// How a setting is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +98,9 @@ pub(crate) fn settings(definition: &clap::Command) -> Vec<Setting> {
     for command in AGENT_COMMANDS {
         let subcommand = definition.find_subcommand(command);
         subcommand.into_iter().flat_map(clap::Command::get_arguments).for_each(|arg| add(arg, command));
-        root.iter().for_each(|arg| add(arg, command));
+        for arg in &root {
+            add(arg, command);
+        }
     }
     settings
 }
@@ -121,7 +128,7 @@ fn setting(arg: &Arg, long: &str, command: &'static str) -> Setting {
             _ => Kind::One,
         },
         scope,
-        project: project::rule_of(&id),
+        project: project_rule::rule_of(&id),
         commands: vec![command],
         arg: arg.clone(),
         key,

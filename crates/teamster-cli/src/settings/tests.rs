@@ -1,12 +1,13 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use insta::assert_snapshot;
 
-use super::project::ProjectRule;
+use super::project_rule::ProjectRule;
 use super::*;
-use crate::args::{self, Command, CommonArgs};
+use crate::args::{self, Command, CommonArgs, Invocation};
 use crate::plan::tests::TestInputs;
 
 const CONFIG: &str = "/home/.config/teamster/config.toml";
@@ -25,14 +26,14 @@ fn inputs(user: &'static str, project: &'static str, variables: &[(&'static str,
 
 fn parse_with(argv: &[&str], mut inputs: TestInputs) -> Result<Invocation, Refusal> {
     let argv: Vec<OsString> = std::iter::once(&"teamster").chain(argv).map(OsString::from).collect();
-    parse(&argv, &mut inputs)
+    args::parse(&argv, &mut inputs)
 }
 
 fn common(argv: &[&str], inputs: TestInputs) -> CommonArgs {
     match parse_with(argv, inputs).expect("valid").cli.command {
-        Command::Run(args) => args.common,
-        Command::Chat(args) => args.conversation.common,
-        Command::Session(args) => args.conversation.common,
+        Command::Run(run) => run.common,
+        Command::Chat(chat) => chat.conversation.common,
+        Command::Session(session) => session.conversation.common,
         other => panic!("{other:?}"),
     }
 }
@@ -62,12 +63,13 @@ fn each_source_overrides_those_before_it() {
     assert_eq!(model(&[], user, project, &[environment, older].concat()).as_deref(), Some("variable"));
     assert_eq!(model(&["--model=flag"], user, project, &environment).as_deref(), Some("flag"));
     assert_eq!(model(&[], user, project, &[("TEAMSTER_PROFILE", "q")]).as_deref(), Some("project"));
-    assert_eq!(model(&["--config=/other.toml"], user, project, &[("TEAMSTER_CONFIG", CONFIG)]).as_deref(), None);
+    let other = model(&["--config=/here/.teamster.toml"], user, project, &[("TEAMSTER_CONFIG", CONFIG)]);
+    assert_eq!(other.as_deref(), Some("project"), "the file of TEAMSTER_CONFIG is not read");
 }
 
 #[test]
 fn values_apply_to_run_chat_and_session() {
-    for command in args::AGENT_COMMANDS {
+    for command in AGENT_COMMANDS {
         let common = common(&[command], inputs("[defaults]\nagent = 'codex'", "", &[("TEAMSTER_EFFORT", "low")]));
         assert_eq!((&*common.agent, common.effort.as_deref()), ("codex", Some("low")), "{command}");
     }
@@ -171,6 +173,16 @@ profile = 'p'
 command = 'evil'
 [profiles.p]
 ", &[])), @r"
+    /here/.teamster.toml:2: allow_tool: a project's file cannot set it: it could give permissions, run programs or send data elsewhere
+    /here/.teamster.toml:3: cli_path: a project's file cannot set it: it could give permissions, run programs or send data elsewhere
+    /here/.teamster.toml:4: env: a project's file cannot set it: it could give permissions, run programs or send data elsewhere
+    /here/.teamster.toml:5: mcp_config: a project's file cannot set it: it could give permissions, run programs or send data elsewhere
+    /here/.teamster.toml:6: model: a project's file cannot select the model's provider: use a name without a slash
+    /here/.teamster.toml:7: project_trust: a project's file can set it to untrusted only
+    /here/.teamster.toml:8: withhold_keys: a project's file can set it to true only
+    /here/.teamster.toml:9: profile: it is allowed in [defaults] of the user's file only
+    /here/.teamster.toml:10: a project's file cannot have the table agents: only defaults
+    /here/.teamster.toml:12: a project's file cannot have the table profiles: only defaults
     ");
 }
 
@@ -230,16 +242,32 @@ effort = 1.5.5
 [agents.x]
 protocol = 'acp'
 comand = 'x'
-", "", &[("TEAMSTER_OUTPUT", "xml"), ("BACKEND_MAX_TURNS", "many"), ("TEAMSTER_FORK", "maybe")])), @r"
-    ");
+", "", &[("TEAMSTER_OUTPUT", "xml"), ("BACKEND_MAX_TURNS", "many"), ("TEAMSTER_FORK", "maybe")])), @r#"
+    environment variable BACKEND_MAX_TURNS: invalid value "many": a whole number from 1 is needed
+    environment variable TEAMSTER_OUTPUT: invalid value "xml": use pretty, text, ndjson, json
+    environment variable TEAMSTER_FORK: invalid value "maybe": use true or false
+    /home/.config/teamster/config.toml:1: the setting model must be in the table [defaults] or [profiles.NAME]
+    /home/.config/teamster/config.toml:2: unknown table "default"; did you mean "defaults"?
+    /home/.config/teamster/config.toml:4: unknown setting "modle"; did you mean "model"?
+    /home/.config/teamster/config.toml:5: permission: invalid value "all": use read-only, ask, edit, full
+    /home/.config/teamster/config.toml:6: max_turns: invalid value "0": a whole number from 1 is needed
+    /home/.config/teamster/config.toml:7: timeout: invalid value "300": time unit needed, for example 300sec or 300ms (write 500ms, 90s, 5m, 1h30m, or 0)
+    /home/.config/teamster/config.toml:8: mcp_strict: true or false is needed
+    /home/.config/teamster/config.toml:9: model: a list is not allowed
+    /home/.config/teamster/config.toml:10: resume: it belongs to one call: use --resume
+    /home/.config/teamster/config.toml:14: profile: it is allowed in [defaults] of the user's file only
+    /home/.config/teamster/config.toml:15: invalid float, expected nothing
+    /home/.config/teamster/config.toml:18: unknown key "comand"; did you mean "command"?
+    /home/.config/teamster/config.toml:12: system_prompt_file cannot be used with system_prompt
+    "#);
 }
 
 #[test]
 fn an_unknown_profile_is_a_problem_with_the_nearest_one() {
     let user = "[profiles.review]\n[profiles.fix]";
-    assert_snapshot!(problems(inputs(user, "", &[("TEAMSTER_PROFILE", "reviw")])), @"");
-    assert_snapshot!(problems(inputs(user, "", &[("TEAMSTER_PROFILE", "zzz")])), @"");
-    assert_snapshot!(problems(inputs("", "", &[("TEAMSTER_PROFILE", "zzz")])), @"");
+    assert_snapshot!(problems(inputs(user, "", &[("TEAMSTER_PROFILE", "reviw")])), @r#"unknown profile "reviw"; did you mean "review"?"#);
+    assert_snapshot!(problems(inputs(user, "", &[("TEAMSTER_PROFILE", "zzz")])), @r#"unknown profile "zzz"; defined are: fix, review"#);
+    assert_snapshot!(problems(inputs("", "", &[("TEAMSTER_PROFILE", "zzz")])), @r#"unknown profile "zzz"; none is defined"#);
 }
 
 #[test]
@@ -266,7 +294,7 @@ fn every_option_has_a_key_and_a_variable_of_its_own() {
     assert_eq!(unique(settings.iter().map(|setting| &setting.key).collect()), settings.len());
     assert_eq!(unique(settings.iter().map(|setting| &setting.variable).collect()), settings.len());
     let definition = args::command();
-    for command in args::AGENT_COMMANDS {
+    for command in AGENT_COMMANDS {
         let options = definition.find_subcommand(command).unwrap().get_arguments();
         for option in options.filter(|arg| arg.get_long().is_some() && !arg.is_hide_set() && arg.get_id() != "help") {
             assert!(settings.iter().any(|setting| setting.id == option.get_id().as_str()), "{command} {option}");

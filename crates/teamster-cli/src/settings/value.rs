@@ -6,7 +6,7 @@ use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Id};
 
-use super::{Kind, Setting};
+use super::table::{Kind, Setting};
 
 /// Checks values.
 ///
@@ -50,5 +50,10 @@ fn problem(error: &clap::Error) -> String {
 /// Returns the known name that is most similar to a mistyped one.
 pub(crate) fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let rated = known.into_iter().map(|name| (strsim::jaro(typed, name), name)).filter(|(rating, _)| *rating > 0.7);
-    rated.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, name)| name)
+    // `model` and `mode` have the same rating for `modle`; `model` has its length.
+    let distance = |name: &str| typed.len().abs_diff(name.len());
+    let nearer = |(one, name): &(f64, &str), (other, second): &(f64, &str)| {
+        one.total_cmp(other).then_with(|| distance(second).cmp(&distance(name)))
+    };
+    rated.max_by(nearer).map(|(_, name)| name)
 }

@@ -1,11 +1,17 @@
 //! Checks that a JSON value is a JSON Schema, by the form of its keywords.
 //!
-//! It is not a validator: it finds what a person mistypes, such as `"type": "strin"` or `"properties": []`. Keywords that it does
-//! not know are allowed, as the standard says.
+//! It is not a validator: it finds what a person mistypes, such as `"type": "strin"` or `"properties": []`. Unknown keywords are
+//! allowed, as in the standard.
 
 use serde_json::{Map, Value};
 
-use super::RequestError;
+/// Why a value is not a JSON Schema.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Invalid {
+    /// The place, as a JSON pointer.
+    pub(super) at: String,
+    pub(super) why: String,
+}
 
 /// The form of a keyword's value.
 #[derive(Clone, Copy)]
@@ -82,9 +88,8 @@ const KEYWORDS: &[(&str, Form)] = &[
 /// Checks the schema of an answer.
 ///
 /// # Errors
-/// The value is not an object, or the first keyword with a value of the wrong form.
-pub(super) fn validate(schema: &Value) -> Result<(), RequestError> {
-    let Value::Object(keywords) = schema else { return Err(RequestError::Schema) };
+/// The first keyword with a value of the wrong form.
+pub(super) fn validate(keywords: &Map<String, Value>) -> Result<(), Invalid> {
     if !keywords.is_empty() && !keywords.keys().any(|key| form_of(key).is_some()) {
         let why = "none of its keys is a keyword of JSON Schema; an object with one text is \
                    {\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":[\"name\"]}";
@@ -97,18 +102,18 @@ fn form_of(keyword: &str) -> Option<Form> {
     KEYWORDS.iter().find(|(name, _)| *name == keyword).map(|(_, form)| *form)
 }
 
-fn invalid(at: &str, why: impl Into<String>) -> RequestError {
-    RequestError::InvalidSchema { at: at.to_owned(), why: why.into() }
+fn invalid(at: &str, why: impl Into<String>) -> Invalid {
+    Invalid { at: at.to_owned(), why: why.into() }
 }
 
-fn object(at: &str, keywords: &Map<String, Value>) -> Result<(), RequestError> {
+fn object(at: &str, keywords: &Map<String, Value>) -> Result<(), Invalid> {
     keywords.iter().try_for_each(|(keyword, value)| match form_of(keyword) {
         Some(form) => check(&format!("{at}/{}", keyword.replace('~', "~0").replace('/', "~1")), form, value),
         None => Ok(()),
     })
 }
 
-fn subschema(at: &str, value: &Value) -> Result<(), RequestError> {
+fn subschema(at: &str, value: &Value) -> Result<(), Invalid> {
     match value {
         Value::Object(keywords) => object(at, keywords),
         Value::Bool(_) => Ok(()),
@@ -116,7 +121,7 @@ fn subschema(at: &str, value: &Value) -> Result<(), RequestError> {
     }
 }
 
-fn check(at: &str, form: Form, value: &Value) -> Result<(), RequestError> {
+fn check(at: &str, form: Form, value: &Value) -> Result<(), Invalid> {
     let require = |is_right: bool, why: &str| if is_right { Ok(()) } else { Err(invalid(at, why)) };
     let each = |values: &[Value]| {
         values.iter().enumerate().try_for_each(|(index, value)| subschema(&format!("{at}/{index}"), value))
@@ -148,7 +153,7 @@ fn check(at: &str, form: Form, value: &Value) -> Result<(), RequestError> {
     }
 }
 
-fn type_name(at: &str, name: &Value) -> Result<(), RequestError> {
+fn type_name(at: &str, name: &Value) -> Result<(), Invalid> {
     if name.as_str().is_some_and(|name| TYPES.contains(&name)) {
         return Ok(());
     }
@@ -160,6 +165,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn checked(schema: &Value) -> Result<(), Invalid> {
+        validate(schema.as_object().unwrap())
+    }
 
     #[test]
     fn a_value_that_is_no_schema_is_rejected_with_its_place() {
@@ -179,12 +188,8 @@ mod tests {
             (json!({"minimum": "1"}), "#/minimum"),
             (json!({"name": "string"}), "#"),
         ] {
-            match validate(&schema) {
-                Err(RequestError::InvalidSchema { at: found, .. }) => assert_eq!(found, at, "{schema}"),
-                other => panic!("{schema}: {other:?}"),
-            }
+            assert_eq!(checked(&schema).unwrap_err().at, at, "{schema}");
         }
-        assert_eq!(validate(&json!([])), Err(RequestError::Schema));
     }
 
     #[test]
@@ -198,7 +203,7 @@ mod tests {
             json!({"$ref": "#/$defs/a", "$defs": {"a": {"const": null, "enum": []}}}),
             json!({"prefixItems": [{"not": {}}], "if": {}, "then": {"anyOf": [{}]}, "else": false}),
         ] {
-            assert_eq!(validate(&schema), Ok(()), "{schema}");
+            assert_eq!(checked(&schema), Ok(()), "{schema}");
         }
     }
 }

@@ -158,7 +158,11 @@ impl RunRequest {
         for (name, server) in &self.mcp_servers {
             server.validate(name)?;
         }
-        self.schema.as_ref().map_or(Ok(()), schema::validate)?;
+        if let Some(schema) = &self.schema {
+            let keywords = schema.as_object().ok_or(RequestError::Schema)?;
+            schema::validate(keywords)
+                .map_err(|schema::Invalid { at, why }| RequestError::InvalidSchema { at, why })?;
+        }
         let budgets =
             [("max_budget_usd", self.max_budget_usd), ("max_session_budget_usd", self.max_session_budget_usd)];
         for (name, budget) in budgets {
