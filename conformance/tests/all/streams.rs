@@ -16,6 +16,7 @@ agent_tests! {
     a_command_is_one_call_with_one_result_on_every_agent: all,
     text_around_a_command_keeps_its_place_on_every_agent: all,
     a_command_that_fails_does_not_fail_the_run_on_any_agent: all,
+    an_empty_answer_is_a_failure_on_every_agent: all,
     several_commands_at_once_each_have_their_result_on_every_agent: all,
     commands_in_turn_keep_their_order_on_every_agent: all,
     a_refused_key_is_the_same_error_on_every_agent: all,
@@ -127,8 +128,19 @@ async fn a_command_that_fails_does_not_fail_the_run_on_any_agent(agent: &Agent) 
     assert_eq!(kinds(&recording), ["init", "tool_use", "tool_result", "text", "done"]);
     let (_, result) = recording.only_tool()?;
     assert!(result.output.contains("boom"), "{}", result.output.as_str());
+    // Gemini CLI 0.61.0 reports neither the exit code nor the failure.
+    let reported = (agent.name != "gemini").then_some((true, 3));
+    assert_eq!((result.is_error, result.exit_code), reported.unzip());
     assert_eq!(recording.result.final_text, "It failed.");
     assert!(!recording.result.is_error);
+    Ok(())
+}
+
+async fn an_empty_answer_is_a_failure_on_every_agent(agent: &Agent) -> Result<()> {
+    let env = agent.test_env(Scenario::new().reply(agent.reply())).await?;
+    let recording = env.run(agent.request(&env, "Go.")).await?;
+    assert_eq!(recording.result.error_code, Some(ErrorCode::Provider), "{:?}", recording.result);
+    assert_eq!(recording.result.text, "");
     Ok(())
 }
 

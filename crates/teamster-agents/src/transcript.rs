@@ -31,7 +31,7 @@ pub use end::{Cause, End};
 use crate::bounded::{self, Bounded, Ids as BoundedIds, MAX_ENTRIES};
 use crate::protocol::Outcome;
 use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
-use end::{no_result, verdict};
+use end::{no_answer, no_result, verdict};
 use requests::OpenRequests;
 use teamster_types::event::{
     Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, ToolId,
@@ -230,6 +230,7 @@ impl Transcript {
         let (failure, aborted) = self.verdict(end);
         let last = self.outcome.take().unwrap_or_default();
         let outcome = std::mem::take(&mut self.earlier).combined_with(last);
+        let failure = failure.or_else(|| no_answer(&outcome).filter(|_| !aborted && !self.has_answered()));
         let result = self.result(outcome, end, failure.as_ref(), aborted);
         out.extend(self.warnings.take().map(Event::from));
         if let Some(failure) = failure {
@@ -324,6 +325,11 @@ impl Transcript {
             None => (Some(self.failure.clone().unwrap_or_else(|| no_result(end.exit))), false),
         };
         verdict(failure, interrupted, end.cause.clone())
+    }
+
+    /// Whether the agent wrote text or called a tool.
+    fn has_answered(&self) -> bool {
+        !self.text.is_empty() || self.closed_tools.iter().next().is_some()
     }
 
     fn result(&mut self, outcome: Outcome, end: &End<'_>, failure: Option<&Failure>, aborted: bool) -> RunResult {

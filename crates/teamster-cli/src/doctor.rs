@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Registry, RestoreLog, Runtime, VersionStatus};
@@ -14,16 +15,22 @@ use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
 use crate::render::{self, write_error};
 use crate::runtime::{build_tokio, report_failure, report_usage_error};
-use crate::{exit, ledger_report, restore_report};
+use crate::{exit, ledger_report, restore_report, vendor};
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const CAUTION: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const NAME: Style = Style::new().bold();
 
 /// Check which agents can run here
 ///
-/// Prints the program, version, credentials and features of each agent. Only the names of credentials are printed, never
+/// Prints for each agent whether it is ready, and otherwise what to do. Only the names of credentials are printed, never
 /// their values. No model is called. The exit code is 1 if the chosen agent cannot run.
 ///
 /// It also prints how many runs of this user are live, and how many were left by crashes. --sweep only removes the
 /// latter; its exit code is 1 if something remains.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags as typed")]
 pub(crate) struct DoctorArgs {
     /// Require this agent to run; all agents are checked
     #[arg(short, long, value_name = "NAME", default_value = Registry::DEFAULT, value_parser = values::AgentName)]
@@ -49,6 +56,10 @@ pub(crate) struct DoctorArgs {
     /// Runs with --mcp-delivery merge-restore add entries to the agents' configuration files. See docs/mcp.md.
     #[arg(long, conflicts_with_all = ["agent", "cli_path", "config", "sweep"])]
     pub(crate) restore: bool,
+
+    /// Print the program, credentials and unsupported options too
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
 
     /// Print one JSON document
     #[arg(long)]
@@ -118,7 +129,7 @@ fn inspect(runtime: &Runtime, args: &DoctorArgs) -> u8 {
         let files = restore_report::survey_document(&files);
         write_document(&mut stdout, &json!({ "agents": agents, "runs": runs, "configurationFiles": files }))
     } else {
-        write_text(&mut stdout, &found, runtime.registry())
+        write_text(&mut stdout, &found, runtime.registry(), args.verbose)
             .and_then(|()| ledger_report::write_survey(&mut stdout, &survey))
             .and_then(|()| restore_report::write_survey(&mut stdout, &files))
     };
@@ -143,30 +154,61 @@ async fn inspect_all(runtime: &Runtime, args: &DoctorArgs) -> Vec<Inspection> {
     found
 }
 
-fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry) -> io::Result<()> {
+fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, verbose: bool) -> io::Result<()> {
     for inspection in found {
-        let state = if inspection.can_run() { "can run" } else { "cannot run" };
-        printable!("{}: {}", &inspection.agent, state).write_line(out)?;
-        if let Some(problem) = &inspection.problem {
-            printable!("  problem      {}", option_names::in_message(problem)).write_line(out)?;
+        verdict(inspection).write_line(out)?;
+        if verbose {
+            write_details(out, inspection, registry)?;
         }
-        if let Some(program) = &inspection.program {
-            printable!("  program      {}", program).write_line(out)?;
+    }
+    Ok(())
+}
+
+/// Returns one line: whether the agent can be used, and what to do if not.
+fn verdict(inspection: &Inspection) -> Printable {
+    let agent = inspection.agent.as_str();
+    let version = inspection
+        .version
+        .as_deref()
+        .map(|version| printable!("{}{}", Printable::message(version), version_note(inspection)));
+    let (mark, style, state, detail): (_, _, _, Printable) = match &inspection.problem {
+        Some(problem) if inspection.program.is_none() => {
+            let install = vendor::install(agent).unwrap_or_else(|| option_names::in_message(problem));
+            ("✗", BAD, "not installed", install)
         }
-        if let Some(version) = &inspection.version {
-            printable!("  version      {}{}", Printable::message(version), version_note(inspection)).write_line(out)?;
+        Some(problem) => ("✗", BAD, "cannot run", option_names::in_message(problem)),
+        None if inspection.credentials.is_empty() && vendor::login(agent).is_some() => {
+            let login = Printable::from(vendor::login(agent).unwrap_or_default());
+            ("!", CAUTION, "no login found", Printable::join([login].into_iter().chain(version), "; "))
         }
-        let credentials = match inspection.credentials.as_slice() {
-            [] => "none found; log in with the agent's CLI, or set its API key".into(),
-            names => Printable::join(names.iter().map(|name| Printable::exact(name)), ", "),
-        };
-        printable!("  credentials  {}", credentials).write_line(out)?;
-        for (title, rejected) in [("ignores", false), ("rejects", true)] {
-            let names = unsupported(&inspection.agent, registry, rejected);
-            if !names.is_empty() {
-                let names = Printable::join(names.into_iter().map(Printable::from), ", ");
-                printable!("  {:<11}  {}", title, names).write_line(out)?;
-            }
+        None if inspection.version_status == Some(VersionStatus::Older) => {
+            let install = vendor::install(agent);
+            ("!", CAUTION, "too old", Printable::join(version.into_iter().chain(install), ": "))
+        }
+        None => {
+            let credentials = inspection.credentials.iter().map(|name| Printable::exact(name));
+            ("✓", GOOD, "ready", Printable::join(version.into_iter().chain(credentials), ", "))
+        }
+    };
+    let (mark, state) = (Printable::from(mark).styled(style), printable!("{:<14}", state).styled(style));
+    let name = printable!("{:<9}", Printable::exact(agent));
+    printable!("{} {} {} {}", mark, name.styled(NAME), state, detail)
+}
+
+/// Writes what `--verbose` adds: the program, the credentials and the features.
+fn write_details(out: &mut impl Write, inspection: &Inspection, registry: &Registry) -> io::Result<()> {
+    if let Some(program) = &inspection.program {
+        printable!("    program      {}", program).write_line(out)?;
+    }
+    if !inspection.credentials.is_empty() {
+        let names = Printable::join(inspection.credentials.iter().map(|name| Printable::exact(name)), ", ");
+        printable!("    credentials  {}", names).write_line(out)?;
+    }
+    for (title, rejected) in [("ignores", false), ("rejects", true)] {
+        let names = unsupported(&inspection.agent, registry, rejected);
+        if !names.is_empty() {
+            let names = Printable::join(names.into_iter().map(Printable::from), ", ");
+            printable!("    {:<11}  {}", title, names).write_line(out)?;
         }
     }
     Ok(())
@@ -177,10 +219,10 @@ fn version_note(inspection: &Inspection) -> Printable {
     match inspection.version_status {
         Some(VersionStatus::Tested) => " (tested)".into(),
         Some(VersionStatus::Older) => {
-            printable!(" (older than {}, the tested version: features may be missing)", tested)
+            printable!(" (older than {}, the tested version)", tested)
         }
         Some(VersionStatus::Newer) => {
-            printable!(" (newer than {}, the tested version: it may behave differently)", tested)
+            printable!(" (newer than {}, the tested version)", tested)
         }
         Some(_) | None => Printable::default(),
     }

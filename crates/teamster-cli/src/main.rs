@@ -11,6 +11,7 @@
 //!   report the leftovers of crashes.
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
+//! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
 //! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
 //!
 //! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
@@ -37,6 +38,8 @@ mod runtime;
 mod session;
 mod settings;
 mod signals;
+mod vendor;
+mod welcome;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -44,6 +47,7 @@ use std::process::ExitCode;
 use args::{Command, Invocation};
 use config::ConfigError;
 use settings::Refusal;
+use teamster::Runtime;
 use teamster::supervision::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
@@ -54,7 +58,10 @@ fn main() -> ExitCode {
         )));
     }
     let argv: Vec<_> = std::env::args_os().collect();
-    let code = match args::parse(&argv, &mut plan::SystemInputs) {
+    if argv.len() == 1 {
+        return ExitCode::from(welcome::main());
+    }
+    let code = match args::parse(&argv, &mut plan::SystemInputs, default_agent) {
         Ok(invocation) => execute(invocation),
         Err(Refusal::Usage(error)) => {
             printable::write_clap_error(&error);
@@ -63,6 +70,11 @@ fn main() -> ExitCode {
         Err(Refusal::Config(problems)) => report_config_problems(&problems),
     };
     ExitCode::from(code)
+}
+
+/// Returns the best agent that is installed.
+fn default_agent() -> &'static str {
+    vendor::default_agent(&Runtime::new())
 }
 
 fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::ValueHint;
+use teamster::Registry;
 use teamster::recording::{self, Entry, RecordedItem};
 
 use crate::args::{Format, values};
@@ -47,7 +48,7 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
     };
     let speed = args.speed.unwrap_or(1.0);
     let began = Instant::now();
-    let mut output = Output::new(args.output);
+    let mut output = Output::new(args.output, Registry::DEFAULT, None);
     // `None` while a run's end is missing.
     let mut code = None;
     for Entry { at_ms, item } in entries {
@@ -65,7 +66,7 @@ pub(crate) fn main(args: &ReplayArgs) -> u8 {
         }
         if code.is_some() {
             // The recording of a session can contain further turns.
-            output = Output::new(args.output);
+            output = Output::new(args.output, Registry::DEFAULT, None);
         }
     }
     code.unwrap_or_else(|| {

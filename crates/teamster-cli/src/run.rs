@@ -47,7 +47,11 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
     let runtime = plan.runtime;
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
-    let output = if plan.quiet { Output::new(plan.format) } else { Output::with_status(plan.format, &plan.agent) };
+    let output = if plan.quiet {
+        Output::new(plan.format, &plan.agent, plan.tool_output)
+    } else {
+        Output::with_status(plan.format, &plan.agent, plan.tool_output)
+    };
     let is_live = output.is_live();
     let (items, written) = start_writer(output)?;
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;

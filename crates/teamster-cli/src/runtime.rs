@@ -54,7 +54,7 @@ pub(crate) fn report_failure(error: &io::Error) -> u8 {
 
 /// Prints why nothing was started. Returns the exit code.
 pub(crate) fn report_usage_error(message: &Printable, hint: Option<&'static str>) -> u8 {
-    write_error(&mut anstream::stderr(), message, hint);
+    write_error(&mut anstream::stderr(), message, hint.map(Printable::from).as_ref());
     exit::USAGE
 }
 

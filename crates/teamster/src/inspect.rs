@@ -73,7 +73,33 @@ pub enum VersionStatus {
     Newer,
 }
 
+/// Whether an agent can be used, as far as that is known without starting its CLI ([`Runtime::readiness`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Readiness {
+    /// Its program is not in `PATH`.
+    NotInstalled,
+    /// Its program is in `PATH`. No credentials were found; there may be some that only the CLI knows.
+    NoCredentials,
+    /// Its program is in `PATH`, and there are credentials.
+    Ready,
+}
+
 impl Runtime {
+    /// Returns whether an agent can be used, without starting its CLI. It only looks for files and variables.
+    ///
+    /// # Errors
+    /// The agent is unknown.
+    pub fn readiness(&self, agent: &str) -> Result<Readiness, UnknownAgent> {
+        let agent = self.registry().get(agent)?;
+        if agent.program().is_none_or(|program| self.find(program).is_err()) {
+            return Ok(Readiness::NotInstalled);
+        }
+        let has_credentials = agent.capabilities().is_some_and(|known| !self.credentials(known).is_empty());
+        Ok(if has_credentials { Readiness::Ready } else { Readiness::NoCredentials })
+    }
+
     /// Inspects an agent's CLI: the one with this path, or the agent's usual program.
     ///
     /// # Errors
@@ -129,7 +155,19 @@ impl Runtime {
         let home = self.variable("HOME").map(PathBuf::from);
         let is_there = |file: &&&str| home.as_ref().is_some_and(|home| home.join(file).is_file());
         let files = capabilities.credential_files.iter().filter(is_there).map(|file| format!("~/{file}"));
-        variables.chain(files).collect()
+        variables.chain(files).chain(self.configured_keys(capabilities)).collect()
+    }
+
+    /// Returns the names of variables with credentials that the configuration of the CLI names, and that are set.
+    fn configured_keys(&self, capabilities: &Capabilities) -> Vec<String> {
+        let Some(keys) = &capabilities.configured_keys else { return Vec::new() };
+        let home = match self.variable(keys.home_variable).filter(|home| !home.is_empty()) {
+            Some(home) => Some(PathBuf::from(home)),
+            None => self.variable("HOME").map(|home| Path::new(home).join(keys.default_home)),
+        };
+        let content = home.and_then(|home| std::fs::read_to_string(home.join(keys.file)).ok()).unwrap_or_default();
+        let is_set = |name: &String| self.variable(name).is_some_and(|value| !value.is_empty());
+        (keys.read)(&content).into_iter().filter(is_set).collect()
     }
 
     fn variable(&self, name: &str) -> Option<&OsString> {

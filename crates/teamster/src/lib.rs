@@ -77,7 +77,7 @@ mod turns;
 pub use backend::Backend;
 pub use driver::warm_pool::WarmPoolConfig;
 pub use events::stamped::StampedEvent;
-pub use inspect::{Inspection, VersionStatus};
+pub use inspect::{Inspection, Readiness, VersionStatus};
 pub use permits::{AgentStats, RuntimeStats};
 pub use registry::{Registry, UnknownAgent};
 pub use run::{ResultTaken, Run};

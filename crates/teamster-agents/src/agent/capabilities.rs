@@ -232,6 +232,19 @@ pub enum Support {
     Refused(&'static str),
 }
 
+/// A configuration file of a CLI that names variables with credentials.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfiguredKeys {
+    /// The variable that names the CLI's home.
+    pub home_variable: &'static str,
+    /// The CLI's home under the user's home, if the variable is not set.
+    pub default_home: &'static str,
+    /// The file in the CLI's home.
+    pub file: &'static str,
+    /// Returns the names of the variables in the content of the file. Unreadable content names none.
+    pub read: fn(&str) -> Vec<String>,
+}
+
 /// What an agent can do, and how its CLI is installed and configured.
 #[derive(Debug)]
 pub struct Capabilities {
@@ -251,6 +264,8 @@ pub struct Capabilities {
     pub effort_levels: EffortLevels,
     /// Files under the user's home that hold credentials after a login.
     pub credential_files: &'static [&'static str],
+    /// The configuration file of the CLI that names further variables with credentials, if it has one.
+    pub configured_keys: Option<ConfiguredKeys>,
     /// The features, in the order of [`Feature::ALL`]. A feature that is not listed is refused.
     pub features: &'static [(Feature, Support)],
     /// The types of events that the agent can emit besides `error` and `done`, each with its conditions.

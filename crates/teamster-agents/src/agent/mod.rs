@@ -24,7 +24,7 @@ pub mod opencode;
 mod permission;
 mod rpc;
 
-pub use capabilities::{Capabilities, EffortLevels, Feature, Support};
+pub use capabilities::{Capabilities, ConfiguredKeys, EffortLevels, Feature, Support};
 pub use failure::{FailureRow, Matcher, Source};
 pub use keys::{OwnKeys, WITHHELD_KEYS};
 

@@ -1,6 +1,6 @@
 //! The end of a run: whether it succeeded, failed or was aborted.
 
-use crate::protocol::ExitReport;
+use crate::protocol::{ExitReport, Outcome};
 use teamster_types::event::{ErrorCode, Failure, LeftProcess};
 
 /// The reason why the driver ended a run that the agent had not ended.
@@ -38,6 +38,14 @@ pub(super) fn verdict(failure: Option<Failure>, interrupted: bool, cause: Option
         (None, _) if interrupted => (Some(abort()), true),
         (None, failure) => (failure, false),
     }
+}
+
+/// Returns the failure of a run that the agent reported as a success, although the model wrote no answer. An agent that did not
+/// call its model, such as for one of its own commands, needs no answer.
+pub(super) fn no_answer(outcome: &Outcome) -> Option<Failure> {
+    let called = outcome.usage.as_ref().is_some_and(|(usage, _)| usage.output_tokens > 0);
+    let is_empty = called && outcome.structured_output.is_none();
+    is_empty.then(|| Failure::new(ErrorCode::Provider, "the agent ended without an answer"))
 }
 
 /// Returns the failure of a run without an outcome. Such a run is never a success.

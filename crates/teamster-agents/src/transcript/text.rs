@@ -57,6 +57,11 @@ impl Text {
         }
     }
 
+    /// Whether there is no text.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes == 0 && self.missing == 0
+    }
+
     /// Removes a message.
     pub(super) fn retract(&mut self, message: &MessageId) {
         let (bytes, id_bytes) = (&mut self.bytes, &mut self.id_bytes);

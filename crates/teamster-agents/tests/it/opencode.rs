@@ -99,7 +99,8 @@ fn the_limit_of_turns_stops_only_a_run_that_would_continue() {
     assert!(stopped(&steps));
     assert_eq!(result(&steps).error_code, Some(ErrorCode::MaxTurns));
     assert_eq!(result(&steps).stop_reason, Some(StopReason::MaxTurns));
-    let steps = replay(&request, &[start("a"), finish("tool-calls"), start("b"), finish("stop")], exit(0));
+    let steps =
+        replay(&request, &[start("a"), finish("tool-calls"), start("b"), text("b", "Done."), finish("stop")], exit(0));
     assert!(!stopped(&steps) && !result(&steps).is_error);
 }
 
@@ -193,7 +194,8 @@ fn errors_are_classified_by_their_fields_first() {
 
 #[test]
 fn unknown_lines_are_ignored_and_broken_lines_are_warnings() {
-    let lines = [json!({"type": "tomorrow"}), start("m"), line("text", &json!({"no": 1})), finish("stop")];
+    let lines =
+        [json!({"type": "tomorrow"}), start("m"), line("text", &json!({"no": 1})), text("m", "Done."), finish("stop")];
     let steps = replay(&plain(), &lines, exit(0));
     assert!(warned(&steps, &WarningCode::MalformedLine));
     assert!(!result(&steps).is_error);

@@ -21,8 +21,8 @@ pub(super) const OUTPUT: &str = "Output";
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; a request has enums in their place")]
 pub(crate) struct CommonArgs {
     /// Use this agent
-    #[arg(short, long, value_name = "NAME", default_value = teamster::Registry::DEFAULT, hide_default_value = true)]
-    #[arg(value_parser = values::AgentName)]
+    #[arg(short, long, value_name = "NAME", default_value = teamster::Registry::DEFAULT)]
+    #[arg(value_parser = values::AgentName, hide_possible_values = true)]
     pub(crate) agent: String,
 
     /// Use this profile of the configuration file
@@ -288,6 +288,17 @@ pub(crate) struct CommonArgs {
     #[arg(requires = "withhold_keys")]
     pub(crate) keep_key: Vec<String>,
 
+    /// Show the output of tools: none, short or full
+    ///
+    ///   none   not at all
+    ///   short  the last lines
+    ///   full   everything
+    ///
+    /// The format pretty and a chat show it. The default is short on a terminal, otherwise none.
+    #[arg(long, value_name = "AMOUNT", help_heading = OUTPUT, hide_short_help = true, verbatim_doc_comment)]
+    #[arg(hide_possible_values = true)]
+    pub(crate) tool_output: Option<ToolOutput>,
+
     /// Emit whole messages instead of text deltas
     #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) whole_messages: bool,
@@ -298,6 +309,14 @@ pub(crate) struct CommonArgs {
     /// team=search
     #[arg(long, value_name = "KEY=VALUE", help_heading = OUTPUT, hide_short_help = true, value_parser = values::label)]
     pub(crate) label: Vec<(String, String)>,
+}
+
+/// How much of the output of tools is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ToolOutput {
+    None,
+    Short,
+    Full,
 }
 
 /// The permission mode of the agent.

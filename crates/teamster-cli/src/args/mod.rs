@@ -22,7 +22,7 @@ use crate::replay::ReplayArgs;
 use crate::settings::{self, AGENT_COMMANDS, Matches, NEGATION, Refusal};
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use common::{CommonArgs, Permission, Trust};
+pub(crate) use common::{CommonArgs, Permission, ToolOutput, Trust};
 pub(crate) use run::{Format, RetryPolicy, RunArgs, StdinMode};
 pub(crate) use session::{ConversationArgs, SessionArgs};
 
@@ -65,12 +65,17 @@ pub(crate) struct Invocation {
     pub(crate) problems: Vec<ConfigError>,
 }
 
-/// Parses a command line, with the values of files and variables as defaults.
+/// Parses a command line, with the values of files and variables as defaults. If nothing names an agent or its program,
+/// `default_agent` selects the agent.
 ///
 /// # Errors
 /// The command line or the configuration is invalid. Clap returns help and version texts as errors too.
-pub(crate) fn parse(argv: &[OsString], inputs: &mut impl Inputs) -> Result<Invocation, Refusal> {
-    let Matches { matches, notes, problems } = settings::matches(command(), argv, inputs)?;
+pub(crate) fn parse(
+    argv: &[OsString],
+    inputs: &mut impl Inputs,
+    default_agent: fn() -> &'static str,
+) -> Result<Invocation, Refusal> {
+    let Matches { matches, notes, problems } = settings::matches(command(), argv, inputs, default_agent)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| Refusal::Usage(error.format(&mut command())))?;
     Ok(Invocation { cli, notes, problems })
 }

@@ -24,7 +24,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use teamster::request::Conversation;
-use teamster::{Control, Session};
+use teamster::{Control, Readiness, Session};
 use tokio::sync::{mpsc, oneshot};
 
 use self::command::{HELP, Line, name_of};
@@ -37,8 +37,10 @@ use crate::exit;
 use crate::option_names;
 use crate::plan::{self, SessionPlan, SystemInputs};
 use crate::printable::{Printable, printable};
+use crate::render::write_error;
 use crate::runtime::{self, report_usage_error};
 use crate::signals::{Signal, Signals};
+use crate::vendor;
 
 const PROMPT: &str = "> ";
 
@@ -61,9 +63,23 @@ pub(crate) fn main(args: ChatArgs) -> u8 {
     }
     // No timeout: a person may be away from the terminal.
     match plan::plan_session(args.conversation, Duration::ZERO, &mut SystemInputs) {
-        Ok(plan) => runtime::run_command(run_chat(plan)),
+        Ok(plan) => match missing(&plan) {
+            Some((message, hint)) => {
+                write_error(&mut anstream::stderr(), &message, Some(&hint));
+                exit::NOT_FOUND
+            }
+            None => runtime::run_command(run_chat(plan)),
+        },
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
+}
+
+/// Returns the error and the remedy if the agent's usual program is not installed.
+fn missing(plan: &SessionPlan) -> Option<(Printable, Printable)> {
+    let install = vendor::install(&plan.agent)?;
+    let readiness = plan.runtime.readiness(&plan.agent).ok()?;
+    (plan.request.cli_path.is_none() && readiness == Readiness::NotInstalled)
+        .then(|| (printable!("{} is not installed", &plan.agent), install))
 }
 
 async fn run_chat(plan: SessionPlan) -> io::Result<u8> {
@@ -72,7 +88,7 @@ async fn run_chat(plan: SessionPlan) -> io::Result<u8> {
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
     let editor = Editor::start(history::file())?;
-    let page = page::start()?;
+    let page = page::start(&plan.agent, plan.tool_output)?;
     let session = match plan.runtime.open(&plan.agent, plan.request.clone()) {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),

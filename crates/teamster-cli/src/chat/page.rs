@@ -6,6 +6,7 @@ use std::time::Instant;
 use teamster::Event;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::args::ToolOutput;
 use crate::printable::Printable;
 use crate::render::Output;
 
@@ -27,9 +28,9 @@ pub(super) enum Item {
 }
 
 /// Starts the writer thread. The channel closes when a write fails.
-pub(super) fn start() -> io::Result<mpsc::Sender<Item>> {
+pub(super) fn start(agent: &str, tool_output: Option<ToolOutput>) -> io::Result<mpsc::Sender<Item>> {
     let (sender, mut items) = mpsc::channel(WAITING);
-    let mut output = Output::of_chat();
+    let mut output = Output::of_chat(agent, tool_output);
     let mut write = move || -> io::Result<()> {
         while let Some(item) = items.blocking_recv() {
             match item {

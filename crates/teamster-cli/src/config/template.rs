@@ -53,6 +53,8 @@ fn example(setting: &Setting) -> String {
         "TEXT" => "Answer in one sentence.",
         other => other,
     };
+    let names = if setting.id == "agent" { Vec::new() } else { setting.arg.get_possible_values() };
+    let example = names.first().map_or(example, |first| first.get_name());
     match setting.kind {
         Kind::Switch => "true".to_owned(),
         Kind::List => format!("[{example:?}]"),

@@ -1,4 +1,4 @@
-//! The errors of arguments and of the files that they name.
+//! Errors in the arguments, and in the files that they name.
 
 use teamster::UnknownAgent;
 use teamster::request::RequestError;
@@ -52,13 +52,13 @@ impl UsageError {
     }
 }
 
-/// Returns the text of bytes in UTF-8.
+/// Converts bytes to text.
 pub(super) fn as_text(what: &str, bytes: Vec<u8>) -> Result<String, UsageError> {
     String::from_utf8(bytes)
         .map_err(|error| UsageError::NotText { what: what.to_owned(), at: error.utf8_error().valid_up_to() })
 }
 
-/// Returns the error of an input that cannot be read.
+/// Returns the error of a source that cannot be read.
 pub(super) fn unreadable(what: &str, source: std::io::Error) -> UsageError {
     UsageError::Unreadable { what: what.to_owned(), source }
 }

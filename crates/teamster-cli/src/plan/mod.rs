@@ -24,7 +24,7 @@ pub(crate) use inputs::{Inputs, SystemInputs};
 
 use self::error::{as_text, unreadable};
 use self::prompt::PromptSource;
-use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs};
+use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs, ToolOutput};
 use crate::config;
 
 /// A validated run, ready to start.
@@ -37,6 +37,8 @@ pub(crate) struct RunPlan {
     pub(crate) format: Format,
     /// Whether no status is shown.
     pub(crate) quiet: bool,
+    /// How much of the output of tools is shown; `None` for the default.
+    pub(crate) tool_output: Option<ToolOutput>,
 }
 
 /// A validated session, ready to open.
@@ -47,6 +49,8 @@ pub(crate) struct SessionPlan {
     pub(crate) runtime: Runtime,
     /// The settings of all turns. It has no prompt.
     pub(crate) request: RunRequest,
+    /// How much of the output of tools is shown; `None` for the default.
+    pub(crate) tool_output: Option<ToolOutput>,
 }
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
@@ -54,7 +58,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     let RunArgs {
         prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, ..
     } = args;
-    let SessionPlan { agent, runtime, mut request } = plan_common(common, inputs)?;
+    let SessionPlan { agent, runtime, mut request, tool_output } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
@@ -69,7 +73,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     request.prompt = prompt::read(PromptSource::new(typed, &words), stdin, inputs)?;
     request.validate()?;
     ToolRules::read(&request.permissions, request.cwd.as_deref())?;
-    Ok(RunPlan { agent, runtime, request, format: output, quiet })
+    Ok(RunPlan { agent, runtime, request, format: output, quiet, tool_output })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
@@ -147,7 +151,7 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(SessionPlan { agent: args.agent, runtime, request })
+    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output })
 }
 
 fn working_directory(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {

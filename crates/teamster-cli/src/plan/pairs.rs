@@ -68,6 +68,7 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
     ("system_prompt", &["--system-prompt=s"], &[]),
     ("system_prompt_file", &["--system-prompt-file=text"], &[]),
     ("timeout", &["--timeout=5s"], &[]),
+    ("tool_output", &["--tool-output=full"], &[]),
     ("tool_timeout", &["--tool-timeout=6s"], &[]),
     ("whole_messages", &["--whole-messages"], &[]),
     ("withhold_keys", &["--withhold-keys"], &[]),
@@ -131,8 +132,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     let missing = |id: &&str| row(id).2.first().filter(|_| !is_met(row(id).2)).copied();
     let needed: BTreeSet<&str> = ids.iter().copied().chain(ids.iter().filter_map(missing)).collect();
     let options = needed.iter().flat_map(|id| row(id).1).copied();
-    let typed: Vec<&str> = options.chain((subject == Subject::Run).then_some("hi")).collect();
-    let matches = definition.clone().try_get_matches_from(typed).map_err(|error| error.to_string())?;
+    let words: Vec<&str> = options.chain((subject == Subject::Run).then_some("hi")).collect();
+    let matches = definition.clone().try_get_matches_from(words).map_err(|error| error.to_string())?;
     let files: Vec<(&str, &[u8])> =
         vec![("text", b"from a file"), ("config.toml", b"[agents.other]\ncommand = 'other'\nprotocol = 'acp'\n")];
     let mut inputs = TestInputs { files, stdin: Some(b"piped"), ..TestInputs::default() };
@@ -140,8 +141,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
         Subject::Run => {
             let plan =
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
-            let RunPlan { agent, runtime, request, format, quiet } = plan;
-            (SessionPlan { agent, runtime, request }, Some((format, quiet)))
+            let RunPlan { agent, runtime, request, format, quiet, tool_output } = plan;
+            (SessionPlan { agent, runtime, request, tool_output }, Some((format, quiet)))
         }
         Subject::Session => {
             let args = SessionArgs::from_arg_matches(&matches).unwrap();
@@ -156,6 +157,7 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     let mut changed = changed_fields(&plan.agent, &plan.request);
     changed["registry"] = json!(agents);
     changed["format"] = json!(format.map(|(format, _)| format!("{format:?}")));
+    changed["toolOutput"] = json!(plan.tool_output.map(|amount| format!("{amount:?}")));
     changed["quiet"] = json!(format.map(|(_, quiet)| quiet));
     changed["record"] = json!({ "file": plan.request.record, "raw": plan.request.record_raw });
     changed["record"]["force"] = json!(plan.request.record_overwrite);
@@ -196,7 +198,7 @@ fn every_option_is_in_the_table() {
 }
 
 #[test]
-fn every_pair_of_options_takes_effect_or_is_rejected_as_listed() {
+fn every_pair_of_options_takes_effect_or_is_rejected_as_the_table_states() {
     for subject in [Subject::Run, Subject::Session] {
         let definition = subject.definition();
         let (base, _) = effect(subject, &definition, &[]).unwrap();

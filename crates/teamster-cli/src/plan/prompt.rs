@@ -4,7 +4,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::error::{UsageError, as_text};
 use super::inputs::Inputs;
-use super::stdin::{MAX_SILENCE, MAX_STDIN_BYTES};
 use crate::args::StdinMode;
 
 /// The source of a run's prompt.
@@ -32,7 +31,7 @@ impl PromptSource {
 
 /// Returns the prompt. Piped standard input is appended to typed words.
 pub(super) fn read(source: PromptSource, mode: StdinMode, inputs: &mut impl Inputs) -> Result<String, UsageError> {
-    let max_silence = (mode == StdinMode::Auto).then_some(MAX_SILENCE);
+    let max_silence = (mode == StdinMode::Auto).then_some(super::stdin::MAX_SILENCE);
     let is_ignored = mode == StdinMode::Ignore;
     match source {
         PromptSource::Dash if is_ignored => Err(UsageError::DashWithoutStdin),
@@ -64,8 +63,8 @@ fn with_stdin(prompt: String, piped: &str) -> String {
         (attempt, piped).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     };
-    // A text of this length contains fewer different hashes.
-    let hash = (0..=MAX_STDIN_BYTES as u64).map(hash).find(|hash| !piped.contains(hash.as_str())).unwrap_or_default();
+    let mut attempts = (0..u64::MAX).map(hash);
+    let hash = attempts.find(|hash| !piped.contains(hash.as_str())).unwrap_or_default();
     let line_end = if piped.ends_with('\n') { "" } else { "\n" };
     format!("{prompt}\n\n<stdin-{hash}>\n{piped}{line_end}</stdin-{hash}>")
 }

@@ -4,9 +4,9 @@ use std::io;
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 
+use super::stdin::StdinError;
 use super::*;
 use crate::args::{self, Command};
-use crate::plan::stdin::StdinError;
 
 /// Files, variables and standard input in memory.
 #[derive(Default)]
@@ -56,7 +56,7 @@ fn plan(
 ) -> Result<RunPlan, UsageError> {
     let argv: Vec<OsString> = ["teamster", "run"].iter().chain(argv).map(OsString::from).collect();
     inputs.variables = variables.to_vec();
-    let parsed = args::parse(&argv, &mut inputs).unwrap();
+    let parsed = args::parse(&argv, &mut inputs, || "claude").unwrap();
     let Command::Run(typed) = parsed.cli.command else { panic!("no run") };
     plan_run(*typed, &mut inputs)
 }

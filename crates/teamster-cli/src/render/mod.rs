@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use teamster::event::{ErrorCode, Failure};
 use teamster::{Event, StampedEvent};
 
-use crate::args::Format;
+use crate::args::{Format, ToolOutput};
 use crate::printable::Printable;
 
 pub(crate) use failure::{write_error, write_notice};
@@ -36,30 +36,34 @@ pub(crate) struct Output {
     renderer: Box<dyn Renderer>,
     to: Streams,
     failure: Option<Failure>,
+    /// The agent's name.
+    agent: String,
     in_chat: bool,
     live: Option<Live>,
 }
 
 impl Output {
     /// Writes a run of this agent to the streams of this process. On a terminal, its status is shown while it runs.
-    pub(crate) fn with_status(format: Format, agent: &str) -> Self {
+    pub(crate) fn with_status(format: Format, agent: &str, tool_output: Option<ToolOutput>) -> Self {
         let screen = Screen::of_stdout();
         if format != Format::Pretty || !screen.is_interactive() {
-            return Self::new(format);
+            return Self::new(format, agent, tool_output);
         }
         let (mut live, out) = Live::of_stdout();
         live.start(Status::new(Printable::exact(agent), Instant::now()));
         let to = Streams { out, err: Box::new(anstream::stderr()) };
-        Self { live: Some(live), ..Self::over(to, format, screen) }
+        Self { live: Some(live), ..Self::over(to, format, agent, screen, tool_output.unwrap_or(ToolOutput::Short)) }
     }
 
     /// Writes a run to the streams of this process.
-    pub(crate) fn new(format: Format) -> Self {
+    pub(crate) fn new(format: Format, agent: &str, tool_output: Option<ToolOutput>) -> Self {
+        let screen = Screen::of_stdout();
+        let tool_output = tool_output.unwrap_or(if screen.terminal { ToolOutput::Short } else { ToolOutput::None });
         let out: Box<dyn Write + Send> = match format {
             Format::Pretty => Box::new(anstream::stdout()),
             Format::Text | Format::Ndjson | Format::Json => Box::new(io::stdout()),
         };
-        Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, Screen::of_stdout())
+        Self::over(Streams { out, err: Box::new(anstream::stderr()) }, format, agent, screen, tool_output)
     }
 
     /// Whether the output changes with time, so that [`tick`](Self::tick) must be called.
@@ -77,7 +81,7 @@ impl Output {
     }
 
     /// Writes a chat to the streams of this process.
-    pub(crate) fn of_chat() -> Self {
+    pub(crate) fn of_chat(agent: &str, tool_output: Option<ToolOutput>) -> Self {
         let screen = Screen::of_stdout();
         let (live, out) = if screen.is_interactive() {
             let (live, out) = Live::of_stdout();
@@ -85,8 +89,16 @@ impl Output {
         } else {
             (None, Box::new(anstream::stdout()) as Box<dyn Write + Send>)
         };
-        let renderer = Box::new(pretty::Pretty::of_chat(screen));
-        Self { renderer, to: Streams { out, err: Box::new(anstream::stderr()) }, failure: None, in_chat: true, live }
+        let renderer =
+            Box::new(pretty::Pretty::of_chat(screen).with_tool_output(tool_output.unwrap_or(ToolOutput::Short)));
+        Self {
+            renderer,
+            to: Streams { out, err: Box::new(anstream::stderr()) },
+            failure: None,
+            agent: agent.to_owned(),
+            in_chat: true,
+            live,
+        }
     }
 
     /// Shows the status of a turn of this agent that starts now.
@@ -105,14 +117,14 @@ impl Output {
         self.live.as_mut().map_or(Ok(()), Live::pause)
     }
 
-    fn over(to: Streams, format: Format, screen: Screen) -> Self {
+    fn over(to: Streams, format: Format, agent: &str, screen: Screen, tool_output: ToolOutput) -> Self {
         let renderer: Box<dyn Renderer> = match format {
-            Format::Pretty => Box::new(pretty::Pretty::new(screen)),
+            Format::Pretty => Box::new(pretty::Pretty::new(screen).with_tool_output(tool_output)),
             Format::Text => Box::new(text::Text::new(screen)),
             Format::Ndjson => Box::new(ndjson::Ndjson),
             Format::Json => Box::new(json::Json),
         };
-        Self { renderer, to, failure: None, in_chat: false, live: None }
+        Self { renderer, to, failure: None, agent: agent.to_owned(), in_chat: false, live: None }
     }
 
     /// Writes an event that arrived at this time.
@@ -155,6 +167,7 @@ impl Output {
     /// Stores a failure, and writes it after `done`.
     fn note(&mut self, event: &Event) {
         match event {
+            Event::Init(init) => self.agent.clone_from(&init.agent),
             Event::Error(failure) => self.failure = Some((**failure).clone()),
             Event::Done(done) => {
                 let failure = self.failure.take();
@@ -162,7 +175,7 @@ impl Output {
                 if self.in_chat && failure.as_ref().is_some_and(|failure| failure.code == ErrorCode::Aborted) {
                     let _ = Printable::from("interrupted").write_line(&mut self.to.err);
                 } else if let Some(failure) = failure {
-                    failure::write_failure(&mut self.to.err, &failure, &done.result);
+                    failure::write_failure(&mut self.to.err, &failure, &done.result, &self.agent);
                 }
             }
             _ => {}

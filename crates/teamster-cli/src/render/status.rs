@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use teamster::event::{Event, RateLimitStatus, ToolId, Usage, Warning, WarningCode};
+use teamster::event::{Event, RateLimitStatus, ToolId, ToolKind, Usage, Warning, WarningCode};
 
 use super::pretty::style::{BULLET as SPINNER, DIM};
 use super::pretty::{call, closing};
@@ -72,7 +72,10 @@ impl Status {
             }
             Event::Text(_) => self.phase = Phase::Answering,
             Event::ToolUse(tool) => {
-                let name = printable!("{} {}", call::label(tool), call::summary(tool, None));
+                let name = match tool.kind {
+                    ToolKind::Execute => printable!("running {}", call::summary(tool, None)),
+                    _ => printable!("{} {}", call::label(tool), call::summary(tool, None)),
+                };
                 self.calls.push(RunningCall { id: tool.tool_id.clone(), name: name.cut(CALL_COLUMNS), since: now });
                 self.phase = Phase::Thinking;
             }
@@ -115,7 +118,7 @@ impl Status {
                 let more = self.calls.len() - 1;
                 let more = if more > 0 { printable!(" and {} more", more) } else { Printable::default() };
                 let since = seconds(now.saturating_duration_since(call.since));
-                printable!("running {}{} {}", &call.name, more, since)
+                printable!("{}{} {}", &call.name, more, since)
             }
             (Phase::Queued { position }, None) => printable!("waiting for other runs (position {})", *position),
             (Phase::Starting, None) => "starting".into(),
@@ -154,7 +157,7 @@ fn seconds(duration: Duration) -> Printable {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use teamster::event::{Init, PermissionRequest, Queued, ToolKind, ToolResult, ToolUse, UsageScope, UsageSoFar};
+    use teamster::event::{Init, PermissionRequest, Queued, ToolResult, ToolUse, UsageScope, UsageSoFar};
 
     use super::*;
 
@@ -177,9 +180,9 @@ mod tests {
             let tool = ToolUse::new(id, "Bash", json!({ "command": command }).into(), ToolKind::Execute);
             status.event(&Event::ToolUse(Box::new(tool)), start + Duration::from_secs(3));
         }
-        assert_eq!(shown(&status, 10), "codex · running Bash npm test and 1 more 7 s · 10 s");
+        assert_eq!(shown(&status, 10), "codex · running npm test and 1 more 7 s · 10 s");
         status.event(&Event::ToolResult(Box::new(ToolResult::new("b", "", None))), start);
-        assert_eq!(shown(&status, 10), "codex · running Bash sleep 9 7 s · 10 s");
+        assert_eq!(shown(&status, 10), "codex · running sleep 9 7 s · 10 s");
         status.event(&Event::ToolResult(Box::new(ToolResult::new("a", "", None))), start);
         let request = PermissionRequest::new("r".into(), "Bash", json!({}).into());
         status.event(&Event::PermissionRequest(Box::new(request)), start);

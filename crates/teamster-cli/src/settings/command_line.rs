@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::Resettable;
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, Id};
 
@@ -45,7 +46,8 @@ pub(super) const NEEDS: [(&str, &str); 6] = [
     ("retry_even_after", "retries"),
 ];
 
-/// Parses a command line. The commands that start agents fail if the configuration has a problem; `doctor` does not.
+/// Parses a command line. The commands that start agents fail if the configuration has a problem; `doctor` does not. If
+/// nothing names an agent or its program, `default_agent` selects the agent.
 ///
 /// # Errors
 /// The command line or the configuration is invalid.
@@ -53,19 +55,33 @@ pub(crate) fn matches(
     mut definition: Command,
     argv: &[OsString],
     inputs: &mut impl Inputs,
+    default_agent: fn() -> &'static str,
 ) -> Result<Matches, Refusal> {
     let relaxed = without_needs(definition.clone(), |_| true);
-    let given = relaxed.try_get_matches_from(argv).map_err(Refusal::Usage)?;
+    let given = match relaxed.try_get_matches_from(argv) {
+        Ok(given) => given,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            definition = with_agent_of_help(definition, argv, inputs, default_agent);
+            return Err(Refusal::Usage(definition.try_get_matches_from(argv).err().unwrap_or(error)));
+        }
+        Err(error) => return Err(Refusal::Usage(error)),
+    };
     let (mut notes, mut problems) = (Vec::new(), Vec::new());
     if let Some((name, matches)) = given.subcommand()
         && (AGENT_COMMANDS.contains(&name) || name == "doctor")
     {
         let settings = settings(&definition);
-        let resolution = resolve(&settings, &conflicts(&definition, name), &given_by(matches), inputs);
+        let given = given_by(matches);
+        let resolution = resolve(&settings, &conflicts(&definition, name), &given, inputs);
         if !resolution.problems.is_empty() && name != "doctor" {
             return Err(Refusal::Config(resolution.problems));
         }
         Resolution { notes, problems, .. } = resolution;
+        let is_set = |id: &str| given.ids.contains(id) || resolution.values.contains_key(id);
+        if !is_set("agent") && !is_set("cli_path") {
+            definition = definition
+                .mut_subcommand(name, |command| command.mut_arg("agent", |arg| arg.default_value(default_agent())));
+        }
         for assignment in resolution.values.into_values() {
             if let Some(setting) = settings.iter().find(|setting| setting.id == assignment.id) {
                 definition = with_default(definition, name, setting, assignment.values);
@@ -74,6 +90,27 @@ pub(crate) fn matches(
     }
     let matches = definition.try_get_matches_from(argv).map_err(Refusal::Usage)?;
     Ok(Matches { matches, notes, problems })
+}
+
+/// Sets the agent that would be used, which the help text shows. Problems of the configuration do not matter here.
+fn with_agent_of_help(
+    definition: Command,
+    argv: &[OsString],
+    inputs: &mut impl Inputs,
+    default_agent: fn() -> &'static str,
+) -> Command {
+    let is_command = |name: &str| AGENT_COMMANDS.contains(&name) || name == "doctor";
+    let Some(name) = argv.iter().filter_map(|argument| argument.to_str()).find(|name| is_command(name)) else {
+        return definition;
+    };
+    let settings = settings(&definition);
+    let Resolution { mut values, .. } = resolve(&settings, &conflicts(&definition, name), &Given::default(), inputs);
+    let agent = match values.remove("agent").and_then(|agent| agent.values.into_iter().next()) {
+        Some(agent) => agent,
+        None if values.contains_key("cli_path") => return definition,
+        None => default_agent().to_owned(),
+    };
+    definition.mut_subcommand(name, |command| command.mut_arg("agent", |arg| arg.default_value(agent)))
 }
 
 /// Removes what options need, if `is_met` holds for the needed option.

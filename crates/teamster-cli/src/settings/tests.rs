@@ -26,7 +26,7 @@ fn inputs(user: &'static str, project: &'static str, variables: &[(&'static str,
 
 fn parse_with(argv: &[&str], mut inputs: TestInputs) -> Result<Invocation, Refusal> {
     let argv: Vec<OsString> = std::iter::once(&"teamster").chain(argv).map(OsString::from).collect();
-    args::parse(&argv, &mut inputs)
+    args::parse(&argv, &mut inputs, || "claude")
 }
 
 fn common(argv: &[&str], inputs: TestInputs) -> CommonArgs {

@@ -97,5 +97,5 @@ fn an_error_in_the_file_is_reported_with_its_line_and_nothing_is_started() {
     refused(&all[..2], &["--agent", "claude", "--config", &file], &expected);
     let doctor = ended(teamster("doctor", &["--config", &file]));
     assert_eq!(doctor.code, Some(1), "{}", doctor.err);
-    assert!(doctor.err.contains(&expected) && doctor.out.contains("codex: "), "{} {}", doctor.err, doctor.out);
+    assert!(doctor.err.contains(&expected) && doctor.out.contains("codex "), "{} {}", doctor.err, doctor.out);
 }

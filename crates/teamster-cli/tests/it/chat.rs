@@ -278,3 +278,13 @@ fn without_a_terminal_it_names_the_alternative() {
     let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
     assert!(message.contains("needs a terminal") && message.contains("teamster session"), "{message}");
 }
+
+#[test]
+fn without_the_agents_program_it_names_the_command_that_installs_it() {
+    let mut chat = Chat::new(&["--agent", "codex"], |chat| {
+        chat.env_remove("BACKEND_CLI_PATH");
+    });
+    chat.wait_for("codex is not installed");
+    chat.wait_for("npm install -g @openai/codex");
+    chat.screen.exp_eof().unwrap();
+}

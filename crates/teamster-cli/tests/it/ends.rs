@@ -69,7 +69,7 @@ fn a_missing_cli_exits_with_127() {
     let end = ended(teamster("", &["--cli-path", "no-such-program-anywhere", "hi"]));
     assert_eq!((end.code, end.out.as_str()), (Some(127), ""));
     assert!(end.err.contains("no-such-program-anywhere") && end.err.contains("CLI_NOT_FOUND"), "{}", end.err);
-    assert!(end.err.contains("hint: install the agent's CLI"), "{}", end.err);
+    assert!(end.err.contains("hint: check the program that --cli-path"), "{}", end.err);
 }
 
 #[test]

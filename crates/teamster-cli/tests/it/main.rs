@@ -26,3 +26,4 @@ mod signals;
 mod status;
 mod surroundings;
 mod umask;
+mod welcome;

@@ -71,7 +71,20 @@ impl ToolUse {
 impl ToolResult {
     /// Creates the result of a call on the main thread, with text only.
     pub fn new(tool_id: impl Into<ToolId>, output: impl Into<UntrustedText>, is_error: Option<bool>) -> Self {
-        Self { tool_id: tool_id.into(), output: output.into(), is_error, content: None, parent_tool_id: None }
+        Self {
+            tool_id: tool_id.into(),
+            output: output.into(),
+            is_error,
+            exit_code: None,
+            content: None,
+            parent_tool_id: None,
+        }
+    }
+
+    /// Sets the exit code of a command.
+    #[must_use]
+    pub fn with_exit_code(self, exit_code: Option<i32>) -> Self {
+        Self { exit_code, ..self }
     }
 
     /// Sets the content blocks of the result.

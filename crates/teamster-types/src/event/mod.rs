@@ -222,6 +222,10 @@ pub struct ToolResult {
     /// Whether the call failed, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
+    /// The exit code of a command, if the agent reports it. Codex and OpenCode report it always, Claude Code (2.1.197) if it is
+    /// not 0, Gemini CLI never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
     /// The result as MCP content blocks, if it is more than text (images). Each block is the agent's exact JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<RawJson>>,

@@ -1,16 +1,21 @@
 //! Checks that a JSON value is a JSON Schema, by the form of its keywords.
 //!
-//! It is not a validator: it finds what a person mistypes, such as `"type": "strin"` or `"properties": []`. Unknown keywords are
-//! allowed, as in the standard.
+//! It is not a validator: it finds what a person mistypes, such as `"type": "strin"` or `"properties": []`. Keywords that it does
+//! not know are allowed, as the standard requires.
 
 use serde_json::{Map, Value};
 
 /// Why a value is not a JSON Schema.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Invalid {
-    /// The place, as a JSON pointer.
-    pub(super) at: String,
-    pub(super) why: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SchemaError {
+    /// It is not an object.
+    NotAnObject,
+    /// A keyword has an invalid value.
+    Keyword {
+        /// The keyword, as a JSON pointer.
+        at: String,
+        why: String,
+    },
 }
 
 /// The form of a keyword's value.
@@ -88,8 +93,9 @@ const KEYWORDS: &[(&str, Form)] = &[
 /// Checks the schema of an answer.
 ///
 /// # Errors
-/// The first keyword with a value of the wrong form.
-pub(super) fn validate(keywords: &Map<String, Value>) -> Result<(), Invalid> {
+/// The value is not an object, or the first keyword with a value of the wrong form.
+pub(super) fn validate(schema: &Value) -> Result<(), SchemaError> {
+    let Value::Object(keywords) = schema else { return Err(SchemaError::NotAnObject) };
     if !keywords.is_empty() && !keywords.keys().any(|key| form_of(key).is_some()) {
         let why = "none of its keys is a keyword of JSON Schema; an object with one text is \
                    {\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},\"required\":[\"name\"]}";
@@ -102,18 +108,18 @@ fn form_of(keyword: &str) -> Option<Form> {
     KEYWORDS.iter().find(|(name, _)| *name == keyword).map(|(_, form)| *form)
 }
 
-fn invalid(at: &str, why: impl Into<String>) -> Invalid {
-    Invalid { at: at.to_owned(), why: why.into() }
+fn invalid(at: &str, why: impl Into<String>) -> SchemaError {
+    SchemaError::Keyword { at: at.to_owned(), why: why.into() }
 }
 
-fn object(at: &str, keywords: &Map<String, Value>) -> Result<(), Invalid> {
+fn object(at: &str, keywords: &Map<String, Value>) -> Result<(), SchemaError> {
     keywords.iter().try_for_each(|(keyword, value)| match form_of(keyword) {
         Some(form) => check(&format!("{at}/{}", keyword.replace('~', "~0").replace('/', "~1")), form, value),
         None => Ok(()),
     })
 }
 
-fn subschema(at: &str, value: &Value) -> Result<(), Invalid> {
+fn subschema(at: &str, value: &Value) -> Result<(), SchemaError> {
     match value {
         Value::Object(keywords) => object(at, keywords),
         Value::Bool(_) => Ok(()),
@@ -121,7 +127,7 @@ fn subschema(at: &str, value: &Value) -> Result<(), Invalid> {
     }
 }
 
-fn check(at: &str, form: Form, value: &Value) -> Result<(), Invalid> {
+fn check(at: &str, form: Form, value: &Value) -> Result<(), SchemaError> {
     let require = |is_right: bool, why: &str| if is_right { Ok(()) } else { Err(invalid(at, why)) };
     let each = |values: &[Value]| {
         values.iter().enumerate().try_for_each(|(index, value)| subschema(&format!("{at}/{index}"), value))
@@ -153,7 +159,7 @@ fn check(at: &str, form: Form, value: &Value) -> Result<(), Invalid> {
     }
 }
 
-fn type_name(at: &str, name: &Value) -> Result<(), Invalid> {
+fn type_name(at: &str, name: &Value) -> Result<(), SchemaError> {
     if name.as_str().is_some_and(|name| TYPES.contains(&name)) {
         return Ok(());
     }
@@ -165,10 +171,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn checked(schema: &Value) -> Result<(), Invalid> {
-        validate(schema.as_object().unwrap())
-    }
 
     #[test]
     fn a_value_that_is_no_schema_is_rejected_with_its_place() {
@@ -188,8 +190,12 @@ mod tests {
             (json!({"minimum": "1"}), "#/minimum"),
             (json!({"name": "string"}), "#"),
         ] {
-            assert_eq!(checked(&schema).unwrap_err().at, at, "{schema}");
+            match validate(&schema) {
+                Err(SchemaError::Keyword { at: found, .. }) => assert_eq!(found, at, "{schema}"),
+                other => panic!("{schema}: {other:?}"),
+            }
         }
+        assert_eq!(validate(&json!([])), Err(SchemaError::NotAnObject));
     }
 
     #[test]
@@ -203,7 +209,7 @@ mod tests {
             json!({"$ref": "#/$defs/a", "$defs": {"a": {"const": null, "enum": []}}}),
             json!({"prefixItems": [{"not": {}}], "if": {}, "then": {"anyOf": [{}]}, "else": false}),
         ] {
-            assert_eq!(checked(&schema), Ok(()), "{schema}");
+            assert_eq!(validate(&schema), Ok(()), "{schema}");
         }
     }
 }

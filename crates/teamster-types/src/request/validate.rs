@@ -1,6 +1,7 @@
 //! Validation of requests, before anything is started. It does not depend on the machine.
 
-use super::{Conversation, OutputMode, RunRequest, schema};
+use super::schema::{self, SchemaError};
+use super::{Conversation, OutputMode, RunRequest};
 
 /// Why a request was rejected. Nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -143,6 +144,15 @@ pub enum RequestError {
     },
 }
 
+impl From<SchemaError> for RequestError {
+    fn from(error: SchemaError) -> Self {
+        match error {
+            SchemaError::NotAnObject => Self::Schema,
+            SchemaError::Keyword { at, why } => Self::InvalidSchema { at, why },
+        }
+    }
+}
+
 impl RunRequest {
     /// Validates everything that does not depend on the machine.
     ///
@@ -158,11 +168,7 @@ impl RunRequest {
         for (name, server) in &self.mcp_servers {
             server.validate(name)?;
         }
-        if let Some(schema) = &self.schema {
-            let keywords = schema.as_object().ok_or(RequestError::Schema)?;
-            schema::validate(keywords)
-                .map_err(|schema::Invalid { at, why }| RequestError::InvalidSchema { at, why })?;
-        }
+        self.schema.as_ref().map_or(Ok(()), schema::validate)?;
         let budgets =
             [("max_budget_usd", self.max_budget_usd), ("max_session_budget_usd", self.max_session_budget_usd)];
         for (name, budget) in budgets {

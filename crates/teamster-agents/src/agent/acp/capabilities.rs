@@ -12,6 +12,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     home_variables: &[],
     effort_levels: EffortLevels::Listed,
     credential_files: &[],
+    configured_keys: None,
     features: &[
         (
             Feature::Model,

@@ -45,6 +45,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     home_variables: &["CLAUDE_CONFIG_DIR"],
     effort_levels: EffortLevels::Only(&["low", "medium", "high", "xhigh", "max"]),
     credential_files: &[".claude/.credentials.json"],
+    configured_keys: None,
     features: &[
         (Feature::Model, Yes("`--model`; only the vendor validates names")),
         (Feature::Effort, Yes("`--effort`: low, medium, high, xhigh or max; other levels are refused")),

@@ -50,13 +50,23 @@ fn unwrap_unparsed(input: RawJson) -> RawJson {
     }
 }
 
-/// Returns a tool result. Its content is a string, or a list of blocks.
+/// Returns a tool result. Its content is a string, or a list of blocks. Without `is_error`, the call succeeded (Messages API).
 pub(super) fn tool_result(id: &str, block: &Block<'_>, parent: Option<&str>) -> ToolResult {
     let (output, content) = match block.content {
         None => (String::new(), None),
         Some(raw) => read_content(raw),
     };
-    ToolResult::new(id, output, block.is_error).with_content(content).with_parent(parent.map(ToolId::from))
+    let is_error = block.is_error.unwrap_or(false);
+    let exit_code = exit_code(&output).filter(|_| is_error);
+    ToolResult::new(id, output, Some(is_error))
+        .with_exit_code(exit_code)
+        .with_content(content)
+        .with_parent(parent.map(ToolId::from))
+}
+
+/// Returns the exit code from the first line of a failed command's output, `Exit code 3` (recording `tool_fail`).
+fn exit_code(output: &str) -> Option<i32> {
+    output.lines().next()?.strip_prefix("Exit code ")?.parse().ok()
 }
 
 fn read_content(raw: &RawValue) -> (String, Option<Vec<RawJson>>) {

@@ -1,6 +1,9 @@
 //! The capabilities of Codex 0.169.0: by its app-server, and by `exec` where that differs.
 
-use crate::agent::{Capabilities, EffortLevels, Feature, OwnKeys, Support};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use crate::agent::{Capabilities, ConfiguredKeys, EffortLevels, Feature, OwnKeys, Support};
 use Support::{Ignored, Refused, Yes};
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
@@ -14,6 +17,12 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     home_variables: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     effort_levels: EffortLevels::Only(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
     credential_files: &[".codex/auth.json"],
+    configured_keys: Some(ConfiguredKeys {
+        home_variable: "CODEX_HOME",
+        default_home: ".codex",
+        file: "config.toml",
+        read: provider_key,
+    }),
     features: &[
         (Feature::Model, Yes("`model` of the thread; a resumed thread keeps its own; `exec`: `--model`")),
         (
@@ -126,3 +135,35 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     ],
     failures: super::failure::FAILURES,
 };
+
+/// Returns the variable that holds the key of the chosen provider: `env_key` of `model_providers.NAME`, where `model_provider`
+/// is NAME (`config.toml` of 0.169.0).
+fn provider_key(config: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Config {
+        model_provider: Option<String>,
+        #[serde(default)]
+        model_providers: BTreeMap<String, Provider>,
+    }
+    #[derive(Deserialize)]
+    struct Provider {
+        env_key: Option<String>,
+    }
+    let Ok(Config { model_provider: Some(name), model_providers }) = toml::from_str(config) else { return Vec::new() };
+    model_providers.get(&name).and_then(|provider| provider.env_key.clone()).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_the_chosen_provider_is_found() {
+        let config = "model_provider = 'mine'\n[model_providers.mine]\nname = 'Mine'\nenv_key = 'MY_KEY'\n\
+                      [model_providers.other]\nenv_key = 'OTHER'\n";
+        assert_eq!(provider_key(config), ["MY_KEY"]);
+        for other in ["", "model_provider = 'mine'", "model_provider = 1", "no toml ["] {
+            assert!(provider_key(other).is_empty(), "{other}");
+        }
+    }
+}

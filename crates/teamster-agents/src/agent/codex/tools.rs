@@ -78,7 +78,8 @@ pub(super) fn result(id: &str, item: &Item) -> ToolResult {
         _ => (String::new(), None),
     };
     let is_error = item.status.as_deref().map(|status| matches!(status, "failed" | "declined"));
-    ToolResult::new(id, output, is_error).with_content(content)
+    let exit_code = item.exit_code.and_then(|code| i32::try_from(code).ok());
+    ToolResult::new(id, output, is_error).with_exit_code(exit_code).with_content(content)
 }
 
 /// Returns standard output and standard error, interleaved. If there is no output, it describes the exit code or the denial.

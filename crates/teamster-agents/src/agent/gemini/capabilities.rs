@@ -18,6 +18,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     home_variables: &["GEMINI_CLI_HOME"],
     effort_levels: EffortLevels::Listed,
     credential_files: &[".gemini/oauth_creds.json"],
+    configured_keys: None,
     features: &[
         (Feature::Model, Yes("`--model`; only the vendor validates names")),
         (Feature::Effort, Ignored("there is no such option: the settings define it for each model")),

@@ -40,6 +40,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     home_variables: &["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"],
     effort_levels: EffortLevels::OfModel(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
     credential_files: &[".local/share/opencode/auth.json"],
+    configured_keys: None,
     features: &[
         (Feature::Model, Yes("`model` of the prompt, as PROVIDER/MODEL; exec: `--model`")),
         (

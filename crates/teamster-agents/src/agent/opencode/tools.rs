@@ -72,6 +72,7 @@ pub(super) fn call(part: ToolPart, servers: &Names) -> Call {
     let plan = (tool_name == "todowrite").then(|| plan(&state)).flatten();
     Call {
         result: ToolResult::new(id.clone(), output, Some(invalid || failed(&state)))
+            .with_exit_code(exit_code(&state))
             .with_content(state.attachments.as_deref().and_then(content)),
         tool: ToolUse::new(id, tool_name, state.input, kind).with_server(server.map(Into::into)),
         denial,
@@ -88,6 +89,10 @@ fn output(state: &ToolState) -> String {
 fn failed(state: &ToolState) -> bool {
     let exit = state.metadata.as_ref().and_then(|metadata| metadata.get("exit"));
     state.status == "error" || exit.is_some_and(|code| code.as_i64() != Some(0))
+}
+
+fn exit_code(state: &ToolState) -> Option<i32> {
+    state.metadata.as_ref()?.get("exit")?.as_i64()?.try_into().ok()
 }
 
 /// Returns whether a call was denied, by the messages of 1.18.33. A built-in tool, or one of our servers, is "unavailable" if

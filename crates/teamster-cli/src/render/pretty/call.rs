@@ -1,106 +1,194 @@
-//! Summarizes a tool call by its name and its most informative argument.
+//! Describes a tool call in words: a verb, and what it is applied to.
 
 use std::path::Path;
 
-use serde_json::Value;
-use teamster::event::ToolUse;
+use serde_json::{Map, Value};
+use teamster::event::{ToolKind, ToolUse};
 
 use crate::printable::{Printable, printable};
 
-/// The names of informative arguments, in the order of preference. The agents define these names.
-const SUMMARY_ARGUMENTS: [&str; 11] = [
-    "command",
-    "file_path",
-    "notebook_path",
-    "pattern",
-    "query",
-    "url",
-    "path",
-    "description",
-    "skill",
-    "subject",
-    "prompt",
-];
+/// The agents' names of arguments, by their meaning.
+const COMMAND: &[&str] = &["command", "cmd"];
+const PATH: &[&str] = &["file_path", "filePath", "absolute_path", "notebook_path", "path", "dir_path", "filepath"];
+const SEARCHED: &[&str] = &["pattern", "query", "glob"];
+const ADDRESS: &[&str] = &["url", "prompt"];
+const TASK: &[&str] = &["description", "subject", "name", "prompt", "skill"];
 
-/// Returns the tool's name, with the server for a tool of an MCP server.
+/// Tools that write a whole file.
+const WRITES: [&str; 3] = ["Write", "write", "write_file"];
+/// Tools that change the plan, which is shown by itself.
+const PLANS: [&str; 5] = ["TodoWrite", "todowrite", "write_todos", "update_plan", "todo_list"];
+
+/// Returns the verb of a call, or the server and the name of the tool for a tool of an MCP server.
 pub(crate) fn label(tool: &ToolUse) -> Printable {
-    match &tool.server {
-        Some(server) => printable!("{}:{}", server, &tool.tool_name),
-        None => Printable::exact(&tool.tool_name),
+    if let Some(server) = &tool.server {
+        return printable!("{}: {}", server, &tool.tool_name);
+    }
+    let name = tool.tool_name.as_str();
+    match &tool.kind {
+        ToolKind::Execute => "Run".into(),
+        ToolKind::Edit if WRITES.contains(&name) => "Write".into(),
+        ToolKind::Edit => "Edit".into(),
+        ToolKind::Read => "Read".into(),
+        ToolKind::Search => "Search".into(),
+        ToolKind::Fetch => "Fetch".into(),
+        ToolKind::Agent => "Agent".into(),
+        _ if PLANS.contains(&name) => "Update the plan".into(),
+        _ => Printable::exact(&in_words(name)),
     }
 }
 
-/// Returns the arguments on one line, without truncation. Paths below `cwd` are relative.
+/// Returns what a call is applied to, on one line without truncation. Paths below `cwd` are relative.
 pub(crate) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
     let input = tool.input.to_value().unwrap_or_else(|_| Value::String(tool.input.as_str().to_owned()));
-    let fields = match &input {
-        // A tool of an MCP server may use these names differently, so all of its arguments are shown.
-        Value::Object(fields) if tool.server.is_none() => {
-            SUMMARY_ARGUMENTS.iter().find_map(|name| fields.get(*name)).map(argument).filter(|text| !text.is_empty())
-        }
-        _ => None,
+    let Value::Object(fields) = &input else { return Printable::exact(&in_short(&input)) };
+    let text =
+        |names: &[&str]| names.iter().find_map(|name| fields.get(*name)).map(in_short).filter(|it| !it.is_empty());
+    let found = match &tool.kind {
+        // A tool of an MCP server may use these names differently.
+        _ if tool.server.is_some() => None,
+        ToolKind::Execute => text(COMMAND).map(|command| script(&command)),
+        ToolKind::Edit | ToolKind::Read => text(PATH).or_else(|| changes(fields, cwd)),
+        ToolKind::Search => text(SEARCHED).map(|searched| match text(PATH) {
+            Some(path) if !relative(&path, cwd).is_empty() => format!("{searched} in {}", relative(&path, cwd)),
+            _ => searched,
+        }),
+        ToolKind::Fetch => text(ADDRESS),
+        ToolKind::Agent => text(TASK),
+        _ if PLANS.contains(&tool.tool_name.as_str()) => return Printable::default(),
+        _ => text(COMMAND)
+            .or_else(|| text(PATH))
+            .or_else(|| text(SEARCHED))
+            .or_else(|| text(&["url"]))
+            .or_else(|| text(TASK)),
     };
-    let text = fields.unwrap_or_else(|| match &input {
-        Value::Object(fields) => {
-            let pairs: Vec<_> = fields.iter().map(|(name, value)| format!("{name}={}", argument(value))).collect();
-            pairs.join(" ")
-        }
-        other => argument(other),
-    });
-    Printable::exact(strip_directory(&text, cwd))
+    Printable::exact(&relative(&found.unwrap_or_else(|| pairs(fields)), cwd))
 }
 
-fn argument(value: &Value) -> String {
+/// Returns the files of a change that Codex makes: `{"changes": [{"path": ..., "kind": ...}]}`.
+fn changes(fields: &Map<String, Value>, cwd: Option<&Path>) -> Option<String> {
+    let each = |change: &Value| {
+        let path = relative(change.get("path")?.as_str()?, cwd);
+        Some(match change.get("kind").and_then(|kind| kind.as_str().or_else(|| kind.get("type")?.as_str())) {
+            Some("add") => format!("{path} (new)"),
+            Some("delete") => format!("{path} (deleted)"),
+            _ => path,
+        })
+    };
+    let files: Vec<_> = fields.get("changes")?.as_array()?.iter().filter_map(each).collect();
+    (!files.is_empty()).then(|| files.join(", "))
+}
+
+/// Returns the script of a command that only runs a script in a shell, as Codex writes commands: `/bin/bash -lc '...'`.
+fn script(command: &str) -> String {
+    match shlex::split(command).as_deref() {
+        Some([shell, flag, script]) if matches!(flag.as_str(), "-c" | "-lc") && is_shell(shell) => script.clone(),
+        _ => command.to_owned(),
+    }
+}
+
+fn is_shell(program: &str) -> bool {
+    matches!(program.rsplit('/').next(), Some("bash" | "sh" | "zsh"))
+}
+
+/// Returns all arguments as `name=value`.
+fn pairs(fields: &Map<String, Value>) -> String {
+    let pairs = fields.iter().filter(|(_, value)| !value.is_null());
+    pairs.map(|(name, value)| format!("{name}={}", in_short(value))).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a value for people: text without quotes, lists of simple values, and `…` for the inside of other values.
+fn in_short(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        // A command line given as a list of words.
-        Value::Array(words) if !words.is_empty() && words.iter().all(Value::is_string) => {
-            words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
+        Value::Array(values) if !values.iter().any(|value| value.is_object() || value.is_array()) => {
+            values.iter().map(in_short).collect::<Vec<_>>().join(" ")
         }
+        Value::Array(values) => format!("[{} items]", values.len()),
+        Value::Object(_) => "{…}".to_owned(),
         other => other.to_string(),
     }
 }
 
-fn strip_directory<'a>(text: &'a str, cwd: Option<&Path>) -> &'a str {
+/// Returns the name of a tool in words: `enter_plan_mode` is `Enter plan mode`.
+fn in_words(name: &str) -> String {
+    let mut words = String::new();
+    for character in name.chars() {
+        let starts_word = character.is_uppercase() && words.ends_with(|last: char| last.is_lowercase());
+        if starts_word || matches!(character, '_' | '-') {
+            words.push(' ');
+        }
+        match character {
+            '_' | '-' => {}
+            _ if words.is_empty() => words.extend(character.to_uppercase()),
+            _ if starts_word => words.extend(character.to_lowercase()),
+            _ => words.push(character),
+        }
+    }
+    words
+}
+
+fn relative(text: &str, cwd: Option<&Path>) -> String {
     let relative = cwd.and_then(|cwd| Path::new(text).strip_prefix(cwd).ok()).and_then(Path::to_str);
-    relative.filter(|path| !path.is_empty()).unwrap_or(text)
+    relative.filter(|path| !path.is_empty()).unwrap_or(text).to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use teamster::event::ToolKind;
 
     use super::*;
 
-    fn call(server: Option<&str>, input: Value) -> String {
-        let tool = ToolUse::new("t", "Tool", input.into(), ToolKind::Unclassified).with_server(server.map(Into::into));
-        format!("{} {}", label(&tool), summary(&tool, Some(Path::new("/project"))))
+    fn call(kind: ToolKind, name: &str, input: Value) -> String {
+        let tool = ToolUse::new("t", name, input.into(), kind);
+        format!("{} {}", label(&tool), summary(&tool, Some(Path::new("/project")))).trim_end().to_owned()
     }
 
     #[test]
-    fn a_call_is_summarized_by_its_most_informative_argument() {
-        let cases = [
-            (json!({"command": "echo hi", "description": "Greets"}), "Tool echo hi"),
-            (json!({"command": ["bash", "-lc", "ls  -l"]}), "Tool bash -lc ls  -l"),
-            (json!({"file_path": "/project/src/lib.rs", "content": "..."}), "Tool src/lib.rs"),
-            (json!({"file_path": "/elsewhere/lib.rs"}), "Tool /elsewhere/lib.rs"),
-            (json!({"path": "/project"}), "Tool /project"),
-            (json!({"pattern": "fn main", "path": "/project/src"}), "Tool fn main"),
-            (json!({"command": "cat <<X\n\tone\nX"}), "Tool cat <<X⟦LF⟧⟦TAB⟧one⟦LF⟧X"),
-            (json!({"command": "echo \u{1b}[31m\u{202e}red"}), "Tool echo ⟦ESC⟧[31m⟦U+202E⟧red"),
-            (json!({"name": "Ada", "depth": 2, "deep": {"a": [1]}}), "Tool deep={\"a\":[1]} depth=2 name=Ada"),
-            (json!({}), "Tool "),
-            (json!("{\"command\": \"unfinished"), "Tool {\"command\": \"unfinished"),
-        ];
-        for (input, expected) in cases {
-            assert_eq!(call(None, input), expected);
+    fn a_call_is_a_verb_and_what_it_is_applied_to_on_every_agent() {
+        for (kind, name, input, expected) in [
+            (ToolKind::Execute, "Bash", json!({"command": "echo hi", "description": "Greets"}), "Run echo hi"),
+            (ToolKind::Execute, "command_execution", json!({"command": "/bin/bash -lc 'ls  -l'"}), "Run ls  -l"),
+            (ToolKind::Execute, "shell", json!({"command": ["bash", "-lc", "ls"]}), "Run ls"),
+            (ToolKind::Execute, "Bash", json!({"command": "cat <<X\n\tone\nX"}), "Run cat <<X⟦LF⟧⟦TAB⟧one⟦LF⟧X"),
+            (
+                ToolKind::Execute,
+                "bash",
+                json!({"command": "echo \u{1b}[31m\u{202e}red"}),
+                "Run echo ⟦ESC⟧[31m⟦U+202E⟧red",
+            ),
+            (ToolKind::Edit, "Edit", json!({"file_path": "/project/src/lib.rs", "old_string": "a"}), "Edit src/lib.rs"),
+            (ToolKind::Edit, "write_file", json!({"file_path": "a.txt", "content": "..."}), "Write a.txt"),
+            (
+                ToolKind::Edit,
+                "file_change",
+                json!({"changes": [{"path": "/project/a", "kind": "add"}, {"path": "b", "kind": {"type": "update"}}]}),
+                "Edit a (new), b",
+            ),
+            (ToolKind::Read, "read", json!({"filePath": "/elsewhere/lib.rs"}), "Read /elsewhere/lib.rs"),
+            (ToolKind::Search, "Grep", json!({"pattern": "fn main", "path": "/project/src"}), "Search fn main in src"),
+            (ToolKind::Fetch, "WebFetch", json!({"url": "https://docs.rs", "prompt": "p"}), "Fetch https://docs.rs"),
+            (ToolKind::Agent, "Task", json!({"description": "Worker A", "prompt": "..."}), "Agent Worker A"),
+            (ToolKind::Unclassified, "TodoWrite", json!({"todos": [{"content": "x"}]}), "Update the plan"),
+            (ToolKind::Unclassified, "enter_plan_mode", json!({}), "Enter plan mode"),
+            (ToolKind::Unclassified, "ExitPlanMode", json!({"plan": "x"}), "Exit plan mode plan=x"),
+            (ToolKind::Unclassified, "lookup", json!({"depth": 2, "deep": {"a": [1]}}), "Lookup deep={…} depth=2"),
+            (
+                ToolKind::Unclassified,
+                "lookup",
+                json!("{\"command\": \"unfinished"),
+                "Lookup {\"command\": \"unfinished",
+            ),
+        ] {
+            assert_eq!(call(kind, name, input), expected);
         }
     }
 
     #[test]
     fn a_tool_of_an_mcp_server_is_shown_with_its_server_and_all_arguments() {
-        assert_eq!(call(Some("calc"), json!({"a": 1, "name": "b"})), "calc:Tool a=1 name=b");
+        let tool = ToolUse::new("t", "add", json!({"a": 1, "command": "b"}).into(), ToolKind::Mcp);
+        let tool = tool.with_server(Some("calc".into()));
+        assert_eq!(format!("{} {}", label(&tool), summary(&tool, None)), "calc: add a=1 command=b");
     }
 }

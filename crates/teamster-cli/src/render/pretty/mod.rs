@@ -9,6 +9,7 @@ pub(crate) mod closing;
 mod content;
 mod document;
 mod markdown;
+mod outcome;
 mod page;
 pub(crate) mod permission;
 mod state;
@@ -30,6 +31,7 @@ use self::markdown::Markdown;
 use self::page::{Kind, Page};
 use self::state::{Call, ContentKind, ContentSource, OpenLine};
 use self::style::{BOLD, BULLET, CAUTION, DIM, NORMAL, NOTICEABLE, indent};
+use crate::args::ToolOutput;
 use crate::option_names;
 use crate::printable::{Printable, printable};
 use crate::render::renderer::{Renderer, Screen, Streams};
@@ -49,6 +51,10 @@ pub(super) struct Pretty {
     open_requests: HashMap<RequestId, UntrustedText>,
     /// Whether the last line reports a retraction.
     is_retracted: bool,
+    /// How much of the output of tools is shown.
+    tool_output: ToolOutput,
+    /// The last plan that was written.
+    plan: Option<Plan>,
     /// The Markdown formatter of the answer, if styles are enabled.
     markdown: Option<Markdown>,
     chat: Option<Chat>,
@@ -124,9 +130,16 @@ impl Pretty {
             cwd: None,
             open_requests: HashMap::new(),
             is_retracted: false,
+            tool_output: ToolOutput::None,
+            plan: None,
             markdown: screen.styles.then(Markdown::default),
             chat: None,
         }
+    }
+
+    /// Sets how much of the output of tools is shown.
+    pub(super) fn with_tool_output(self, tool_output: ToolOutput) -> Self {
+        Self { tool_output, ..self }
     }
 
     /// Creates the renderer of a chat.
@@ -152,7 +165,12 @@ impl Pretty {
         self.line(Kind::Heading, 0, &[(&heading, DIM)], out)
     }
 
+    /// Writes a plan, unless it is the one that was written last.
     fn plan(&mut self, plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+        if self.plan.as_ref() == Some(plan) {
+            return Ok(());
+        }
+        self.plan = Some(plan.clone());
         self.line(Kind::Work, 0, &[(&"● ".into(), BULLET), (&"Plan".into(), BOLD)], out)?;
         for entry in &plan.entries {
             let (mark, style) = match entry.status {

@@ -7,9 +7,9 @@ use teamster::event::{ToolId, ToolResult, ToolUse};
 
 use super::page::Kind;
 use super::state::{Call, OpenLine};
-use super::style::{BAD, BOLD, BULLET, DIM, GOOD, NORMAL, NOTICEABLE};
-use super::{Pretty, call, closing};
-use crate::printable::{Printable, printable};
+use super::style::{BAD, BOLD, BULLET, DIM, NORMAL, NOTICEABLE};
+use super::{Pretty, call, closing, outcome};
+use crate::printable::printable;
 
 /// The columns that are reserved on the line of a call for its result.
 const OUTCOME_COLUMNS: usize = 14;
@@ -40,7 +40,8 @@ impl Pretty {
         let Some(call) = self.calls.remove(&result.tool_id) else { return Ok(()) };
         let elapsed = Some(now.saturating_duration_since(call.since)).filter(|time| *time >= NOTICEABLE);
         let took = elapsed.map(closing::duration);
-        let error = (result.is_error == Some(true)).then(|| first_line(&result.output));
+        let error = outcome::error(result);
+        let (mark, style) = outcome::mark(result);
         let open = match &self.open {
             OpenLine::Call { tool, columns } if *tool == result.tool_id => Some(*columns),
             _ => None,
@@ -51,21 +52,26 @@ impl Pretty {
         match (open, error) {
             (Some(_), None) => {
                 let took = took.map(|took| printable!(" {}", took)).unwrap_or_default();
-                self.write(0, &[(&"  ✓".into(), GOOD), (&took, DIM), (&"\n".into(), NORMAL)], out)
+                self.write(0, &[(&printable!("  {}", mark), style), (&took, DIM), (&"\n".into(), NORMAL)], out)?;
+                self.output(result, call.depth, out)
             }
             (Some(used), Some(error)) if width >= used + ERROR_COLUMNS.min(error.columns() + 5) => {
                 let error = error.cut(width.saturating_sub(used + 5));
-                self.write(0, &[(&"  ✗ ".into(), BAD), (&error, BAD), (&"\n".into(), NORMAL)], out)
+                self.write(0, &[(&"  ✗ ".into(), BAD), (&error, BAD), (&"\n".into(), NORMAL)], out)?;
+                self.output(result, call.depth, out)
             }
             (Some(_), Some(error)) => {
                 let depth = call.depth + 1;
                 let error = error.cut(width.saturating_sub(2 * depth + 3));
-                self.line(Kind::Work, depth, &[(&"✗ ".into(), BAD), (&error, BAD)], out)
+                self.line(Kind::Work, depth, &[(&"✗ ".into(), BAD), (&error, BAD)], out)?;
+                self.output(result, call.depth, out)
             }
             (None, None) => {
                 let took = took.map(|took| printable!(" ({})", took)).unwrap_or_default();
-                let parts = [(&"✓ ".into(), GOOD), (&call.label, BOLD), (&call.summary, NORMAL), (&took, DIM)];
-                self.line(Kind::Work, call.depth, &parts, out)
+                let mark = printable!("{} ", mark);
+                let parts = [(&mark, style), (&call.label, BOLD), (&call.summary, NORMAL), (&took, DIM)];
+                self.line(Kind::Work, call.depth, &parts, out)?;
+                self.output(result, call.depth, out)
             }
             (None, Some(error)) => {
                 let summary = call.summary.cut(width / 3);
@@ -78,9 +84,19 @@ impl Pretty {
                     (&": ".into(), NORMAL),
                     (&error, BAD),
                 ];
-                self.line(Kind::Work, call.depth, &parts, out)
+                self.line(Kind::Work, call.depth, &parts, out)?;
+                self.output(result, call.depth, out)
             }
         }
+    }
+
+    /// Writes the output of a command under its call, as far as the option permits.
+    fn output(&mut self, result: &ToolResult, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+        let width = self.screen.width.saturating_sub(2 * depth + 5);
+        for line in outcome::output(result, self.tool_output, width) {
+            self.line(Kind::Work, depth + 1, &[(&line, DIM)], out)?;
+        }
+        Ok(())
     }
 
     /// Returns the nesting depth of lines that belong to this call.
@@ -104,8 +120,4 @@ impl Pretty {
         let (depth, name) = (call.depth, printable!("┄ {}{}", &call.label, &call.summary));
         self.line(Kind::Work, depth, &[(&name, DIM)], out)
     }
-}
-
-fn first_line(output: &str) -> Printable {
-    output.lines().map(Printable::message).find(|line| !line.is_empty()).unwrap_or_else(|| "failed".into())
 }

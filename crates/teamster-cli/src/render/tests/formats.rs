@@ -18,9 +18,9 @@ fn a_failure_is_written_with_a_hint() {
     let output: String = cases.iter().map(|events| streams(Format::Ndjson, PAGE, events).1).collect();
     assert_snapshot!(anstream::adapter::strip_str(&output).to_string(), @r#"
     error: no program "claude" in PATH [CLI_NOT_FOUND]
-     hint: install the agent's CLI, or name its program with --cli-path (BACKEND_CLI_PATH)
+     hint: npm install -g @anthropic-ai/claude-code; or name the program with --cli-path
     error: Reached maximum number of turns (1) [MAX_TURNS]
-     hint: raise --max-turns, or resume with --resume 67c9c3e6
+     hint: raise --max-turns, or resume with --agent claude --resume 67c9c3e6
     error: Reached maximum number of turns (1) [MAX_TURNS]
      hint: raise --max-turns
     error: the vendor is overloaded [OVERLOADED]
@@ -32,7 +32,7 @@ fn a_failure_is_written_with_a_hint() {
        three
     error: the CLI ended without a result [PROTOCOL]
     interrupted: the run was aborted [ABORTED]
-     hint: resume with --resume 67c9c3e6
+     hint: resume with --agent claude --resume 67c9c3e6
     "#);
 }
 

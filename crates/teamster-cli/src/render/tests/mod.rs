@@ -47,7 +47,7 @@ fn streams(format: Format, screen: Screen, events: &[Event]) -> (String, String)
 }
 
 fn show(format: Format, screen: Screen, events: &[Event], to: Streams) {
-    let mut output = Output::over(to, format, screen);
+    let mut output = Output::over(to, format, "claude", screen, ToolOutput::None);
     let begin = Instant::now();
     for (index, event) in (0..).zip(events) {
         output.event(event, begin + Duration::from_millis(100) * index).unwrap();

@@ -56,12 +56,12 @@ fn results_of_concurrent_calls_name_their_call() {
 
     Meanwhile, a word
 
-    ● calc:add a=1 b=2
+    ● calc: add a=1 b=2
     ✓ Bash sleep 1 (0.5s)
 
      or two.
 
-    ✗ calc:add a=1 b=2: no such
+    ✗ calc: add a=1 b=2: no such
     ");
 }
 
@@ -221,7 +221,7 @@ fn a_terminal_gets_colors_and_a_blank_line_before_the_summary() {
 fn a_notice_is_written_on_a_separate_line() {
     let paper = Paper::default();
     let to = Streams { out: Box::new(paper.clone()), err: Box::new(paper.clone()) };
-    let mut output = Output::over(to, Format::Pretty, PAGE);
+    let mut output = Output::over(to, Format::Pretty, "claude", PAGE, ToolOutput::None);
     output.event(&tool("a", "Bash", json!({"command": "sleep"})), Instant::now()).unwrap();
     output.notice(&"asked to stop".into()).unwrap();
     output.event(&result("a", Some("interrupted")), Instant::now()).unwrap();

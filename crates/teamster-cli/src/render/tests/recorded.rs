@@ -42,9 +42,9 @@ fn tools_of_an_mcp_server() {
 
     Adding.
 
-    ● calc:add a=2 b=40  ✓ 0.1s
-    ● calc:fail  ✗ it always fails
-    ● calc:image  ✓ 0.1s
+    ● calc: add a=2 b=40  ✓ 0.1s
+    ● calc: fail  ✗ it always fails
+    ● calc: image  ✓ 0.1s
 
     42; the second call failed, the third was an image.
     claude-opus-4-8 · 4 turns · 700 in / 160 out (200 cached) · $0.0071 · 2.3s
@@ -62,13 +62,13 @@ fn subagents_at_work_together() {
     ● Agent Worker A
     ● Agent Worker B
     ┄ Agent Worker A
-      ● Bash echo from-subagent
+      ● Run echo from-subagent
     ┄ Agent Worker B
-      ● Bash echo from-subagent
+      ● Run echo from-subagent
     ┄ Agent Worker A
-      ✓ Bash echo from-subagent (0.2s)
+      ✓ Run echo from-subagent (0.2s)
     ┄ Agent Worker B
-      ✓ Bash echo from-subagent (0.2s)
+      ✓ Run echo from-subagent (0.2s)
     ✓ Agent Worker A (0.7s)
     ✓ Agent Worker B (0.7s)
 
@@ -100,6 +100,6 @@ fn a_vendor_that_refuses_the_key() {
     claude-opus-4-8[1m] · 1 turn · 2.3s
     session f319f5eb-e550-47ff-a4fb-f11dc895b63b
     error: Failed to authenticate. API Error: 403 Your API key does not have permission to use the specified resource. [AUTH]
-     hint: log in with the agent's own CLI, or set its API key in the environment
+     hint: run `claude` and type /login, or set ANTHROPIC_API_KEY
     ");
 }

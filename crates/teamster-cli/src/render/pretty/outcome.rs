@@ -1,0 +1,103 @@
+//! The outcome of a tool call: its mark, its error in one line, and its output.
+
+use anstyle::Style;
+use teamster::event::ToolResult;
+
+use super::style::{DIM, GOOD};
+use crate::args::ToolOutput;
+use crate::printable::{Printable, printable};
+
+/// The number of lines of an output that `--tool-output short` shows.
+const SHORT_LINES: usize = 4;
+
+/// Returns the mark of a call that did not fail. An agent may not know whether a command failed (Gemini CLI 0.61.0).
+pub(super) fn mark(result: &ToolResult) -> (Printable, Style) {
+    match result.is_error {
+        Some(_) => ("✓".into(), GOOD),
+        None => ("done".into(), DIM),
+    }
+}
+
+/// Returns why a call failed; `None` if it did not, or if that is unknown.
+pub(super) fn error(result: &ToolResult) -> Option<Printable> {
+    if result.is_error != Some(true) {
+        return None;
+    }
+    let first = text(result).lines().map(Printable::message).find(|line| !line.is_empty());
+    Some(match (result.exit_code, first) {
+        (Some(code), Some(first)) => printable!("exit code {}: {}", code, first),
+        (Some(code), None) => printable!("exit code {}", code),
+        (None, Some(first)) => first,
+        (None, None) => "failed".into(),
+    })
+}
+
+/// Returns the output of a tool, as far as the option permits. Other lines are counted.
+pub(super) fn output(result: &ToolResult, shown: ToolOutput, width: usize) -> Vec<Printable> {
+    let most = match shown {
+        ToolOutput::None => return Vec::new(),
+        ToolOutput::Short => SHORT_LINES,
+        ToolOutput::Full => usize::MAX,
+    };
+    let text = text(result);
+    let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
+    let hidden = lines.len().saturating_sub(most);
+    // The end of an output is more informative than its start.
+    let each = |line: &&str| {
+        let line = Printable::prose(&line.replace('\t', "    "));
+        if shown == ToolOutput::Full { line } else { line.cut(width) }
+    };
+    let count = (hidden > 0).then(|| printable!("… {} more lines", hidden));
+    count.into_iter().chain(lines.iter().skip(hidden).map(each)).collect()
+}
+
+/// Returns the output without what an agent adds for its model: tags, and a line with the exit code.
+fn text(result: &ToolResult) -> String {
+    let text = result.output.as_str();
+    let text = text.trim().strip_prefix("<tool_use_error>").unwrap_or(text);
+    let text = text.trim_end().strip_suffix("</tool_use_error>").unwrap_or(text);
+    let exit = result.exit_code.map(|code| (format!("Exit code {code}"), format!("exit code {code}")));
+    let first = text.lines().next().unwrap_or_default();
+    match exit {
+        Some((long, short)) if first == long || first == short => {
+            text.split_once('\n').map_or_else(String::new, |(_, rest)| rest.to_owned())
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(output: &str, is_error: Option<bool>, exit_code: Option<i32>) -> ToolResult {
+        ToolResult::new("t", output, is_error).with_exit_code(exit_code)
+    }
+
+    #[test]
+    fn a_failed_command_shows_its_exit_code_in_the_same_way_on_every_agent() {
+        for (output, code, expected) in [
+            ("Exit code 3\nboom", Some(3), "exit code 3: boom"),
+            ("boom\n", Some(3), "exit code 3: boom"),
+            ("exit code 3", Some(3), "exit code 3"),
+            ("<tool_use_error>File does not exist.</tool_use_error>", None, "File does not exist."),
+            ("", None, "failed"),
+        ] {
+            let error = error(&result(output, Some(true), code)).unwrap();
+            assert_eq!(error.as_str(), expected);
+        }
+        assert_eq!(error(&result("x", Some(false), Some(0))), None);
+        assert_eq!(mark(&result("x", None, None)).0.as_str(), "done");
+    }
+
+    #[test]
+    fn a_long_output_is_folded() {
+        let shown = |shown| {
+            let lines = output(&result("1\n2\n3\n4\n5\n\u{1b}[31m6\n", Some(false), None), shown, 40);
+            Printable::join(lines, "|").as_str().to_owned()
+        };
+        assert_eq!(shown(ToolOutput::None), "");
+        assert_eq!(shown(ToolOutput::Short), "… 2 more lines|3|4|5|⟦ESC⟧[31m6");
+        assert_eq!(shown(ToolOutput::Full), "1|2|3|4|5|⟦ESC⟧[31m6");
+    }
+}

@@ -1,0 +1,45 @@
+//! What a person types to install an agent's CLI and to log in.
+
+use teamster::agent::Capabilities;
+use teamster::{Readiness, Registry, Runtime};
+
+use crate::printable::{Printable, printable};
+
+/// The built-in agents, the preferred one first.
+pub(crate) const AGENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
+
+/// Returns how to log in to an agent's vendor; `None` for an agent that Teamster does not know.
+pub(crate) fn login(agent: &str) -> Option<&'static str> {
+    Some(match agent {
+        "claude" => "run `claude` and type /login, or set ANTHROPIC_API_KEY",
+        "codex" => "run `codex login`, or set CODEX_API_KEY",
+        "gemini" => "set GEMINI_API_KEY, or run `gemini` and log in there",
+        "opencode" => "run `opencode auth login`",
+        _ => return None,
+    })
+}
+
+/// Returns the command that installs an agent's CLI; `None` for an agent that Teamster does not know.
+pub(crate) fn install(agent: &str) -> Option<Printable> {
+    let package = capabilities(agent, |known| known.package)?;
+    Some(printable!("npm install -g {}", package))
+}
+
+/// Returns the name of an agent's program.
+pub(crate) fn program(agent: &str) -> Option<&'static str> {
+    capabilities(agent, |known| known.program)
+}
+
+fn capabilities(agent: &str, text: impl Fn(&Capabilities) -> &'static str) -> Option<&'static str> {
+    let registry = Registry::default();
+    let found = registry.get(agent).ok()?.capabilities().map(text)?;
+    Some(found).filter(|text| !text.is_empty())
+}
+
+/// Returns the agent that is used if none is named: the first with credentials, otherwise the first that is installed.
+pub(crate) fn default_agent(runtime: &Runtime) -> &'static str {
+    let readiness = |agent: &str| runtime.readiness(agent).unwrap_or(Readiness::NotInstalled);
+    // `max_by_key` returns the last of several.
+    let best = AGENTS.into_iter().rev().max_by_key(|agent| readiness(agent));
+    best.filter(|agent| readiness(agent) > Readiness::NotInstalled).unwrap_or(Registry::DEFAULT)
+}

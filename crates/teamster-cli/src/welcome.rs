@@ -1,0 +1,132 @@
+//! `teamster` without arguments: which agents can be used here, and what to type next.
+
+use std::io;
+
+use anstyle::{AnsiColor, Style};
+use teamster::{Readiness, Runtime};
+
+use crate::exit;
+use crate::printable::{Printable, printable};
+use crate::vendor;
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const CAUTION: Style = AnsiColor::Yellow.on_default();
+const ABSENT: Style = Style::new().dimmed();
+const NEXT: Style = AnsiColor::Cyan.on_default();
+
+/// Prints the screen and returns the exit code.
+pub(crate) fn main() -> u8 {
+    let runtime = Runtime::new();
+    let states = vendor::AGENTS.map(|agent| (agent, runtime.readiness(agent).unwrap_or(Readiness::NotInstalled)));
+    match screen(&states).write_line(&mut anstream::stdout()) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::NO_READER,
+        Err(_) => exit::FAILURE,
+    }
+}
+
+fn screen(states: &[(&'static str, Readiness)]) -> Printable {
+    let mut lines = vec!["Teamster runs AI agent CLIs with one interface.".into(), Printable::default()];
+    lines.extend(states.iter().map(|(agent, state)| line(agent, *state)));
+    lines.push(Printable::default());
+    lines.extend(next(states));
+    lines.push("All commands and options: teamster --help".into());
+    Printable::join(lines, "\n")
+}
+
+fn line(agent: &'static str, state: Readiness) -> Printable {
+    let (mark, style, text): (_, _, Printable) = match state {
+        Readiness::Ready => ("✓", GOOD, "ready".into()),
+        Readiness::NoCredentials => {
+            let login = vendor::login(agent).unwrap_or_default();
+            ("!", CAUTION, printable!("installed, no login found: {}", login))
+        }
+        _ => ("–", ABSENT, printable!("not installed: {}", vendor::install(agent).unwrap_or_default())),
+    };
+    printable!("  {} {:<9} {}", Printable::from(mark).styled(style), agent, text)
+}
+
+/// Returns what to type next.
+fn next(states: &[(&'static str, Readiness)]) -> Vec<Printable> {
+    let command = |text: Printable| printable!("  {}", text.styled(NEXT));
+    let best = states.iter().rev().max_by_key(|(_, state)| *state);
+    match best {
+        Some((agent, Readiness::Ready)) => vec![
+            printable!("Next, with {}:", *agent),
+            command("teamster run 'What does this project do?'".into()),
+            command("teamster chat".into()),
+        ],
+        Some((agent, Readiness::NoCredentials)) => vec![
+            printable!("Next: log in to {}. {}.", *agent, sentence(vendor::login(agent).unwrap_or_default())),
+            "Then:".into(),
+            command("teamster chat".into()),
+        ],
+        _ => vec![
+            "Next: install one of them, for example:".into(),
+            command(vendor::install("claude").unwrap_or_default()),
+        ],
+    }
+}
+
+/// Starts a text with a capital letter.
+fn sentence(text: &'static str) -> Printable {
+    let mut characters = text.chars();
+    let first: String = characters.next().into_iter().flat_map(char::to_uppercase).collect();
+    Printable::exact(&(first + characters.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use insta::assert_snapshot;
+
+    use super::*;
+
+    fn shown(states: [Readiness; 4]) -> String {
+        let states: Vec<_> = vendor::AGENTS.into_iter().zip(states).collect();
+        screen(&states).without_styles().as_str().to_owned()
+    }
+
+    #[test]
+    fn each_state_ends_in_what_to_type_next() {
+        use Readiness::{NoCredentials, NotInstalled, Ready};
+
+        assert_snapshot!(shown([NotInstalled; 4]), @r"
+        Teamster runs AI agent CLIs with one interface.
+
+          – claude    not installed: npm install -g @anthropic-ai/claude-code
+          – codex     not installed: npm install -g @openai/codex
+          – gemini    not installed: npm install -g @google/gemini-cli
+          – opencode  not installed: npm install -g opencode-ai
+
+        Next: install one of them, for example:
+          npm install -g @anthropic-ai/claude-code
+        All commands and options: teamster --help
+        ");
+        assert_snapshot!(shown([NotInstalled, NoCredentials, NotInstalled, NotInstalled]), @r"
+        Teamster runs AI agent CLIs with one interface.
+
+          – claude    not installed: npm install -g @anthropic-ai/claude-code
+          ! codex     installed, no login found: run `codex login`, or set CODEX_API_KEY
+          – gemini    not installed: npm install -g @google/gemini-cli
+          – opencode  not installed: npm install -g opencode-ai
+
+        Next: log in to codex. Run `codex login`, or set CODEX_API_KEY.
+        Then:
+          teamster chat
+        All commands and options: teamster --help
+        ");
+        assert_snapshot!(shown([NoCredentials, NotInstalled, Ready, Ready]), @r"
+        Teamster runs AI agent CLIs with one interface.
+
+          ! claude    installed, no login found: run `claude` and type /login, or set ANTHROPIC_API_KEY
+          – codex     not installed: npm install -g @openai/codex
+          ✓ gemini    ready
+          ✓ opencode  ready
+
+        Next, with gemini:
+          teamster run 'What does this project do?'
+          teamster chat
+        All commands and options: teamster --help
+        ");
+    }
+}
