@@ -35,8 +35,8 @@ Keys:
 
 Lines that are typed while the agent works are sent after its turn.
 
-Without --answer-timeout the agent waits for an answer without a limit. The environment variables of teamster run set
-defaults here too. Typed lines are stored in $XDG_STATE_HOME/teamster/chat-history (~/.local/state), readable by the user
+Without --answer-timeout the agent waits for an answer without a limit. The configuration of teamster run applies here
+too. Typed lines are stored in $XDG_STATE_HOME/teamster/chat-history (~/.local/state), readable by the user
 only. A line that starts with a space is not stored.
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
