@@ -22,6 +22,9 @@ _teamster() {
             teamster,completions)
                 cmd="teamster__subcmd__completions"
                 ;;
+            teamster,config)
+                cmd="teamster__subcmd__config"
+                ;;
             teamster,doctor)
                 cmd="teamster__subcmd__doctor"
                 ;;
@@ -40,11 +43,50 @@ _teamster() {
             teamster,session)
                 cmd="teamster__subcmd__session"
                 ;;
+            teamster__subcmd__config,edit)
+                cmd="teamster__subcmd__config__subcmd__edit"
+                ;;
+            teamster__subcmd__config,help)
+                cmd="teamster__subcmd__config__subcmd__help"
+                ;;
+            teamster__subcmd__config,init)
+                cmd="teamster__subcmd__config__subcmd__init"
+                ;;
+            teamster__subcmd__config,path)
+                cmd="teamster__subcmd__config__subcmd__path"
+                ;;
+            teamster__subcmd__config,show)
+                cmd="teamster__subcmd__config__subcmd__show"
+                ;;
+            teamster__subcmd__config,trust)
+                cmd="teamster__subcmd__config__subcmd__trust"
+                ;;
+            teamster__subcmd__config__subcmd__help,edit)
+                cmd="teamster__subcmd__config__subcmd__help__subcmd__edit"
+                ;;
+            teamster__subcmd__config__subcmd__help,help)
+                cmd="teamster__subcmd__config__subcmd__help__subcmd__help"
+                ;;
+            teamster__subcmd__config__subcmd__help,init)
+                cmd="teamster__subcmd__config__subcmd__help__subcmd__init"
+                ;;
+            teamster__subcmd__config__subcmd__help,path)
+                cmd="teamster__subcmd__config__subcmd__help__subcmd__path"
+                ;;
+            teamster__subcmd__config__subcmd__help,show)
+                cmd="teamster__subcmd__config__subcmd__help__subcmd__show"
+                ;;
+            teamster__subcmd__config__subcmd__help,trust)
+                cmd="teamster__subcmd__config__subcmd__help__subcmd__trust"
+                ;;
             teamster__subcmd__help,chat)
                 cmd="teamster__subcmd__help__subcmd__chat"
                 ;;
             teamster__subcmd__help,completions)
                 cmd="teamster__subcmd__help__subcmd__completions"
+                ;;
+            teamster__subcmd__help,config)
+                cmd="teamster__subcmd__help__subcmd__config"
                 ;;
             teamster__subcmd__help,doctor)
                 cmd="teamster__subcmd__help__subcmd__doctor"
@@ -64,6 +106,21 @@ _teamster() {
             teamster__subcmd__help,session)
                 cmd="teamster__subcmd__help__subcmd__session"
                 ;;
+            teamster__subcmd__help__subcmd__config,edit)
+                cmd="teamster__subcmd__help__subcmd__config__subcmd__edit"
+                ;;
+            teamster__subcmd__help__subcmd__config,init)
+                cmd="teamster__subcmd__help__subcmd__config__subcmd__init"
+                ;;
+            teamster__subcmd__help__subcmd__config,path)
+                cmd="teamster__subcmd__help__subcmd__config__subcmd__path"
+                ;;
+            teamster__subcmd__help__subcmd__config,show)
+                cmd="teamster__subcmd__help__subcmd__config__subcmd__show"
+                ;;
+            teamster__subcmd__help__subcmd__config,trust)
+                cmd="teamster__subcmd__help__subcmd__config__subcmd__trust"
+                ;;
             *)
                 ;;
         esac
@@ -71,7 +128,7 @@ _teamster() {
 
     case "${cmd}" in
         teamster)
-            opts="-h -V --log --log-file --help --version replay fake completions doctor run chat session help"
+            opts="-h -V --log --log-file --help --version doctor config replay fake completions run chat session help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -104,7 +161,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__chat)
-            opts="-a -m -C -r -h --agent --model --effort --cwd --resume --continue --fork --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-strict --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --keep-background --cli-path --config --mode --cli-arg --record --record-raw --force --require-process-control --env --env-only --withhold-keys --keep-key --tool-output --whole-messages --label --answer-timeout --background-tasks --keys --help --log --log-file"
+            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --answer-timeout --keys --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --background-tasks --no-background-tasks --log --log-file"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -116,6 +173,10 @@ _teamster() {
                     ;;
                 -a)
                     COMPREPLY=($(compgen -W "acp claude codex gemini opencode" -- "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --model)
@@ -420,27 +481,431 @@ _teamster() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        teamster__subcmd__doctor)
-            opts="-v -a -h --config --sweep --restore --verbose --json --cli-path --agent --log --log-file --help"
+        teamster__subcmd__config)
+            opts="-h --config --log --log-file --help show init path edit trust help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --cli-path)
+                --log-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__edit)
+            opts="-h --config --log --log-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --log)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --log-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__help)
+            opts="show init path edit trust help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__help__subcmd__edit)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__help__subcmd__path)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__help__subcmd__trust)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__init)
+            opts="-h --config --log --log-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__path)
+            opts="-h --config --log --log-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__show)
+            opts="-C -h --profile --cwd --all --json --config --log --log-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cwd)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__config__subcmd__trust)
+            opts="-h --remove --list --config --log --log-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__doctor)
+            opts="-a -v -h --agent --cli-path --config --sweep --restore --verbose --json --log --log-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --agent)
                     COMPREPLY=($(compgen -W "acp claude codex gemini opencode" -- "${cur}"))
                     return 0
                     ;;
                 -a)
                     COMPREPLY=($(compgen -W "acp claude codex gemini opencode" -- "${cur}"))
+                    return 0
+                    ;;
+                --cli-path)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --log)
@@ -530,7 +995,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__help)
-            opts="replay fake completions doctor run chat session help"
+            opts="doctor config replay fake completions run chat session help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -560,6 +1025,90 @@ _teamster() {
         teamster__subcmd__help__subcmd__completions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__help__subcmd__config)
+            opts="show init path edit trust"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__help__subcmd__config__subcmd__edit)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__help__subcmd__config__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__help__subcmd__config__subcmd__path)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__help__subcmd__config__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        teamster__subcmd__help__subcmd__config__subcmd__trust)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -697,7 +1246,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__run)
-            opts="-a -m -C -r -q -h --agent --model --effort --cwd --resume --continue --fork --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-strict --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --keep-background --cli-path --config --mode --cli-arg --record --record-raw --force --require-process-control --env --env-only --withhold-keys --keep-key --tool-output --whole-messages --label --stdin --attach --retries --retry-even-after --output --quiet --batch --help --log --log-file"
+            opts="-a -m -C -r -h -q --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --stdin --attach --retries --retry-even-after --output --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --quiet --no-quiet --batch --no-batch --log --log-file"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -709,6 +1258,10 @@ _teamster() {
                     ;;
                 -a)
                     COMPREPLY=($(compgen -W "acp claude codex gemini opencode" -- "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --model)
@@ -1004,7 +1557,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__session)
-            opts="-a -m -C -r -h --agent --model --effort --cwd --resume --continue --fork --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-strict --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --keep-background --cli-path --config --mode --cli-arg --record --record-raw --force --require-process-control --env --env-only --withhold-keys --keep-key --tool-output --whole-messages --label --answer-timeout --background-tasks --help --log --log-file"
+            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --answer-timeout --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --background-tasks --no-background-tasks --log --log-file"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1016,6 +1569,10 @@ _teamster() {
                     ;;
                 -a)
                     COMPREPLY=($(compgen -W "acp claude codex gemini opencode" -- "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --model)

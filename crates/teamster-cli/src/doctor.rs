@@ -9,12 +9,13 @@ use teamster::agent::{Feature, Support};
 use teamster::{Inspection, Registry, RestoreLog, Runtime, VersionStatus};
 
 use crate::args::values;
+use crate::config::{self, ConfigError};
 use crate::option_names;
 use crate::plan::{SystemInputs, UsageError};
 use crate::printable::{Printable, printable};
-use crate::render;
+use crate::render::{self, write_error};
 use crate::runtime::{build_tokio, report_failure, report_usage_error};
-use crate::{config, exit, ledger_report, restore_report, vendor};
+use crate::{exit, ledger_report, restore_report, vendor};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const CAUTION: Style = AnsiColor::Yellow.on_default();
@@ -65,22 +66,31 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// Runs the command and returns its exit code.
-pub(crate) fn main(args: &DoctorArgs) -> u8 {
+/// Runs the command and returns its exit code. `problems` are those of the configuration.
+pub(crate) fn main(args: &DoctorArgs, problems: &[ConfigError]) -> u8 {
     match (args.sweep, args.restore) {
         (true, _) => sweep(&Runtime::new(), args),
         (_, true) => restore(&Runtime::new(), args),
-        _ => match registry(args) {
-            Ok(registry) => inspect(&Runtime::builder().registry(registry).build(), args),
-            Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
-        },
+        _ => check(args, problems),
     }
 }
 
-fn registry(args: &DoctorArgs) -> Result<Registry, UsageError> {
-    let registry = config::registry(args.config.as_deref(), &mut SystemInputs)?;
-    registry.get(&args.agent)?;
-    Ok(registry)
+/// Checks the agents, also if the configuration has problems.
+fn check(args: &DoctorArgs, problems: &[ConfigError]) -> u8 {
+    if let Some(problem @ ConfigError::Unreadable { .. }) = problems.first() {
+        return report_usage_error(&Printable::error(problem), None);
+    }
+    for problem in problems {
+        write_error(&mut anstream::stderr(), &Printable::error(problem), None);
+    }
+    // Its problems are among those above.
+    let (registry, _) = config::registry(args.config.as_deref(), &mut SystemInputs);
+    if let Err(error) = registry.get(&args.agent).map_err(UsageError::from) {
+        return report_usage_error(&option_names::in_error(&error), error.hint());
+    }
+    let code = inspect(&Runtime::builder().registry(registry).build(), args);
+    // A run would fail.
+    if code == exit::SUCCESS && !problems.is_empty() { exit::FAILURE } else { code }
 }
 
 fn restore(runtime: &Runtime, args: &DoctorArgs) -> u8 {

@@ -1,7 +1,7 @@
 //! The command `teamster`: runs AI agent CLIs from a shell, with the same output for every agent.
 //!
 //! - [`args`]: the command line as typed; [`plan`]: the validated request that it describes.
-//! - [`config`]: the configuration file, which defines further agents.
+//! - [`settings`]: the values of files, variables and the command line; [`config`]: the configuration files.
 //! - [`printable`]: text that is safe to write to a terminal.
 //! - [`run`]: `teamster run`, with its signal handling; [`render`]: the output formats; [`live_area`]: the lines below
 //!   the output that are redrawn.
@@ -38,18 +38,19 @@ mod restore_report;
 mod run;
 mod runtime;
 mod session;
+mod settings;
 mod signals;
 mod vendor;
 mod version;
 mod welcome;
 
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Command, Invocation};
+use config::ConfigError;
+use settings::Refusal;
 use teamster::Runtime;
-use teamster::backend::variables;
 use teamster::supervision::startup::{self, StandardStream};
 
 fn main() -> ExitCode {
@@ -59,54 +60,61 @@ fn main() -> ExitCode {
             "standard output is closed: the result could not be read",
         )));
     }
-    if std::env::args_os().len() == 1 {
+    let argv: Vec<_> = std::env::args_os().collect();
+    if argv.len() == 1 {
         return ExitCode::from(welcome::main());
     }
     if version::is_requested(std::env::args_os()) {
         return ExitCode::from(version::main());
     }
-    let code = match args::parse(std::env::args_os(), variable) {
-        Ok(cli) => match log::start(cli.log.as_deref(), cli.log_file.as_deref()) {
-            Err(error) => runtime::report_usage_error(&printable::Printable::message(&error), None),
-            Ok(()) => dispatch(cli.command),
-        },
-        Err(error) => {
+    let code = match args::parse(&argv, &mut plan::SystemInputs, default_agent) {
+        Ok(invocation) => execute(invocation),
+        Err(Refusal::Usage(error)) => {
             printable::write_clap_error(&error);
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
+        Err(Refusal::Config(problems)) => report_config_problems(&problems),
     };
     ExitCode::from(code)
 }
 
-/// Returns the value of an environment variable. If no variable names the agent or a program, the agent is the best one
-/// that is installed.
-fn variable(name: &str) -> Option<OsString> {
-    let value = std::env::var_os(name).filter(|value| !value.is_empty());
-    let names_program = || {
-        std::env::var_os(variables::CLI_PATH).is_some_and(|path| !path.is_empty())
-            || std::env::args_os().any(|argument| argument.to_string_lossy().starts_with("--cli-path"))
-    };
-    if name != variables::AGENT || value.is_some() || names_program() {
-        return value;
-    }
-    Some(vendor::default_agent(&Runtime::new()).into())
+/// Returns the best agent that is installed.
+fn default_agent() -> &'static str {
+    vendor::default_agent(&Runtime::new())
 }
 
-fn dispatch(command: Command) -> u8 {
+fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
+    if let Err(error) = log::start(cli.log.as_deref(), cli.log_file.as_deref()) {
+        return runtime::report_usage_error(&printable::Printable::message(&error), None);
+    }
+    notes.iter().for_each(render::write_notice);
+    dispatch(cli.command, &problems)
+}
+
+fn dispatch(command: Command, problems: &[ConfigError]) -> u8 {
     match command {
         Command::Run(args) => run::main(*args),
         Command::Chat(args) => chat::main(*args),
         Command::Session(args) => session::main(*args),
-        Command::Doctor(args) => doctor::main(&args),
+        Command::Doctor(args) => doctor::main(&args, problems),
+        Command::Config(args) => config::main(args, &args::command()),
         Command::Replay(args) => replay::main(&args),
         Command::Fake(args) => fake::main(&args),
         Command::Completions { shell } => completions(shell),
     }
 }
 
+/// Prints the problems of the configuration. Returns the exit code.
+fn report_config_problems(problems: &[ConfigError]) -> u8 {
+    for problem in problems {
+        render::write_error(&mut anstream::stderr(), &printable::Printable::error(problem), None);
+    }
+    exit::USAGE
+}
+
 fn completions(shell: clap_complete::Shell) -> u8 {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(|_| None), "teamster", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "teamster", &mut script);
     match io::stdout().write_all(&script) {
         Ok(()) => exit::SUCCESS,
         Err(_) => exit::NO_READER,

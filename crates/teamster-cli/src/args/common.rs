@@ -25,6 +25,13 @@ pub(crate) struct CommonArgs {
     #[arg(value_parser = values::AgentName, hide_possible_values = true)]
     pub(crate) agent: String,
 
+    /// Use this profile of the configuration file
+    ///
+    /// A profile is a table [profiles.NAME] with settings. Options on the command line and environment variables override
+    /// it. See docs/configuration.md.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+
     /// Use this model, named as the agent names it
     #[arg(short, long)]
     pub(crate) model: Option<String>,
@@ -214,9 +221,10 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "PROGRAM", help_heading = CLI, value_hint = ValueHint::CommandName)]
     pub(crate) cli_path: Option<PathBuf>,
 
-    /// Read definitions of further agents from this TOML file
+    /// Use this configuration file
     ///
-    /// The file names programs that speak ACP. The default is ~/.config/teamster/config.toml. See docs/acp.md.
+    /// It contains defaults, profiles and further agents. The default is ~/.config/teamster/config.toml. See
+    /// docs/configuration.md.
     #[arg(long, value_name = "FILE", help_heading = CLI, hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
@@ -258,7 +266,7 @@ pub(crate) struct CommonArgs {
     pub(crate) require_process_control: bool,
 
     /// Set an environment variable for the CLI (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable)]
+    #[arg(long, value_name = "NAME=VALUE", help_heading = CLI, value_parser = values::variable, hide_short_help = true)]
     pub(crate) env: Vec<(String, String)>,
 
     /// Pass only these environment variables on (repeatable)

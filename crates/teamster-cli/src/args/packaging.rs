@@ -11,7 +11,7 @@ use super::command;
 /// Returns the files that belong in `packaging/`, by their path in it.
 fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
-    let mut top = command(|_| None).disable_help_subcommand(true);
+    let mut top = command().disable_help_subcommand(true);
     top.build();
     let mut pages = vec![top.clone()];
     pages.extend(top.get_subcommands().cloned());
@@ -29,7 +29,7 @@ fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
         (Shell::PowerShell, "completions/_teamster.ps1"),
     ] {
         let mut text = Vec::new();
-        clap_complete::generate(shell, &mut command(|_| None), "teamster", &mut text);
+        clap_complete::generate(shell, &mut command(), "teamster", &mut text);
         files.insert(PathBuf::from(file), text);
     }
     files

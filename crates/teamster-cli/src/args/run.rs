@@ -124,14 +124,13 @@ Examples:
   teamster run --resume 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4 'And now the docs'
   teamster run --output ndjson -- --help me | jq -r 'select(.type == \"tool_use\") | .toolName'
 
-Environment variables (options win; an empty variable counts as unset):
-  AGENT_BACKEND         --agent
-  BACKEND_CLI_PATH      --cli-path
-  BACKEND_MODEL         --model
-  BACKEND_MAX_TURNS     --max-turns
-  BACKEND_MCP_DELIVERY  --mcp-delivery
-  ALLOWED_TOOLS         --allow-tool, with commas between rules
-  QUERY_TIMEOUT_MS      --deadline, in milliseconds
+Configuration:
+  Each option has a key in ~/.config/teamster/config.toml and an environment variable: --max-turns is max_turns and
+  TEAMSTER_MAX_TURNS. Options override variables, and variables override files. --no-NAME turns a switch off that is on
+  there. teamster config show prints all values. See docs/configuration.md.
+
+  These variables work too: AGENT_BACKEND (--agent), BACKEND_CLI_PATH (--cli-path), BACKEND_MODEL, BACKEND_MAX_TURNS,
+  BACKEND_MCP_DELIVERY, ALLOWED_TOOLS (--allow-tool, with commas) and QUERY_TIMEOUT_MS (--deadline, in milliseconds).
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 

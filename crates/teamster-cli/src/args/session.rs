@@ -63,7 +63,7 @@ INVALID_REQUEST; the session continues.
 Example:
   echo '{\"type\":\"send\",\"text\":\"What does this project do?\"}' | teamster session
 
-The environment variables of teamster run set defaults here too.
+The configuration of teamster run applies here too.
 
 SIGINT, SIGTERM and SIGHUP ask the agent to stop and end the session; a second SIGINT kills the agent.
 

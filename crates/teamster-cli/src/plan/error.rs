@@ -13,6 +13,8 @@ pub(crate) enum UsageError {
     NoPrompt,
     #[error("the prompt - is standard input, which --stdin ignore excludes")]
     DashWithoutStdin,
+    #[error("--fork needs --resume or --continue")]
+    NothingToFork,
     #[error(transparent)]
     Stdin(#[from] StdinError),
     #[error("cannot read {what}: {source}")]

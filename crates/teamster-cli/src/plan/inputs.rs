@@ -1,5 +1,6 @@
 //! The sources of a command line's inputs: files, environment variables and standard input.
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +14,16 @@ pub(crate) trait Inputs {
     fn working_directory(&self) -> std::io::Result<PathBuf>;
     /// Reads a file.
     fn file(&mut self, path: &Path) -> std::io::Result<Vec<u8>>;
+    /// Returns whether a path exists.
+    fn exists(&self, path: &Path) -> bool;
+    /// Returns a path without links.
+    fn canonical(&self, path: &Path) -> std::io::Result<PathBuf>;
     /// Returns the value of an environment variable.
-    fn variable(&self, name: &str) -> Option<String>;
+    fn variable_os(&self, name: &str) -> Option<OsString>;
+    /// Returns the value of an environment variable, if it is UTF-8.
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variable_os(name)?.into_string().ok()
+    }
     /// Returns whether standard input is a terminal.
     fn stdin_is_terminal(&self) -> bool;
     /// Reads standard input to its end. It fails if nothing arrives for `max_silence`.
@@ -34,8 +43,16 @@ impl Inputs for SystemInputs {
         std::fs::read(path)
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn canonical(&self, path: &Path) -> std::io::Result<PathBuf> {
+        path.canonicalize()
+    }
+
+    fn variable_os(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
     }
 
     fn stdin_is_terminal(&self) -> bool {

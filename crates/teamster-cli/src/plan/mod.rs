@@ -93,7 +93,10 @@ pub(crate) fn plan_session(
 /// Builds the part of the plan that runs and sessions have in common. It is not validated yet.
 fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan, UsageError> {
     let directory = working_directory(inputs)?;
-    let registry = config::registry(args.config.as_deref(), inputs)?;
+    let (registry, problems) = config::registry(args.config.as_deref(), inputs);
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(problem.into());
+    }
     registry.get(&args.agent)?;
     let mut runtime = Runtime::builder().registry(registry);
     if args.require_process_control {
@@ -108,6 +111,9 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.prompt_mode = args.prompt_mode.into();
     request.interface = args.mode.into();
     request.mcp_delivery = args.mcp_delivery.into();
+    if args.fork && args.resume.is_none() && !args.continue_last {
+        return Err(UsageError::NothingToFork);
+    }
     request.conversation = conversation(args.resume, args.continue_last, args.fork);
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;
@@ -247,4 +253,4 @@ fn read_file(path: &Path, inputs: &mut impl Inputs) -> Result<String, UsageError
 #[cfg(test)]
 mod pairs;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

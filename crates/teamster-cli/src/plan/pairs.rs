@@ -95,6 +95,9 @@ const REFUSED: &[(&str, &str)] = &[
     ("system_prompt", "system_prompt_file"),
 ];
 
+/// The options that have their effect before the plan: `profile` selects values, which have their own rows.
+const ELSEWHERE: [&str; 2] = ["help", "profile"];
+
 /// The commands under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
@@ -113,7 +116,8 @@ impl Subject {
 
     fn ids(self) -> Vec<String> {
         let definition = self.definition();
-        let options = definition.get_arguments().filter(|arg| arg.get_long().is_some_and(|long| long != "help"));
+        let options =
+            definition.get_arguments().filter(|arg| arg.get_long().is_some_and(|long| !ELSEWHERE.contains(&long)));
         options.map(|arg| arg.get_id().to_string()).collect()
     }
 }
@@ -132,7 +136,7 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     let matches = definition.clone().try_get_matches_from(words).map_err(|error| error.to_string())?;
     let files: Vec<(&str, &[u8])> =
         vec![("text", b"from a file"), ("config.toml", b"[agents.other]\ncommand = 'other'\nprotocol = 'acp'\n")];
-    let mut inputs = TestInputs { files, stdin: Some(b"piped") };
+    let mut inputs = TestInputs { files, stdin: Some(b"piped"), ..TestInputs::default() };
     let (plan, format) = match subject {
         Subject::Run => {
             let plan =

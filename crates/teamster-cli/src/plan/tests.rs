@@ -8,12 +8,13 @@ use super::stdin::StdinError;
 use super::*;
 use crate::args::{self, Command};
 
-/// Files and standard input in memory.
+/// Files, variables and standard input in memory.
 #[derive(Default)]
-pub(super) struct TestInputs {
-    pub(super) files: Vec<(&'static str, &'static [u8])>,
+pub(crate) struct TestInputs {
+    pub(crate) files: Vec<(&'static str, &'static [u8])>,
+    pub(crate) variables: Vec<(&'static str, &'static str)>,
     /// `None` is a terminal.
-    pub(super) stdin: Option<&'static [u8]>,
+    pub(crate) stdin: Option<&'static [u8]>,
 }
 
 impl Inputs for TestInputs {
@@ -26,8 +27,17 @@ impl Inputs for TestInputs {
         found.map(|(_, content)| content.to_vec()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "KEY").then(|| "k3y".to_owned())
+    fn exists(&self, path: &Path) -> bool {
+        self.files.iter().any(|(name, _)| Path::new(name).starts_with(path))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(path.to_owned())
+    }
+
+    fn variable_os(&self, name: &str) -> Option<OsString> {
+        let found = self.variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+        found.or_else(|| (name == "KEY").then(|| "k3y".into()))
     }
 
     fn stdin_is_terminal(&self) -> bool {
@@ -39,10 +49,15 @@ impl Inputs for TestInputs {
     }
 }
 
-fn plan(argv: &[&str], variables: &[(&str, &str)], mut inputs: TestInputs) -> Result<RunPlan, UsageError> {
-    let argv = ["teamster", "run"].iter().chain(argv).map(OsString::from);
-    let variable = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
-    let Command::Run(typed) = args::parse(argv, variable).unwrap().command else { panic!("no run") };
+fn plan(
+    argv: &[&str],
+    variables: &[(&'static str, &'static str)],
+    mut inputs: TestInputs,
+) -> Result<RunPlan, UsageError> {
+    let argv: Vec<OsString> = ["teamster", "run"].iter().chain(argv).map(OsString::from).collect();
+    inputs.variables = variables.to_vec();
+    let parsed = args::parse(&argv, &mut inputs, || "claude").unwrap();
+    let Command::Run(typed) = parsed.cli.command else { panic!("no run") };
     plan_run(*typed, &mut inputs)
 }
 
@@ -78,7 +93,7 @@ fn check_fields(rows: &[(&[&str], Value)]) {
                 b"model = 'x'\n[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_sec = 2.5\nenv = {A = '${KEY}', B = '${MORE}'}\n",
             ),
         ];
-        let plan = plan(argv, &[], TestInputs { files, stdin: None }).unwrap();
+        let plan = plan(argv, &[], TestInputs { files, ..TestInputs::default() }).unwrap();
         assert_eq!(changed_fields(&plan.agent, &plan.request), *expected, "{argv:?}");
     }
 }
@@ -253,8 +268,10 @@ fn piped_input_is_appended_to_a_typed_prompt_unless_it_is_ignored() {
     assert_eq!(prompt(&["Review"], None), "Review", "a terminal is not read");
 }
 
-/// Invalid command lines, with the content of standard input.
-const INVALID: &[(&[&str], Option<&[u8]>)] = &[
+/// A command line, and the content of standard input.
+type InvalidRow = (&'static [&'static str], Option<&'static [u8]>);
+
+const INVALID: &[InvalidRow] = &[
     (&[], None),
     (&[], Some(b"")),
     (&[], Some(b" \n")),
@@ -272,19 +289,11 @@ const INVALID: &[(&[&str], Option<&[u8]>)] = &[
     (&["--model", "", "hi"], None),
     (&["--resume=--help", "hi"], None),
     (&["--batch", "--retries", "1", "hi"], None),
-    (&["--stdin", "ignore"], Some(b"a prompt")),
-    (&["--stdin", "ignore", "-"], Some(b"a prompt")),
-    (&["Review"], Some(b"caf\xe9")),
-    (&["--allow-tool", "Bash(", "hi"], None),
-    (&["--deny-tool", "Bash(rm:*", "hi"], None),
-    (&["--allow-tool", "Read, Edit", "hi"], None),
-    (&["--schema", "{\"type\":\"strin\"}", "hi"], None),
-    (&["--schema", "{\"name\":\"string\"}", "hi"], None),
 ];
 
-#[test]
-fn invalid_input_is_rejected_with_its_source() {
-    let lines: Vec<String> = INVALID
+/// Returns the errors of these command lines.
+fn errors_of(rows: &[InvalidRow]) -> String {
+    let lines: Vec<String> = rows
         .iter()
         .map(|(argv, stdin)| {
             let files: Vec<(&str, &[u8])> = vec![
@@ -294,10 +303,89 @@ fn invalid_input_is_rejected_with_its_source() {
                 ("one.json", b"{\"mcpServers\":{\"calc\":{\"command\":\"x\"}}}"),
                 ("typo.json", b"{\"mcpServers\":{\"calc\":{\"comand\":\"x\",\"type\":\"stdio\"}}}"),
             ];
-            let error = plan(argv, &[], TestInputs { files, stdin: *stdin }).expect_err("invalid");
+            let error =
+                plan(argv, &[], TestInputs { files, stdin: *stdin, ..TestInputs::default() }).expect_err("invalid");
             let hint = error.hint().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
             format!("{}\n  {error}{hint}", argv.join(" "))
         })
         .collect();
-    assert_snapshot!(lines.join("\n"));
+    lines.join("\n")
+}
+
+#[test]
+fn invalid_input_is_rejected_with_its_source() {
+    assert_snapshot!(errors_of(INVALID), @r#"
+      there is no prompt
+      hint: teamster run 'What does this project do?', or pipe a prompt into it
+
+      the prompt is empty: describe what the agent should do
+
+      the prompt is empty: describe what the agent should do
+
+      the prompt on standard input is not UTF-8 text: byte 3 is wrong
+    --system-prompt-file missing hi
+      cannot read missing: entity not found
+    --system-prompt-file latin1 hi
+      latin1 is not UTF-8 text: byte 3 is wrong
+    --schema missing.json hi
+      cannot read missing.json: entity not found
+    --schema {"type": hi
+      the JSON of --schema is not JSON: EOF while parsing a value at line 1 column 8
+    --schema list.json hi
+      the schema must be a JSON object
+    --mcp-config broken.json hi
+      broken.json: is not JSON: EOF while parsing an object at line 1 column 1
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config list.json hi
+      list.json: must be an object with "mcpServers"
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config typo.json hi
+      typo.json: server "calc": unknown field `comand`, expected one of `type`, `command`, `args`, `env`, `cwd`, `url`, `headers`, `bearerToken`, `required`, `startupTimeoutMs`, `toolTimeoutMs`, `enabledTools`, `disabledTools`
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config {"calc":{"url":"${NONE}"}} hi
+      the JSON of --mcp-config: server "calc": "url" needs the variable NONE, which is not set: set it, or write ${NONE:-a default}
+      hint: the format is {"mcpServers": {"name": {"command": "..."}}}
+    --mcp-config one.json --mcp-config {"calc":{"command":"y"}} hi
+      the JSON of --mcp-config: server "calc" is already defined in one.json
+      hint: rename or remove one of them
+    --model  hi
+      model is empty: omit it instead
+    --resume=--help hi
+      session id must not start with '-': "--help"
+    --batch --retries 1 hi
+      retries and batch output cannot be combined: batch output does not show whether a tool has run; permit retries after tool calls
+    "#);
+}
+
+#[test]
+fn rules_schemas_and_uses_of_standard_input_are_checked_before_the_start() {
+    let rows: &[InvalidRow] = &[
+        (&["--stdin", "ignore"], Some(b"a prompt")),
+        (&["--stdin", "ignore", "-"], Some(b"a prompt")),
+        (&["Review"], Some(b"caf\xe9")),
+        (&["--allow-tool", "Bash(", "hi"], None),
+        (&["--deny-tool", "Bash(rm:*", "hi"], None),
+        (&["--allow-tool", "Read, Edit", "hi"], None),
+        (&["--schema", "{\"type\":\"strin\"}", "hi"], None),
+        (&["--schema", "{\"name\":\"string\"}", "hi"], None),
+    ];
+    assert_snapshot!(errors_of(rows), @r#"
+    --stdin ignore
+      there is no prompt
+      hint: teamster run 'What does this project do?', or pipe a prompt into it
+    --stdin ignore -
+      the prompt - is standard input, which --stdin ignore excludes
+    Review
+      standard input is not UTF-8 text: byte 3 is wrong
+    --allow-tool Bash( hi
+      "Bash(" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    --deny-tool Bash(rm:* hi
+      "Bash(rm:*" is not a valid tool rule: the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    --allow-tool Read, Edit hi
+      "Read, Edit" is not a valid tool rule: the tool's name contains a space, a bracket, a quote or a comma; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    --schema {"type":"strin"} hi
+      the schema is not a JSON Schema: at #/type: "strin" is not a type; the types are string, number, integer, boolean, object, array, null
+    --schema {"name":"string"} hi
+      the schema is not a JSON Schema: at #: none of its keys is a keyword of JSON Schema; an object with one text is {"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}
+    "#);
 }

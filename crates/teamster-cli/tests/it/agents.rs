@@ -80,17 +80,22 @@ fn an_agent_of_the_file_has_sessions_and_doctor_inspects_it() {
 fn an_error_in_the_file_is_reported_with_its_line_and_nothing_is_started() {
     let home = tempfile::tempdir().unwrap();
     let file = config(home.path());
-    let refused = |args: &[&str], expected: &str| {
-        for name in ["run", "session", "doctor"] {
+    let refused = |names: &[&str], args: &[&str], expected: &str| {
+        for name in names {
             let ended = ended(teamster(name, args));
             assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{name} {args:?}");
             assert!(ended.err.contains(expected), "{name} {args:?}: {}", ended.err);
         }
     };
     let known = r#"there is no agent "yours"; there are: acp, claude, codex, gemini, mine, opencode"#;
-    refused(&["--agent", "yours", "--config", &file], known);
-    refused(&["--config", "/nowhere/config.toml"], "cannot read /nowhere/config.toml: No such file");
+    let all = ["run", "session", "doctor"];
+    refused(&all, &["--agent", "yours", "--config", &file], known);
+    refused(&all, &["--config", "/nowhere/config.toml"], "cannot read /nowhere/config.toml: No such file");
     std::fs::write(&file, "[agents.mine]\nprotocol = \"acp\"\ncomand = \"x\"\n").unwrap();
     // Also where the agent is another one: nothing in the file is passed over.
-    refused(&["--agent", "claude", "--config", &file], &format!("{file}:3: unknown field `comand`"));
+    let expected = format!("{file}:3: unknown key \"comand\"; did you mean \"command\"?");
+    refused(&all[..2], &["--agent", "claude", "--config", &file], &expected);
+    let doctor = ended(teamster("doctor", &["--config", &file]));
+    assert_eq!(doctor.code, Some(1), "{}", doctor.err);
+    assert!(doctor.err.contains(&expected) && doctor.out.contains("codex "), "{} {}", doctor.err, doctor.out);
 }

@@ -11,6 +11,7 @@
 mod agents;
 mod chat;
 mod command;
+mod config;
 mod doctor;
 mod ends;
 mod fake;

@@ -1,34 +1,19 @@
-//! The configuration file, which defines further agents.
-//!
-//! `[agents.NAME]` defines a program that speaks ACP. Invariant: nothing in the file is ignored; an invalid entry is an
-//! error with its line number.
+//! The tables `[agents.NAME]` of the configuration file, which define programs that speak ACP.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use teamster::Registry;
 use teamster::agent::acp::Acp;
 use toml::Spanned;
+use toml::de::{DeValue, ValueDeserializer};
 
-use crate::plan::Inputs;
+use super::error::{Invalid, suggestion};
 
-/// An error in the configuration file.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
-    #[error("cannot read {}: {source}", file.to_string_lossy())]
-    Unreadable { file: PathBuf, source: io::Error },
-    #[error("{}:{line}: {problem}", file.to_string_lossy())]
-    Invalid { file: PathBuf, line: usize, problem: String },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    #[serde(default)]
-    agents: BTreeMap<Spanned<String>, Entry>,
-}
+/// The keys of an agent.
+const KEYS: [&str; 4] = ["args", "command", "env", "protocol"];
 
 /// The definition of an agent.
 #[derive(Deserialize)]
@@ -49,69 +34,41 @@ enum Protocol {
     Acp,
 }
 
-/// An error in the text, with its byte offset.
-struct Invalid {
-    at: usize,
-    problem: String,
-}
-
-/// Returns the built-in agents and those of the configuration file. If no file is named, the user's default file is
-/// read if it exists.
+/// Reads the definition of an agent.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read or is invalid.
-pub(crate) fn registry(named: Option<&Path>, inputs: &mut impl Inputs) -> Result<Registry, ConfigError> {
-    let mut registry = Registry::default();
-    let Some(file) = named.map(Path::to_owned).or_else(|| default_file(inputs)) else { return Ok(registry) };
-    let bytes = match inputs.file(&file) {
-        Ok(bytes) => bytes,
-        Err(error) if named.is_none() && is_absent(&error) => return Ok(registry),
-        Err(source) => return Err(ConfigError::Unreadable { file, source }),
-    };
-    let agents = match std::str::from_utf8(&bytes) {
-        Ok(text) => read(text, &registry),
-        Err(error) => Err(Invalid { at: error.valid_up_to(), problem: "invalid UTF-8".to_owned() }),
-    };
-    let agents = agents.map_err(|Invalid { at, problem }| {
-        let before = bytes.iter().take(at).filter(|byte| **byte == b'\n').count();
-        ConfigError::Invalid { file, line: before + 1, problem }
-    })?;
-    for agent in agents {
-        registry.register(agent);
+/// Returns what is wrong with it, and where.
+pub(super) fn read(
+    name: &Spanned<Cow<'_, str>>,
+    value: Spanned<DeValue<'_>>,
+    registry: &Registry,
+) -> Result<Acp, Invalid> {
+    let at = value.span().start;
+    if let DeValue::Table(table) = value.get_ref()
+        && let Some(key) = table.keys().find(|key| !KEYS.contains(&key.get_ref().as_ref()))
+    {
+        let problem = format!("unknown key {:?}{}", key.get_ref(), suggestion(key.get_ref(), KEYS));
+        return Err(Invalid { at: key.span().start, problem });
     }
-    Ok(registry)
-}
-
-/// Returns `$XDG_CONFIG_HOME/teamster/config.toml`, or `$HOME/.config/teamster/config.toml`.
-fn default_file(inputs: &impl Inputs) -> Option<PathBuf> {
-    let directory = |name: &str| inputs.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = directory("XDG_CONFIG_HOME").or_else(|| Some(directory("HOME")?.join(".config")))?;
-    Some(folder.join("teamster/config.toml"))
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-fn read(text: &str, registry: &Registry) -> Result<Vec<Acp>, Invalid> {
-    let config: Config = toml::from_str(text).map_err(|error| Invalid {
-        at: error.span().map_or(0, |span| span.start),
+    let entry = Entry::deserialize(ValueDeserializer::from(value)).map_err(|error| Invalid {
+        at: error.span().map_or(at, |span| span.start),
         problem: error.message().split('\n').collect::<Vec<_>>().join("; "),
     })?;
-    config.agents.into_iter().map(|(name, entry)| agent(&name, entry, registry)).collect()
+    agent(name, entry, registry)
 }
 
-fn agent(name: &Spanned<String>, entry: Entry, registry: &Registry) -> Result<Acp, Invalid> {
+fn agent(name: &Spanned<Cow<'_, str>>, entry: Entry, registry: &Registry) -> Result<Acp, Invalid> {
     let Entry { command, args, env, protocol: Protocol::Acp } = entry;
     let invalid = |place: &Spanned<String>, problem: String| Err(Invalid { at: place.span().start, problem });
-    let named = name.get_ref();
+    let invalid_name = |problem: String| Err(Invalid { at: name.span().start, problem });
+    let named = name.get_ref().as_ref();
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if !named.starts_with(|c: char| c.is_ascii_lowercase()) || !named.chars().all(is_plain) {
         let rule = "use lower-case letters, digits, - and _, and begin with a letter";
-        return invalid(name, format!("invalid agent name {named:?}: {rule}"));
+        return invalid_name(format!("invalid agent name {named:?}: {rule}"));
     }
     if registry.get(named).is_ok() {
-        return invalid(name, format!("the agent {named:?} is built in: use a different name"));
+        return invalid_name(format!("the agent {named:?} is built in: use a different name"));
     }
     let program = Path::new(command.get_ref());
     if command.get_ref().is_empty() || program.components().count() > 1 && program.is_relative() {
@@ -127,7 +84,7 @@ fn agent(name: &Spanned<String>, entry: Entry, registry: &Registry) -> Result<Ac
     {
         return invalid(variable, format!("invalid variable name {:?}", variable.get_ref()));
     }
-    let agent = Acp::named(named.as_str(), program);
+    let agent = Acp::named(named, program);
     let agent = args.into_iter().fold(agent, |agent, argument| agent.arg(argument.into_inner()));
     Ok(env.into_iter().fold(agent, |agent, (name, value)| agent.env(name.into_inner(), value.into_inner())))
 }
@@ -135,11 +92,18 @@ fn agent(name: &Spanned<String>, entry: Entry, registry: &Registry) -> Result<Ac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::file::{ConfigFile, Owner, parse};
+    use crate::plan::tests::TestInputs;
 
-    /// Returns the error in this text, after its line number.
+    fn read_file(text: &str) -> ConfigFile {
+        parse(Path::new("c"), text.as_bytes(), Owner::User, None, &TestInputs::default())
+    }
+
+    /// Returns the errors in this text, with their line numbers.
     fn error_in(text: &str) -> String {
-        let Err(Invalid { at, problem }) = read(text, &Registry::default()) else { panic!("valid: {text}") };
-        format!("{}: {problem}", text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1)
+        let problems = read_file(text).problems;
+        assert!(!problems.is_empty(), "valid: {text}");
+        problems.iter().map(|problem| problem.to_string().replacen("c:", "", 1)).collect::<Vec<_>>().join(" & ")
     }
 
     #[test]
@@ -155,12 +119,20 @@ mod tests {
             protocol = "acp"
             command = "/opt/other/bin/agent"
         "#;
-        let Ok(agents) = read(text, &Registry::default()) else { panic!("it is right") };
+        let ConfigFile { agents, problems, .. } = read_file(text);
+        assert!(problems.is_empty(), "{problems:?}");
         let [goose, other] = &agents[..] else { panic!("{agents:?}") };
         let expected = Acp::named("goose", "goose").arg("acp").arg("--x=1").env("GOOSE_MODE", "approve");
         assert_eq!(format!("{goose:?}"), format!("{expected:?}"));
         assert_eq!(format!("{other:?}"), format!("{:?}", Acp::named("my-other_1", "/opt/other/bin/agent")));
-        assert!(read("", &Registry::default()).is_ok_and(|agents| agents.is_empty()));
+        assert!(read_file("").agents.is_empty());
+    }
+
+    #[test]
+    fn an_invalid_entry_does_not_hide_the_others() {
+        let text = "[agents.worse]\nx = \n[agents.good]\nprotocol = \"acp\"\ncommand = \"x\"\n[agents.bad]\nprotocol = \"acp\"\n";
+        let file = read_file(text);
+        assert_eq!((file.agents.len(), file.problems.len()), (1, 3), "{:?}", file.problems);
     }
 
     #[test]
@@ -189,13 +161,13 @@ mod tests {
         .chain([error_in(&format!("[agents.x]\n{entry}[agents.x]\n{entry}"))])
         .collect();
         insta::assert_snapshot!(errors.join("\n"), @r#"
-        1: unknown field `agent`, expected `agents`
-        1: string values must be quoted, expected literal string
+        1: unknown table "agent"; did you mean "agents"?
+        1: unknown table "x" & 1: string values must be quoted, expected literal string
         2: invalid type: integer `1`, expected a table, as in [agents.NAME]
         1: missing field `command`
         1: missing field `protocol`
         2: unknown variant `mcp`, expected `acp`
-        3: unknown field `comand`, expected one of `command`, `args`, `env`, `protocol`
+        3: unknown key "comand"; did you mean "command"?
         3: the command must be a name that is looked up in PATH, or an absolute path, not ""
         3: the command must be a name that is looked up in PATH, or an absolute path, not "bin/x"
         6: invalid type: integer `1`, expected a string
@@ -207,7 +179,7 @@ mod tests {
         2: invalid agent name "": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "1a": use lower-case letters, digits, - and _, and begin with a letter
         2: invalid agent name "a b": use lower-case letters, digits, - and _, and begin with a letter
-        4: duplicate key
+        4: duplicate key & 5: duplicate key & 6: duplicate key
         "#);
     }
 }

@@ -1,0 +1,62 @@
+//! `teamster config show`: each setting with its value and the origin of the value.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use crate::path_text::path_text;
+use crate::printable::{Printable, printable};
+use crate::settings::{Assignment, Kind, Origin, Resolution, Setting};
+
+/// Writes the values in effect; with `all`, also the settings without a value.
+pub(super) fn write(out: &mut impl Write, settings: &[Setting], resolution: &Resolution, all: bool) -> io::Result<()> {
+    for setting in settings {
+        let (value, origin) = match resolution.values.get(&setting.id) {
+            Some(assignment) => (shown(setting, assignment), assignment.origin.text()),
+            None => match built_in(setting) {
+                Some(value) => (value, "built-in".into()),
+                None if all => ("-".to_owned(), "not set".into()),
+                None => continue,
+            },
+        };
+        let (key, value) = (Printable::exact(&setting.key), Printable::exact(&value));
+        printable!("{:<24} {:<32} {}", key, value, origin).write_line(out)?;
+    }
+    if let Some((file, is_used)) = &resolution.project {
+        let state = if *is_used { "used" } else { "not used: its directory is not trusted" };
+        printable!("project file: {} ({})", &file.path, state).write_line(out)?;
+    }
+    Ok(())
+}
+
+/// Returns the JSON document of the values in effect.
+pub(super) fn document(settings: &[Setting], resolution: &Resolution) -> Value {
+    let entry = |setting: &Setting| {
+        let assignment = resolution.values.get(&setting.id);
+        let value = assignment.map(|assignment| shown(setting, assignment)).or_else(|| built_in(setting))?;
+        let origin = match assignment.map(|assignment| &assignment.origin) {
+            None => json!({ "source": "built-in" }),
+            Some(Origin::Variable(name)) => json!({ "source": "environment", "variable": name }),
+            Some(Origin::File { file, line, profile }) => {
+                json!({ "source": "file", "file": path_text(file), "line": line, "profile": profile })
+            }
+        };
+        Some((setting.key.clone(), json!({ "value": value, "origin": origin })))
+    };
+    Value::Object(settings.iter().filter_map(entry).collect())
+}
+
+/// Returns a value as text. Values of variables are secrets, as may be those of inline MCP servers.
+fn shown(setting: &Setting, assignment: &Assignment) -> String {
+    let one = |value: &String| match value.split_once('=') {
+        Some((name, _)) if setting.id == "env" => format!("{name}=..."),
+        _ if setting.id == "mcp_config" && value.trim_start().starts_with('{') => "{...}".to_owned(),
+        _ => value.clone(),
+    };
+    assignment.values.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn built_in(setting: &Setting) -> Option<String> {
+    let value = setting.arg.get_default_values().first()?.to_str()?;
+    (setting.kind != Kind::Switch).then(|| value.to_owned())
+}

@@ -1,0 +1,95 @@
+//! The file that `teamster config init` writes: every setting with its description, as a comment.
+
+use std::fmt::Write as _;
+
+use crate::settings::{Kind, Scope, Setting};
+
+const HEAD: &str = "\
+# The configuration of teamster. Lines that start with # have no effect.
+# Check it with: teamster config show
+# Reference: docs/configuration.md
+
+[defaults]
+";
+
+const TAIL: &str = "
+# A profile has the same settings and is used with --profile NAME.
+# [profiles.review]
+# agent = \"claude\"
+# permission = \"read-only\"
+# append_system_prompt = \"Review the change. Do not edit files.\"
+
+# A program that speaks ACP, used with --agent NAME.
+# [agents.goose]
+# protocol = \"acp\"
+# command = \"goose\"
+# args = [\"acp\"]
+";
+
+/// Returns the template.
+pub(super) fn text(settings: &[Setting]) -> String {
+    let mut text = HEAD.to_owned();
+    for setting in settings.iter().filter(|setting| setting.scope != Scope::OneCall) {
+        let help = setting.arg.get_help().map(ToString::to_string).unwrap_or_default();
+        // Writing to a text cannot fail.
+        _ = writeln!(text, "\n# {help}\n# {} = {}", setting.key, example(setting));
+    }
+    text + TAIL
+}
+
+/// Returns the built-in value, or an example.
+fn example(setting: &Setting) -> String {
+    let built_in = setting.arg.get_default_values().first().and_then(|value| value.to_str());
+    let example = match setting.value_name() {
+        "N" => return "10".to_owned(),
+        "USD" => return "0.5".to_owned(),
+        "DURATION" => "5m",
+        "RULE" => "Bash(git diff:*)",
+        "LEVEL" => "high",
+        "WHAT" => "prompt",
+        "NAME=VALUE" | "KEY=VALUE" => "NAME=value",
+        "NAME,..." => "NAME",
+        "FILTER" => "teamster=debug",
+        "TEXT" => "Answer in one sentence.",
+        other => other,
+    };
+    let names = if setting.id == "agent" { Vec::new() } else { setting.arg.get_possible_values() };
+    let example = names.first().map_or(example, |first| first.get_name());
+    match setting.kind {
+        Kind::Switch => "true".to_owned(),
+        Kind::List => format!("[{example:?}]"),
+        Kind::One => format!("{:?}", built_in.unwrap_or(example)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::args;
+    use crate::config::{ConfigFile, Owner, parse};
+    use crate::plan::tests::TestInputs;
+    use crate::settings::settings;
+
+    #[test]
+    fn the_template_and_each_of_its_examples_are_valid() {
+        let settings = settings(&args::command());
+        let read =
+            |text: &str| parse(Path::new("c"), text.as_bytes(), Owner::User, Some(&settings), &TestInputs::default());
+        let template = text(&settings);
+        let ConfigFile { defaults, problems, .. } = read(&template);
+        assert!(defaults.is_empty() && problems.is_empty(), "{problems:?}");
+        for setting in settings.iter().filter(|setting| setting.scope != Scope::OneCall) {
+            let line = format!("{} = {}", setting.key, example(setting));
+            assert!(template.contains(&format!("# {line}\n")), "{line}");
+            let file = read(&format!("[defaults]\n{line}"));
+            assert!(file.problems.is_empty() && file.defaults.len() == 1, "{line}: {:?}", file.problems);
+        }
+        let (_, tail) = template.split_once("# [profiles.review]").unwrap();
+        let tail: Vec<&str> = tail.lines().map(|line| line.strip_prefix("# ").unwrap_or(line)).collect();
+        let tail = tail.join("\n").replace("A program that speaks ACP, used with --agent NAME.", "");
+        let file = read(&format!("[profiles.review]{tail}"));
+        assert!(file.problems.is_empty() && file.agents.len() == 1, "{:?}", file.problems);
+    }
+}

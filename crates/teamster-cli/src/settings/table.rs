@@ -1,0 +1,165 @@
+//! The table of settings, derived from clap's definition.
+
+use clap::{Arg, ArgAction, ValueHint};
+use teamster::backend::{split_rules, variables};
+
+use super::project_rule::{self, ProjectRule};
+
+/// The commands whose options are settings.
+pub(crate) const AGENT_COMMANDS: [&str; 3] = ["run", "chat", "session"];
+
+/// The prefix of the ids of options that turn a switch off, for switches that are on in the configuration.
+pub(crate) const NEGATION: &str = "no_";
+
+/// How a setting is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// True or false.
+    Switch,
+    One,
+    List,
+}
+
+/// Where a setting can be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everywhere.
+    Everywhere,
+    /// In all places except profiles.
+    NotInProfiles,
+    /// On the command line and in the environment: it belongs to one call.
+    OneCall,
+}
+
+/// An option of a command, with its names.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    /// The id in clap's definition.
+    pub(crate) id: String,
+    /// The key in files.
+    pub(crate) key: String,
+    /// The environment variable.
+    pub(crate) variable: String,
+    /// The variable of earlier versions.
+    pub(crate) older: Option<OlderVariable>,
+    pub(crate) kind: Kind,
+    pub(crate) scope: Scope,
+    /// What the file of a project may set.
+    pub(crate) project: ProjectRule,
+    /// The commands that have the option.
+    pub(crate) commands: Vec<&'static str>,
+    /// Clap's definition.
+    pub(crate) arg: Arg,
+}
+
+/// A variable of earlier versions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OlderVariable {
+    pub(crate) id: &'static str,
+    pub(crate) name: &'static str,
+    /// Whether its use is reported: other programs may use the same name.
+    pub(crate) is_noted: bool,
+    /// Converts the text to the values of the option.
+    pub(crate) read: fn(&str) -> Vec<String>,
+}
+
+const OLDER: [OlderVariable; 7] = [
+    OlderVariable { id: "agent", name: variables::AGENT, is_noted: false, read: one },
+    OlderVariable { id: "cli_path", name: variables::CLI_PATH, is_noted: false, read: one },
+    OlderVariable { id: "model", name: variables::MODEL, is_noted: true, read: one },
+    OlderVariable { id: "max_turns", name: variables::MAX_TURNS, is_noted: true, read: one },
+    OlderVariable { id: "mcp_delivery", name: "BACKEND_MCP_DELIVERY", is_noted: true, read: one },
+    OlderVariable { id: "allow_tool", name: variables::ALLOWED_TOOLS, is_noted: true, read: split_rules },
+    OlderVariable { id: "deadline", name: variables::QUERY_TIMEOUT_MS, is_noted: true, read: milliseconds },
+];
+
+fn one(text: &str) -> Vec<String> {
+    vec![text.to_owned()]
+}
+
+fn milliseconds(number: &str) -> Vec<String> {
+    vec![format!("{}ms", number.trim())]
+}
+
+/// The options that belong to one call.
+const ONE_CALL: [&str; 7] = ["attach", "config", "continue_last", "force", "fork", "record", "resume"];
+
+/// Returns the settings in the order of `--help`.
+pub(crate) fn settings(definition: &clap::Command) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::new();
+    let root: Vec<&Arg> = definition.get_arguments().filter(|arg| arg.is_global_set()).collect();
+    let mut add = |arg: &Arg, command: &'static str| {
+        let Some(long) = arg.get_long().filter(|_| is_setting(arg)) else { return };
+        match settings.iter_mut().find(|setting| setting.id == arg.get_id().as_str()) {
+            Some(known) => known.commands.push(command),
+            None => settings.push(setting(arg, long, command)),
+        }
+    };
+    for command in AGENT_COMMANDS {
+        let subcommand = definition.find_subcommand(command);
+        subcommand.into_iter().flat_map(clap::Command::get_arguments).for_each(|arg| add(arg, command));
+        for arg in &root {
+            add(arg, command);
+        }
+    }
+    settings
+}
+
+/// Whether the argument is an option that sets something; the hidden ones are the negations of switches.
+fn is_setting(arg: &Arg) -> bool {
+    !arg.is_hide_set() && !matches!(arg.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong)
+}
+
+fn setting(arg: &Arg, long: &str, command: &'static str) -> Setting {
+    let id = arg.get_id().to_string();
+    let key = long.replace('-', "_");
+    let scope = match &*id {
+        "profile" => Scope::NotInProfiles,
+        id if ONE_CALL.contains(&id) => Scope::OneCall,
+        _ => Scope::Everywhere,
+    };
+    Setting {
+        variable: format!("TEAMSTER_{}", key.to_uppercase()),
+        older: OLDER.into_iter().find(|older| older.id == id),
+        kind: match arg.get_action() {
+            ArgAction::SetTrue => Kind::Switch,
+            ArgAction::Append => Kind::List,
+            _ if arg.get_value_delimiter().is_some() => Kind::List,
+            _ => Kind::One,
+        },
+        scope,
+        project: project_rule::rule_of(&id),
+        commands: vec![command],
+        arg: arg.clone(),
+        key,
+        id,
+    }
+}
+
+impl Setting {
+    /// Whether a value may be JSON instead of a file's name.
+    pub(crate) fn takes_json(&self) -> bool {
+        self.value_name().contains("JSON")
+    }
+
+    /// Whether each value is a name and a value, separated by `=`.
+    pub(crate) fn takes_pairs(&self) -> bool {
+        self.value_name().contains('=')
+    }
+
+    /// Returns the name of the value in `--help`.
+    pub(crate) fn value_name(&self) -> &str {
+        self.arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str())
+    }
+
+    /// Whether a value is a path, or a program if it contains a slash.
+    pub(crate) fn takes_path(&self, value: &str) -> bool {
+        match self.arg.get_value_hint() {
+            ValueHint::FilePath | ValueHint::DirPath => {
+                !(self.takes_json() && value.trim_start().starts_with(['{', '[']))
+            }
+            ValueHint::CommandName => value.contains('/'),
+            _ => false,
+        }
+    }
+}
