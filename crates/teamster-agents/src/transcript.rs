@@ -31,7 +31,7 @@ pub use end::{Cause, End};
 use crate::bounded::{self, Bounded, Ids as BoundedIds, MAX_ENTRIES};
 use crate::protocol::Outcome;
 use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
-use end::{is_requested_compaction, no_answer, no_result, verdict};
+use end::{no_answer, no_result, verdict};
 use requests::OpenRequests;
 use teamster_types::event::{
     Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, ToolId,
@@ -70,8 +70,6 @@ pub struct Transcript {
     warnings: Warnings,
     /// Whether text or a tool call was emitted.
     has_output: bool,
-    /// Whether the agent compacted the conversation because the prompt requested it.
-    has_compacted: bool,
     /// The vendor's rate limit that rejects requests at this time, if the agent reported one.
     limit: Option<RateLimit>,
     outcome: Option<Outcome>,
@@ -99,7 +97,6 @@ impl Transcript {
             tools_in_attempt: 0,
             warnings: Warnings::default(),
             has_output: false,
-            has_compacted: false,
             limit: None,
             outcome: None,
             failure: None,
@@ -134,10 +131,7 @@ impl Transcript {
                 was_emitted
             }
             Event::ToolUse(tool) => self.open(tool, out),
-            Event::Warning(warning) => {
-                self.has_compacted |= is_requested_compaction(warning);
-                self.warnings.pass(&warning.code)
-            }
+            Event::Warning(warning) => self.warnings.pass(warning),
             Event::ToolResult(result) => self.close(result, out),
             Event::PermissionRequest(request) => {
                 self.requests.open(&request.request_id, out);
@@ -238,7 +232,8 @@ impl Transcript {
         self.interrupt_open_tools(out);
         let (failure, aborted) = self.verdict(end);
         let last = self.outcome.take().unwrap_or_default();
-        let has_answered = !self.text.is_empty() || self.tools_in_attempt > 0 || self.has_compacted;
+        let has_answered =
+            !self.text.is_empty() || self.tools_in_attempt > 0 || self.warnings.has_requested_compaction();
         let failure = failure.or_else(|| no_answer(&last).filter(|_| !aborted && !has_answered));
         let outcome = std::mem::take(&mut self.earlier).combined_with(last);
         let result = self.result(outcome, end, failure.as_ref(), aborted);
