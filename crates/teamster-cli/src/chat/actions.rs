@@ -19,12 +19,13 @@ impl Chat<'_> {
             // The request was answered or withdrawn.
             Action::Answer(text) => self.input.append(&text),
             Action::Stop => match &self.turn {
-                Some(turn) if turn.is_interrupted => self.notify("the agent was asked to stop; Ctrl-C kills it"),
-                Some(_) => _ = self.stop_agent(),
-                None => {}
+                Some(turn) if turn.is_interrupted && !turn.has_ended => {
+                    self.notify("the agent was asked to stop; Ctrl-C kills it");
+                }
+                _ => _ = self.stop_agent(),
             },
             Action::Interrupt => return self.interrupt(),
-            Action::Quit if self.turn.is_some() => self.notify("the agent works: Ctrl-C stops it"),
+            Action::Quit if self.is_working() => self.notify("the agent works: Ctrl-C stops it"),
             Action::Quit => return Err(End::Quit),
             Action::OpenEditor => return self.edit_externally().await,
             Action::Complete(request) => self.complete(request),
@@ -52,7 +53,7 @@ impl Chat<'_> {
     /// Sends a prompt into the running turn. Commands wait.
     async fn send_now(&mut self, text: String) -> Result<(), End> {
         let prompt = match command::parse(&text) {
-            Line::Prompt(prompt) if self.turn.is_some() => prompt,
+            Line::Prompt(prompt) if self.is_working() => prompt,
             _ => return self.submit(text).await,
         };
         self.history_file.append(&text);
@@ -111,7 +112,7 @@ impl Chat<'_> {
     /// Stops the agent if a key requests it that is not executed yet.
     pub(super) fn stop_at_once(&mut self) {
         let requests_stop = |action: &Action| matches!(action, Action::Stop | Action::Interrupt);
-        if self.turn.is_some()
+        if self.is_working()
             && let Some(index) = self.actions.iter().position(requests_stop)
         {
             self.actions.remove(index);

@@ -14,6 +14,9 @@ const KEPT: usize = 1000;
 /// The number of texts at which the file is shortened.
 const MAX_TEXTS: usize = 2 * KEPT;
 
+/// The number of attempts to create the file.
+const MAX_ATTEMPTS: usize = 10;
+
 /// The history file of a directory.
 #[derive(Debug)]
 pub(super) struct HistoryFile(Option<File>);
@@ -21,7 +24,7 @@ pub(super) struct HistoryFile(Option<File>);
 impl HistoryFile {
     /// Opens the file of a directory and returns its texts. Without a usable file, the history is empty and not stored.
     pub(super) fn open(directory: &Path) -> (Self, Vec<String>) {
-        let opened = path(directory).and_then(|path| open(&path).ok());
+        let opened = path(directory).and_then(|path| open_again(&path).ok());
         match opened {
             Some((file, texts)) => (Self(Some(file)), texts),
             None => (Self(None), Vec::new()),
@@ -55,6 +58,17 @@ fn path(directory: &Path) -> Option<PathBuf> {
 /// Returns the FNV-1a hash, which is the same in each version of the command.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Opens the file. A run that ends removes directories that it created, while they are empty, so they can vanish meanwhile.
+fn open_again(path: &Path) -> io::Result<(File, Vec<String>)> {
+    for _ in 0..MAX_ATTEMPTS {
+        match open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+    }
+    open(path)
 }
 
 fn open(path: &Path) -> io::Result<(File, Vec<String>)> {

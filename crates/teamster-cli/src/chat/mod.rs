@@ -91,15 +91,15 @@ fn missing(plan: &SessionPlan) -> Option<(Printable, Printable)> {
 async fn run_chat(plan: SessionPlan, keys: Keys, prompt: Option<String>) -> io::Result<u8> {
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
+    let current = std::env::current_dir()?;
+    let directory = plan.request.cwd.as_ref().map_or_else(|| current.clone(), |cwd| current.join(cwd));
+    let (history_file, earlier) = HistoryFile::open(&directory);
     let session = match plan.runtime.open(&plan.agent, plan.request.clone()) {
         Ok(session) => session,
         Err(error) => return Ok(report_usage_error(&option_names::in_error(&error), None)),
     };
-    let current = std::env::current_dir()?;
-    let directory = plan.request.cwd.as_ref().map_or_else(|| current.clone(), |cwd| current.join(cwd));
     let page = Page::start(&plan.agent, plan.tool_output)?;
     let terminal = Terminal::enter(page.is_live())?;
-    let (history_file, earlier) = HistoryFile::open(&directory);
     let mut input = Input::new(keys, History::new(earlier));
     if let Some(prompt) = prompt {
         input.waiting.add(prompt);

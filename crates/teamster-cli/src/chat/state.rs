@@ -83,6 +83,8 @@ pub(super) struct Turn {
     pub(super) is_interrupted: bool,
     /// Whether it emitted an event.
     pub(super) has_started: bool,
+    /// Whether it emitted its last event.
+    pub(super) has_ended: bool,
 }
 
 /// An event of the turn, with the permit to write it. `None` is the end of the turn.

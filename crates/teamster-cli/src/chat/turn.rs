@@ -49,7 +49,7 @@ impl Chat<'_> {
         self.terminal.set_echo(false);
         self.page.start_turn(Printable::exact(&self.plan.agent));
         let control = run.control();
-        self.turn = Some(Turn { prompt, run, control, is_interrupted: false, has_started: false });
+        self.turn = Some(Turn { prompt, run, control, is_interrupted: false, has_started: false, has_ended: false });
     }
 
     /// Starts a turn that the agent started by itself. A prompt that the agent does not have yet waits for its end.
@@ -93,6 +93,7 @@ impl Chat<'_> {
         };
         if let Some(turn) = &mut self.turn {
             turn.has_started |= !matches!(event, Event::Queued(_));
+            turn.has_ended |= matches!(event, Event::Done(_));
         }
         self.record.event(&event, &self.directory);
         match &event {
@@ -133,9 +134,14 @@ impl Chat<'_> {
         }
     }
 
+    /// Whether the agent works on a turn.
+    pub(super) fn is_working(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| !turn.has_ended)
+    }
+
     /// Stops the running turn; the second time, kills the agent. Returns false if no turn runs.
     pub(super) fn stop_agent(&mut self) -> bool {
-        let Some(turn) = &mut self.turn else { return false };
+        let Some(turn) = self.turn.as_mut().filter(|turn| !turn.has_ended) else { return false };
         let again = std::mem::replace(&mut turn.is_interrupted, true);
         if again {
             turn.control.abort();

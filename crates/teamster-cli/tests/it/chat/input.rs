@@ -167,6 +167,12 @@ fn the_history_is_of_the_directory_and_only_its_user_can_read_it() {
     chat.type_line("remember me");
     chat.wait_for_turns(1);
     chat.quit();
+    let directory = folder.path().join("state/teamster/chat-history.d");
+    let texts = || {
+        let files = std::fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path());
+        files.map(|file| std::fs::read_to_string(file).unwrap()).collect::<String>()
+    };
+    assert_eq!(texts(), "\"remember me\"\n");
     let mut chat = open("other");
     chat.press("\u{1b}[Anothing");
     chat.wait_for("> nothing");
@@ -181,7 +187,6 @@ fn the_history_is_of_the_directory_and_only_its_user_can_read_it() {
     chat.wait_for_turns(1);
     assert_eq!(chat.prompts(), ["remember me!"]);
     chat.quit();
-    let directory = folder.path().join("state/teamster/chat-history.d");
     for file in std::fs::read_dir(directory).unwrap() {
         assert_eq!(file.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
