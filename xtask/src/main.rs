@@ -8,6 +8,7 @@ mod bench;
 mod command;
 mod demo;
 mod fuzz;
+mod install;
 mod install_clis;
 mod latency;
 mod load;
@@ -41,6 +42,10 @@ enum Command {
     Ci,
     /// Install the agent CLIs pinned in conformance/package.json, and verify that they run
     InstallClis,
+    /// Install the command with its man pages and completions below a prefix
+    Install(install::Args),
+    /// Remove what `install` wrote
+    Uninstall(install::Args),
     /// Watch a real agent CLI work through `teamster run`, with a scripted model: no account, no key, no network
     Demo(demo::Args),
     /// Run the benchmarks
@@ -72,6 +77,8 @@ fn run(command: &Command) -> Result<ExitCode> {
             tools::Tools::find().require_node()?;
             install_clis::run()?;
         }
+        Command::Install(args) => install::run(args)?,
+        Command::Uninstall(args) => install::remove(args)?,
         Command::Demo(args) => return demo::run(args),
         Command::Bench => bench::run()?,
         Command::Latency(args) => latency::run(args)?,

@@ -65,6 +65,8 @@ pub struct Transcript {
     open_tools: Bounded<ToolId, OpenTool>,
     closed_tools: BoundedIds<ToolId>,
     has_tools: bool,
+    /// The number of tool calls in the current attempt.
+    tools_in_attempt: usize,
     warnings: Warnings,
     /// Whether text or a tool call was emitted.
     has_output: bool,
@@ -92,6 +94,7 @@ impl Transcript {
             open_tools: Bounded::default(),
             closed_tools: BoundedIds::of(MAX_IDS),
             has_tools: false,
+            tools_in_attempt: 0,
             warnings: Warnings::default(),
             has_output: false,
             limit: None,
@@ -218,7 +221,7 @@ impl Transcript {
         let retracted = self.retracted.take().into_iter().map(|(message_id, ())| message_id);
         self.ids.start_attempt(retracted.chain(void), self.closed_tools.iter().map(|(id, ())| id.clone()));
         self.earlier.add(self.outcome.take().unwrap_or_default());
-        (self.failure, self.limit) = (None, None);
+        (self.failure, self.limit, self.tools_in_attempt) = (None, None, 0);
     }
 
     /// Ends the stream. Emits results for open calls, an `error` if the run failed, and `done`.
@@ -229,8 +232,9 @@ impl Transcript {
         self.interrupt_open_tools(out);
         let (failure, aborted) = self.verdict(end);
         let last = self.outcome.take().unwrap_or_default();
+        let has_answered = !self.text.is_empty() || self.tools_in_attempt > 0;
+        let failure = failure.or_else(|| no_answer(&last).filter(|_| !aborted && !has_answered));
         let outcome = std::mem::take(&mut self.earlier).combined_with(last);
-        let failure = failure.or_else(|| no_answer(&outcome).filter(|_| !aborted && !self.has_answered()));
         let result = self.result(outcome, end, failure.as_ref(), aborted);
         out.extend(self.warnings.take().map(Event::from));
         if let Some(failure) = failure {
@@ -277,6 +281,7 @@ impl Transcript {
             return false;
         }
         self.has_tools = true;
+        self.tools_in_attempt += 1;
         let open = OpenTool { name: tool.tool_name.as_str().to_owned(), parent: tool.parent_tool_id.clone() };
         let bytes = open.name.len() + open.parent.as_ref().map_or(0, |parent| parent.as_str().len());
         let excess = self.open_tools.insert(tool.tool_id.clone(), open, bytes);
@@ -325,11 +330,6 @@ impl Transcript {
             None => (Some(self.failure.clone().unwrap_or_else(|| no_result(end.exit))), false),
         };
         verdict(failure, interrupted, end.cause.clone())
-    }
-
-    /// Whether the agent wrote text or called a tool.
-    fn has_answered(&self) -> bool {
-        !self.text.is_empty() || self.closed_tools.iter().next().is_some()
     }
 
     fn result(&mut self, outcome: Outcome, end: &End<'_>, failure: Option<&Failure>, aborted: bool) -> RunResult {

@@ -1,30 +1,48 @@
-//! Diagnostic logs of this command and the library on standard error. `--log` or `RUST_LOG` selects the lines.
+//! Diagnostic logs of this command and the library, on standard error or in a file. `--log` or `RUST_LOG` selects the lines.
 //!
 //! Invariant: a log line contains no control sequences: control characters, and characters that change the direction of
 //! text, are escaped.
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Mutex;
 
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+/// The directives of a log file, if none are given.
+const FILE_DIRECTIVES: &str = "teamster=debug";
+
 /// Starts the log with these directives, such as `teamster=debug`, or with those of `RUST_LOG`. Without directives
-/// nothing is logged.
+/// nothing is logged. Lines are appended to the file, if one is given.
 ///
 /// # Errors
-/// Returns a message if the directives cannot be parsed.
-pub(crate) fn start(directives: Option<&str>) -> Result<(), String> {
+/// Returns a message if the directives cannot be parsed, or the file cannot be opened.
+pub(crate) fn start(directives: Option<&str>, file: Option<&Path>) -> Result<(), String> {
     let variable = std::env::var("RUST_LOG").ok();
-    let Some(text) = directives.or(variable.as_deref()).filter(|text| !text.trim().is_empty()) else { return Ok(()) };
+    let given = directives.or(variable.as_deref()).filter(|text| !text.trim().is_empty());
+    let Some(text) = given.or(file.map(|_| FILE_DIRECTIVES)) else { return Ok(()) };
     let targets: Targets =
         text.parse().map_err(|error: ParseError| format!("cannot parse the log filter {text:?}: {error}"))?;
-    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| Escaped(io::stderr()));
-    tracing_subscriber::registry()
-        .with(lines)
-        .with(targets)
-        .try_init()
-        .map_err(|error| format!("cannot start the log: {error}"))
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false);
+    let registry = tracing_subscriber::registry().with(targets);
+    let started = match file {
+        None => registry.with(lines.with_writer(|| Escaped(io::stderr()))).try_init(),
+        Some(path) => {
+            let file =
+                open(path).map_err(|error| format!("cannot open the log file {}: {error}", path.to_string_lossy()))?;
+            registry.with(lines.with_writer(Mutex::new(Escaped(file)))).try_init()
+        }
+    };
+    started.map_err(|error| format!("cannot start the log: {error}"))
+}
+
+/// Opens a log file at its end. Only the user can read a new one.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
 /// A writer that escapes invisible characters, except line ends and spaces.

@@ -12,6 +12,7 @@
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
 //! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
+//! - [`version`]: `teamster --version --verbose`.
 //! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
 //!
 //! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
@@ -39,6 +40,7 @@ mod session;
 mod settings;
 mod signals;
 mod vendor;
+mod version;
 mod welcome;
 
 use std::io::{self, Write as _};
@@ -61,6 +63,9 @@ fn main() -> ExitCode {
     if argv.len() == 1 {
         return ExitCode::from(welcome::main());
     }
+    if version::is_requested(std::env::args_os()) {
+        return ExitCode::from(version::main());
+    }
     let code = match args::parse(&argv, &mut plan::SystemInputs, default_agent) {
         Ok(invocation) => execute(invocation),
         Err(Refusal::Usage(error)) => {
@@ -78,7 +83,7 @@ fn default_agent() -> &'static str {
 }
 
 fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
-    if let Err(error) = log::start(cli.log.as_deref()) {
+    if let Err(error) = log::start(cli.log.as_deref(), cli.log_file.as_deref()) {
         return runtime::report_usage_error(&printable::Printable::message(&error), None);
     }
     notes.iter().for_each(render::write_notice);

@@ -10,6 +10,7 @@ mod session;
 pub(crate) mod values;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _};
 
@@ -36,6 +37,11 @@ pub(crate) struct Cli {
     /// Log to stderr by this filter, such as teamster=debug
     #[arg(long, global = true, value_name = "FILTER", help_heading = common::OUTPUT, hide_short_help = true)]
     pub(crate) log: Option<String>,
+
+    /// Append the log to this file instead [--log teamster=debug]
+    #[arg(long, global = true, value_name = "FILE", help_heading = common::OUTPUT, hide_short_help = true)]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    pub(crate) log_file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -99,5 +105,7 @@ fn with_negations(command: clap::Command) -> clap::Command {
     })
 }
 
+#[cfg(test)]
+mod packaging;
 #[cfg(test)]
 mod tests;

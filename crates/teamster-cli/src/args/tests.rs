@@ -69,6 +69,9 @@ fn the_command_lists_its_subcommands() {
     Output:
           --log <FILTER>
               Log to stderr by this filter, such as teamster=debug
+
+          --log-file <FILE>
+              Append the log to this file instead [--log teamster=debug]
     ");
 }
 

@@ -43,6 +43,24 @@ fn nothing_is_logged_unless_requested_and_an_invalid_filter_is_rejected() {
 }
 
 #[test]
+fn a_log_file_gets_the_lines_and_only_its_user_can_read_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log");
+    for _ in 0..2 {
+        let end = ended(teamster(ANSWER, &["--log-file", file.to_str().unwrap(), "--output", "text", "hi"]));
+        assert_eq!((end.code, end.err.as_str()), (Some(0), ""));
+    }
+    let log = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(log.matches("the run has ended").count(), 2, "{log}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let end = ended(teamster(ANSWER, &["--log-file", "/nonexistent/log", "hi"]));
+    assert_eq!(end.code, Some(2));
+    assert!(end.err.contains("cannot open the log file /nonexistent/log"), "{}", end.err);
+}
+
+#[test]
 fn each_event_has_its_run_its_time_and_its_labels_and_starts_with_its_type() {
     let end = ended(teamster(ANSWER, &["--output", "ndjson", "--label", "user=7", "--label", "job=a=b", "hi"]));
     assert_eq!(end.code, Some(0), "{}", end.err);

@@ -3,7 +3,6 @@
 //! Invariants: a call was shown completely, or can be, before it is allowed; only an explicit yes allows a call; "always"
 //! adds exactly the rule that was shown.
 
-mod diff;
 mod fields;
 #[cfg(test)]
 mod tests;
@@ -16,6 +15,7 @@ use teamster::event::PermissionRequest;
 
 use self::fields::Fields;
 use crate::printable::{Printable, folded, printable};
+use crate::render::pretty::diff;
 
 /// The number of lines of a call that are shown by default.
 const LINES: usize = 24;

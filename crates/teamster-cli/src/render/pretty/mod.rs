@@ -5,8 +5,10 @@
 //! separate line that names the tool. All text is [`Printable`], so the agent's output is escaped.
 
 pub(crate) mod call;
+mod changes;
 pub(crate) mod closing;
 mod content;
+pub(crate) mod diff;
 mod document;
 mod markdown;
 mod outcome;

@@ -59,6 +59,11 @@ impl Pretty {
     pub(super) fn request(&mut self, request: &PermissionRequest, out: &mut dyn Write) -> io::Result<()> {
         self.open_requests.insert(request.request_id.clone(), request.tool_name.clone());
         if self.chat.is_some() {
+            // The chat shows the changes with the request.
+            let call = request.tool_id.as_ref().and_then(|tool| self.calls.get_mut(tool));
+            if let Some(changes) = call.and_then(|call| call.changes.as_mut()) {
+                changes.clear();
+            }
             return Ok(());
         }
         self.line(Kind::Work, 0, &[(&head(request), super::CAUTION)], out)

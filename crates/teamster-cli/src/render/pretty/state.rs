@@ -45,4 +45,6 @@ pub(super) struct Call {
     pub(super) since: Instant,
     pub(super) depth: usize,
     pub(super) parent: Option<ToolId>,
+    /// The changes that it makes, for a call that edits files. Empty if a permission prompt has shown them.
+    pub(super) changes: Option<Vec<Printable>>,
 }

@@ -8,7 +8,7 @@ use teamster::event::{ToolId, ToolResult, ToolUse};
 use super::page::Kind;
 use super::state::{Call, OpenLine};
 use super::style::{BAD, BOLD, BULLET, DIM, NORMAL, NOTICEABLE};
-use super::{Pretty, call, closing, outcome};
+use super::{Pretty, call, changes, closing, outcome};
 use crate::printable::printable;
 
 /// The columns that are reserved on the line of a call for its result.
@@ -30,8 +30,10 @@ impl Pretty {
         self.place_under(parent.as_ref(), out)?;
         self.page.begin(Kind::Work, out)?;
         self.write(depth, &[(&"● ".into(), BULLET), (&label, BOLD), (&summary, NORMAL)], out)?;
+        let width = self.screen.width.saturating_sub(2 * depth + 1);
+        let changes = changes::of_call(tool, self.tool_output, width);
         self.open = OpenLine::Call { tool: tool.tool_id.clone(), columns: before + summary.columns() };
-        self.calls.insert(tool.tool_id.clone(), Call { label, summary, since: now, depth, parent });
+        self.calls.insert(tool.tool_id.clone(), Call { label, summary, since: now, depth, parent, changes });
         self.trail.push(tool.tool_id.clone());
         Ok(())
     }
@@ -53,25 +55,25 @@ impl Pretty {
             (Some(_), None) => {
                 let took = took.map(|took| printable!(" {}", took)).unwrap_or_default();
                 self.write(0, &[(&printable!("  {}", mark), style), (&took, DIM), (&"\n".into(), NORMAL)], out)?;
-                self.output(result, call.depth, out)
+                self.output(result, &call, out)
             }
             (Some(used), Some(error)) if width >= used + ERROR_COLUMNS.min(error.columns() + 5) => {
                 let error = error.cut(width.saturating_sub(used + 5));
                 self.write(0, &[(&"  ✗ ".into(), BAD), (&error, BAD), (&"\n".into(), NORMAL)], out)?;
-                self.output(result, call.depth, out)
+                self.output(result, &call, out)
             }
             (Some(_), Some(error)) => {
                 let depth = call.depth + 1;
                 let error = error.cut(width.saturating_sub(2 * depth + 3));
                 self.line(Kind::Work, depth, &[(&"✗ ".into(), BAD), (&error, BAD)], out)?;
-                self.output(result, call.depth, out)
+                self.output(result, &call, out)
             }
             (None, None) => {
                 let took = took.map(|took| printable!(" ({})", took)).unwrap_or_default();
                 let mark = printable!("{} ", mark);
                 let parts = [(&mark, style), (&call.label, BOLD), (&call.summary, NORMAL), (&took, DIM)];
                 self.line(Kind::Work, call.depth, &parts, out)?;
-                self.output(result, call.depth, out)
+                self.output(result, &call, out)
             }
             (None, Some(error)) => {
                 let summary = call.summary.cut(width / 3);
@@ -85,13 +87,17 @@ impl Pretty {
                     (&error, BAD),
                 ];
                 self.line(Kind::Work, call.depth, &parts, out)?;
-                self.output(result, call.depth, out)
+                self.output(result, &call, out)
             }
         }
     }
 
-    /// Writes the output of a command under its call, as far as the option permits.
-    fn output(&mut self, result: &ToolResult, depth: usize, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the changes or the output of a call under it, as far as the option permits.
+    fn output(&mut self, result: &ToolResult, call: &Call, out: &mut dyn Write) -> io::Result<()> {
+        let depth = call.depth;
+        if let Some(changes) = call.changes.as_ref().filter(|_| result.is_error != Some(true)) {
+            return changes.iter().try_for_each(|line| self.line(Kind::Work, depth, &[(line, NORMAL)], out));
+        }
         let width = self.screen.width.saturating_sub(2 * depth + 5);
         for line in outcome::output(result, self.tool_output, width) {
             self.line(Kind::Work, depth + 1, &[(&line, DIM)], out)?;

@@ -14,7 +14,7 @@ const UNCHANGED: Style = Style::new();
 const MAX_INDENT: usize = 40;
 
 /// Formats the difference of two texts, with all unchanged lines.
-pub(super) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
+pub(crate) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
     let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();
     for change in diff.iter_all_changes() {
@@ -32,12 +32,12 @@ pub(super) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
 }
 
 /// Formats a text that is written to a file.
-pub(super) fn of_new_text(text: &str, width: usize) -> Vec<Printable> {
+pub(crate) fn of_new_text(text: &str, width: usize) -> Vec<Printable> {
     text.split_inclusive('\n').flat_map(|text| line('+', text, ADDED, width)).collect()
 }
 
 /// Formats a patch in the unified format.
-pub(super) fn of_patch(patch: &str, width: usize) -> Vec<Printable> {
+pub(crate) fn of_patch(patch: &str, width: usize) -> Vec<Printable> {
     let each = |text: &str| {
         let (sign, style) = match text.chars().next() {
             Some('+') if !text.starts_with("+++") => ('+', ADDED),

@@ -1,0 +1,55 @@
+//! The man pages and completion scripts in `packaging/`, which this module generates.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap_complete::Shell;
+
+use super::command;
+
+/// Returns the files that belong in `packaging/`, by their path in it.
+fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut top = command().disable_help_subcommand(true);
+    top.build();
+    let mut pages = vec![top.clone()];
+    pages.extend(top.get_subcommands().cloned());
+    for page in pages {
+        let name = page.get_display_name().unwrap_or(page.get_name()).to_owned();
+        let mut text = Vec::new();
+        // The names of the pages of subcommands have a hyphen, as git's.
+        clap_mangen::Man::new(page.name(name.clone())).render(&mut text).unwrap();
+        files.insert(PathBuf::from(format!("man/{name}.1")), text);
+    }
+    for (shell, file) in [
+        (Shell::Bash, "completions/teamster.bash"),
+        (Shell::Zsh, "completions/_teamster"),
+        (Shell::Fish, "completions/teamster.fish"),
+        (Shell::PowerShell, "completions/_teamster.ps1"),
+    ] {
+        let mut text = Vec::new();
+        clap_complete::generate(shell, &mut command(), "teamster", &mut text);
+        files.insert(PathBuf::from(file), text);
+    }
+    files
+}
+
+#[test]
+fn the_packaged_pages_and_completions_are_current() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    let files = generated();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        for (name, text) in &files {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+    for (name, text) in &files {
+        let current = fs::read(folder.join(name)).unwrap_or_default();
+        assert!(current == *text, "{} is not current: run this test with UPDATE_DOCS=1", name.to_string_lossy());
+    }
+    let listed = ["man", "completions"].map(|name| fs::read_dir(folder.join(name)).unwrap().count());
+    assert_eq!(listed.iter().sum::<usize>(), files.len(), "a file in packaging/ is not generated");
+}
