@@ -292,6 +292,7 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('--tool-output', '--tool-output', [CompletionResultType]::ParameterName, 'Show the output of tools: none, short or full')
             [CompletionResult]::new('--label', '--label', [CompletionResultType]::ParameterName, 'Add this label to every event and log line (repeatable)')
             [CompletionResult]::new('--answer-timeout', '--answer-timeout', [CompletionResultType]::ParameterName, 'Deny a request without an answer in time [default: 5m]')
+            [CompletionResult]::new('--keys', '--keys', [CompletionResultType]::ParameterName, 'Edit with the keys of emacs (default) or vi')
             [CompletionResult]::new('--log', '--log', [CompletionResultType]::ParameterName, 'Log to stderr by this filter, such as teamster=debug')
             [CompletionResult]::new('--log-file', '--log-file', [CompletionResultType]::ParameterName, 'Append the log to this file instead [--log teamster=debug]')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help; --help prints more details')
@@ -314,6 +315,8 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('--no-withhold-keys', '--no-withhold-keys', [CompletionResultType]::ParameterName, 'no-withhold-keys')
             [CompletionResult]::new('--whole-messages', '--whole-messages', [CompletionResultType]::ParameterName, 'Emit whole messages instead of text deltas')
             [CompletionResult]::new('--no-whole-messages', '--no-whole-messages', [CompletionResultType]::ParameterName, 'no-whole-messages')
+            [CompletionResult]::new('--background-tasks', '--background-tasks', [CompletionResultType]::ParameterName, 'Allow background commands and subagents between turns')
+            [CompletionResult]::new('--no-background-tasks', '--no-background-tasks', [CompletionResultType]::ParameterName, 'no-background-tasks')
             break
         }
         'teamster;session' {

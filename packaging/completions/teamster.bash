@@ -161,7 +161,7 @@ _teamster() {
             return 0
             ;;
         teamster__subcmd__chat)
-            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --answer-timeout --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --log --log-file"
+            opts="-a -m -C -r -h --agent --profile --model --effort --cwd --resume --system-prompt --system-prompt-file --append-system-prompt --append-system-prompt-file --schema --mcp-config --mcp-delivery --permission --allow-tool --deny-tool --add-dir --project-trust --prompt-mode --max-turns --max-tokens --max-session-tokens --max-session-budget --max-budget --timeout --startup-timeout --tool-timeout --deadline --grace --cli-path --config --mode --cli-arg --record --env --env-only --keep-key --tool-output --label --answer-timeout --keys --help --continue --no-continue --fork --no-fork --mcp-strict --no-mcp-strict --keep-background --no-keep-background --record-raw --no-record-raw --force --no-force --require-process-control --no-require-process-control --withhold-keys --no-withhold-keys --whole-messages --no-whole-messages --background-tasks --no-background-tasks --log --log-file"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -416,6 +416,10 @@ _teamster() {
                     ;;
                 --answer-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keys)
+                    COMPREPLY=($(compgen -W "emacs vi" -- "${cur}"))
                     return 0
                     ;;
                 --log)

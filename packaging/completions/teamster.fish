@@ -254,6 +254,8 @@ short\t''
 full\t''"
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l label -d 'Add this label to every event and log line (repeatable)' -r
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l answer-timeout -d 'Deny a request without an answer in time [default: 5m]' -r
+complete -c teamster -n "__fish_teamster_using_subcommand chat" -l keys -d 'Edit with the keys of emacs (default) or vi' -r -f -a "emacs\t''
+vi\t''"
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l log -d 'Log to stderr by this filter, such as teamster=debug' -r
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l log-file -d 'Append the log to this file instead [--log teamster=debug]' -r -F
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -s h -l help -d 'Print help; --help prints more details'
@@ -275,6 +277,8 @@ complete -c teamster -n "__fish_teamster_using_subcommand chat" -l withhold-keys
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l no-withhold-keys
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l whole-messages -d 'Emit whole messages instead of text deltas'
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -l no-whole-messages
+complete -c teamster -n "__fish_teamster_using_subcommand chat" -l background-tasks -d 'Allow background commands and subagents between turns'
+complete -c teamster -n "__fish_teamster_using_subcommand chat" -l no-background-tasks
 complete -c teamster -n "__fish_teamster_using_subcommand session" -s a -l agent -d 'Use this agent' -r -f -a "acp\t''
 claude\t''
 codex\t''

@@ -24,6 +24,7 @@ mod config;
 mod doctor;
 mod exit;
 mod fake;
+mod input;
 mod ledger_report;
 mod live_area;
 mod log;

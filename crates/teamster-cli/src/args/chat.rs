@@ -2,18 +2,33 @@
 
 use clap::ArgAction;
 
-use super::common::OUTPUT;
+use super::common::{OUTPUT, PERMISSIONS};
 use super::session::ConversationArgs;
+use crate::input::Keys;
 
 /// Chat with an agent in the terminal
 ///
 /// Type a prompt and press Enter. The agent asks before it does anything that its permissions do not allow. /help lists
-/// the commands. The arrow keys show lines of earlier chats.
+/// the commands and the keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = SHORT_AFTER, after_long_help = LONG_AFTER, disable_help_flag = true)]
 pub(crate) struct ChatArgs {
+    /// The first prompt
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
     #[command(flatten)]
     pub(crate) conversation: ConversationArgs,
+
+    /// Allow background commands and subagents between turns
+    ///
+    /// They continue after the agent has answered. When one ends, the agent may continue by itself. See docs/sessions.md.
+    #[arg(long, help_heading = PERMISSIONS, hide_short_help = true)]
+    pub(crate) background_tasks: bool,
+
+    /// Edit with the keys of emacs (default) or vi
+    #[arg(long, value_name = "KEYS", help_heading = OUTPUT, hide_short_help = true)]
+    pub(crate) keys: Option<Keys>,
 
     /// Print help; --help prints more details
     #[arg(short, long, action = ArgAction::Help, help_heading = OUTPUT)]
@@ -25,19 +40,26 @@ const SHORT_AFTER: &str = "More options, exit codes: teamster chat --help";
 const LONG_AFTER: &str = "\
 Examples:
   teamster chat
+  teamster chat 'fix the failing test'
   teamster chat --agent codex --permission edit
   teamster chat --resume 67c9c3e6-c7de-48a2-bc6b-8c0c662932f4
 
 Keys:
-  Ctrl-C     stop the agent; at the prompt, pressed twice: quit
-  Ctrl-D     quit
-  Alt-Enter  start a new line, as does a backslash at the end of a line
+  Enter        send; while the agent works: send after its turn
+  Ctrl-S       send into the running turn
+  Alt-Enter    start a new line, as do Ctrl-J and a backslash at the end
+  Tab          complete a command, its argument, or @FILE
+  Up, Ctrl-R   earlier texts; Up in an empty line: edit what waits
+  Ctrl-G       edit the text in $VISUAL or $EDITOR
+  Esc, Ctrl-C  stop the agent; Ctrl-C again: kill it
+  Ctrl-D       quit
 
-Lines that are typed while the agent works are sent after its turn.
+What waits when the agent is stopped or fails is sent only after Enter in an empty line. Lines that arrive at once, as
+in a paste, are one prompt. Keys that are typed before a request is shown never answer it.
 
 Without --answer-timeout the agent waits for an answer without a limit. The configuration of teamster run applies here
-too. Typed lines are stored in $XDG_STATE_HOME/teamster/chat-history (~/.local/state), readable by the user
-only. A line that starts with a space is not stored.
+too. Prompts are stored per directory in $XDG_STATE_HOME/teamster/chat-history.d (~/.local/state), readable by the user
+only. A prompt that starts with a space is not stored.
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 

@@ -1,10 +1,10 @@
-//! Parses a typed line as a prompt for the agent or as a command.
+//! Parses a submitted text as a prompt for the agent or as a command.
 
 use teamster::request::PermissionMode;
 
 use crate::printable::{Printable, printable};
 
-/// A parsed line. An optional argument that is absent requests the current value.
+/// A parsed text. An optional argument that is absent requests the current value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Empty,
@@ -13,6 +13,10 @@ pub(super) enum Line {
     /// Resumes the session with this id.
     Resume(Option<String>),
     New,
+    /// Clears the screen and starts a new conversation.
+    Clear,
+    /// Compacts the conversation, with optional instructions.
+    Compact(Option<String>),
     /// Sets the model.
     Model(Option<String>),
     /// Starts a conversation with this agent.
@@ -21,30 +25,86 @@ pub(super) enum Line {
     /// Takes back the allowed rule with this number.
     Revoke(usize),
     Cost,
+    Tools,
+    Diff,
+    Copy,
+    /// Writes the conversation to this file.
+    Export(String),
     Quit,
     /// The error message for an unknown command or a wrong argument.
     Invalid(Printable),
 }
 
-/// The text of `/help`.
-pub(super) const HELP: &str = "\
-/model NAME       use another model; without a name: print the current one
-/permission       print the permission mode and what was allowed in this session
-/permission MODE  set the permission mode: read-only, ask, edit or full
-/permission revoke N  take back what was allowed
-/agent NAME       start a new conversation with another agent
-/resume ID        resume another conversation; without an id: print the current id
-/new              start a new conversation
-/cost             print tokens and cost so far
-/quit             quit; Ctrl-D does the same
-//TEXT            send /TEXT to the agent, for the agent's own commands
+/// The commands, with their arguments and their effects.
+pub(super) const COMMANDS: [Command; 17] = [
+    Command::new("agent", " NAME", "start a new conversation with another agent"),
+    Command::new("clear", "", "clear the screen and start a new conversation"),
+    Command::new("compact", " [TEXT]", "let the agent compact its context; TEXT: what to keep"),
+    Command::new("copy", "", "copy the last answer to the clipboard (OSC 52)"),
+    Command::new("cost", "", "print tokens and cost so far"),
+    Command::new("diff", "", "print what changed since the last commit"),
+    Command::new("export", " FILE", "write the conversation to a new Markdown file"),
+    Command::new("help", "", "print this help"),
+    Command::new("model", " [NAME]", "use another model; without a name: print the current one"),
+    Command::new("new", "", "start a new conversation"),
+    Command::new("permission", " [MODE]", "set the mode: read-only, ask, edit or full; or print it"),
+    Command::new("permission", " revoke N", "take back what was allowed in this session"),
+    Command::new("quit", "", "quit; Ctrl-D does the same"),
+    Command::new("exit", "", "quit"),
+    Command::new("resume", " [ID]", "resume another conversation; without an id: print the id"),
+    Command::new("tools", "", "print the tool calls of the last turn, whole"),
+    Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands"),
+];
 
-Alt-Enter, or \\ at the end of a line, starts a new line. Ctrl-C stops the agent.
-Lines that are typed while the agent works are sent after its turn.";
+/// A command for the help and for completion.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    arguments: &'static str,
+    effect: &'static str,
+}
 
-/// Parses a line.
-pub(super) fn parse(line: &str) -> Line {
-    let text = line.replace("\\\n", "\n");
+impl Command {
+    const fn new(name: &'static str, arguments: &'static str, effect: &'static str) -> Self {
+        Self { name, arguments, effect }
+    }
+}
+
+/// The modes, as options have them.
+pub(super) const MODES: [PermissionMode; 4] =
+    [PermissionMode::ReadOnly, PermissionMode::Ask, PermissionMode::Edit, PermissionMode::Full];
+
+const KEYS: &str = "
+Enter        send; while the agent works: send after its turn
+Ctrl-S       send into the running turn
+Alt-Enter    new line; also Ctrl-J, and \\ at the end of a line
+Tab          complete a command, its argument, or @FILE
+Up, Down     earlier texts; with an empty line: edit the last waiting text
+Del          with an empty line: remove the last waiting text
+Ctrl-R       search earlier texts
+Ctrl-G       open $EDITOR; also Ctrl-X Ctrl-E
+Esc, Ctrl-C  stop the agent; Ctrl-C again: kill it
+Ctrl-Z       suspend; Ctrl-L: draw again; Ctrl-D in an empty line: quit";
+
+/// The keys of a terminal that sends whole lines.
+const LINE_KEYS: &str = "
+\\ at the end of a line starts a new line. Ctrl-C stops the agent. Lines that are typed while the agent works are
+sent after its turn.";
+
+/// Returns the text of `/help`.
+pub(super) fn help(is_live: bool) -> Printable {
+    let line = |command: &Command| {
+        let usage = format!("/{}{}", command.name, command.arguments);
+        printable!("{}  {}", Printable::exact(&format!("{usage:·<21}")), command.effect)
+    };
+    let lines = COMMANDS.iter().filter(|command| command.name != "exit").map(line);
+    let commands = Printable::join(lines, "\n").as_str().replace('·', " ");
+    printable!("{}\n{}", Printable::prose(&commands), if is_live { KEYS } else { LINE_KEYS })
+}
+
+/// Parses a text.
+pub(super) fn parse(text: &str) -> Line {
+    let text = text.replace("\\\n", "\n");
     let trimmed = text.trim();
     if trimmed.is_empty() {
         return Line::Empty;
@@ -59,31 +119,45 @@ pub(super) fn parse(line: &str) -> Line {
         ("help" | "?", None) => Line::Help,
         ("resume", id) => Line::Resume(id),
         ("new", None) => Line::New,
+        ("clear", None) => Line::Clear,
+        ("compact", text) => Line::Compact(text),
         ("model", name) => Line::Model(name),
         ("agent", name) => Line::Agent(name),
         ("permission", None) => Line::Permission(None),
         ("permission", Some(rest)) if rest.starts_with("revoke") => revoke(&rest),
-        ("permission", Some(mode)) => match mode.as_str() {
-            "read-only" => Line::Permission(Some(PermissionMode::ReadOnly)),
-            "ask" => Line::Permission(Some(PermissionMode::Ask)),
-            "edit" => Line::Permission(Some(PermissionMode::Edit)),
-            "full" => Line::Permission(Some(PermissionMode::Full)),
-            _ => Line::Invalid(printable!("unknown permission mode {}: use read-only, ask, edit or full", &mode)),
+        ("permission", Some(mode)) => match MODES.into_iter().find(|known| name_of(*known) == mode) {
+            Some(mode) => Line::Permission(Some(mode)),
+            None => Line::Invalid(printable!("unknown permission mode {}: use read-only, ask, edit or full", &mode)),
         },
         ("cost", None) => Line::Cost,
+        ("tools", None) => Line::Tools,
+        ("diff", None) => Line::Diff,
+        ("copy", None) => Line::Copy,
+        ("export", Some(file)) => Line::Export(file),
+        ("export", None) => Line::Invalid("name the file: /export FILE".into()),
         ("quit" | "exit", None) => Line::Quit,
-        ("help" | "?" | "new" | "cost" | "quit" | "exit", Some(_)) => {
-            Line::Invalid(printable!("/{} has no arguments", Printable::exact(name)))
-        }
-        _ => {
-            let name = Printable::exact(name);
-            Line::Invalid(printable!(
-                "unknown command /{}: /help lists the commands; //{} sends it to the agent",
-                &name,
-                &name
-            ))
-        }
+        (name, _) => invalid(name, trimmed),
     }
+}
+
+fn invalid(name: &str, text: &str) -> Line {
+    let shown = Printable::exact(name);
+    if COMMANDS.iter().any(|command| command.name == name) || name == "?" {
+        return Line::Invalid(printable!("/{} has no arguments", shown));
+    }
+    // A path is more likely meant for the agent.
+    if name.contains('/') {
+        return Line::Invalid(printable!(
+            "unknown command /{}: begin with a space or // if the agent should get {}",
+            &shown,
+            Printable::exact(text).cut(40)
+        ));
+    }
+    Line::Invalid(printable!(
+        "unknown command /{}: /help lists the commands; //{} sends it to the agent",
+        &shown,
+        &shown
+    ))
 }
 
 /// Parses `revoke N`.
@@ -107,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_prompt_or_a_command() {
+    fn a_text_is_a_prompt_or_a_command() {
         for (line, expected) in [
             ("", Line::Empty),
             (" \n ", Line::Empty),
@@ -117,6 +191,8 @@ mod tests {
             ("/help", Line::Help),
             ("/model  a b ", Line::Model(Some("a b".to_owned()))),
             ("/resume", Line::Resume(None)),
+            ("/compact keep\nthis", Line::Compact(Some("keep\nthis".to_owned()))),
+            ("/export a b.md", Line::Export("a b.md".to_owned())),
             ("/permission", Line::Permission(None)),
             ("/permission revoke 2", Line::Revoke(2)),
             ("/permission edit", Line::Permission(Some(PermissionMode::Edit))),
@@ -124,12 +200,28 @@ mod tests {
         ] {
             assert_eq!(parse(line), expected, "{line:?}");
         }
-        for wrong in
-            ["/hlep", "/permission all", "/permission revoke", "/permission revoke x", "/quit now", "/compact", "/"]
-        {
+        for wrong in [
+            "/hlep",
+            "/permission all",
+            "/permission revoke",
+            "/permission revoke x",
+            "/quit now",
+            "/export",
+            "/",
+            "/etc/passwd is wrong",
+        ] {
             assert!(matches!(parse(wrong), Line::Invalid(_)), "{wrong}");
         }
-        let explained = |name: &&str| HELP.contains(&format!("/{name}"));
-        assert!(["model", "permission", "agent", "resume", "new", "cost", "quit"].iter().all(explained));
+    }
+
+    #[test]
+    fn each_command_of_the_help_is_accepted_or_names_its_argument() {
+        for command in COMMANDS.iter().filter(|command| command.name != "/") {
+            let parsed = parse(&format!("/{}", command.name));
+            let is_unknown =
+                matches!(&parsed, Line::Invalid(message) if message.as_str().starts_with("unknown command"));
+            assert!(!is_unknown, "{}: {parsed:?}", command.name);
+        }
+        assert!(help(true).as_str().lines().all(|line| line.chars().count() < 80), "{}", help(true));
     }
 }

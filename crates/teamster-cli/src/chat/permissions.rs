@@ -3,13 +3,12 @@
 use teamster::event::PermissionRequest;
 use teamster::request::Answer;
 
+use super::answer::Typed;
 use super::command::name_of;
-use super::editor::{Purpose, Typed};
 use super::request::{FormattedRequest, Prompt, Reply, scope};
-use super::{Chat, End};
+use super::state::{Chat, End};
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
-use crate::signals::Signal;
 
 impl Chat<'_> {
     /// Asks the user to answer a permission request.
@@ -20,7 +19,7 @@ impl Chat<'_> {
         let mut show_all = false;
         let reply = loop {
             let FormattedRequest { text, .. } = prompt.format(show_all, width_of_stdout());
-            self.message(text).await?;
+            self.message(text);
             match self.permission_reply(&prompt).await? {
                 Reply::ShowAll => show_all = true,
                 reply => break reply,
@@ -29,7 +28,7 @@ impl Chat<'_> {
         let answer = match reply {
             Reply::Allow => Answer::Allow { input: None },
             Reply::AllowAlways => {
-                self.allow_always(rule.as_deref().unwrap_or_default()).await?;
+                self.allow_always(rule.as_deref().unwrap_or_default());
                 Answer::Allow { input: None }
             }
             Reply::Deny { reason } => Answer::Deny { message: reason },
@@ -41,22 +40,17 @@ impl Chat<'_> {
     /// Reads lines until one is an answer.
     async fn permission_reply(&mut self, prompt: &Prompt<'_>) -> Result<Reply, End> {
         loop {
-            self.flush().await?;
-            match self.read("  allow? ".into(), Purpose::Answer).await? {
+            match self.read_answer("  allow? ".into()).await? {
                 Typed::Line(line) => match prompt.answer(&line) {
-                    Reply::Invalid(why) => self.message(printable!("  {}", why)).await?,
+                    Reply::Invalid(why) => self.message(printable!("  {}", why)),
                     reply => return Ok(reply),
                 },
-                Typed::Interrupted => {
-                    self.on_signal(Signal::Interrupt)?;
-                    return Ok(Reply::Deny { reason: None });
-                }
-                Typed::Ended => return Ok(Reply::Deny { reason: None }),
+                Typed::Interrupted | Typed::Ended => return Ok(Reply::Deny { reason: None }),
             }
         }
     }
 
-    async fn allow_always(&mut self, rule: &str) -> Result<(), End> {
+    fn allow_always(&mut self, rule: &str) {
         match self.session.allow_rule(rule) {
             Ok(()) => {
                 let (scope, rule) = (scope(rule), Printable::exact(rule));
@@ -65,14 +59,14 @@ impl Chat<'_> {
                     scope,
                     rule
                 );
-                self.message(text).await
+                self.message(text);
             }
-            Err(error) => self.message(printable!("  allowed only this time: {}", Printable::error(&error))).await,
+            Err(error) => self.message(printable!("  allowed only this time: {}", Printable::error(&error))),
         }
     }
 
     /// Prints the permission mode and the rules that were allowed.
-    pub(super) async fn list_permissions(&mut self) -> Result<(), End> {
+    pub(super) fn list_permissions(&mut self) {
         let mode = printable!("mode: {} (/permission MODE changes it)", name_of(self.plan.request.permissions.mode));
         let rules = self.session.allowed_rules();
         let mut lines = vec![mode];
@@ -83,18 +77,18 @@ impl Chat<'_> {
             let numbered = (1_usize..).zip(&rules);
             lines.extend(numbered.map(|(number, rule)| printable!("  {}  {}", number, Printable::exact(rule))));
         }
-        self.message(Printable::join(lines, "\n")).await
+        self.message(Printable::join(lines, "\n"));
     }
 
     /// Takes back the rule with this number.
-    pub(super) async fn revoke(&mut self, number: usize) -> Result<(), End> {
+    pub(super) fn revoke(&mut self, number: usize) {
         let rules = self.session.allowed_rules();
         let Some(rule) = number.checked_sub(1).and_then(|index| rules.get(index)) else {
-            return self.message(printable!("there is no rule {}: /permission lists the rules", number)).await;
+            return self.message(printable!("there is no rule {}: /permission lists the rules", number));
         };
         match self.session.revoke_rule(rule) {
-            Ok(_) => self.message(printable!("no longer allowed: {}", Printable::exact(rule))).await,
-            Err(error) => self.message(Printable::error(&error)).await,
+            Ok(_) => self.message(printable!("no longer allowed: {}", Printable::exact(rule))),
+            Err(error) => self.message(Printable::error(&error)),
         }
     }
 }

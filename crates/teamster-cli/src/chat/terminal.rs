@@ -1,133 +1,112 @@
-//! The settings of the terminal, and the lines that are typed while the agent works.
+//! The settings of the terminal: raw input for the input box, and the original settings at every exit.
 
-use std::io::{self, PipeReader, PipeWriter};
-use std::thread::JoinHandle;
+use std::io;
+use std::sync::OnceLock;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::stdio::stdin;
-use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
-use tokio::sync::mpsc;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{getpid, getppid, getsid};
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-/// The terminal on standard input. Its original settings are restored on drop.
+/// Enables and disables bracketed paste.
+const ENTER: &[u8] = b"\x1b[?2004h";
+const LEAVE: &[u8] = b"\x1b[?2004l\x1b[?25h";
+
+/// The terminal on standard input. Its original settings are restored on drop, and before the message of a panic.
 #[derive(Debug)]
 pub(super) struct Terminal {
     original: Termios,
-    /// Whether the terminal supports no escape sequences.
-    is_plain: bool,
+    /// Whether single keys are read. Otherwise the terminal sends whole lines.
+    is_raw: bool,
 }
 
+/// The terminal whose settings a panic restores.
+static PANIC: OnceLock<(Termios, bool)> = OnceLock::new();
+
 impl Terminal {
-    pub(super) fn of_stdin() -> io::Result<Self> {
-        let is_plain = std::env::var("TERM").is_ok_and(|name| ["", "dumb", "cons25", "emacs"].contains(&name.as_str()));
-        Ok(Self { original: tcgetattr(stdin())?, is_plain })
+    /// Prepares the terminal. With `is_raw`, it sends single keys, and pastes in brackets.
+    pub(super) fn enter(is_raw: bool) -> io::Result<Self> {
+        let terminal = Self { original: tcgetattr(stdin())?, is_raw };
+        if PANIC.set((terminal.original.clone(), is_raw)).is_ok() {
+            let report = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                if let Some((original, is_raw)) = PANIC.get() {
+                    restore(original, *is_raw);
+                }
+                report(panic);
+            }));
+        }
+        terminal.apply();
+        Ok(terminal)
     }
 
-    /// Returns the sequence that disables bracketed paste, which the line editor enables while it reads.
-    pub(super) fn disable_bracketed_paste(&self) -> &'static str {
-        if self.is_plain { "" } else { "\x1b[?2004l" }
-    }
-
-    /// Disables the echo, since typed characters would appear inside the agent's output.
-    fn disable_echo(&self) {
+    /// Applies the settings of the chat.
+    pub(super) fn apply(&self) {
+        if !self.is_raw {
+            return;
+        }
         let mut settings = self.original.clone();
-        settings.local_modes.remove(LocalModes::ECHO);
+        settings.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN);
+        // Output is processed as before: a line end also returns to the first column.
+        settings.input_modes.remove(
+            InputModes::ICRNL
+                | InputModes::INLCR
+                | InputModes::IGNCR
+                | InputModes::IXON
+                | InputModes::BRKINT
+                | InputModes::ISTRIP,
+        );
+        settings.special_codes[SpecialCodeIndex::VMIN] = 1;
+        settings.special_codes[SpecialCodeIndex::VTIME] = 0;
         // This fails only if the terminal is closed.
         _ = tcsetattr(stdin(), OptionalActions::Now, &settings);
+        write_if_possible(ENTER);
     }
 
     /// Restores the original settings.
     pub(super) fn restore(&self) {
-        _ = tcsetattr(stdin(), OptionalActions::Now, &self.original);
+        restore(&self.original, self.is_raw);
+    }
+
+    /// Disables the echo, or restores it, of a terminal that sends whole lines. While the agent works, typed characters would
+    /// appear inside its output.
+    pub(super) fn set_echo(&self, is_on: bool) {
+        if self.is_raw {
+            return;
+        }
+        let mut settings = self.original.clone();
+        if !is_on {
+            settings.local_modes.remove(LocalModes::ECHO);
+        }
+        _ = tcsetattr(stdin(), OptionalActions::Now, &settings);
     }
 }
 
 impl Drop for Terminal {
-    /// Restores the settings, since the editor may be reading a line in raw mode.
     fn drop(&mut self) {
         self.restore();
     }
 }
 
-/// Discards typed characters that were not read.
-pub(super) fn discard_input() {
-    _ = tcflush(stdin(), QueueSelector::IFlush);
-}
-
-/// Reads the lines that are typed while the agent works. An incomplete line stays in the terminal for the editor.
-#[derive(Debug)]
-pub(super) struct LineReader<'a> {
-    terminal: &'a Terminal,
-    /// Unbounded: a person types few lines.
-    lines: mpsc::UnboundedReceiver<String>,
-    stop: Option<PipeWriter>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl<'a> LineReader<'a> {
-    pub(super) fn start(terminal: &'a Terminal) -> io::Result<Self> {
-        let (sender, lines) = mpsc::unbounded_channel();
-        let (stopped, stop) = io::pipe()?;
-        let thread =
-            std::thread::Builder::new().name("typed".to_owned()).spawn(move || read_lines(&stopped, &sender))?;
-        terminal.disable_echo();
-        Ok(Self { terminal, lines, stop: Some(stop), thread: Some(thread) })
-    }
-
-    /// Waits for the next line. Cancel-safe.
-    pub(super) async fn next(&mut self) -> String {
-        match self.lines.recv().await {
-            Some(line) => line,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Stops the reader and returns the lines that were not taken yet.
-    pub(super) fn stop(mut self) -> Vec<String> {
-        self.end();
-        std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
-    }
-
-    fn end(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // The closed pipe ends the thread immediately.
-            _ = thread.join();
-        }
-        self.terminal.restore();
+fn restore(original: &Termios, is_raw: bool) {
+    _ = tcsetattr(stdin(), OptionalActions::Now, original);
+    if is_raw {
+        write_if_possible(LEAVE);
     }
 }
 
-impl Drop for LineReader<'_> {
-    fn drop(&mut self) {
-        self.end();
+/// Writes to the terminal, unless it is blocked: a slow reader must not delay the exit.
+fn write_if_possible(bytes: &[u8]) {
+    let stdout = stdout();
+    let mut watched = [PollFd::new(&stdout, PollFlags::OUT)];
+    if poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0) {
+        _ = rustix::io::write(stdout, bytes);
     }
 }
 
-/// Reads lines until the pipe is closed. A terminal in canonical mode returns complete lines.
-fn read_lines(stopped: &PipeReader, lines: &mpsc::UnboundedSender<String>) {
-    let stdin = stdin();
-    let mut buffer = vec![0; 4096];
-    loop {
-        let mut watched = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
-        match poll(&mut watched, None) {
-            Err(Errno::INTR) => continue,
-            Err(_) => return,
-            Ok(_) => {}
-        }
-        let [typed, stop] = watched;
-        // A closed terminal would return the end of file forever.
-        if !stop.revents().is_empty() || typed.revents() != PollFlags::IN {
-            return;
-        }
-        match rustix::io::read(stdin, &mut buffer) {
-            // Ctrl-D is ignored while the agent works.
-            Err(Errno::INTR) | Ok(0) => {}
-            Ok(count) => {
-                let text = String::from_utf8_lossy(buffer.get(..count).unwrap_or_default()).into_owned();
-                _ = lines.send(text.trim_end_matches('\n').to_owned());
-            }
-            Err(_) => return,
-        }
-    }
+/// Whether a shell can continue this command after it was suspended: its parent is in the same session.
+pub(super) fn has_job_control() -> bool {
+    let own = getsid(None).ok();
+    let parent = getppid().and_then(|parent| getsid(Some(parent)).ok());
+    own.is_some() && own == parent && own != Some(getpid())
 }

@@ -1,116 +1,169 @@
-//! A turn: prints the agent's events, and asks the user to answer its requests.
-
-use std::time::Instant;
+//! Turns: prompts that are sent, and the events of the agent.
 
 use teamster::event::{Question, RequestId};
 use teamster::request::Answer;
 use teamster::{Event, Run};
 
-use super::editor::{Purpose, Typed};
-use super::page::Item;
+use super::answer::Typed;
 use super::question::{self, Choices};
-use super::terminal::LineReader;
-use super::{Chat, End};
+use super::state::{Chat, End, Turn, TurnItem};
 use crate::printable::{Printable, printable};
-use crate::render::{TICK, width_of_stdout};
+use crate::render::width_of_stdout;
+use crate::runtime;
+
+/// The number of lines of a prompt that are printed.
+const PRINTED_LINES: usize = 40;
 
 impl Chat<'_> {
-    /// Sends a prompt to the agent and prints the events of the turn.
-    pub(super) async fn turn(&mut self, text: String) -> Result<(), End> {
-        let run = match self.session.send(text) {
-            Ok(run) => run,
-            Err(error) => return self.message(Printable::error(&error)).await,
-        };
-        (self.control, self.interrupted) = (Some(run.control()), false);
-        self.write(Item::Turn(Printable::exact(&self.plan.agent))).await?;
-        let end = self.show_events(run).await;
-        self.control = None;
-        end
-    }
-
-    async fn show_events(&mut self, mut run: Run) -> Result<(), End> {
-        let terminal = self.terminal;
-        let mut reader = LineReader::start(terminal).ok();
-        let mut ticks = tokio::time::interval(TICK);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            let event = tokio::select! {
-                event = run.next() => event,
-                line = next_line(&mut reader) => {
-                    self.queue_line(line).await?;
-                    continue;
+    /// Starts the next turn or executes the next waiting text, if the chat is idle.
+    pub(super) async fn start_next(&mut self) -> Result<(), End> {
+        while self.turn.is_none() && self.tasks.is_empty() {
+            if let Some((prompt, run)) = self.next_turns.pop_front() {
+                if let Some(prompt) = &prompt {
+                    self.print_prompt(prompt);
                 }
-                signal = self.signals.next() => {
-                    self.on_signal(signal)?;
-                    continue;
-                }
-                _ = ticks.tick() => {
-                    // A writer that is behind needs no tick.
-                    _ = self.page.try_send(Item::Tick);
-                    continue;
-                }
-            };
-            match event {
-                None => break,
-                Some(Event::PermissionRequest(request)) => {
-                    self.stop_reader(reader.take());
-                    self.write(Item::Event(Instant::now(), Box::new(Event::PermissionRequest(request.clone()))))
-                        .await?;
-                    self.permission(&request).await?;
-                    reader = LineReader::start(terminal).ok();
-                }
-                Some(Event::Question(question)) => {
-                    self.stop_reader(reader.take());
-                    self.question(&question).await?;
-                    reader = LineReader::start(terminal).ok();
-                }
-                Some(event) => {
-                    if let Event::Done(done) = &event {
-                        self.totals.add(&done.result);
-                    }
-                    self.write(Item::Event(Instant::now(), Box::new(event))).await?;
-                }
+                self.start_turn(prompt, run);
+            } else if let Some(text) = self.input.waiting.next() {
+                self.execute(text, false).await?;
+            } else {
+                break;
             }
         }
-        self.stop_reader(reader);
-        self.flush().await
+        Ok(())
     }
 
-    fn stop_reader(&mut self, reader: Option<LineReader<'_>>) {
-        let lines = reader.map(LineReader::stop).unwrap_or_default();
-        self.queued_lines.extend(lines.into_iter().filter(|line| !line.trim().is_empty()));
-    }
-
-    /// Queues a line that was typed while the agent works.
-    async fn queue_line(&mut self, line: String) -> Result<(), End> {
-        if line.trim().is_empty() {
-            return Ok(());
+    /// Sends a prompt as a turn of its own. If that fails, the prompt stays.
+    pub(super) fn send(&mut self, text: String) {
+        match self.session.send(text.as_str()) {
+            Ok(run) => self.start_turn(Some(text), run),
+            Err(error) => {
+                self.message(Printable::error(&error));
+                self.input.waiting.add_first(text);
+                self.input.waiting.hold();
+            }
         }
-        let notice = printable!("(after this turn: {})", Printable::message(&line));
-        self.queued_lines.push_back(line);
-        self.message(notice).await
+    }
+
+    fn start_turn(&mut self, prompt: Option<String>, run: Run) {
+        self.record.begin(prompt.clone());
+        self.terminal.set_echo(false);
+        self.page.start_turn(Printable::exact(&self.plan.agent));
+        let control = run.control();
+        self.turn = Some(Turn { prompt, run, control, is_interrupted: false, has_started: false });
+    }
+
+    /// Starts a turn that the agent started by itself. A prompt that the agent does not have yet waits for its end.
+    pub(super) fn start_agent_turn(&mut self, run: Run) {
+        match self.turn.take() {
+            Some(turn) if turn.has_started => {
+                self.turn = Some(turn);
+                self.next_turns.push_front((None, run));
+            }
+            waiting => {
+                if let Some(turn) = waiting {
+                    self.next_turns.push_front((turn.prompt, turn.run));
+                }
+                self.message("a background task of the agent ended, so it continues:");
+                self.start_turn(None, run);
+            }
+        }
+    }
+
+    /// Prints a prompt as it was typed.
+    pub(super) fn print_prompt(&mut self, prompt: &str) {
+        let lines: Vec<&str> = prompt.lines().collect();
+        let shown = lines.iter().take(PRINTED_LINES).enumerate();
+        let mut printed: Vec<Printable> = shown
+            .map(|(row, line)| printable!("{}{}", if row == 0 { "> " } else { "  " }, Printable::prose(line)))
+            .collect();
+        if lines.len() > PRINTED_LINES {
+            printed.push(printable!("  ... and {} more lines", lines.len() - PRINTED_LINES));
+        }
+        // A blank line separates it from the turn before.
+        let before = if self.page.is_live() { "\n" } else { "" };
+        self.message(printable!("{}{}", before, Printable::join(printed, "\n")));
+    }
+
+    /// Handles an event of the turn.
+    pub(super) async fn on_turn_item(&mut self, item: TurnItem) -> Result<(), End> {
+        let Some((event, permit)) = item.0 else {
+            self.turn = None;
+            self.terminal.set_echo(true);
+            return Ok(());
+        };
+        if let Some(turn) = &mut self.turn {
+            turn.has_started |= !matches!(event, Event::Queued(_));
+        }
+        self.record.event(&event, &self.directory);
+        match &event {
+            Event::Init(init) => self.model = init.model.as_deref().map(Printable::exact),
+            Event::Done(done) => {
+                self.totals.add(&done.result);
+                let failed = done.result.is_error || done.result.aborted;
+                if failed || self.input.waiting.is_held() {
+                    self.hold_waiting();
+                }
+            }
+            _ => {}
+        }
+        match event {
+            Event::PermissionRequest(request) => {
+                self.page.event(Event::PermissionRequest(request.clone()), permit);
+                self.permission(&request).await
+            }
+            Event::Question(question) => {
+                self.page.event(Event::Question(question.clone()), permit);
+                self.question(&question).await
+            }
+            event => {
+                self.page.event(event, permit);
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps the waiting prompts until the person confirms them.
+    fn hold_waiting(&mut self) {
+        self.input.waiting.hold();
+        let count = self.input.waiting.len();
+        if count > 0 {
+            let texts = if count == 1 { "text was" } else { "texts were" };
+            let how = if self.page.is_live() { "Enter in an empty line sends" } else { "an empty line sends" };
+            self.notify(printable!("{} waiting {} not sent: {} what waits", count, texts, how));
+        }
+    }
+
+    /// Stops the running turn; the second time, kills the agent. Returns false if no turn runs.
+    pub(super) fn stop_agent(&mut self) -> bool {
+        let Some(turn) = &mut self.turn else { return false };
+        let again = std::mem::replace(&mut turn.is_interrupted, true);
+        if again {
+            turn.control.abort();
+        } else {
+            turn.control.interrupt();
+        }
+        self.input.waiting.hold();
+        let notice = if again { runtime::KILLING_NOTICE } else { runtime::STOPPING_NOTICE };
+        let kept = match self.input.waiting.len() {
+            0 => Printable::default(),
+            count => printable!("; {} waiting, not sent until you confirm it", count),
+        };
+        self.notify(printable!("{}{}", notice, kept));
+        true
     }
 
     /// Asks the user to answer the agent's questions.
     async fn question(&mut self, asked: &Question) -> Result<(), End> {
         let mut choices = Choices::new();
         for item in &asked.questions {
-            self.message(question::format_question(item, width_of_stdout())).await?;
-            self.flush().await?;
+            self.message(question::format_question(item, width_of_stdout()));
             let chosen = loop {
-                match self.read(question::question_prompt(item).into(), Purpose::Answer).await? {
+                match self.read_answer(question::question_prompt(item).into()).await? {
                     Typed::Line(line) => match question::parse_choice(item, &line) {
                         Ok(chosen) => break chosen,
-                        Err(problem) => {
-                            self.message(printable!("  {}", problem)).await?;
-                            self.flush().await?;
-                        }
+                        Err(problem) => self.message(printable!("  {}", problem)),
                     },
-                    Typed::Interrupted => {
-                        self.on_signal(crate::signals::Signal::Interrupt)?;
-                        break None;
-                    }
-                    Typed::Ended => break None,
+                    Typed::Interrupted | Typed::Ended => break None,
                 }
             };
             let Some(chosen) = chosen else {
@@ -122,17 +175,9 @@ impl Chat<'_> {
     }
 
     pub(super) async fn answer(&mut self, request: &RequestId, answer: Answer) -> Result<(), End> {
-        match self.session.answer(request.clone(), answer).await {
-            Ok(()) => Ok(()),
-            Err(_) => self.message("(the agent no longer waits for this answer)").await,
+        if self.session.answer(request.clone(), answer).await.is_err() {
+            self.message("(the agent no longer waits for this answer)");
         }
-    }
-}
-
-/// Waits for the next typed line. Cancel-safe.
-async fn next_line(reader: &mut Option<LineReader<'_>>) -> String {
-    match reader {
-        Some(reader) => reader.next().await,
-        None => std::future::pending().await,
+        Ok(())
     }
 }

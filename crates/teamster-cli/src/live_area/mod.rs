@@ -13,7 +13,8 @@ mod tests;
 use std::fmt;
 use std::io::{self, Write};
 
-use crossterm::cursor::{Hide, MoveToColumn, MoveUp, Show};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use crossterm::cursor::{Hide, MoveTo, MoveToColumn, MoveUp, Show};
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 
@@ -129,6 +130,25 @@ impl LiveArea {
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.content = Content::default();
         self.hide()
+    }
+
+    /// Clears the screen. The next change draws the area again.
+    ///
+    /// # Errors
+    /// Returns the error of the terminal.
+    pub(crate) fn clear_screen(&mut self) -> io::Result<()> {
+        self.hide()?;
+        let mut bytes = Vec::new();
+        queue!(bytes, Clear(ClearType::All), MoveTo(0, 0))?;
+        self.send(&bytes)
+    }
+
+    /// Copies a text to the clipboard of the terminal (OSC 52).
+    ///
+    /// # Errors
+    /// Returns the error of the terminal.
+    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
+        self.send(format!("\x1b]52;c;{}\x07", BASE64_STANDARD.encode(text)).as_bytes())
     }
 
     /// Whether the area has no content.

@@ -1,4 +1,4 @@
-//! The live area of a run: the output that may still change, and the status.
+//! The live area of a run: the output that may still change, the status, and below it the input box of a chat.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use teamster::Event;
 
 use super::status::Status;
-use crate::live_area::{Content, LiveArea};
+use crate::live_area::{Content, Cursor, LiveArea};
 use crate::printable::Printable;
 
 /// The time between two updates. A terminal cannot show more.
@@ -18,6 +18,8 @@ pub(super) struct Live {
     area: Arc<Mutex<LiveArea>>,
     /// The status of the run that is shown.
     status: Option<Status>,
+    /// The lines below the status: the input box of a chat.
+    below: Content,
     /// Whether others use the terminal.
     is_paused: bool,
     /// The time of the last update.
@@ -43,8 +45,24 @@ impl Live {
     /// Creates an empty area. Returns also the stream for finished output.
     pub(super) fn of_stdout() -> (Self, Box<dyn Write + Send>) {
         let area = Arc::new(Mutex::new(LiveArea::of_stdout()));
-        let above = Box::new(AboveLiveArea(Arc::clone(&area)));
-        (Self { area, status: None, is_paused: false, updated: None }, above)
+        let live = Self { area, status: None, below: Content::default(), is_paused: false, updated: None };
+        let above = live.stream();
+        (live, above)
+    }
+
+    /// Returns another stream for finished output.
+    pub(super) fn stream(&self) -> Box<dyn Write + Send> {
+        Box::new(AboveLiveArea(Arc::clone(&self.area)))
+    }
+
+    /// Sets the lines below the status. The next update shows them.
+    pub(super) fn set_below(&mut self, below: Content) {
+        self.below = below;
+    }
+
+    /// Returns the area.
+    pub(super) fn area(&self) -> MutexGuard<'_, LiveArea> {
+        lock(&self.area)
     }
 
     /// Shows the status of a run that starts now.
@@ -54,21 +72,31 @@ impl Live {
 
     /// Notes an event. Returns whether an update is due.
     pub(super) fn event(&mut self, event: &Event, now: Instant) -> bool {
-        let Some(status) = &mut self.status else { return false };
+        // At the end of a turn no further update may follow.
+        let Some(status) = &mut self.status else { return true };
         status.event(event, now);
-        self.is_paused = false;
         self.updated.is_none_or(|updated| now.saturating_duration_since(updated) >= UPDATE_INTERVAL)
     }
 
-    /// Writes the finished output, and shows the lines that may still change and the status.
+    /// Writes the finished output, and shows the lines that may still change, the status and the lines below it.
     ///
     /// # Errors
     /// Returns the error of the terminal.
     pub(super) fn update(&mut self, tail: Vec<Printable>, now: Instant) -> io::Result<()> {
-        let Some(status) = self.status.as_ref().filter(|_| !self.is_paused) else { return Ok(()) };
+        if self.is_paused || self.status.is_none() && self.below.lines.is_empty() {
+            return Ok(());
+        }
         self.updated = Some(now);
-        let lines = tail.into_iter().chain([Printable::default(), status.line(now)]).collect();
-        lock(&self.area).show(Content { lines, cursor: None })
+        let mut lines = tail;
+        if let Some(status) = &self.status {
+            lines.extend([Printable::default(), status.line(now)]);
+        }
+        if !self.below.lines.is_empty() {
+            lines.push(Printable::default());
+        }
+        let cursor = self.below.cursor.map(|cursor| Cursor { row: cursor.row + lines.len(), ..cursor });
+        lines.extend(self.below.lines.iter().cloned());
+        lock(&self.area).show(Content { lines, cursor })
     }
 
     /// Erases the area until the next update, for a message on standard error.
@@ -79,7 +107,7 @@ impl Live {
         lock(&self.area).hide()
     }
 
-    /// Empties the area until the next event, since others use the terminal.
+    /// Empties the area until [`resume`](Self::resume), since others use the terminal.
     ///
     /// # Errors
     /// Returns the error of the terminal.
@@ -88,13 +116,18 @@ impl Live {
         lock(&self.area).clear()
     }
 
-    /// Empties the area until the next run.
+    /// Allows updates again.
+    pub(super) fn resume(&mut self) {
+        self.is_paused = false;
+    }
+
+    /// Removes the status. Without lines below it, the area is then empty.
     ///
     /// # Errors
     /// Returns the error of the terminal.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.status = None;
-        lock(&self.area).clear()
+        if self.below.lines.is_empty() { lock(&self.area).clear() } else { Ok(()) }
     }
 }
 

@@ -3,6 +3,7 @@
 //! A renderer receives each event with its time, and writes to standard output. Failures are written to standard error,
 //! identically for every format. Write errors there are ignored: a closed standard error must not cause a failure.
 
+mod chat;
 mod failure;
 mod json;
 mod live;
@@ -12,7 +13,7 @@ mod renderer;
 pub(crate) mod status;
 mod text;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::time::{Duration, Instant};
 
 use teamster::event::{ErrorCode, Failure};
@@ -91,30 +92,12 @@ impl Output {
         };
         let renderer =
             Box::new(pretty::Pretty::of_chat(screen).with_tool_output(tool_output.unwrap_or(ToolOutput::Short)));
-        Self {
-            renderer,
-            to: Streams { out, err: Box::new(anstream::stderr()) },
-            failure: None,
-            agent: agent.to_owned(),
-            in_chat: true,
-            live,
-        }
-    }
-
-    /// Shows the status of a turn of this agent that starts now.
-    pub(crate) fn start_turn(&mut self, agent: &Printable, now: Instant) {
-        if let Some(live) = &mut self.live {
-            live.start(Status::new(agent.clone(), now));
-        }
-    }
-
-    /// Writes everything, and leaves the terminal to others until the next event.
-    ///
-    /// # Errors
-    /// Returns an error if standard output cannot be written.
-    pub(crate) fn pause(&mut self) -> io::Result<()> {
-        self.renderer.end_line(&mut self.to)?;
-        self.live.as_mut().map_or(Ok(()), Live::pause)
+        // On the same terminal, errors must not be written into the live area.
+        let err = match &live {
+            Some(live) if io::stderr().is_terminal() => live.stream(),
+            _ => Box::new(anstream::stderr()),
+        };
+        Self { renderer, to: Streams { out, err }, failure: None, agent: agent.to_owned(), in_chat: true, live }
     }
 
     fn over(to: Streams, format: Format, agent: &str, screen: Screen, tool_output: ToolOutput) -> Self {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rexpect::process::{PtyProcess, Signal, WaitStatus};
+use rustix::termios::LocalModes;
 
 use crate::command::until;
 
@@ -61,6 +62,17 @@ impl Terminal {
     /// Sends keys.
     pub(crate) fn press(&mut self, keys: &str) {
         self.input.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Sends a signal to the command.
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        self.process.signal(signal).unwrap();
+    }
+
+    /// Returns whether the terminal sends single keys, without an echo.
+    pub(crate) fn is_raw(&self) -> bool {
+        let modes = rustix::termios::tcgetattr(&self.input).unwrap().local_modes;
+        !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
     /// Returns the text on the screen.

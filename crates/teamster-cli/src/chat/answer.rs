@@ -1,0 +1,112 @@
+//! Reads answers to the agent's requests.
+//!
+//! Invariant: input that was typed or pasted before a request is shown does not answer it. So the writer shows the request
+//! first. Then all input that the terminal already has goes to the input box, as does everything until the person pauses.
+
+use std::time::{Duration, Instant};
+
+use super::keys::TerminalInput;
+use super::state::{Chat, End, Occurrence};
+use crate::input::Action;
+use crate::printable::{Printable, printable};
+
+/// A person who types pauses at least this long before an answer.
+const PAUSE: Duration = Duration::from_millis(400);
+
+/// The result of reading an answer.
+#[derive(Debug)]
+pub(super) enum Typed {
+    Line(String),
+    /// The person stopped the agent.
+    Interrupted,
+    /// Ctrl-D.
+    Ended,
+}
+
+impl Chat<'_> {
+    /// Reads one line as the answer to a request that was printed. The text in the input box stays.
+    pub(super) async fn read_answer(&mut self, prompt: Printable) -> Result<Typed, End> {
+        let flushed = self.page.flush();
+        self.wait_for_writer(flushed).await?;
+        self.wait_for_pause().await?;
+        if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
+            return Ok(Typed::Interrupted);
+        }
+        self.input.ask(prompt.clone());
+        if !self.page.is_live() {
+            self.terminal.set_echo(true);
+            self.page.prompt(prompt.clone());
+        }
+        let typed = self.wait_for_answer().await;
+        let rest = self.input.end_answer();
+        if !rest.is_empty() {
+            self.input.append(&rest);
+        }
+        if self.page.is_live() {
+            if let Ok(Typed::Line(line)) = &typed {
+                self.message(printable!("{}{}", prompt, Printable::exact(line)));
+            }
+        } else {
+            self.terminal.set_echo(false);
+        }
+        typed
+    }
+
+    /// Passes everything that was typed to the input box, until the person pauses.
+    async fn wait_for_pause(&mut self) -> Result<(), End> {
+        if let Some(keys) = &mut self.keys {
+            keys.barrier();
+        }
+        let mut is_passed = false;
+        loop {
+            while let Some(action) = self.actions.pop_front() {
+                self.act(action).await?;
+            }
+            self.show();
+            let pause_ends = self.last_key.map(|last| last + PAUSE).filter(|end| *end > Instant::now());
+            if is_passed && pause_ends.is_none() {
+                return Ok(());
+            }
+            let timer = crate::runtime::sleep_until(pause_ends.map(tokio::time::Instant::from_std));
+            let occurrence = tokio::select! {
+                occurrence = self.next_occurrence(false) => occurrence,
+                () = timer => continue,
+            };
+            if matches!(occurrence, Occurrence::Input(_, TerminalInput::Barrier)) {
+                is_passed = true;
+            }
+            self.on_occurrence(occurrence).await?;
+        }
+    }
+
+    async fn wait_for_answer(&mut self) -> Result<Typed, End> {
+        loop {
+            while let Some(action) = self.actions.pop_front() {
+                match action {
+                    Action::Answer(line) if line.contains('\n') => {
+                        self.notify("several lines are no answer: they wait, and are sent when you confirm it");
+                        self.input.waiting.add(line);
+                        self.input.waiting.hold();
+                    }
+                    Action::Answer(line) => {
+                        // The next request may follow at once.
+                        self.last_key = None;
+                        return Ok(Typed::Line(line));
+                    }
+                    Action::Stop | Action::Interrupt => {
+                        self.stop_agent();
+                        return Ok(Typed::Interrupted);
+                    }
+                    Action::Quit => return Ok(Typed::Ended),
+                    other => self.act(other).await?,
+                }
+            }
+            if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
+                return Ok(Typed::Interrupted);
+            }
+            self.show();
+            let occurrence = self.next_occurrence(false).await;
+            self.on_occurrence(occurrence).await?;
+        }
+    }
+}
