@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use teamster_agents::protocol::{ExitReport, Outcome};
 use teamster_agents::transcript::{Cause, End, Transcript};
 use teamster_testkit::check::check;
-use teamster_types::event::{Done, ErrorCode, Event, Failure, RunResult, Usage, UsageScope};
+use teamster_types::event::{Done, ErrorCode, Event, Failure, RunResult, Usage, UsageScope, Warning, WarningCode};
 
 /// Any event. There are few ids, so that events refer to each other.
 fn event() -> impl Strategy<Value = Event> {
@@ -194,5 +194,16 @@ proptest! {
             second.push(event, &mut twice);
         }
         prop_assert_eq!(once, twice);
+    }
+}
+
+#[test]
+fn only_a_compaction_that_the_prompt_requested_needs_no_answer() {
+    for (trigger, is_error) in [("manual", false), ("auto", true)] {
+        let mut outcome = Outcome::default();
+        outcome.usage = Some((used(40), UsageScope::Run));
+        let warning = Warning::new(WarningCode::Compacted, "compacted").with("trigger", trigger);
+        let events = emitted(&vec![(vec![warning.into()], Some(outcome))], &End::default());
+        assert_eq!(result(&events).is_error, is_error, "{trigger}");
     }
 }
