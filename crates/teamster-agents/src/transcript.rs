@@ -31,7 +31,7 @@ pub use end::{Cause, End};
 use crate::bounded::{self, Bounded, Ids as BoundedIds, MAX_ENTRIES};
 use crate::protocol::Outcome;
 use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
-use end::{no_answer, no_result, verdict};
+use end::{is_requested_compaction, no_answer, no_result, verdict};
 use requests::OpenRequests;
 use teamster_types::event::{
     Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, ToolId,
@@ -65,8 +65,8 @@ pub struct Transcript {
     open_tools: Bounded<ToolId, OpenTool>,
     closed_tools: BoundedIds<ToolId>,
     has_tools: bool,
-    /// The number of tool calls in the current attempt.
-    tools_in_attempt: usize,
+    /// The number of tool calls in the current attempt, and of compactions that the prompt requested. They are an answer.
+    answers_in_attempt: usize,
     warnings: Warnings,
     /// Whether text or a tool call was emitted.
     has_output: bool,
@@ -94,7 +94,7 @@ impl Transcript {
             open_tools: Bounded::default(),
             closed_tools: BoundedIds::of(MAX_IDS),
             has_tools: false,
-            tools_in_attempt: 0,
+            answers_in_attempt: 0,
             warnings: Warnings::default(),
             has_output: false,
             limit: None,
@@ -131,7 +131,10 @@ impl Transcript {
                 was_emitted
             }
             Event::ToolUse(tool) => self.open(tool, out),
-            Event::Warning(warning) => self.warnings.pass(warning),
+            Event::Warning(warning) => {
+                self.answers_in_attempt += usize::from(is_requested_compaction(warning));
+                self.warnings.pass(&warning.code)
+            }
             Event::ToolResult(result) => self.close(result, out),
             Event::PermissionRequest(request) => {
                 self.requests.open(&request.request_id, out);
@@ -221,7 +224,7 @@ impl Transcript {
         let retracted = self.retracted.take().into_iter().map(|(message_id, ())| message_id);
         self.ids.start_attempt(retracted.chain(void), self.closed_tools.iter().map(|(id, ())| id.clone()));
         self.earlier.add(self.outcome.take().unwrap_or_default());
-        (self.failure, self.limit, self.tools_in_attempt) = (None, None, 0);
+        (self.failure, self.limit, self.answers_in_attempt) = (None, None, 0);
     }
 
     /// Ends the stream. Emits results for open calls, an `error` if the run failed, and `done`.
@@ -232,8 +235,7 @@ impl Transcript {
         self.interrupt_open_tools(out);
         let (failure, aborted) = self.verdict(end);
         let last = self.outcome.take().unwrap_or_default();
-        let has_answered =
-            !self.text.is_empty() || self.tools_in_attempt > 0 || self.warnings.has_requested_compaction();
+        let has_answered = !self.text.is_empty() || self.answers_in_attempt > 0;
         let failure = failure.or_else(|| no_answer(&last).filter(|_| !aborted && !has_answered));
         let outcome = std::mem::take(&mut self.earlier).combined_with(last);
         let result = self.result(outcome, end, failure.as_ref(), aborted);
@@ -282,7 +284,7 @@ impl Transcript {
             return false;
         }
         self.has_tools = true;
-        self.tools_in_attempt += 1;
+        self.answers_in_attempt += 1;
         let open = OpenTool { name: tool.tool_name.as_str().to_owned(), parent: tool.parent_tool_id.clone() };
         let bytes = open.name.len() + open.parent.as_ref().map_or(0, |parent| parent.as_str().len());
         let excess = self.open_tools.insert(tool.tool_id.clone(), open, bytes);

@@ -156,6 +156,11 @@ async fn inspect_all(runtime: &Runtime, args: &DoctorArgs) -> Vec<Inspection> {
 
 fn write_text(out: &mut impl Write, found: &[Inspection], registry: &Registry, verbose: bool) -> io::Result<()> {
     for inspection in found {
+        // The agent `acp` is any program that --cli-path names.
+        let has_program = registry.get(&inspection.agent).is_ok_and(|agent| agent.program().is_some());
+        if !has_program && inspection.program.is_none() && !verbose {
+            continue;
+        }
         verdict(inspection).write_line(out)?;
         if verbose {
             write_details(out, inspection, registry)?;

@@ -1,7 +1,7 @@
 //! The end of a run: whether it succeeded, failed or was aborted.
 
 use crate::protocol::{ExitReport, Outcome};
-use teamster_types::event::{ErrorCode, Failure, LeftProcess};
+use teamster_types::event::{ErrorCode, Failure, LeftProcess, Warning, WarningCode};
 
 /// The reason why the driver ended a run that the agent had not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,12 @@ pub(super) fn no_answer(outcome: &Outcome) -> Option<Failure> {
     let called = outcome.usage.as_ref().is_some_and(|(usage, _)| usage.output_tokens > 0);
     let is_empty = called && outcome.structured_output.is_none();
     is_empty.then(|| Failure::new(ErrorCode::Provider, "the agent ended without an answer"))
+}
+
+/// Whether the agent compacted the conversation because the prompt requested it. Such a run needs no answer.
+pub(super) fn is_requested_compaction(warning: &Warning) -> bool {
+    let trigger = warning.data.as_ref().and_then(|data| data.get("trigger")).and_then(serde_json::Value::as_str);
+    warning.code == WarningCode::Compacted && trigger == Some("manual")
 }
 
 /// Returns the failure of a run without an outcome. Such a run is never a success.

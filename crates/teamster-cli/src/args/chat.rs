@@ -58,8 +58,8 @@ What waits when the agent is stopped or fails is sent only after Enter in an emp
 in a paste, are one prompt. Keys that are typed before a request is shown never answer it.
 
 Without --answer-timeout the agent waits for an answer without a limit. The configuration of teamster run applies here
-too. Prompts are stored per directory in $XDG_STATE_HOME/teamster/chat-history.d (~/.local/state),
-readable by the user only. A prompt that starts with a space is not stored.
+too. Prompts are stored per directory in $XDG_STATE_HOME/teamster/chat-history.d (~/.local/state), readable by the user
+only. A prompt that starts with a space is not stored.
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 

@@ -119,13 +119,13 @@ pub(crate) struct CommonArgs {
     /// Allow this tool (repeatable)
     ///
     /// The rule uses the agent's own tool name. Example: --allow-tool 'Bash(git diff:*)'. See docs/sessions.md.
-    #[arg(long, value_name = "RULE", help_heading = PERMISSIONS)]
+    #[arg(long, value_name = "RULE", help_heading = PERMISSIONS, value_parser = values::rule)]
     pub(crate) allow_tool: Vec<String>,
 
     /// Deny this tool (repeatable)
     ///
     /// Example: --deny-tool 'Bash(rm:*)'
-    #[arg(long, value_name = "RULE", help_heading = PERMISSIONS)]
+    #[arg(long, value_name = "RULE", help_heading = PERMISSIONS, value_parser = values::rule)]
     pub(crate) deny_tool: Vec<String>,
 
     /// Let the agent use this directory too (repeatable)

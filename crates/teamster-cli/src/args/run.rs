@@ -125,12 +125,14 @@ Examples:
   teamster run --output ndjson -- --help me | jq -r 'select(.type == \"tool_use\") | .toolName'
 
 Configuration:
-  Each option has a key in ~/.config/teamster/config.toml and an environment variable: --max-turns is max_turns and
-  TEAMSTER_MAX_TURNS. Options override variables, and variables override files. --no-NAME turns a switch off that is on
-  there. teamster config show prints all values. See docs/configuration.md.
+  Each option has a key in ~/.config/teamster/config.toml and a variable:
+  --max-turns is max_turns and TEAMSTER_MAX_TURNS. Options override variables,
+  and variables override files. --no-NAME turns off a switch that is on there.
+  teamster config show prints all values. See docs/configuration.md.
 
-  These variables work too: AGENT_BACKEND (--agent), BACKEND_CLI_PATH (--cli-path), BACKEND_MODEL, BACKEND_MAX_TURNS,
-  BACKEND_MCP_DELIVERY, ALLOWED_TOOLS (--allow-tool, with commas) and QUERY_TIMEOUT_MS (--deadline, in milliseconds).
+  These variables work too: AGENT_BACKEND (--agent), BACKEND_CLI_PATH,
+  BACKEND_MODEL, BACKEND_MAX_TURNS, BACKEND_MCP_DELIVERY, ALLOWED_TOOLS
+  (--allow-tool) and QUERY_TIMEOUT_MS (--deadline, in milliseconds).
 
 Colors are used on terminals only; NO_COLOR and CLICOLOR_FORCE override that.
 

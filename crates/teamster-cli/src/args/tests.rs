@@ -121,6 +121,9 @@ fn an_invalid_value_is_rejected_with_one_line() {
         &["--retries", "101", "hi"],
         &["--retries", "-1", "hi"],
         &["--retries", "1", "--retry-even-after", "all", "hi"],
+        &["--allow-tool", "Bash(", "hi"],
+        &["--deny-tool", "Bash(rm:*", "hi"],
+        &["--allow-tool", "Read, Edit", "hi"],
         &["--retry", "3", "hi"],
         &["two", "words"],
     ];
@@ -140,6 +143,9 @@ fn an_invalid_value_is_rejected_with_one_line() {
     error: invalid value '101' for '--retries <N>': a whole number up to 100 is needed
     error: invalid value '-1' for '--retries <N>': a whole number up to 100 is needed
     error: invalid value 'all' for '--retry-even-after <WHAT>'   [possible values: prompt, tools]
+    error: invalid value 'Bash(' for '--allow-tool <RULE>': the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    error: invalid value 'Bash(rm:*' for '--deny-tool <RULE>': the closing bracket is missing; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
+    error: invalid value 'Read, Edit' for '--allow-tool <RULE>': the tool's name contains a space, a bracket, a quote or a comma; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL
     error: unexpected argument '--retry' found
     error: unexpected argument 'words' found
     ");

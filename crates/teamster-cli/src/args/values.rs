@@ -5,7 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
-use teamster::request::Retries;
+use teamster::agent::rules::ToolRules;
+use teamster::request::{Permissions, RequestError, Retries};
 
 /// Parses the name of an agent. Help lists the built-in agents; a configuration file may define others.
 #[derive(Clone, Copy, Debug)]
@@ -68,4 +69,16 @@ pub(super) fn variable(text: &str) -> Result<(String, String), String> {
 /// Parses a label, as `KEY=VALUE`.
 pub(super) fn label(text: &str) -> Result<(String, String), String> {
     variable(text).map_err(|_| "KEY=VALUE is needed".to_owned())
+}
+
+/// Checks the form of a tool rule.
+pub(super) fn rule(text: &str) -> Result<String, String> {
+    let permissions = Permissions::default().with_allow([text]);
+    match ToolRules::read(&permissions, None) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(RequestError::Rule { why, .. }) => {
+            Err(format!("{why}; use TOOL, TOOL(WORDS:*), TOOL(PATTERN) or mcp__SERVER__TOOL"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
 }

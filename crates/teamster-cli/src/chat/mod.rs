@@ -164,6 +164,9 @@ impl Chat<'_> {
     async fn leave(&mut self) -> Result<(), End> {
         self.leave_terminal().await?;
         self.page.finish();
+        for prompt in self.input.waiting.take_all() {
+            self.message(printable!("not sent: {}", Printable::prose(&prompt)));
+        }
         if let Some(id) = self.session.id() {
             let (agent, id) = (Printable::shell_word(&self.plan.agent), Printable::shell_word(id.as_str()));
             self.message(printable!("to resume: teamster chat --agent {} --resume {}", agent, id));

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueHint;
+use teamster::Runtime;
 
 use super::error::{ConfigError, is_absent};
 use super::user::{read_user_file, user_file};
@@ -16,7 +17,8 @@ use crate::plan::{Inputs as _, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{write_document, write_error};
 use crate::runtime::report_usage_error;
-use crate::settings::{Given, Setting, conflicts, resolve, settings};
+use crate::settings::{Assignment, Given, Origin, Setting, conflicts, resolve, settings};
+use crate::vendor;
 
 /// Show and edit the configuration
 ///
@@ -126,7 +128,12 @@ fn report(problems: &[ConfigError]) -> u8 {
 
 fn show_values(definition: &clap::Command, given: &Given, all: bool, json: bool) -> u8 {
     let settings = settings(definition);
-    let resolution = resolve(&settings, &conflicts(definition, "run"), given, &mut SystemInputs);
+    let mut resolution = resolve(&settings, &conflicts(definition, "run"), given, &mut SystemInputs);
+    if !resolution.values.contains_key("agent") && !resolution.values.contains_key("cli_path") {
+        let values = vec![vendor::default_agent(&Runtime::new()).to_owned()];
+        let agent = Assignment { id: "agent".to_owned(), values, origin: Origin::Machine };
+        resolution.values.insert(agent.id.clone(), agent);
+    }
     let mut stdout = anstream::stdout();
     let written = if json {
         let document = show::document(&settings, &resolution);

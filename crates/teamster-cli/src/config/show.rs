@@ -36,6 +36,7 @@ pub(super) fn document(settings: &[Setting], resolution: &Resolution) -> Value {
         let value = assignment.map(|assignment| shown(setting, assignment)).or_else(|| built_in(setting))?;
         let origin = match assignment.map(|assignment| &assignment.origin) {
             None => json!({ "source": "built-in" }),
+            Some(Origin::Machine) => json!({ "source": "machine" }),
             Some(Origin::Variable(name)) => json!({ "source": "environment", "variable": name }),
             Some(Origin::File { file, line, profile }) => {
                 json!({ "source": "file", "file": path_text(file), "line": line, "profile": profile })

@@ -27,6 +27,12 @@ impl WaitingPrompts {
         if self.is_held { None } else { self.prompts.pop_front() }
     }
 
+    /// Takes back all prompts.
+    pub(crate) fn take_all(&mut self) -> Vec<String> {
+        self.is_held = false;
+        self.prompts.drain(..).collect()
+    }
+
     /// Takes back the last prompt.
     pub(super) fn take_last(&mut self) -> Option<String> {
         let last = self.prompts.pop_back();

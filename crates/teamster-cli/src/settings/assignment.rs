@@ -16,6 +16,8 @@ pub(crate) enum Origin {
         profile: Option<String>,
     },
     Variable(String),
+    /// The machine: an agent that is installed.
+    Machine,
 }
 
 impl Origin {
@@ -26,6 +28,7 @@ impl Origin {
             Self::File { file, line, profile: Some(name) } => {
                 printable!("{}:{} (profile {})", file, *line, Printable::exact(name))
             }
+            Self::Machine => "the best one installed".into(),
             Self::Variable(name) => printable!("environment: {}", Printable::exact(name)),
         }
     }

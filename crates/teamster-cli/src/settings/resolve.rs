@@ -160,10 +160,13 @@ fn check_layer(settings: &[Setting], conflicts: &Conflicts, layer: &[Assignment]
         let first = layer.iter().take(at).find(|first| conflicts.contains(&(first.id.clone(), second.id.clone())));
         let Some(first) = first else { continue };
         let problem = format!("{} cannot be used with {}", name(&second.id), name(&first.id));
-        problems.push(match &second.origin {
+        let problem = match &second.origin {
             Origin::File { file, line, .. } => ConfigError::Invalid { file: file.clone(), line: *line, problem },
             Origin::Variable(name) => ConfigError::Variable { name: name.clone(), problem },
-        });
+            // It sets one option.
+            Origin::Machine => continue,
+        };
+        problems.push(problem);
     }
 }
 

@@ -70,6 +70,7 @@ fn an_agent_that_cannot_run_is_reported_with_a_remedy_and_code_1() {
     assert_eq!(report.code, Some(1));
     assert!(report.out.contains("✗ claude    not installed"), "{}", report.out);
     assert!(report.out.contains("npm install -g @anthropic-ai/claude-code"), "{}", report.out);
+    assert!(!report.out.contains("acp"), "an agent without a program is no problem: {}", report.out);
 }
 
 #[test]

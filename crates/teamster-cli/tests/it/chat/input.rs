@@ -253,3 +253,16 @@ fn the_screen_while_the_agent_works() {
         chat.wait_for_exit(130);
     }
 }
+
+#[test]
+fn a_prompt_that_waits_at_the_end_is_printed() {
+    let mut chat = Chat::open();
+    chat.type_line("be slow");
+    chat.wait_for("tick");
+    chat.type_line("for later");
+    chat.wait_for("waiting: for later");
+    chat.press("\u{3}");
+    chat.wait_for("1 waiting text was not sent");
+    chat.quit();
+    assert!(chat.terminal.text().contains("not sent: for later\n"), "{}", chat.terminal.text());
+}

@@ -58,10 +58,13 @@ impl Markdown {
         lines
     }
 
-    /// Returns the lines of the open block.
+    /// Returns the lines of the open block. Of a very long line, only the end is shown until it is finished.
     pub(super) fn tail(&self, width: usize) -> Vec<Printable> {
         let mut lines = Vec::new();
-        self.clone().finish_until(self.open.len(), width, &mut lines);
+        let from = self.open.ceil_char_boundary(self.open.len().saturating_sub(2 * MAX_OPEN));
+        let open = self.open.get(from..).unwrap_or_default().to_owned();
+        let mut shown = Self { open, code: self.code.clone(), ..*self };
+        shown.finish_until(shown.open.len(), width, &mut lines);
         lines
     }
 

@@ -204,6 +204,9 @@ fn the_cost_of_a_long_text_is_proportional_to_its_length() {
         markdown.push(&"- an item\n  with a line **and** more\n".into(), 80);
         assert!(markdown.open.len() < 200, "{}", markdown.open.len());
     }
+    markdown.push(&Printable::prose(&"x ".repeat(1 << 20)), 80);
+    assert!(markdown.tail(80).len() < MAX_OPEN, "only the end of a long line is shown");
+    markdown.finish(80);
     for _ in 0..4000 {
         markdown.push(&"> a quotation that does not end\n".into(), 80);
         assert!(markdown.open.len() <= MAX_OPEN + 100);
