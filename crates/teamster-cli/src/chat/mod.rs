@@ -164,7 +164,8 @@ impl Chat<'_> {
     async fn leave(&mut self) -> Result<(), End> {
         self.leave_terminal().await?;
         self.page.finish();
-        for prompt in self.input.waiting.take_all() {
+        let draft = Some(self.input.text().to_owned()).filter(|draft| !draft.trim().is_empty());
+        for prompt in self.input.waiting.take_all().into_iter().chain(draft) {
             self.message(printable!("not sent: {}", Printable::prose(&prompt)));
         }
         if let Some(id) = self.session.id() {

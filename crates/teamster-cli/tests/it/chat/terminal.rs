@@ -63,9 +63,10 @@ fn a_signal_restores_the_terminal_and_prints_how_to_resume() {
         chat.terminal.signal(Signal::SIGTERM);
         chat.wait_for("teamster chat --agent claude --resume ");
         chat.wait_for_exit(130);
-        // The agent's text stays, and the input box goes.
+        // The texts of the agent and of the person stay, and the input box goes.
         let screen = chat.terminal.text();
-        assert!(screen.contains("tick") == is_working && !screen.contains("> draft"), "{screen}");
+        let (answer, draft) = (screen.contains("tick"), screen.contains("not sent: draft"));
+        assert!((answer, draft) == (is_working, is_working) && !screen.contains("> draft"), "{screen}");
     }
 }
 
