@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::OnceLock;
 
+use nix::unistd::{Pid, getpid, getppid, getsid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{getpid, getppid, getsid};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
@@ -106,7 +106,9 @@ fn write_if_possible(bytes: &[u8]) {
 
 /// Whether a shell can continue this command after it was suspended: its parent is in the same session.
 pub(super) fn has_job_control() -> bool {
-    let own = getsid(None).ok();
-    let parent = getppid().and_then(|parent| getsid(Some(parent)).ok());
-    own.is_some() && own == parent && own != Some(getpid())
+    // The id of a process or of a session's leader outside this PID namespace is 0.
+    let known = |id: Pid| (id.as_raw() > 0).then_some(id);
+    let session = |process: Pid| getsid(Some(process)).ok().and_then(known);
+    let own = session(getpid());
+    own.is_some() && own != Some(getpid()) && own == known(getppid()).and_then(session)
 }
