@@ -15,6 +15,7 @@ agent_tests! {
     a_long_answer_is_whole_on_every_agent: all,
     a_command_is_one_call_with_one_result_on_every_agent: all,
     text_around_a_command_keeps_its_place_on_every_agent: all,
+    the_output_of_a_command_is_emitted_while_it_runs: [codex, opencode],
     a_command_that_fails_does_not_fail_the_run_on_any_agent: all,
     an_empty_answer_is_a_failure_on_every_agent: all,
     several_commands_at_once_each_have_their_result_on_every_agent: all,
@@ -120,6 +121,25 @@ async fn text_around_a_command_keeps_its_place_on_every_agent(agent: &Agent) -> 
     assert_eq!(kinds(&recording), ["init", "text", "tool_use", "tool_result", "text", "done"]);
     assert_eq!(recording.result.final_text, "Then that.");
     assert_eq!(recording.result.text.replace(' ', ""), "Firstthis.Thenthat.");
+    Ok(())
+}
+
+async fn the_output_of_a_command_is_emitted_while_it_runs(agent: &Agent) -> Result<()> {
+    let command = "sleep 1; for line in 1 2 3; do echo line-$line; sleep 1; done";
+    let recording = run(agent, commands(agent, &[command], "Done.")).await?;
+    let (tool, result) = recording.only_tool()?;
+    let parts: Vec<_> = recording
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ToolOutput(output) if output.tool_id == tool.tool_id => Some(output.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(parts.len() >= 2, "{parts:?}");
+    // The first part may be missing on Codex (0.169.0).
+    let streamed = parts.concat();
+    assert!(result.output.contains(&*streamed) && streamed.contains("line-2\nline-3"), "{streamed:?}");
     Ok(())
 }
 

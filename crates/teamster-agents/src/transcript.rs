@@ -13,6 +13,7 @@
 //!
 //! Its memory is bounded:
 //! - the last 16 MiB of text are retained;
+//! - at most 1 MiB of a running tool's output is emitted;
 //! - of more than 10,000 open calls, the oldest one is closed with an error;
 //! - the last 20,000 ids of closed calls and of messages are remembered;
 //! - after 100 warnings with the same code, further ones are only counted;
@@ -24,28 +25,23 @@ mod attempts;
 mod end;
 mod requests;
 mod text;
+mod tools;
 mod warnings;
 
 pub use end::{Cause, End};
 
-use crate::bounded::{self, Bounded, Ids as BoundedIds, MAX_ENTRIES};
+use crate::bounded::{self, Bounded, Ids as BoundedIds};
 use crate::protocol::Outcome;
 use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
 use end::{is_requested_compaction, no_answer, no_result, verdict};
 use requests::OpenRequests;
 use teamster_types::event::{
     Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, ToolId,
-    ToolKind, ToolResult, ToolUse, Warning, WarningCode,
+    Warning, WarningCode,
 };
 use text::{CollectedText, Text};
+use tools::OpenTool;
 use warnings::Warnings;
-
-/// A tool call without its result.
-#[derive(Clone, Debug)]
-struct OpenTool {
-    name: String,
-    parent: Option<ToolId>,
-}
 
 /// Enforces the order of events and collects the result.
 #[derive(Debug)]
@@ -135,6 +131,7 @@ impl Transcript {
                 self.answers_in_attempt += usize::from(is_requested_compaction(warning));
                 self.warnings.pass(&warning.code)
             }
+            Event::ToolOutput(output) => self.add_output(output),
             Event::ToolResult(result) => self.close(result, out),
             Event::PermissionRequest(request) => {
                 self.requests.open(&request.request_id, out);
@@ -275,48 +272,6 @@ impl Transcript {
             }
             self.current_message = Some(delta.message_id.clone());
         }
-        true
-    }
-
-    /// Records a tool call. Returns whether it is emitted: a second call with the same id is not.
-    fn open(&mut self, tool: &ToolUse, out: &mut impl Extend<Event>) -> bool {
-        if self.open_tools.contains(&tool.tool_id) || self.closed_tools.contains(&tool.tool_id) {
-            return false;
-        }
-        self.has_tools = true;
-        self.answers_in_attempt += 1;
-        let open = OpenTool { name: tool.tool_name.as_str().to_owned(), parent: tool.parent_tool_id.clone() };
-        let bytes = open.name.len() + open.parent.as_ref().map_or(0, |parent| parent.as_str().len());
-        let excess = self.open_tools.insert(tool.tool_id.clone(), open, bytes);
-        let why = format!("closed without a result: more than {MAX_ENTRIES} calls are open");
-        self.close_without_result(excess, &why, out);
-        true
-    }
-
-    /// Emits an error result for calls of which the agent reported no result.
-    fn close_without_result(&mut self, calls: Vec<(ToolId, OpenTool)>, why: &str, out: &mut impl Extend<Event>) {
-        for (tool_id, tool) in calls {
-            self.closed_tools.add(tool_id.clone());
-            out.extend([Event::ToolResult(Box::new(
-                ToolResult::new(tool_id, why, Some(true)).with_parent(tool.parent),
-            ))]);
-        }
-    }
-
-    /// Records the result of a tool call. Returns whether it is emitted: a second result is not.
-    fn close(&mut self, result: &ToolResult, out: &mut impl Extend<Event>) -> bool {
-        if self.closed_tools.contains(&result.tool_id) {
-            return false;
-        }
-        if self.open_tools.remove(&result.tool_id).is_none() {
-            // A result without a call: the call is emitted first, with what is known of it.
-            out.extend([Event::ToolUse(Box::new(
-                ToolUse::new(result.tool_id.clone(), "unknown", serde_json::json!({}).into(), ToolKind::Unclassified)
-                    .with_parent(result.parent_tool_id.clone()),
-            ))]);
-        }
-        self.has_tools = true;
-        self.closed_tools.add(result.tool_id.clone());
         true
     }
 

@@ -115,6 +115,10 @@ impl AttemptIds {
                 tool.tool_id = self.tools.unique(&tool.tool_id, self.attempt);
                 self.tool(&mut tool.parent_tool_id);
             }
+            Event::ToolOutput(output) => {
+                output.tool_id = self.tools.unique(&output.tool_id, self.attempt);
+                self.tool(&mut output.parent_tool_id);
+            }
             Event::ToolResult(result) => {
                 result.tool_id = self.tools.unique(&result.tool_id, self.attempt);
                 self.tool(&mut result.parent_tool_id);

@@ -88,6 +88,18 @@ fn open_calls_each_get_one_result_and_use_little_memory() {
 }
 
 #[test]
+fn at_most_a_mebibyte_of_the_output_of_a_running_call_is_emitted() {
+    let (mut transcript, mut emitted) = (Transcript::new(), 0);
+    let call = event(json!({"type": "tool_use", "toolId": "t", "toolName": "x", "input": {}, "kind": "other"}));
+    transcript.push(call, &mut Sink(drop));
+    let output = event(json!({"type": "tool_output", "toolId": "t", "text": "x".repeat(1000)}));
+    for _ in 0..2000 {
+        transcript.push(output.clone(), &mut Sink(|_| emitted += 1000));
+    }
+    assert_eq!(emitted, 1_048_000);
+}
+
+#[test]
 fn ids_of_closed_calls_and_of_messages_use_little_memory() {
     let mut transcript = Transcript::new();
     let before = peak();

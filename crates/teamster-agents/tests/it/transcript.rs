@@ -34,6 +34,9 @@ fn event() -> impl Strategy<Value = Event> {
         4 => (tool(), parent()).prop_map(|(tool, parent)| {
             with_parent(json!({"type": "tool_result", "toolId": tool, "output": ""}), parent)
         }),
+        2 => (tool(), parent(), select(vec!["", "o"])).prop_map(|(tool, parent, text)| {
+            with_parent(json!({"type": "tool_output", "toolId": tool, "text": text}), parent)
+        }),
         1 => select(vec!["s1", "s2"]).prop_map(|id| json!({"type": "init", "agent": "a", "sessionId": id})),
         1 => Just(json!({"type": "warning", "message": "m", "code": "NOTICE"})),
         1 => Just(json!({"type": "plan", "entries": []})),

@@ -74,3 +74,35 @@ fn without_a_capable_terminal_or_with_quiet_no_status_is_shown() {
     let piped = ended(run(&go, &[]));
     assert!(!piped.out.contains('\x1b') && !piped.out.contains("thinking"), "{}", piped.out);
 }
+
+#[test]
+fn the_output_of_a_command_is_shown_while_it_runs() {
+    let lines: String = (1..=6).map(|line| format!("line {line}\\n")).collect();
+    let step = format!("{{ run = {{ command = \"make\", output = \"{lines}\", lineMs = 300 }} }}");
+    let scenario = format!("[[turns]]\nsteps = [{step}, {{ say = \"It works.\" }}]");
+    for agent in ["codex", "opencode"] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("scenario.toml");
+        std::fs::write(&script, &scenario).unwrap();
+        let fake = "exec \"$TEAMSTER\" fake --agent \"$AGENT\" --script \"$SCRIPT\" -- \"$@\"";
+        let start = |shown: &str| {
+            let mut run = command("run", fake, &["--agent", agent, "--tool-output", shown, "hello"]);
+            run.env("TERM", "xterm-256color").env("AGENT", agent).env("SCRIPT", &script);
+            run.env("TEAMSTER", env!("CARGO_BIN_EXE_teamster")).env("HOME", folder.path());
+            Terminal::start(&run, SIZES[0])
+        };
+        let mut terminal = start("short");
+        // One line more is hidden at the end.
+        terminal.wait_for("… 1 more lines");
+        let screen = terminal.text();
+        let call = screen.find("make").unwrap();
+        assert!(screen.find("line 5") > Some(call) && !screen.contains("line 1"), "{screen}");
+        assert_eq!(terminal.wait_for_exit(), 0);
+        let ended = terminal.text();
+        assert!(ended.contains("… 2 more lines") && ended.matches("line 6").count() == 1, "{ended}");
+
+        let mut terminal = start("none");
+        assert_eq!(terminal.wait_for_exit(), 0);
+        assert!(!terminal.sent().contains("line 1"), "{}", terminal.sent());
+    }
+}

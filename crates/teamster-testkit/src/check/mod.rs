@@ -89,6 +89,14 @@ impl Checker {
             }
             Event::Retract(retract) => self.retract(event, &retract.message_id),
             Event::ToolUse(tool) => self.tool_use(event, &tool.tool_id),
+            Event::ToolOutput(output) => {
+                if output.text.is_empty() {
+                    self.violate(Rule::NoEmptyDelta, event, format!("of call {}", output.tool_id.escaped()));
+                }
+                if !self.open_tools.contains_key(&output.tool_id) {
+                    self.violate(Rule::OutputOfRunningCall, event, format!("call {}", output.tool_id.escaped()));
+                }
+            }
             Event::ToolResult(result) => self.tool_result(event, &result.tool_id),
             Event::PermissionRequest(request) => self.permission_request(event, &request.request_id),
             Event::PermissionAnswered(answered) => self.permission_answered(event, answered),

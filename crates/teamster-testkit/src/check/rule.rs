@@ -18,6 +18,8 @@ pub enum Rule {
     InitFirst,
     /// Each `tool_use` has a unique id.
     ToolUseOnce,
+    /// A `tool_output` names a call that has no result yet.
+    OutputOfRunningCall,
     /// A `tool_result` follows its `tool_use`.
     UseBeforeResult,
     /// Each `tool_use` has exactly one `tool_result`.
@@ -68,6 +70,7 @@ impl Rule {
             Self::OneInit => "there is at most one init",
             Self::InitFirst => "init precedes all output of the model and all its tool calls",
             Self::ToolUseOnce => "each tool_use has a unique id",
+            Self::OutputOfRunningCall => "a tool_output names a call that has no result yet",
             Self::UseBeforeResult => "a tool_result follows its tool_use",
             Self::OneResultForEachUse => "each tool_use has exactly one tool_result",
             Self::RequestOnce => "the id of a permission_request differs from that of every pending one",
@@ -127,6 +130,7 @@ pub(super) fn kind(event: &Event) -> &'static str {
         Event::Thinking(_) => "thinking",
         Event::Retract(_) => "retract",
         Event::ToolUse(_) => "tool_use",
+        Event::ToolOutput(_) => "tool_output",
         Event::ToolResult(_) => "tool_result",
         Event::PermissionRequest(_) => "permission_request",
         Event::PermissionAnswered(_) => "permission_answered",

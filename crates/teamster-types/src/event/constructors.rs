@@ -4,8 +4,7 @@
 use super::{
     Delta, Done, ErrorCode, Failure, LeftProcess, McpServerState, MessageId, PermissionDenial, PermissionOption,
     PermissionOptionKind, Plan, PlanEntry, PlanStatus, Question, QuestionItem, QuestionOption, Queued, RateLimit,
-    RateLimitStatus, RequestId, Retract, RunResult, ToolId, ToolKind, ToolResult, ToolUse, Usage, UsageScope,
-    UsageSoFar,
+    RateLimitStatus, RequestId, Retract, RunResult, ToolId, Usage, UsageScope, UsageSoFar,
 };
 use crate::json::RawJson;
 use crate::text::UntrustedText;
@@ -41,62 +40,6 @@ impl Retract {
     /// Creates the retraction of a message.
     pub fn new(message_id: impl Into<MessageId>) -> Self {
         Self { message_id: message_id.into() }
-    }
-}
-
-impl ToolUse {
-    /// Creates a call of a tool of the agent itself, on the main thread.
-    pub fn new(
-        tool_id: impl Into<ToolId>,
-        tool_name: impl Into<UntrustedText>,
-        input: RawJson,
-        kind: ToolKind,
-    ) -> Self {
-        Self { tool_id: tool_id.into(), tool_name: tool_name.into(), input, kind, server: None, parent_tool_id: None }
-    }
-
-    /// Sets the MCP server of the tool.
-    #[must_use]
-    pub fn with_server(self, server: Option<UntrustedText>) -> Self {
-        Self { server, ..self }
-    }
-
-    /// Sets the tool call that started the subagent; `None` on the main thread.
-    #[must_use]
-    pub fn with_parent(self, parent_tool_id: Option<ToolId>) -> Self {
-        Self { parent_tool_id, ..self }
-    }
-}
-
-impl ToolResult {
-    /// Creates the result of a call on the main thread, with text only.
-    pub fn new(tool_id: impl Into<ToolId>, output: impl Into<UntrustedText>, is_error: Option<bool>) -> Self {
-        Self {
-            tool_id: tool_id.into(),
-            output: output.into(),
-            is_error,
-            exit_code: None,
-            content: None,
-            parent_tool_id: None,
-        }
-    }
-
-    /// Sets the exit code of a command.
-    #[must_use]
-    pub fn with_exit_code(self, exit_code: Option<i32>) -> Self {
-        Self { exit_code, ..self }
-    }
-
-    /// Sets the content blocks of the result.
-    #[must_use]
-    pub fn with_content(self, content: Option<Vec<RawJson>>) -> Self {
-        Self { content, ..self }
-    }
-
-    /// Sets the tool call that started the subagent; `None` on the main thread.
-    #[must_use]
-    pub fn with_parent(self, parent_tool_id: Option<ToolId>) -> Self {
-        Self { parent_tool_id, ..self }
     }
 }
 

@@ -10,6 +10,7 @@ mod constructors;
 mod permission;
 mod read;
 mod result;
+mod tool;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub use codes::{
 };
 pub use permission::{PermissionAnswered, PermissionOption, PermissionRequest};
 pub use result::{LeftProcess, PermissionDenial, RunResult, Usage};
+pub use tool::{ToolOutput, ToolResult, ToolUse};
 
 use crate::json::RawJson;
 use crate::names::id;
@@ -69,6 +71,8 @@ pub enum Event {
     Retract(Retract),
     /// The agent calls a tool. Emitted once per call, complete, before the result.
     ToolUse(Box<ToolUse>),
+    /// A part of a running tool's output: after its `tool_use` and before its `tool_result`. Only some agents report it.
+    ToolOutput(ToolOutput),
     /// The result of a tool call: exactly one for each `tool_use`, after it.
     ToolResult(Box<ToolResult>),
     /// The agent waits for permission (sessions only).
@@ -185,53 +189,6 @@ pub struct Delta {
 pub struct Retract {
     /// The message whose text is void.
     pub message_id: MessageId,
-}
-
-/// A tool call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolUse {
-    /// The call's id.
-    pub tool_id: ToolId,
-    /// The tool's name as the agent names it, without the prefix of MCP tools.
-    pub tool_name: UntrustedText,
-    /// The arguments: any JSON value; a string if the model wrote invalid JSON.
-    pub input: RawJson,
-    /// The kind of work.
-    pub kind: ToolKind,
-    /// The MCP server of the tool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<UntrustedText>,
-    /// The tool call that started the subagent; absent on the main thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent_tool_id: Option<ToolId>,
-}
-
-/// The result of a tool call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolResult {
-    /// The call's id.
-    pub tool_id: ToolId,
-    /// The result as plain text.
-    pub output: UntrustedText,
-    /// Whether the call failed, if the agent reports it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub is_error: Option<bool>,
-    /// The exit code of a command, if the agent reports it. Codex and OpenCode report it always, Claude Code (2.1.197) if it is
-    /// not 0, Gemini CLI never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i32>,
-    /// The result as MCP content blocks, if it is more than text (images). Each block is the agent's exact JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<Vec<RawJson>>,
-    /// The tool call that started the subagent; absent on the main thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent_tool_id: Option<ToolId>,
 }
 
 /// Questions of the agent to its user.

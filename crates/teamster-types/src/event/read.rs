@@ -30,6 +30,7 @@ fn read(raw: &RawJson) -> serde_json::Result<Event> {
         "thinking" => payload(raw, Event::Thinking),
         "retract" => payload(raw, Event::Retract),
         "tool_use" => payload(raw, Event::ToolUse),
+        "tool_output" => payload(raw, Event::ToolOutput),
         "tool_result" => payload(raw, Event::ToolResult),
         "permission_request" => payload(raw, Event::PermissionRequest),
         "permission_answered" => payload(raw, Event::PermissionAnswered),

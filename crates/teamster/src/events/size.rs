@@ -26,6 +26,9 @@ fn heap_bytes(event: &Event) -> usize {
             let names = tool.tool_id.as_str().len() + tool.tool_name.len() + text(tool.server.as_ref());
             NODE_BYTES + names + tool.input.as_str().len() + parent(tool.parent_tool_id.as_ref())
         }
+        Event::ToolOutput(output) => {
+            output.tool_id.as_str().len() + output.text.len() + parent(output.parent_tool_id.as_ref())
+        }
         Event::ToolResult(result) => {
             let content = result.content.iter().flatten().map(|block| NODE_BYTES + block.as_str().len()).sum::<usize>();
             NODE_BYTES + result.tool_id.as_str().len() + result.output.len() + content

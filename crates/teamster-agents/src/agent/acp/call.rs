@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::wire::{CallFields, Location};
-use teamster_types::event::{Event, ToolKind, ToolResult, ToolUse};
+use crate::bounded::EmittedText;
+use teamster_types::event::{Event, ToolKind, ToolOutput, ToolResult, ToolUse};
 use teamster_types::json::RawJson;
 
 /// A tool call, as far as the agent has reported it.
@@ -23,6 +24,8 @@ pub(in crate::agent) struct Call {
     input: Option<RawJson>,
     content: Vec<RawJson>,
     output: Option<RawJson>,
+    /// The part of the displayed text that was emitted while it runs.
+    emitted: EmittedText,
     stage: Stage,
 }
 
@@ -160,6 +163,17 @@ impl Call {
         events.push(Event::ToolUse(Box::new(
             ToolUse::new(self.id.as_str(), tool.name, tool.input, tool.kind).with_server(tool.server.map(Into::into)),
         )));
+    }
+
+    /// Emits the new part of the displayed text, which the agent repeats while the call runs. A text that does not continue the
+    /// emitted one is not emitted: some agents display a description first.
+    pub(super) fn emit_running_output(&mut self, events: &mut Vec<Event>) {
+        let Some(text) = self.text().filter(|_| self.stage == Stage::Started) else { return };
+        let new = self.emitted.rest(&text);
+        if !new.is_empty() {
+            self.emitted.push(new);
+            events.push(Event::ToolOutput(ToolOutput::new(self.id.as_str(), new)));
+        }
     }
 
     /// Emits the `tool_result` with the output that the agent reported.

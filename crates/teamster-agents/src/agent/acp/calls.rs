@@ -37,9 +37,14 @@ impl Calls {
             self.turn.insert(id.clone(), Call::new(id.clone()), 0);
         }
         let Some(call) = self.turn.get_mut(&id) else { return };
+        // The content of a new call describes it (Gemini CLI 0.61.0).
+        let has_output = !is_new && fields.content.is_some();
         let status = call.apply(fields);
         if status != Status::Pending || call.is_complete() {
             start(call, dialect, events);
+        }
+        if status == Status::Running && has_output {
+            call.emit_running_output(events);
         }
         if let Status::Ended { failed } = status {
             call.end_with_output(dialect.is_error(call, failed), events);

@@ -14,6 +14,7 @@ mod markdown;
 mod outcome;
 mod page;
 pub(crate) mod permission;
+mod running;
 mod state;
 pub(crate) mod style;
 mod tools;
@@ -48,6 +49,8 @@ pub(super) struct Pretty {
     calls: HashMap<ToolId, Call>,
     /// The calls under which the next line appears, the outermost first.
     trail: Vec<ToolId>,
+    /// The call that printed output last.
+    last_output: Option<ToolId>,
     cwd: Option<PathBuf>,
     /// The open permission requests, with the tool of each.
     open_requests: HashMap<RequestId, UntrustedText>,
@@ -85,6 +88,7 @@ impl Renderer for Pretty {
                 self.caution("↺", &"the last message is retracted: the answer starts again".into(), out)?;
             }
             Event::ToolUse(tool) => self.call(tool, now, out)?,
+            Event::ToolOutput(output) => self.running_output(output),
             Event::ToolResult(result) => self.outcome(result, now, out)?,
             Event::PermissionRequest(request) => self.request(request, out)?,
             Event::PermissionAnswered(answered) => self.answered(answered, out)?,
@@ -109,6 +113,7 @@ impl Renderer for Pretty {
         if !lines.is_empty() && self.open == OpenLine::None {
             lines.splice(0..0, self.page.blank_lines_before(Kind::Text));
         }
+        lines.extend(self.running_lines());
         lines
     }
 
@@ -129,6 +134,7 @@ impl Pretty {
             source: None,
             calls: HashMap::new(),
             trail: Vec::new(),
+            last_output: None,
             cwd: None,
             open_requests: HashMap::new(),
             is_retracted: false,

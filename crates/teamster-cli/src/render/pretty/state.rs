@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use teamster::event::{MessageId, ToolId};
 
+use super::running::RunningOutput;
 use crate::printable::Printable;
 
 /// The last line, if it can be continued.
@@ -47,4 +48,6 @@ pub(super) struct Call {
     pub(super) parent: Option<ToolId>,
     /// The changes that it makes, for a call that edits files. Empty if a permission prompt has shown them.
     pub(super) changes: Option<Vec<Printable>>,
+    /// Its output while it runs.
+    pub(super) running: RunningOutput,
 }

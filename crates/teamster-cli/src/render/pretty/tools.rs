@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use teamster::event::{ToolId, ToolResult, ToolUse};
+use teamster::event::{ToolId, ToolOutput, ToolResult, ToolUse};
 
 use super::page::Kind;
+use super::running::RunningOutput;
 use super::state::{Call, OpenLine};
-use super::style::{BAD, BOLD, BULLET, DIM, NORMAL, NOTICEABLE};
+use super::style::{BAD, BOLD, BULLET, DIM, NORMAL, NOTICEABLE, indent};
 use super::{Pretty, call, changes, closing, outcome};
-use crate::printable::printable;
+use crate::printable::{Printable, printable};
 
 /// The columns that are reserved on the line of a call for its result.
 const OUTCOME_COLUMNS: usize = 14;
@@ -33,7 +34,10 @@ impl Pretty {
         let width = self.screen.width.saturating_sub(2 * depth + 1);
         let changes = changes::of_call(tool, self.tool_output, width);
         self.open = OpenLine::Call { tool: tool.tool_id.clone(), columns: before + summary.columns() };
-        self.calls.insert(tool.tool_id.clone(), Call { label, summary, since: now, depth, parent, changes });
+        self.calls.insert(
+            tool.tool_id.clone(),
+            Call { label, summary, since: now, depth, parent, changes, running: RunningOutput::default() },
+        );
         self.trail.push(tool.tool_id.clone());
         Ok(())
     }
@@ -90,6 +94,29 @@ impl Pretty {
                 self.output(result, &call, out)
             }
         }
+    }
+
+    /// Notes a part of the output of a running call.
+    pub(super) fn running_output(&mut self, output: &ToolOutput) {
+        if let Some(call) = self.calls.get_mut(&output.tool_id) {
+            call.running.push(&output.text);
+            self.last_output = Some(output.tool_id.clone());
+        }
+    }
+
+    /// Returns the last lines of the output of the call that printed last, while it runs.
+    pub(super) fn running_lines(&self) -> Vec<Printable> {
+        let Some((id, call)) = self.last_output.as_ref().and_then(|id| self.calls.get_key_value(id)) else {
+            return Vec::new();
+        };
+        let inner = indent(call.depth + 1);
+        let width = self.screen.width.saturating_sub(2 * call.depth + 5);
+        let lines = call.running.lines(self.tool_output, width).into_iter();
+        let lines = lines.map(|line| printable!("{}{}", &inner, line.styled(DIM)));
+        // The line of another call is above.
+        let is_below = matches!(&self.open, OpenLine::Call { tool, .. } if tool == id);
+        let name = (!is_below).then(|| printable!("{}┄ {}{}", indent(call.depth), &call.label, &call.summary));
+        name.map(|name| name.styled(DIM)).into_iter().chain(lines).collect()
     }
 
     /// Writes the changes or the output of a call under it, as far as the option permits.

@@ -210,6 +210,10 @@ impl CliDialect for AppServer {
         Ok(PermissionRequest::Sent)
     }
 
+    fn write_command_output(&mut self, call: &ToolCall, _so_far: &str, line: &str) -> io::Result<()> {
+        self.notify_turn("item/commandExecution/outputDelta", json!({"itemId": call.id, "delta": line}))
+    }
+
     fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
         self.notify_turn("item/completed", json!({"item": Self::item(call, Some(outcome))}))
     }

@@ -41,6 +41,11 @@ pub(super) trait CliDialect {
     /// Requests permission, if the interface has such a request.
     fn request_permission(&mut self, call: &ToolCall) -> io::Result<PermissionRequest>;
 
+    /// Writes a line of the output of a running command, if the interface reports it. `so_far` ends with the line.
+    fn write_command_output(&mut self, _call: &ToolCall, _so_far: &str, _line: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Writes the result of a tool call.
     fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()>;
 

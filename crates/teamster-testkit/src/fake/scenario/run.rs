@@ -69,14 +69,20 @@ fn run_steps(steps: &[Step], prompt: &str, calls: &mut u32, dialect: &mut dyn Cl
 /// Performs a tool call. Returns `false` if the turn was interrupted meanwhile.
 fn use_tool(step: &Step, number: u32, dialect: &mut dyn CliDialect) -> io::Result<bool> {
     let id = format!("call_{number}");
-    let (call, output, exit, ask) = match step {
-        Step::Run(CommandRun { command, output, exit, ask }) => {
+    let (call, output, exit, ask, line_ms) = match step {
+        Step::Run(CommandRun { command, output, line_ms, exit, ask }) => {
             let input = Map::from_iter([("command".to_owned(), command.as_str().into())]);
-            (ToolCall { id, name: dialect.shell_tool().to_owned(), input, is_command: true }, output, *exit, *ask)
+            (
+                ToolCall { id, name: dialect.shell_tool().to_owned(), input, is_command: true },
+                output,
+                *exit,
+                *ask,
+                *line_ms,
+            )
         }
         Step::Tool(ToolUse { name, input, output, failed, ask }) => {
             let call = ToolCall { id, name: name.clone(), input: input.clone(), is_command: false };
-            (call, output, i32::from(*failed), *ask)
+            (call, output, i32::from(*failed), *ask, 0)
         }
         _ => return Ok(true),
     };
@@ -94,8 +100,24 @@ fn use_tool(step: &Step, number: u32, dialect: &mut dyn CliDialect) -> io::Resul
             }
         },
     };
+    if allowed && line_ms > 0 && !write_lines(&call, output, Duration::from_millis(line_ms), dialect)? {
+        return Ok(false);
+    }
     let outcome = if allowed { ToolOutcome::Done { output, exit } } else { ToolOutcome::Denied };
     dialect.finish_tool_call(&call, outcome)?;
+    Ok(true)
+}
+
+/// Reports the output of a command line by line. Returns `false` if the turn was interrupted meanwhile.
+fn write_lines(call: &ToolCall, output: &str, wait: Duration, dialect: &mut dyn CliDialect) -> io::Result<bool> {
+    let mut end = 0;
+    for line in output.split_inclusive('\n') {
+        if interrupted_before(dialect, Instant::now() + wait)? {
+            return Ok(false);
+        }
+        end += line.len();
+        dialect.write_command_output(call, output.get(..end).unwrap_or(output), line)?;
+    }
     Ok(true)
 }
 

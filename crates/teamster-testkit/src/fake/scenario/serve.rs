@@ -214,6 +214,13 @@ impl CliDialect for Serve {
         Ok(PermissionRequest::Sent)
     }
 
+    fn write_command_output(&mut self, call: &ToolCall, so_far: &str, _line: &str) -> io::Result<()> {
+        let metadata = json!({"output": so_far});
+        let time = json!({"start": 1});
+        self.tool(call, &json!({"status": "running", "input": call.input, "time": time, "metadata": metadata}));
+        Ok(())
+    }
+
     fn finish_tool_call(&mut self, call: &ToolCall, outcome: ToolOutcome<'_>) -> io::Result<()> {
         self.tool(call, &tool_state(call, outcome));
         self.finish("tool-calls");

@@ -36,6 +36,9 @@ pub(super) struct CommandRun {
     pub(super) command: String,
     #[serde(default)]
     pub(super) output: String,
+    /// The time before each line of the output, in milliseconds. Some interfaces report each line at once.
+    #[serde(default, rename = "lineMs")]
+    pub(super) line_ms: u64,
     /// The command's exit code.
     #[serde(default)]
     pub(super) exit: i32,

@@ -1,5 +1,6 @@
 //! Tool calls that have not finished.
 
+use crate::bounded::EmittedText;
 use teamster_types::event::{ToolId, ToolKind};
 use teamster_types::json::RawJson;
 use teamster_types::text::UntrustedText;
@@ -16,4 +17,6 @@ pub(super) struct ToolCall {
     pub(super) id: ToolId,
     /// The arguments, once they are complete.
     pub(super) input: Option<RawJson>,
+    /// The part of its output that was emitted while it runs.
+    pub(super) output: EmittedText,
 }

@@ -162,6 +162,9 @@ pub(super) struct StateMetadata {
     /// The session of the subagent that `task` started.
     #[serde(rename = "sessionId", deserialize_with = "if_readable")]
     pub(super) session: Option<String>,
+    /// The output of a running command so far.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) output: String,
 }
 
 /// A part of type `text` or `reasoning`.

@@ -11,7 +11,7 @@ use super::super::wire::{
 };
 use super::{Actions, AppServer, parse};
 use crate::protocol::{Action, Outcome};
-use teamster_types::event::{Event, UsageScope, UsageSoFar, Warning, WarningCode};
+use teamster_types::event::{Event, ToolOutput, UsageScope, UsageSoFar, Warning, WarningCode};
 
 impl AppServer {
     pub(super) fn notification(
@@ -93,6 +93,11 @@ impl AppServer {
             // Only summaries of reasoning are emitted, as in `exec`.
             "item/reasoning/summaryTextDelta" if !self.whole_messages => {
                 turn.delta(ContentKind::Thinking, &parse::<DeltaLine<'_>>(params)?, actions);
+            }
+            // The first output of a command may be missing. Its completed item has all of it.
+            "item/commandExecution/outputDelta" => {
+                let DeltaLine { item_id, delta, .. } = parse(params)?;
+                actions.push(Action::Emit(Event::ToolOutput(ToolOutput::new(&*item_id, &*delta))));
             }
             "turn/plan/updated" => turn.plan(parse::<PlanLine>(params)?, actions),
             _ => actions.push(Action::Alive),

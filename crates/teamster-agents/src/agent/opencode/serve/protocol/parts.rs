@@ -12,9 +12,9 @@ use super::super::tool_calls::ToolCall;
 use super::super::turn::emit_once;
 use super::super::wire::{MessageChange, PartChange, PartHead, TextPart};
 use super::{Actions, ServeProtocol};
-use crate::bounded;
+use crate::bounded::{self, EmittedText};
 use crate::protocol::Action;
-use teamster_types::event::{Delta, Event, ToolId};
+use teamster_types::event::{Delta, Event, ToolId, ToolOutput};
 
 impl ServeProtocol {
     /// Handles a message that started, changed or is complete.
@@ -100,6 +100,7 @@ impl ServeProtocol {
         let is_over = matches!(head.state.status.as_str(), "completed" | "error");
         let is_relevant = is_over || head.state.metadata.session.is_some() || !turn.emitted_calls.contains(&*head.id);
         if turn.emitted_results.contains(&*head.id) || !is_relevant {
+            self.running_output(session, head, actions);
             return Ok(());
         }
         let part: ToolPart = serde_json::from_str(part.get())?;
@@ -113,6 +114,7 @@ impl ServeProtocol {
             return Ok(());
         }
         self.emit_call(session, head, call, id, is_over, actions);
+        self.running_output(session, head, actions);
         if let Some(provider_id) = provider_id {
             self.emit_held(Some(&provider_id), actions);
         }
@@ -135,7 +137,8 @@ impl ServeProtocol {
         let input = (head.state.status != "pending").then(|| call.tool.input.clone());
         let bytes = input.as_ref().map_or(0, |input| input.as_str().len()) + name.len();
         let (server, kind) = (call.tool.server.clone(), call.tool.kind.clone());
-        let tracked = ToolCall { provider_id, name, server, kind, id: id.clone(), input };
+        let output = EmittedText::default();
+        let tracked = ToolCall { provider_id, name, server, kind, id: id.clone(), input, output };
         self.tools.insert(head.id.to_string(), tracked, bytes);
         if let Some(subagent) = &head.state.metadata.session {
             self.subagents.insert(subagent.clone(), Some(id.clone()), id.as_str().len());
@@ -166,6 +169,18 @@ impl ServeProtocol {
             bounded::push_denials(&mut turn.totals.denials, denial);
             actions.extend(emit_once(&mut turn.emitted_results, &head.id, Event::ToolResult(Box::new(call.result))));
             self.tools.remove(&*head.id);
+        }
+    }
+
+    /// Emits the new part of a running command's output. Once the server has cut the start of the output, nothing is emitted.
+    fn running_output(&mut self, session: &str, head: &PartHead<'_>, actions: &mut Actions) {
+        let Some(call) = self.tools.get_mut(&*head.id).filter(|_| head.state.status == "running") else { return };
+        let new = call.output.rest(&head.state.metadata.output);
+        if !new.is_empty() {
+            call.output.push(new);
+            let output = ToolOutput::new(call.id.clone(), new);
+            let parent = self.subagents.get(session).cloned().flatten();
+            actions.push(Action::Emit(Event::ToolOutput(output.with_parent(parent))));
         }
     }
 
