@@ -243,6 +243,9 @@ Register-ArgumentCompleter -Native -CommandName 'teamster' -ScriptBlock {
             [CompletionResult]::new('-q', '-q', [CompletionResultType]::ParameterName, 'Show no status while the agent works')
             [CompletionResult]::new('--quiet', '--quiet', [CompletionResultType]::ParameterName, 'Show no status while the agent works')
             [CompletionResult]::new('--no-quiet', '--no-quiet', [CompletionResultType]::ParameterName, 'no-quiet')
+            [CompletionResult]::new('-v', '-v', [CompletionResultType]::ParameterName, 'Print launches, versions, limits and timings to stderr')
+            [CompletionResult]::new('--verbose', '--verbose', [CompletionResultType]::ParameterName, 'Print launches, versions, limits and timings to stderr')
+            [CompletionResult]::new('--no-verbose', '--no-verbose', [CompletionResultType]::ParameterName, 'no-verbose')
             [CompletionResult]::new('--batch', '--batch', [CompletionResultType]::ParameterName, 'Use the CLI''s non-streaming mode')
             [CompletionResult]::new('--no-batch', '--no-batch', [CompletionResultType]::ParameterName, 'no-batch')
             break

@@ -198,6 +198,8 @@ complete -c teamster -n "__fish_teamster_using_subcommand run" -l whole-messages
 complete -c teamster -n "__fish_teamster_using_subcommand run" -l no-whole-messages
 complete -c teamster -n "__fish_teamster_using_subcommand run" -s q -l quiet -d 'Show no status while the agent works'
 complete -c teamster -n "__fish_teamster_using_subcommand run" -l no-quiet
+complete -c teamster -n "__fish_teamster_using_subcommand run" -s v -l verbose -d 'Print launches, versions, limits and timings to stderr'
+complete -c teamster -n "__fish_teamster_using_subcommand run" -l no-verbose
 complete -c teamster -n "__fish_teamster_using_subcommand run" -l batch -d 'Use the CLI\'s non-streaming mode'
 complete -c teamster -n "__fish_teamster_using_subcommand run" -l no-batch
 complete -c teamster -n "__fish_teamster_using_subcommand chat" -s a -l agent -d 'Use this agent' -r -f -a "acp\t''

@@ -9,32 +9,40 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
-use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::verbose::LogLines;
 
 /// The directives of a log file, if none are given.
 const FILE_DIRECTIVES: &str = "teamster=debug";
 
 /// Starts the log with these directives, such as `teamster=debug`, or with those of `RUST_LOG`. Without directives
-/// nothing is logged. Lines are appended to the file, if one is given.
+/// nothing is logged. Lines are appended to the file, if one is given. `more` receives everything of the library.
 ///
 /// # Errors
 /// Returns a message if the directives cannot be parsed, or the file cannot be opened.
-pub(crate) fn start(directives: Option<&str>, file: Option<&Path>) -> Result<(), String> {
+pub(crate) fn start(directives: Option<&str>, file: Option<&Path>, more: Option<LogLines>) -> Result<(), String> {
     let variable = std::env::var("RUST_LOG").ok();
     let given = directives.or(variable.as_deref()).filter(|text| !text.trim().is_empty());
-    let Some(text) = given.or(file.map(|_| FILE_DIRECTIVES)) else { return Ok(()) };
-    let targets: Targets =
-        text.parse().map_err(|error: ParseError| format!("cannot parse the log filter {text:?}: {error}"))?;
+    let text = given.or(file.map(|_| FILE_DIRECTIVES));
+    if text.is_none() && more.is_none() {
+        return Ok(());
+    }
+    let targets: Targets = text
+        .unwrap_or("off")
+        .parse()
+        .map_err(|error: ParseError| format!("cannot parse the log filter {:?}: {error}", text.unwrap_or_default()))?;
     let lines = tracing_subscriber::fmt::layer().with_ansi(false);
-    let registry = tracing_subscriber::registry().with(targets);
+    let registry = tracing_subscriber::registry().with(more.with_filter(LevelFilter::DEBUG));
     let started = match file {
-        None => registry.with(lines.with_writer(|| Escaped(io::stderr()))).try_init(),
+        None => registry.with(lines.with_writer(|| Escaped(io::stderr())).with_filter(targets)).try_init(),
         Some(path) => {
             let file =
                 open(path).map_err(|error| format!("cannot open the log file {}: {error}", path.to_string_lossy()))?;
-            registry.with(lines.with_writer(Mutex::new(Escaped(file)))).try_init()
+            registry.with(lines.with_writer(Mutex::new(Escaped(file))).with_filter(targets)).try_init()
         }
     };
     started.map_err(|error| format!("cannot start the log: {error}"))

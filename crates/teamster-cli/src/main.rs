@@ -12,7 +12,7 @@
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
 //! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
-//! - [`version`]: `teamster --version --verbose`.
+//! - [`verbose`]: `teamster run --verbose`; [`version`]: `teamster --version --verbose`.
 //! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
 //!
 //! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
@@ -41,6 +41,7 @@ mod session;
 mod settings;
 mod signals;
 mod vendor;
+mod verbose;
 mod version;
 mod welcome;
 
@@ -84,16 +85,18 @@ fn default_agent() -> &'static str {
 }
 
 fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
-    if let Err(error) = log::start(cli.log.as_deref(), cli.log_file.as_deref()) {
+    let is_verbose = matches!(&cli.command, Command::Run(args) if args.verbose);
+    let (lines, happenings) = is_verbose.then(verbose::log_lines).unzip();
+    if let Err(error) = log::start(cli.log.as_deref(), cli.log_file.as_deref(), lines) {
         return runtime::report_usage_error(&printable::Printable::message(&error), None);
     }
     notes.iter().for_each(render::write_notice);
-    dispatch(cli.command, &problems)
+    dispatch(cli.command, &problems, happenings)
 }
 
-fn dispatch(command: Command, problems: &[ConfigError]) -> u8 {
+fn dispatch(command: Command, problems: &[ConfigError], happenings: Option<verbose::Happenings>) -> u8 {
     match command {
-        Command::Run(args) => run::main(*args),
+        Command::Run(args) => run::main(*args, happenings),
         Command::Chat(args) => chat::main(*args),
         Command::Session(args) => session::main(*args),
         Command::Doctor(args) => doctor::main(&args, problems),

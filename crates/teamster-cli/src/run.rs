@@ -15,13 +15,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use crate::args::RunArgs;
 use crate::exit;
 use crate::option_names;
-use crate::plan::{self, RunPlan, SystemInputs};
+use crate::plan::{self, Progress, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
 use crate::render::{Output, TICK, write_error};
 use crate::runtime::{
     FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
 };
 use crate::signals::{Signal, Signals};
+use crate::verbose::{Happenings, Verbose};
 
 /// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
@@ -36,23 +37,26 @@ enum Item {
 }
 
 /// Runs the command and returns its exit code.
-pub(crate) fn main(args: RunArgs) -> u8 {
+///
+/// `happenings` are the lines of `--verbose` from the library.
+pub(crate) fn main(args: RunArgs, happenings: Option<Happenings>) -> u8 {
     match plan::plan_run(args, &mut SystemInputs) {
-        Ok(plan) => run_command(run(plan)),
+        Ok(plan) => run_command(run(plan, happenings)),
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
 }
 
-async fn run(plan: RunPlan) -> io::Result<u8> {
+async fn run(plan: RunPlan, happenings: Option<Happenings>) -> io::Result<u8> {
     let runtime = plan.runtime;
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
-    let output = if plan.quiet {
+    let output = if plan.progress == Progress::Quiet {
         Output::new(plan.format, &plan.agent, plan.tool_output)
     } else {
         Output::with_status(plan.format, &plan.agent, plan.tool_output)
     };
     let is_live = output.is_live();
+    let verbose = happenings.map(|happenings| Verbose::new(happenings, &plan.request.limits));
     let (items, written) = start_writer(output)?;
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let run = match runtime.run(&plan.agent, plan.request) {
@@ -62,7 +66,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
     let control = run.control();
     let notices = items.downgrade();
     let code = {
-        let mut shown = pin!(show(run, items, written, is_live));
+        let mut shown = pin!(show(run, items, written, is_live, verbose));
         let mut interrupted = false;
         let mut exit_deadline = None;
         loop {
@@ -123,6 +127,7 @@ async fn show(
     items: mpsc::UnboundedSender<Item>,
     written: oneshot::Receiver<io::Result<()>>,
     is_live: bool,
+    mut verbose: Option<Verbose>,
 ) -> u8 {
     let permits = Arc::new(Semaphore::new(WAITING_EVENTS));
     let (mut ticks, tick_waits) = (tokio::time::interval(TICK), Arc::new(AtomicBool::new(false)));
@@ -130,18 +135,23 @@ async fn show(
     let mut written = pin!(written);
     let mut write_result = None;
     let mut code = exit::FAILURE;
+    // If the writer has ended, items are dropped.
+    let notify = |text: Printable| _ = items.send(Item::Notice(text));
+    verbose.iter().map(Verbose::first).for_each(notify);
     loop {
         tokio::select! {
+            text = next_notice(&mut verbose) => notify(text),
             event = run.next_stamped() => {
                 let Some(event) = event else { break };
                 if let Event::Done(done) = &event.event {
                     code = exit::of_result(&done.result);
                 }
                 let now = Instant::now();
+                let notice = verbose.as_mut().and_then(|verbose| verbose.event(&event.event, now));
                 if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-                    // If the writer has ended, the event is dropped.
                     let _ = items.send(Item::Event(now, Box::new(event), permit));
                 }
+                verbose.iter_mut().flat_map(Verbose::rest).chain(notice).for_each(notify);
             }
             // At most one tick waits for the writer.
             _ = ticks.tick(), if is_live => {
@@ -172,6 +182,14 @@ async fn show(
             exit::FAILURE
         }
         _ => code,
+    }
+}
+
+/// Waits for the next notice of `--verbose`. Without the option it waits forever. Cancel-safe.
+async fn next_notice(verbose: &mut Option<Verbose>) -> Printable {
+    match verbose {
+        Some(verbose) => verbose.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -79,6 +79,10 @@ pub(crate) struct RunArgs {
     #[arg(short, long, help_heading = OUTPUT, hide_short_help = true)]
     pub(crate) quiet: bool,
 
+    /// Print launches, versions, limits and timings to stderr
+    #[arg(short, long, help_heading = OUTPUT, hide_short_help = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
     /// Use the CLI's non-streaming mode
     ///
     /// The CLI prints one document at its end, so no event arrives before.

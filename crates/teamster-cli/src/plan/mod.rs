@@ -27,6 +27,17 @@ use self::prompt::PromptSource;
 use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs, ToolOutput};
 use crate::config;
 
+/// What a run shows beside its output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Nothing.
+    Quiet,
+    /// Its status, on a terminal.
+    Status,
+    /// Also launches, versions, limits and timings, on standard error.
+    Verbose,
+}
+
 /// A validated run, ready to start.
 #[derive(Debug)]
 pub(crate) struct RunPlan {
@@ -35,8 +46,7 @@ pub(crate) struct RunPlan {
     pub(crate) runtime: Runtime,
     pub(crate) request: RunRequest,
     pub(crate) format: Format,
-    /// Whether no status is shown.
-    pub(crate) quiet: bool,
+    pub(crate) progress: Progress,
     /// How much of the output of tools is shown; `None` for the default.
     pub(crate) tool_output: Option<ToolOutput>,
 }
@@ -56,7 +66,18 @@ pub(crate) struct SessionPlan {
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
 pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPlan, UsageError> {
     let RunArgs {
-        prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, ..
+        prompt: typed,
+        words,
+        stdin,
+        common,
+        attach,
+        retries,
+        retry_even_after,
+        output,
+        quiet,
+        verbose,
+        batch,
+        ..
     } = args;
     let SessionPlan { agent, runtime, mut request, tool_output } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
@@ -73,7 +94,12 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     request.prompt = prompt::read(PromptSource::new(typed, &words), stdin, inputs)?;
     request.validate()?;
     ToolRules::read(&request.permissions, request.cwd.as_deref())?;
-    Ok(RunPlan { agent, runtime, request, format: output, quiet, tool_output })
+    let progress = match (quiet, verbose) {
+        (true, _) => Progress::Quiet,
+        (false, true) => Progress::Verbose,
+        (false, false) => Progress::Status,
+    };
+    Ok(RunPlan { agent, runtime, request, format: output, progress, tool_output })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is

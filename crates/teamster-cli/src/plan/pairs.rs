@@ -69,6 +69,7 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
     ("system_prompt_file", &["--system-prompt-file=text"], &[]),
     ("timeout", &["--timeout=5s"], &[]),
     ("tool_output", &["--tool-output=full"], &[]),
+    ("verbose", &["--verbose"], &[]),
     ("tool_timeout", &["--tool-timeout=6s"], &[]),
     ("whole_messages", &["--whole-messages"], &[]),
     ("withhold_keys", &["--withhold-keys"], &[]),
@@ -92,6 +93,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("continue_last", "resume"),
     ("env_only", "keep_key"),
     ("env_only", "withhold_keys"),
+    ("quiet", "verbose"),
     ("system_prompt", "system_prompt_file"),
 ];
 
@@ -141,8 +143,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
         Subject::Run => {
             let plan =
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
-            let RunPlan { agent, runtime, request, format, quiet, tool_output } = plan;
-            (SessionPlan { agent, runtime, request, tool_output }, Some((format, quiet)))
+            let RunPlan { agent, runtime, request, format, progress, tool_output } = plan;
+            (SessionPlan { agent, runtime, request, tool_output }, Some((format, progress)))
         }
         Subject::Session => {
             let args = SessionArgs::from_arg_matches(&matches).unwrap();
@@ -158,7 +160,7 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     changed["registry"] = json!(agents);
     changed["format"] = json!(format.map(|(format, _)| format!("{format:?}")));
     changed["toolOutput"] = json!(plan.tool_output.map(|amount| format!("{amount:?}")));
-    changed["quiet"] = json!(format.map(|(_, quiet)| quiet));
+    changed["progress"] = json!(format.map(|(_, progress)| format!("{progress:?}")));
     changed["record"] = json!({ "file": plan.request.record, "raw": plan.request.record_raw });
     changed["record"]["force"] = json!(plan.request.record_overwrite);
     changed["control"] = json!(format!("{:?}", plan.runtime).contains("requires_process_control: true"));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use insta::assert_snapshot;
 
-use crate::command::{LISTEN, command, ended};
+use crate::command::{ANSWER, LISTEN, command, ended, teamster};
 use crate::screen::{SIZES, Terminal};
 
 /// Prints the recorded call of a command, and waits before its result until the file exists.
@@ -105,4 +105,30 @@ fn the_output_of_a_command_is_shown_while_it_runs() {
         assert_eq!(terminal.wait_for_exit(), 0);
         assert!(!terminal.sent().contains("line 1"), "{}", terminal.sent());
     }
+}
+
+#[test]
+fn verbose_prints_launches_limits_and_timings_to_standard_error() {
+    let shown = ended(teamster(ANSWER, &["--verbose", "--deadline", "90s", "hello"]));
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    for part in [
+        "limits: startup 2m 00s · silence 5m 00s · a tool's silence 30m 00s · deadline 1m 30s",
+        "the CLI was started · program ",
+        "waits for the agent's output · limit startup · after 2m 00s",
+        "claude 2.1.",
+        "the CLI has exited · code 0",
+        "timings: first event ",
+    ] {
+        assert_eq!(shown.err.matches(part).count(), 1, "{part}: {}", shown.err);
+    }
+    let plain = ended(teamster(ANSWER, &["hello"]));
+    assert!(!plain.err.contains("limits") && !shown.out.contains("limits"), "{}", plain.err);
+    // A log is written beside it.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log");
+    let both = ended(teamster(ANSWER, &["-v", "--log-file", file.to_str().unwrap(), "--output", "ndjson", "hello"]));
+    assert!(both.err.contains("timings: ") && !both.err.contains("DEBUG"), "{}", both.err);
+    assert!(std::fs::read_to_string(file).unwrap().contains("the CLI was started"));
+    let refused = ended(teamster(ANSWER, &["-v", "-q", "hello"]));
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
 }

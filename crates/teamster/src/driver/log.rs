@@ -38,6 +38,9 @@ pub(super) fn event(event: &Event) {
     }
 }
 
+/// The target of the lines about waits and their limits.
+const LIMITS: &str = "teamster::limits";
+
 /// What the driver waits for, and the limit on the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -53,10 +56,14 @@ impl Wait {
     pub(super) fn log(self, tool: Option<&str>) {
         match self {
             Self::Agent { limit, after } => {
-                debug!(limit, after_s = after.as_secs_f64(), tool, "waits for the agent's output");
+                debug!(target: LIMITS, limit, after_s = after.as_secs_f64(), tool, "waits for the agent's output");
             }
-            Self::Answer => debug!("waits for an answer to the agent's request; its silence does not count"),
-            Self::Consumer => debug!("waits for the consumer of the events; the agent's silence does not count"),
+            Self::Answer => {
+                debug!(target: LIMITS, "waits for an answer to the agent's request; its silence does not count")
+            }
+            Self::Consumer => {
+                debug!(target: LIMITS, "waits for the consumer of the events; the agent's silence does not count")
+            }
         }
     }
 }

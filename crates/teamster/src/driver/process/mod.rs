@@ -108,7 +108,7 @@ impl AgentProcess {
         };
         let (survivors, kept, exit) = delivering(&mut sink.queue, end).await;
         let (code, signal, left) = (exit.code, exit.signal_name(), survivors.len());
-        tracing::debug!(code, signal = signal.as_deref(), left, "the CLI has exited");
+        tracing::debug!(code, signal = signal.as_deref(), processes_left = left, "the CLI has exited");
         link.recorder.exit(exit);
         for warning in delivering(&mut sink.queue, resources.remove()).await {
             sink.emit(warning);

@@ -63,7 +63,7 @@ impl TurnDriver<'_> {
         let was_stopped =
             late > HOST_STOPPED && self.timer.late_alarms < MAX_LATE_ALARMS && !self.stopping.has_started();
         if was_stopped {
-            tracing::debug!(?late, "the host was stopped or blocked; the limit on silence starts again");
+            tracing::debug!(target: "teamster::limits", ?late, "the host was stopped or blocked; the limit on silence starts again");
             self.timer.late_alarms += 1;
             self.timer.watchdog.restart(now);
         }
