@@ -1,6 +1,6 @@
 //! Answers and tool calls: the same stream on every agent.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use teamster::event::{ErrorCode, Event};
 use teamster::request::PermissionMode;
 use teamster_conformance::{Agent, Recording, TIMEOUT, agent_tests};
@@ -10,6 +10,7 @@ const UNICODE: &str = "naïve 漢字 👩‍👩‍👧‍👦 \u{1f469}\u{1f3fd
 
 agent_tests! {
     an_answer_is_the_same_stream_on_every_agent: all,
+    the_use_of_the_context_window_is_reported: [claude, codex, opencode],
     text_is_emitted_while_the_model_still_streams: all,
     every_character_arrives_unchanged_both_ways: all,
     a_long_answer_is_whole_on_every_agent: all,
@@ -66,6 +67,17 @@ async fn an_answer_is_the_same_stream_on_every_agent(agent: &Agent) -> Result<()
     assert_eq!(recording.result.text, "Hello there, how are you?");
     assert_eq!(recording.result.final_text, recording.result.text);
     assert!(recording.result.session_id.is_some());
+    Ok(())
+}
+
+async fn the_use_of_the_context_window_is_reported(agent: &Agent) -> Result<()> {
+    let recording = run(agent, agent.reply().text("Hello.")).await?;
+    let context = recording.result.context.context("no context")?;
+    let last = recording.result.usage.context("no usage")?;
+    // Claude Code also counts internal calls in its usage.
+    assert!(context.used_tokens > 0 && context.used_tokens <= last.total(), "{context:?} {last:?}");
+    // OpenCode 1.18.33 does not report the size.
+    assert_eq!(context.window_tokens.is_some(), agent.name != "opencode", "{context:?}");
     Ok(())
 }
 

@@ -6,7 +6,8 @@
 use crate::agent::FailureRow;
 use crate::rules::PathResolver;
 use teamster_types::event::{
-    Event, Failure, PermissionDecision, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage, UsageScope,
+    ContextUse, Event, Failure, PermissionDecision, PermissionDenial, RequestId, SessionId, SteerId, StopReason, Usage,
+    UsageScope,
 };
 use teamster_types::json::RawJson;
 use teamster_types::request::{Answer, PermissionMode, Prompt};
@@ -251,6 +252,8 @@ pub struct Outcome {
     pub session_id: Option<SessionId>,
     /// The token usage and what it covers.
     pub usage: Option<(Usage, UsageScope)>,
+    /// How much of the model's context window is used.
+    pub context: Option<ContextUse>,
     /// The cost in US dollars.
     pub total_cost_usd: Option<f64>,
     /// The time spent waiting for the vendor, in milliseconds.

@@ -306,6 +306,7 @@ impl Transcript {
         result.duration_ms = end.duration_ms;
         result.usage = usage;
         result.usage_scope = usage_scope;
+        result.context = outcome.context;
         result.total_cost_usd = outcome.total_cost_usd;
         result.api_duration_ms = outcome.api_duration_ms;
         result.num_turns = outcome.num_turns;

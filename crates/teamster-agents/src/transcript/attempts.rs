@@ -31,6 +31,7 @@ impl EarlierAttempts {
             session_id: last.session_id.or(earlier.session_id),
             model: last.model.or(earlier.model),
             usage: combine(earlier.usage, last.usage, add_usage),
+            context: last.context.or(earlier.context),
             total_cost_usd: combine(earlier.total_cost_usd, last.total_cost_usd, |one, other| one + other),
             api_duration_ms: combine(earlier.api_duration_ms, last.api_duration_ms, u64::saturating_add),
             permission_denials: {

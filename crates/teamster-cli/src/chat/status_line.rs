@@ -43,7 +43,7 @@ impl Chat<'_> {
         Content { lines, cursor: Some(cursor) }
     }
 
-    /// Returns agent, model, permission mode, directory, tokens and cost, as far as they are known.
+    /// Returns agent, model, permission mode, directory, context, tokens and cost, as far as they are known.
     fn status(&self) -> Printable {
         let chosen = self.plan.request.model.as_deref().map(Printable::exact);
         let parts = [

@@ -1,7 +1,7 @@
 //! The usage and cost of a conversation.
 
 use teamster::RunResult;
-use teamster::event::{Usage, UsageScope};
+use teamster::event::{ContextUse, Usage, UsageScope};
 
 use crate::printable::{Printable, printable};
 use crate::render::pretty::closing::{count, dollars};
@@ -14,40 +14,33 @@ pub(super) struct UsageTotals {
     /// The latest total, from an agent that reports only totals of its session.
     session: Option<Usage>,
     cost_usd: Option<f64>,
+    /// The context after the last turn.
+    context: Option<ContextUse>,
 }
 
 impl UsageTotals {
     pub(super) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
+        self.context.clone_from(&result.context);
         if let Some(cost) = result.total_cost_usd {
             *self.cost_usd.get_or_insert(0.0) += cost;
         }
         match (&result.usage, &result.usage_scope) {
             (Some(usage), Some(UsageScope::Session)) => self.session = Some(usage.clone()),
-            (Some(usage), _) => {
-                let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-                let more = |sum: &mut Option<u64>, more: Option<u64>| {
-                    if let Some(more) = more {
-                        *sum = Some(sum.unwrap_or(0).saturating_add(more));
-                    }
-                };
-                add(&mut self.run.input_tokens, usage.input_tokens);
-                add(&mut self.run.output_tokens, usage.output_tokens);
-                more(&mut self.run.cache_read_tokens, usage.cache_read_tokens);
-                more(&mut self.run.cache_write_tokens, usage.cache_write_tokens);
-            }
+            (Some(usage), _) => self.run += usage,
             _ => {}
         }
     }
 
-    /// Formats tokens and cost for the status line, if a turn has ended.
+    /// Formats context, tokens and cost for the status line, if a turn has ended.
     pub(super) fn in_short(&self) -> Option<Printable> {
         let usage = self.session.as_ref().unwrap_or(&self.run);
         let cached = [usage.cache_read_tokens, usage.cache_write_tokens].into_iter().flatten();
         let input = cached.fold(usage.input_tokens, u64::saturating_add);
         let tokens = printable!("{} in, {} out", count(input), count(usage.output_tokens));
         let cost = self.cost_usd.map(|cost| printable!(" · {}", dollars(cost))).unwrap_or_default();
-        (self.turns > 0).then(|| printable!("{}{}", tokens, cost))
+        let context = self.context.as_ref().map(context).unwrap_or_default();
+        (self.turns > 0).then(|| printable!("{}{}{}", context, tokens, cost))
     }
 
     /// Formats the totals as one line.
@@ -64,6 +57,17 @@ impl UsageTotals {
         };
         let (input, output) = (count(input), count(usage.output_tokens));
         printable!("{} {}, {} tokens in, {} out{}{}", self.turns, turns, input, output, cached, cost)
+    }
+}
+
+/// Formats the use of the context window.
+fn context(context: &ContextUse) -> Printable {
+    match context.window_tokens.filter(|window| *window > 0) {
+        Some(window) => {
+            let percent = u128::from(context.used_tokens) * 100 / u128::from(window);
+            printable!("context {}% of {} · ", u64::try_from(percent).unwrap_or(u64::MAX), count(window))
+        }
+        None => printable!("context {} · ", count(context.used_tokens)),
     }
 }
 
@@ -85,5 +89,13 @@ mod tests {
         result.usage_scope = Some(UsageScope::Session);
         totals.add(&result);
         assert_eq!(totals.summary().as_str(), "3 turns, 1.0k tokens in, 100 out (100 cached), $0.7500");
+        let short = |totals: &UsageTotals| totals.in_short().unwrap().as_str().to_owned();
+        assert_eq!(short(&totals), "1.0k in, 100 out · $0.7500");
+        result.context = Some(ContextUse::new(25_000, Some(200_000)));
+        totals.add(&result);
+        assert_eq!(short(&totals), "context 12% of 200k · 1.0k in, 100 out · $1.00");
+        result.context = Some(ContextUse::new(25_000, None));
+        totals.add(&result);
+        assert_eq!(short(&totals), "context 25.0k · 1.0k in, 100 out · $1.25");
     }
 }

@@ -96,7 +96,7 @@ impl Status {
         let elapsed = now.saturating_duration_since(self.started);
         let frame = usize::try_from(elapsed.as_millis() / FRAME_TIME_MS).unwrap_or(0) % FRAMES.len();
         let frame = FRAMES.get(frame).copied().unwrap_or_default();
-        let tokens = self.usage.as_ref().map(|usage| printable!("{} tokens", closing::count(total(usage))));
+        let tokens = self.usage.as_ref().map(|usage| printable!("{} tokens", closing::count(usage.total())));
         let parts = [Some(self.agent.clone()), Some(self.activity(now)), Some(seconds(elapsed)), tokens];
         let line = Printable::join(parts.into_iter().flatten(), " · ");
         printable!("{} {}", Printable::from(frame).styled(SPINNER), line.styled(DIM))
@@ -136,14 +136,6 @@ fn retrying(warning: &Warning, now: Instant) -> Phase {
         None => Printable::message(&warning.message).cut(CALL_COLUMNS),
     };
     Phase::Retrying { at: delay.and_then(|delay| now.checked_add(delay)), reason }
-}
-
-/// Returns all tokens of a usage.
-fn total(usage: &Usage) -> u64 {
-    [usage.cache_read_tokens, usage.cache_write_tokens, Some(usage.output_tokens)]
-        .into_iter()
-        .flatten()
-        .fold(usage.input_tokens, u64::saturating_add)
 }
 
 /// Formats a duration in whole seconds.

@@ -24,7 +24,7 @@ pub use codes::{
     UsageScope, WarningCode,
 };
 pub use permission::{PermissionAnswered, PermissionOption, PermissionRequest};
-pub use result::{LeftProcess, PermissionDenial, RunResult, Usage};
+pub use result::{ContextUse, LeftProcess, PermissionDenial, RunResult, Usage};
 pub use tool::{ToolOutput, ToolResult, ToolUse};
 
 use crate::json::RawJson;

@@ -70,6 +70,16 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// Returns the sum of all tokens. Reasoning is part of the output.
+    pub fn total(&self) -> u64 {
+        [self.cache_read_tokens, self.cache_write_tokens, Some(self.output_tokens)]
+            .into_iter()
+            .flatten()
+            .fold(self.input_tokens, u64::saturating_add)
+    }
+}
+
 impl std::ops::AddAssign<&Usage> for Usage {
     fn add_assign(&mut self, other: &Usage) {
         fn add(sum: &mut Option<u64>, more: Option<u64>) {
@@ -82,6 +92,26 @@ impl std::ops::AddAssign<&Usage> for Usage {
         add(&mut self.cache_read_tokens, other.cache_read_tokens);
         add(&mut self.cache_write_tokens, other.cache_write_tokens);
         add(&mut self.reasoning_tokens, other.reasoning_tokens);
+    }
+}
+
+/// How much of the model's context window the conversation uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ContextUse {
+    /// The tokens of the last model call of the main thread: its prompt, cached or not, and its answer.
+    pub used_tokens: u64,
+    /// The size of the context window, if the agent reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_tokens: Option<u64>,
+}
+
+impl ContextUse {
+    /// Creates a use.
+    pub fn new(used_tokens: u64, window_tokens: Option<u64>) -> Self {
+        Self { used_tokens, window_tokens }
     }
 }
 
@@ -129,6 +159,9 @@ pub struct RunResult {
     /// The scope that `usage` covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_scope: Option<UsageScope>,
+    /// How much of the model's context window is used, if the agent reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextUse>,
     /// The cost in US dollars, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_cost_usd: Option<f64>,

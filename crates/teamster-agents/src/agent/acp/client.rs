@@ -28,7 +28,7 @@ use crate::agent::rpc::{Caller, Header, Message, RpcError, read};
 use crate::protocol::{Action, Command, ExitReport, Input, Outcome, ProcessAction, Protocol, SessionAction};
 use crate::rules::{PathResolver, TextOnly, ToolRules};
 use teamster_types::event::{
-    AnsweredBy, ErrorCode, Event, Failure, PermissionRequest, RequestId, SessionId, Warning, WarningCode,
+    AnsweredBy, ContextUse, ErrorCode, Event, Failure, PermissionRequest, RequestId, SessionId, Warning, WarningCode,
 };
 use teamster_types::request::{Conversation, McpServer, OutputMode, PermissionMode, Prompt, RequestError, RunRequest};
 use turn::{Turn, failed_turn};
@@ -61,6 +61,8 @@ pub(in crate::agent) struct Client {
     paths: Box<dyn PathResolver + Send>,
     /// The last cost in US dollars that the agent reported.
     cost: Option<f64>,
+    /// The last use of the context window that the agent reported.
+    context: Option<ContextUse>,
     /// The cost in US dollars before the first turn.
     cost_before: Option<f64>,
 }
@@ -170,6 +172,7 @@ impl Client {
             rules,
             paths: Box::new(TextOnly),
             cost: None,
+            context: None,
             cost_before: cost,
         })
     }

@@ -164,6 +164,12 @@ pub(super) struct Update<'a> {
     pub(super) config_options: Vec<ConfigOption>,
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) cost: Option<Cost>,
+    /// The tokens in the context window.
+    #[serde(default, deserialize_with = "if_readable")]
+    pub(super) used: Option<u64>,
+    /// The size of the context window.
+    #[serde(default, deserialize_with = "if_readable")]
+    pub(super) size: Option<u64>,
 }
 
 /// A content block.

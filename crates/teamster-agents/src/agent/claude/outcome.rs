@@ -6,7 +6,9 @@ use super::wire::{ApiUsage, ModelUsage, ResultLine};
 use crate::agent::failure::Classification;
 use crate::bounded;
 use crate::protocol::Outcome;
-use teamster_types::event::{ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
+use teamster_types::event::{
+    ContextUse, ErrorCode, Event, Failure, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar,
+};
 
 /// Sums over the turns of a process.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(super) struct UsageTotals {
     /// The usage of the main loop.
     usage: Usage,
     num_turns: u64,
+    /// The tokens of the last call of the main loop.
+    context_tokens: Option<u64>,
     denials: Vec<PermissionDenial>,
     stop_reason: Option<StopReason>,
     model: Option<String>,
@@ -40,6 +44,7 @@ impl UsageTotals {
             started_turns: 0,
             usage: Usage::default(),
             num_turns: 0,
+            context_tokens: None,
             denials: Vec::new(),
             stop_reason: None,
             model: None,
@@ -74,7 +79,9 @@ impl UsageTotals {
     /// Adds the usage of a message. Only `message_delta` has the final numbers; `assistant` lines do not.
     pub(super) fn message_delta(&mut self, stop_reason: Option<&str>, usage: Option<&ApiUsage>) -> Option<Event> {
         self.stop_reason = stop_reason.map(StopReason::from).or(self.stop_reason.take());
-        self.usage += &of_api(usage?);
+        let usage = of_api(usage?);
+        self.usage += &usage;
+        self.context_tokens = Some(usage.total());
         Some(Event::Usage(UsageSoFar::new(self.usage.clone(), UsageScope::Run)))
     }
 
@@ -126,9 +133,11 @@ impl UsageTotals {
             self.now.api_ms = total;
             total.saturating_sub(self.before.api_ms)
         });
+        let window = line.model_usage.as_ref().and_then(|models| self.window_of(models));
         Outcome {
             failure,
             classified_by: classified_by.flatten(),
+            context: self.context_tokens.map(|used| ContextUse::new(used, window)),
             interrupted,
             session_id,
             usage: usage.map(|usage| (usage, UsageScope::Run)),
@@ -140,6 +149,12 @@ impl UsageTotals {
             structured_output: structured,
             model: self.model.clone().or(only_model),
         }
+    }
+
+    /// Returns the context window of the main loop's model.
+    fn window_of(&self, models: &BTreeMap<String, ModelUsage>) -> Option<u64> {
+        let only = models.values().next().filter(|_| models.len() == 1);
+        self.model.as_ref().and_then(|model| models.get(model)).or(only)?.context_window
     }
 
     /// Returns the usage of all API calls.

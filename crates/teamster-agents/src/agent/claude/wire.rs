@@ -333,6 +333,9 @@ pub(super) struct ModelUsage {
     pub(super) output_tokens: u64,
     pub(super) cache_read_input_tokens: u64,
     pub(super) cache_creation_input_tokens: u64,
+    /// The model's context window, in tokens.
+    #[serde(deserialize_with = "if_readable")]
+    pub(super) context_window: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use super::wire::{FinishPart, Tokens};
 use crate::protocol::Outcome;
-use teamster_types::event::{Event, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
+use teamster_types::event::{ContextUse, Event, PermissionDenial, StopReason, Usage, UsageScope, UsageSoFar};
 
 /// The sums over steps. OpenCode reports figures for each step only, also in a resumed session.
 #[derive(Debug, Default)]
@@ -10,6 +10,8 @@ pub(super) struct UsageTotals {
     usage: Option<Usage>,
     pub(super) cost: Option<f64>,
     pub(super) turns: u64,
+    /// The tokens of the last step of the main thread.
+    context_tokens: Option<u64>,
     pub(super) denials: Vec<PermissionDenial>,
 }
 
@@ -17,6 +19,7 @@ impl UsageTotals {
     /// Adds a step, and returns the usage so far.
     pub(super) fn add_step(&mut self, part: &FinishPart<'_>) -> Option<Event> {
         self.turns += 1;
+        self.context_tokens = part.tokens.as_ref().map(|tokens| usage(tokens).total()).or(self.context_tokens);
         self.add_subagent_step(part)
     }
 
@@ -40,6 +43,7 @@ impl UsageTotals {
     pub(super) fn outcome(&self, stop_reason: Option<StopReason>) -> Outcome {
         Outcome {
             usage: self.usage.clone().map(|usage| (usage, UsageScope::Run)),
+            context: self.context_tokens.map(|used| ContextUse::new(used, None)),
             total_cost_usd: self.cost,
             num_turns: (self.turns > 0).then_some(self.turns),
             stop_reason,

@@ -72,7 +72,8 @@ pub(crate) fn count(tokens: u64) -> Printable {
         |unit: u64, name: &'static str| printable!("{}.{}{}", tokens / unit, tokens % unit / (unit / 10), name);
     match tokens {
         0..1_000 => printable!("{}", tokens),
-        1_000..1_000_000 => in_units(1_000, "k"),
+        1_000..100_000 => in_units(1_000, "k"),
+        100_000..1_000_000 => printable!("{}k", tokens / 1_000),
         _ => in_units(1_000_000, "M"),
     }
 }
@@ -89,7 +90,7 @@ mod tests {
     fn numbers_are_abbreviated() {
         assert_eq!(
             [999, 1_000, 12_345, 999_999, 1_250_000].map(count),
-            ["999", "1.0k", "12.3k", "999.9k", "1.2M"].map(Printable::from)
+            ["999", "1.0k", "12.3k", "999k", "1.2M"].map(Printable::from)
         );
         assert_eq!([0.001_775, 0.5, 12.0].map(dollars), ["$0.0018", "$0.5000", "$12.00"].map(Printable::from));
         let times = [40, 400, 59_990, 60_000, 3_599_000, 3_660_000].map(Duration::from_millis);

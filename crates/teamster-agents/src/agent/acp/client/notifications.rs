@@ -8,7 +8,7 @@ use crate::agent::acp::messages::ContentKind;
 use crate::agent::acp::permissions;
 use crate::agent::acp::wire::{Block, CallFields, Entry, Update, UpdateParams};
 use crate::protocol::{Action, SessionAction};
-use teamster_types::event::{Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
+use teamster_types::event::{ContextUse, Event, Plan, PlanEntry, PlanStatus, Warning, WarningCode};
 
 impl Client {
     pub(super) fn notification(
@@ -52,6 +52,8 @@ impl Client {
             }
             "usage_update" => {
                 let cost = update.cost.filter(|cost| cost.currency == "USD" && cost.amount.is_finite());
+                let size = update.size.filter(|size| *size > 0);
+                self.context = update.used.map(|used| ContextUse::new(used, size)).or(self.context.take());
                 self.cost = cost.map(|cost| cost.amount).or(self.cost);
             }
             // Before the prompt is sent, updates are the history of an old session.

@@ -124,6 +124,7 @@ impl Client {
         if let Phase::Open(session) = &self.phase {
             outcome.session_id = Some(session.id.clone());
         }
+        outcome.context.clone_from(&self.context);
         outcome.total_cost_usd = self.cost.zip(turn.cost_before).map(|(now, before)| cost_since(now, before));
         outcome.permission_denials = std::mem::take(&mut self.calls.denials);
         outcome.model = self.settings.model().map(str::to_owned);

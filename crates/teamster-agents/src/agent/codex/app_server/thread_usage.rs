@@ -4,7 +4,7 @@
 //! Otherwise it is the first total of the turn minus the usage of its last call.
 
 use super::wire::{TokenUsage, Tokens};
-use teamster_types::event::Usage;
+use teamster_types::event::{ContextUse, Usage};
 
 /// The reported usage of a thread.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(super) struct ThreadUsage {
     total: Option<Usage>,
     /// The total at the start of the turn.
     before: Option<Usage>,
+    /// The tokens of the last model call, and the model's context window.
+    context: Option<ContextUse>,
     in_turn: bool,
     counted: bool,
 }
@@ -31,6 +33,7 @@ impl ThreadUsage {
     /// Reads the figures after a model call of the running turn. Returns the usage of the turn.
     pub(super) fn count(&mut self, reported: &TokenUsage) -> Option<Usage> {
         let total = of(&reported.total);
+        self.context = Some(ContextUse::new(of(&reported.last).total(), reported.model_context_window));
         if self.in_turn {
             self.before.get_or_insert_with(|| total.since(&of(&reported.last)));
             self.counted = true;
@@ -53,6 +56,11 @@ impl ThreadUsage {
         (self.in_turn && self.counted).then(|| total.since(before))
     }
 
+    /// Returns how much of the context window is used, if it was reported.
+    pub(super) fn context(&self) -> Option<ContextUse> {
+        self.context.clone()
+    }
+
     pub(super) fn end_turn(&mut self) {
         self.in_turn = false;
     }
@@ -72,7 +80,7 @@ mod tests {
 
     fn reported(total: u64, last: u64) -> TokenUsage {
         let tokens = |input_tokens| Tokens { input_tokens, output_tokens: input_tokens / 10, ..Tokens::default() };
-        TokenUsage { total: tokens(total), last: tokens(last) }
+        TokenUsage { total: tokens(total), last: tokens(last), model_context_window: None }
     }
 
     fn input(usage: Option<Usage>) -> Option<u64> {

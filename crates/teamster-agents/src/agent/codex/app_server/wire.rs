@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::agent::line::Text;
+use crate::agent::line::{Text, if_readable};
 
 /// The answer to `thread/start`, `thread/resume` and `thread/fork`.
 #[derive(Debug, Deserialize)]
@@ -130,11 +130,14 @@ pub(super) struct UsageLine {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct TokenUsage {
     /// The whole thread.
     pub(super) total: Tokens,
     /// The last call of the model.
     pub(super) last: Tokens,
+    #[serde(default, deserialize_with = "if_readable")]
+    pub(super) model_context_window: Option<u64>,
 }
 
 /// Cached tokens are part of `inputTokens`, reasoning is part of `outputTokens`.

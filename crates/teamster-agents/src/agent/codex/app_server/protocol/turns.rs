@@ -145,6 +145,7 @@ impl AppServer {
             }
         };
         outcome.permission_denials.clone_from(&turn.denials);
+        outcome.context = self.usage.context();
         outcome.usage = self.usage.turn().map(|usage| (usage, UsageScope::Run));
         if !turn.is_stopping {
             return self.end_turn(outcome, actions);
