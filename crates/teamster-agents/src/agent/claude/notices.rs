@@ -32,7 +32,13 @@ pub(super) fn of_system(subtype: &str, line: &SystemLine) -> Option<Warning> {
 
 /// Returns the warning that a background task has ended.
 pub(super) fn task(line: &SystemLine) -> Warning {
-    let text = line.summary.as_deref().filter(|text| !text.is_empty()).unwrap_or("a background task has ended");
+    let ended = match line.status.as_deref() {
+        Some("failed") => "a background task has failed",
+        Some("stopped" | "killed") => "a background task was stopped",
+        _ => "a background task has ended",
+    };
+    let summary = line.summary.as_deref().filter(|text| !text.is_empty());
+    let text = summary.map_or_else(|| ended.to_owned(), |summary| format!("{ended}: {summary}"));
     let data = [
         ("taskId", &line.task_id),
         ("toolId", &line.tool_use_id),
