@@ -30,17 +30,17 @@ mod warnings;
 
 pub use end::{Cause, End};
 
-use crate::bounded::{self, Bounded, Ids as BoundedIds};
+use crate::bounded::{self, Ids as BoundedIds};
 use crate::protocol::Outcome;
 use attempts::{AttemptIds, EarlierAttempts, MAX_IDS};
 use end::{is_requested_compaction, no_answer, no_result, verdict};
 use requests::OpenRequests;
 use teamster_types::event::{
-    Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, ToolId,
-    Warning, WarningCode,
+    Delta, Done, Event, Failure, Init, MessageId, RateLimit, RateLimitStatus, Retract, RunResult, SessionId, Warning,
+    WarningCode,
 };
 use text::{CollectedText, Text};
-use tools::OpenTool;
+use tools::Tools;
 use warnings::Warnings;
 
 /// Enforces the order of events and collects the result.
@@ -58,9 +58,7 @@ pub struct Transcript {
     forgotten_messages: usize,
     retracted: BoundedIds<MessageId>,
     requests: OpenRequests,
-    open_tools: Bounded<ToolId, OpenTool>,
-    closed_tools: BoundedIds<ToolId>,
-    has_tools: bool,
+    tools: Tools,
     /// The number of tool calls in the current attempt, and of compactions that the prompt requested. They are an answer.
     answers_in_attempt: usize,
     warnings: Warnings,
@@ -87,9 +85,7 @@ impl Transcript {
             forgotten_messages: 0,
             retracted: BoundedIds::of(MAX_IDS),
             requests: OpenRequests::default(),
-            open_tools: Bounded::default(),
-            closed_tools: BoundedIds::of(MAX_IDS),
-            has_tools: false,
+            tools: Tools::default(),
             answers_in_attempt: 0,
             warnings: Warnings::default(),
             has_output: false,
@@ -126,13 +122,17 @@ impl Transcript {
                 }
                 was_emitted
             }
-            Event::ToolUse(tool) => self.open(tool, out),
+            Event::ToolUse(tool) => {
+                let is_new = self.tools.open(tool, out);
+                self.answers_in_attempt += usize::from(is_new);
+                is_new
+            }
             Event::Warning(warning) => {
                 self.answers_in_attempt += usize::from(is_requested_compaction(warning));
                 self.warnings.pass(&warning.code)
             }
-            Event::ToolOutput(output) => self.add_output(output),
-            Event::ToolResult(result) => self.close(result, out),
+            Event::ToolOutput(output) => self.tools.add_output(output),
+            Event::ToolResult(result) => self.tools.close(result, out),
             Event::PermissionRequest(request) => {
                 self.requests.open(&request.request_id, out);
                 true
@@ -179,12 +179,12 @@ impl Transcript {
 
     /// Returns the name of the tool that has been running for the longest time.
     pub fn running_tool(&self) -> Option<&str> {
-        self.open_tools.iter().next().map(|(_, tool)| tool.name.as_str())
+        self.tools.running()
     }
 
     /// Whether a tool was called in any attempt.
     pub fn has_tools(&self) -> bool {
-        self.has_tools
+        self.tools.calls() > 0
     }
 
     /// Whether there were too many messages to retract all of them. Then no other attempt may start.
@@ -219,7 +219,7 @@ impl Transcript {
         let void: Vec<_> = self.emitted_messages.take().into_iter().map(|(message_id, ())| message_id).collect();
         out.extend(void.iter().map(|id| Event::Retract(Retract::new(id.clone()))));
         let retracted = self.retracted.take().into_iter().map(|(message_id, ())| message_id);
-        self.ids.start_attempt(retracted.chain(void), self.closed_tools.iter().map(|(id, ())| id.clone()));
+        self.ids.start_attempt(retracted.chain(void), self.tools.closed());
         self.earlier.add(self.outcome.take().unwrap_or_default());
         (self.failure, self.limit, self.answers_in_attempt) = (None, None, 0);
     }
@@ -278,8 +278,7 @@ impl Transcript {
     /// Cancels open permission requests and closes open calls.
     fn interrupt_open_tools(&mut self, out: &mut impl Extend<Event>) {
         self.requests.cancel_all(out);
-        let open = self.open_tools.take();
-        self.close_without_result(open, "interrupted", out);
+        self.tools.interrupt(out);
     }
 
     fn verdict(&self, end: &End<'_>) -> (Option<Failure>, bool) {

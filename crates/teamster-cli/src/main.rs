@@ -86,17 +86,17 @@ fn default_agent() -> &'static str {
 
 fn execute(Invocation { cli, notes, problems }: Invocation) -> u8 {
     let is_verbose = matches!(&cli.command, Command::Run(args) if args.verbose);
-    let (lines, happenings) = is_verbose.then(verbose::log_lines).unzip();
+    let (lines, activity) = is_verbose.then(verbose::log_lines).unzip();
     if let Err(error) = log::start(cli.log.as_deref(), cli.log_file.as_deref(), lines) {
         return runtime::report_usage_error(&printable::Printable::message(&error), None);
     }
     notes.iter().for_each(render::write_notice);
-    dispatch(cli.command, &problems, happenings)
+    dispatch(cli.command, &problems, activity)
 }
 
-fn dispatch(command: Command, problems: &[ConfigError], happenings: Option<verbose::Happenings>) -> u8 {
+fn dispatch(command: Command, problems: &[ConfigError], activity: Option<verbose::Activity>) -> u8 {
     match command {
-        Command::Run(args) => run::main(*args, happenings),
+        Command::Run(args) => run::main(*args, activity),
         Command::Chat(args) => chat::main(*args),
         Command::Session(args) => session::main(*args),
         Command::Doctor(args) => doctor::main(&args, problems),

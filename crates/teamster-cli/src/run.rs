@@ -22,7 +22,7 @@ use crate::runtime::{
     FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
 };
 use crate::signals::{Signal, Signals};
-use crate::verbose::{Happenings, Verbose};
+use crate::verbose::{Activity, Verbose};
 
 /// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
@@ -38,15 +38,15 @@ enum Item {
 
 /// Runs the command and returns its exit code.
 ///
-/// `happenings` are the lines of `--verbose` from the library.
-pub(crate) fn main(args: RunArgs, happenings: Option<Happenings>) -> u8 {
+/// `activity` are the lines of `--verbose` from the library.
+pub(crate) fn main(args: RunArgs, activity: Option<Activity>) -> u8 {
     match plan::plan_run(args, &mut SystemInputs) {
-        Ok(plan) => run_command(run(plan, happenings)),
+        Ok(plan) => run_command(run(plan, activity)),
         Err(error) => report_usage_error(&option_names::in_error(&error), error.hint()),
     }
 }
 
-async fn run(plan: RunPlan, happenings: Option<Happenings>) -> io::Result<u8> {
+async fn run(plan: RunPlan, activity: Option<Activity>) -> io::Result<u8> {
     let runtime = plan.runtime;
     // Signals are caught before a process is started, so that no signal can leave a process behind.
     let mut signals = Signals::catch()?;
@@ -56,7 +56,7 @@ async fn run(plan: RunPlan, happenings: Option<Happenings>) -> io::Result<u8> {
         Output::with_status(plan.format, &plan.agent, plan.tool_output)
     };
     let is_live = output.is_live();
-    let verbose = happenings.map(|happenings| Verbose::new(happenings, &plan.request.limits));
+    let verbose = activity.map(|activity| Verbose::new(activity, &plan.request.limits));
     let (items, written) = start_writer(output)?;
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let run = match runtime.run(&plan.agent, plan.request) {

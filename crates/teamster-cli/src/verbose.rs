@@ -20,13 +20,13 @@ use crate::render::pretty::style::DIM;
 const TARGETS: [&str; 3] = ["teamster::driver", "teamster::setup", "teamster::limits"];
 
 /// The library's part of what happens, as it happens.
-pub(crate) type Happenings = mpsc::UnboundedReceiver<Printable>;
+pub(crate) type Activity = mpsc::UnboundedReceiver<Printable>;
 
 /// Passes log lines of the library on.
 pub(crate) struct LogLines(mpsc::UnboundedSender<Printable>);
 
 /// Creates the layer of the log, and the receiver of its lines.
-pub(crate) fn log_lines() -> (LogLines, Happenings) {
+pub(crate) fn log_lines() -> (LogLines, Activity) {
     let (sender, receiver) = mpsc::unbounded_channel();
     (LogLines(sender), receiver)
 }
@@ -80,15 +80,15 @@ impl Visit for Line {
 /// The notices of a run.
 #[derive(Debug)]
 pub(crate) struct Verbose {
-    happenings: Happenings,
+    activity: Activity,
     timings: Timings,
     limits: Limits,
 }
 
 impl Verbose {
     /// Creates the notices of a run with these limits that starts now.
-    pub(crate) fn new(happenings: Happenings, limits: &Limits) -> Self {
-        Self { happenings, timings: Timings::new(Instant::now()), limits: limits.clone() }
+    pub(crate) fn new(activity: Activity, limits: &Limits) -> Self {
+        Self { activity, timings: Timings::new(Instant::now()), limits: limits.clone() }
     }
 
     /// Returns the first notice.
@@ -98,7 +98,7 @@ impl Verbose {
 
     /// Waits for the next notice of the library. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Printable {
-        match self.happenings.recv().await {
+        match self.activity.recv().await {
             Some(text) => self.timings.notice(&text, Instant::now()),
             None => std::future::pending().await,
         }
@@ -112,7 +112,7 @@ impl Verbose {
 
     /// Returns the notices of the library that nothing has waited for.
     pub(crate) fn rest(&mut self) -> Vec<Printable> {
-        let texts: Vec<_> = std::iter::from_fn(|| self.happenings.try_recv().ok()).collect();
+        let texts: Vec<_> = std::iter::from_fn(|| self.activity.try_recv().ok()).collect();
         texts.iter().map(|text| self.timings.notice(text, Instant::now())).collect()
     }
 }

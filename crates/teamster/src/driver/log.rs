@@ -59,10 +59,10 @@ impl Wait {
                 debug!(target: LIMITS, limit, after_s = after.as_secs_f64(), tool, "waits for the agent's output");
             }
             Self::Answer => {
-                debug!(target: LIMITS, "waits for an answer to the agent's request; its silence does not count")
+                debug!(target: LIMITS, "waits for an answer to the agent's request; its silence does not count");
             }
             Self::Consumer => {
-                debug!(target: LIMITS, "waits for the consumer of the events; the agent's silence does not count")
+                debug!(target: LIMITS, "waits for the consumer of the events; the agent's silence does not count");
             }
         }
     }

@@ -57,7 +57,7 @@ fn a_turn_that_starts_while_no_prompt_waits_is_the_agents_own() {
         })
         .collect();
     let data = json!({"taskId": "b1", "toolId": "t1", "status": "completed"});
-    assert_eq!(warnings, [(&WarningCode::BackgroundTask, "It is over", data)]);
+    assert_eq!(warnings, [(&WarningCode::BackgroundTask, "a background task has ended: It is over", data)]);
     read_lines(&mut session, &[agent_turn_result()]);
     assert_eq!(ended(&session), [(Owner::Agent, "Own.")]);
     assert_eq!(session.between, []);
