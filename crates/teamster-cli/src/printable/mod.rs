@@ -21,7 +21,7 @@ use anstyle::Style;
 use teamster::text::UntrustedText;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-pub(crate) use fold::folded;
+pub(crate) use fold::{GUTTER, folded};
 
 /// Text that is safe to write to a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
