@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// The place of a call.
+/// The location of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// In the agent's working directory.
     Inside,
     /// In another directory, or at a path that cannot be resolved.
@@ -12,22 +12,22 @@ pub(super) enum Place {
     Unknown,
 }
 
-/// The place of a path, and the path without symbolic links if it has any.
-pub(super) fn of_path(path: &str, directory: &Path) -> (Place, Option<PathBuf>) {
+/// The location of a path, and the path without symbolic links if it has any.
+pub(super) fn of_path(path: &str, directory: &Path) -> (Location, Option<PathBuf>) {
     let whole = directory.join(path);
-    let Some(real) = resolved(&whole) else { return (Place::Outside, None) };
+    let Some(real) = resolved(&whole) else { return (Location::Outside, None) };
     let root = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let place = if real.starts_with(&root) { Place::Inside } else { Place::Outside };
+    let location = if real.starts_with(&root) { Location::Inside } else { Location::Outside };
     let named = whole.strip_prefix(directory).map_or_else(|_| whole.clone(), |rest| root.join(rest));
     let is_same = named.components().eq(real.components());
-    (place, (!is_same).then_some(real))
+    (location, (!is_same).then_some(real))
 }
 
-/// The place of a directory in which a command runs.
-pub(super) fn of_directory(path: &str, directory: &Path) -> Place {
+/// The location of a directory in which a command runs.
+pub(super) fn of_directory(path: &str, directory: &Path) -> Location {
     let same =
         resolved(&directory.join(path)).is_some_and(|real| directory.canonicalize().is_ok_and(|own| own == real));
-    if path.is_empty() || same || Path::new(path) == directory { Place::Inside } else { Place::Outside }
+    if path.is_empty() || same || Path::new(path) == directory { Location::Inside } else { Location::Outside }
 }
 
 /// Resolves the links of a path. Components that do not exist are kept. `None` for a link to nowhere, and for `..` after a
@@ -67,24 +67,24 @@ mod tests {
             symlink(target, project.join(link)).unwrap();
         }
         let whole = |path: &str| root.join(path).to_string_lossy().into_owned();
-        for (path, place, real) in [
-            ("a", Place::Inside, None),
-            ("./src/new/file", Place::Inside, None),
-            (&*whole("project/a"), Place::Inside, None),
-            ("same", Place::Inside, Some("project/a")),
-            ("link", Place::Outside, Some("other")),
-            ("lost", Place::Outside, None),
-            ("up/new", Place::Outside, Some("new")),
-            ("new/../../x", Place::Outside, None),
-            ("../other", Place::Outside, Some("other")),
-            (&*whole("other"), Place::Outside, None),
+        for (path, location, real) in [
+            ("a", Location::Inside, None),
+            ("./src/new/file", Location::Inside, None),
+            (&*whole("project/a"), Location::Inside, None),
+            ("same", Location::Inside, Some("project/a")),
+            ("link", Location::Outside, Some("other")),
+            ("lost", Location::Outside, None),
+            ("up/new", Location::Outside, Some("new")),
+            ("new/../../x", Location::Outside, None),
+            ("../other", Location::Outside, Some("other")),
+            (&*whole("other"), Location::Outside, None),
         ] {
-            assert_eq!(of_path(path, &project), (place, real.map(|real| root.join(real))), "{path}");
+            assert_eq!(of_path(path, &project), (location, real.map(|real| root.join(real))), "{path}");
         }
-        for (path, place) in
-            [("", Place::Inside), (".", Place::Inside), ("src", Place::Outside), ("up", Place::Outside)]
+        for (path, location) in
+            [("", Location::Inside), (".", Location::Inside), ("src", Location::Outside), ("up", Location::Outside)]
         {
-            assert_eq!(of_directory(path, &project), place, "{path}");
+            assert_eq!(of_directory(path, &project), location, "{path}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! adds exactly the rule that was shown.
 
 mod fields;
-mod place;
+mod location;
 #[cfg(test)]
 mod tests;
 mod title;
@@ -16,7 +16,7 @@ use teamster::event::{PermissionRequest, ToolKind};
 use unicode_width::UnicodeWidthStr as _;
 
 use self::fields::Fields;
-use self::place::Place;
+use self::location::Location;
 use crate::printable::{GUTTER, Printable, folded, printable};
 use crate::render::pretty::diff;
 
@@ -81,7 +81,7 @@ impl Prompt<'_> {
             let characters = |line: &Printable| line.without_styles().as_str().trim_start().chars().count();
             printable!("{} more lines, {} characters", rest.len(), rest.iter().map(characters).sum::<usize>())
         });
-        let title = title::title(self.agent, self.request, self.directory, &self.place());
+        let title = title::title(self.agent, self.request, self.directory, &self.location());
         let title = wrapped(&title, width).into_iter().map(|line| line.styled(TITLE));
         let note =
             hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden).styled(TITLE));
@@ -90,17 +90,17 @@ impl Prompt<'_> {
         FormattedRequest { text: Printable::join(lines, "\n"), hidden }
     }
 
-    /// Returns where the call has its effect, as far as its fields tell.
-    fn place(&self) -> Place {
-        let Some(mut fields) = Fields::of(self.request.input.as_str()) else { return Place::Unknown };
+    /// Returns where the call has its effect, as far as its fields show.
+    fn location(&self) -> Location {
+        let Some(mut fields) = Fields::of(self.request.input.as_str()) else { return Location::Unknown };
         let is_command = matches!(self.request.kind, Some(ToolKind::Execute));
         let names = if is_command { DIRECTORY } else { PATH };
         match (is_command, fields.take_text(names)) {
-            (true, Some(path)) => place::of_directory(&path, self.directory),
-            (true, None) if fields.has(DIRECTORY) => Place::Unknown,
-            (true, None) => Place::Inside,
-            (false, Some(path)) => place::of_path(&path, self.directory).0,
-            (false, None) => Place::Unknown,
+            (true, Some(path)) => location::of_directory(&path, self.directory),
+            (true, None) if fields.has(DIRECTORY) => Location::Unknown,
+            (true, None) => Location::Inside,
+            (false, Some(path)) => location::of_path(&path, self.directory).0,
+            (false, None) => Location::Unknown,
         }
     }
 
@@ -120,7 +120,7 @@ impl Prompt<'_> {
         }
         if let Some(path) = fields.take_text(PATH) {
             lines.extend(folded("    file: ".into(), &path, width));
-            let real = place::of_path(&path, self.directory).1;
+            let real = location::of_path(&path, self.directory).1;
             lines.extend(
                 real.map(|real| folded("    link to: ".into(), &real.to_string_lossy(), width)).into_iter().flatten(),
             );

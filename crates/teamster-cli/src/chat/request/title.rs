@@ -4,16 +4,16 @@ use std::path::Path;
 
 use teamster::event::{PermissionRequest, ToolKind};
 
-use super::place::Place;
+use super::location::Location;
 use crate::printable::{Printable, printable};
 
 /// Returns the title. Names that the agent or a server chose are quoted, so that none of them can look like the title.
-pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path, place: &Place) -> Printable {
+pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path, location: &Location) -> Printable {
     let agent = Printable::exact(agent);
-    let place = match place {
-        Place::Inside => printable!(" in {}", short(directory)),
-        Place::Outside => printable!(" outside of {}", short(directory)),
-        Place::Unknown => Printable::default(),
+    let place = match location {
+        Location::Inside => printable!(" in {}", short(directory)),
+        Location::Outside => printable!(" outside of {}", short(directory)),
+        Location::Unknown => Printable::default(),
     };
     let tool = quoted(request.tool_name.as_str());
     if let Some(server) = &request.server {
