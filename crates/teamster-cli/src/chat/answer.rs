@@ -10,8 +10,10 @@ use super::state::{Chat, End, Occurrence};
 use crate::input::Action;
 use crate::printable::{Printable, printable};
 
-/// A person who types pauses at least this long before an answer.
-const PAUSE: Duration = Duration::from_millis(400);
+/// A person who types pauses at least this long before the answer to a new request.
+pub(super) const PAUSE: Duration = Duration::from_millis(400);
+/// The pause before another answer to the same request.
+pub(super) const NO_PAUSE: Duration = Duration::ZERO;
 
 /// The result of reading an answer.
 #[derive(Debug)]
@@ -24,11 +26,12 @@ pub(super) enum Typed {
 }
 
 impl Chat<'_> {
-    /// Reads one line as the answer to a request that was printed. The text in the input box stays.
-    pub(super) async fn read_answer(&mut self, prompt: Printable) -> Result<Typed, End> {
+    /// Reads one line as the answer to a request that was printed, once nothing was typed for this time. The text in the input
+    /// box stays.
+    pub(super) async fn read_answer(&mut self, prompt: Printable, pause: Duration) -> Result<Typed, End> {
         let flushed = self.page.flush();
         self.wait_for_writer(flushed).await?;
-        self.wait_for_pause().await?;
+        self.wait_for_pause(pause).await?;
         if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
             return Ok(Typed::Interrupted);
         }
@@ -53,7 +56,7 @@ impl Chat<'_> {
     }
 
     /// Passes everything that was typed to the input box, until the person pauses.
-    async fn wait_for_pause(&mut self) -> Result<(), End> {
+    async fn wait_for_pause(&mut self, pause: Duration) -> Result<(), End> {
         if let Some(keys) = &mut self.keys {
             keys.barrier();
         }
@@ -63,7 +66,7 @@ impl Chat<'_> {
                 self.act(action).await?;
             }
             self.show();
-            let pause_ends = self.last_key.map(|last| last + PAUSE).filter(|end| *end > Instant::now());
+            let pause_ends = self.last_key.map(|last| last + pause).filter(|end| *end > Instant::now());
             if is_passed && pause_ends.is_none() {
                 return Ok(());
             }
@@ -88,11 +91,7 @@ impl Chat<'_> {
                         self.input.waiting.add(line);
                         self.input.waiting.hold();
                     }
-                    Action::Answer(line) => {
-                        // The next request may follow at once.
-                        self.last_key = None;
-                        return Ok(Typed::Line(line));
-                    }
+                    Action::Answer(line) => return Ok(Typed::Line(line)),
                     Action::Stop | Action::Interrupt => {
                         self.stop_agent();
                         return Ok(Typed::Interrupted);
