@@ -10,10 +10,17 @@ use super::state::{Chat, End, Occurrence};
 use crate::input::Action;
 use crate::printable::{Printable, printable};
 
-/// A person who types pauses at least this long before the answer to a new request.
-pub(super) const PAUSE: Duration = Duration::from_millis(400);
-/// The pause before another answer to the same request.
-pub(super) const NO_PAUSE: Duration = Duration::ZERO;
+/// A person who types pauses at least this long before an answer.
+const PAUSE: Duration = Duration::from_millis(400);
+
+/// What an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// A new request. What was typed for another one does not answer it.
+    First,
+    /// The same request, after an answer to it.
+    Again,
+}
 
 /// The result of reading an answer.
 #[derive(Debug)]
@@ -26,12 +33,14 @@ pub(super) enum Typed {
 }
 
 impl Chat<'_> {
-    /// Reads one line as the answer to a request that was printed, once nothing was typed for this time. The text in the input
-    /// box stays.
-    pub(super) async fn read_answer(&mut self, prompt: Printable, pause: Duration) -> Result<Typed, End> {
+    /// Reads one line as the answer to a request that was printed. The text in the input box stays.
+    pub(super) async fn read_answer(&mut self, prompt: Printable, attempt: Attempt) -> Result<Typed, End> {
+        if attempt == Attempt::Again {
+            self.last_key = None;
+        }
         let flushed = self.page.flush();
         self.wait_for_writer(flushed).await?;
-        self.wait_for_pause(pause).await?;
+        self.wait_for_pause().await?;
         if self.turn.as_ref().is_some_and(|turn| turn.is_interrupted) {
             return Ok(Typed::Interrupted);
         }
@@ -56,27 +65,36 @@ impl Chat<'_> {
     }
 
     /// Passes everything that was typed to the input box, until the person pauses.
-    async fn wait_for_pause(&mut self, pause: Duration) -> Result<(), End> {
+    async fn wait_for_pause(&mut self) -> Result<(), End> {
         if let Some(keys) = &mut self.keys {
             keys.barrier();
         }
-        let mut is_passed = false;
+        let (mut is_passed, mut has_input) = (false, false);
         loop {
             while let Some(action) = self.actions.pop_front() {
                 self.act(action).await?;
             }
             self.show();
-            let pause_ends = self.last_key.map(|last| last + pause).filter(|end| *end > Instant::now());
+            let pause_ends = self.last_key.map(|last| last + PAUSE).filter(|end| *end > Instant::now());
             if is_passed && pause_ends.is_none() {
-                return Ok(());
+                // The terminal may hold the start of a line that was typed meanwhile.
+                if self.page.is_live() || !has_input {
+                    return Ok(());
+                }
+                (is_passed, has_input) = (false, false);
+                if let Some(keys) = &mut self.keys {
+                    keys.barrier();
+                }
             }
             let timer = crate::runtime::sleep_until(pause_ends.map(tokio::time::Instant::from_std));
             let occurrence = tokio::select! {
                 occurrence = self.next_occurrence(false) => occurrence,
                 () = timer => continue,
             };
-            if matches!(occurrence, Occurrence::Input(_, TerminalInput::Barrier)) {
-                is_passed = true;
+            match occurrence {
+                Occurrence::Input(_, TerminalInput::Barrier) => is_passed = true,
+                Occurrence::Input(..) => has_input = true,
+                _ => {}
             }
             self.on_occurrence(occurrence).await?;
         }

@@ -3,7 +3,7 @@
 use teamster::event::PermissionRequest;
 use teamster::request::Answer;
 
-use super::answer::{NO_PAUSE, PAUSE, Typed};
+use super::answer::{Attempt, Typed};
 use super::command::name_of;
 use super::request::{FormattedRequest, Prompt, Reply};
 use super::state::{Chat, End};
@@ -40,13 +40,13 @@ impl Chat<'_> {
 
     /// Reads lines until one is an answer.
     async fn permission_reply(&mut self, prompt: &Prompt<'_>) -> Result<Reply, End> {
-        let mut pause = PAUSE;
+        let mut attempt = Attempt::First;
         loop {
-            match self.read_answer("  allow? ".into(), pause).await? {
+            match self.read_answer("  allow? ".into(), attempt).await? {
                 Typed::Line(line) => match prompt.answer(&line) {
                     Reply::Invalid(why) => {
                         self.message(printable!("  {}", why));
-                        pause = NO_PAUSE;
+                        attempt = Attempt::Again;
                     }
                     reply => return Ok(reply),
                 },
