@@ -55,6 +55,8 @@ impl Chat<'_> {
             self.input.append(&rest);
         }
         if self.page.is_live() {
+            // The prompt is on the screen only while an answer is read.
+            self.show();
             if let Ok(Typed::Line(line)) = &typed {
                 self.message(printable!("{}{}", prompt, Printable::exact(line)));
             }
