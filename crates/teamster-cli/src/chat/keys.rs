@@ -10,6 +10,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::stdio::stdin;
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 use termina::event::{KeyEvent, KeyEventKind};
 use termina::{Event, Parser};
 use tokio::sync::mpsc;
@@ -26,7 +27,7 @@ const BARRIER: u8 = b'b';
 pub(super) enum TerminalInput {
     Key(KeyEvent),
     Paste(String),
-    /// A line of a terminal that sends whole lines.
+    /// A line of a terminal that sends whole lines. An incomplete one is a paste.
     Line(String),
     /// Ctrl-D on a terminal that sends whole lines.
     EndOfInput,
@@ -125,6 +126,7 @@ impl Reader {
                     return;
                 }
                 while is_readable() && self.read() {}
+                self.read_incomplete_line();
                 self.send(TerminalInput::Barrier);
             } else if has_input && !self.read() {
                 break;
@@ -165,6 +167,30 @@ impl Reader {
             }
         }
         true
+    }
+
+    /// Reads what was typed since the last line end. Otherwise it would become a part of the next line.
+    fn read_incomplete_line(&mut self) {
+        let Decoder::Lines(line) = &mut self.decoder else { return };
+        let Ok(settings) = tcgetattr(stdin()) else { return };
+        let mut single_keys = settings.clone();
+        single_keys.local_modes.remove(LocalModes::ICANON);
+        single_keys.special_codes[SpecialCodeIndex::VMIN] = 0;
+        single_keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+        if tcsetattr(stdin(), OptionalActions::Now, &single_keys).is_err() {
+            return;
+        }
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = rustix::io::retry_on_intr(|| rustix::io::read(stdin(), &mut buffer)) {
+            line.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        }
+        // This fails only if the terminal is closed.
+        _ = tcsetattr(stdin(), OptionalActions::Now, &settings);
+        if !line.is_empty() {
+            let text = String::from_utf8_lossy(line).into_owned();
+            line.clear();
+            self.send(TerminalInput::Paste(text));
+        }
     }
 
     /// Treats an incomplete sequence as complete: nothing follows it.

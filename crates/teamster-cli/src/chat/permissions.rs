@@ -3,9 +3,9 @@
 use teamster::event::PermissionRequest;
 use teamster::request::Answer;
 
-use super::answer::Typed;
+use super::answer::{Attempt, Typed};
 use super::command::name_of;
-use super::request::{FormattedRequest, Prompt, Reply, scope};
+use super::request::{FormattedRequest, Prompt, Reply};
 use super::state::{Chat, End};
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
@@ -28,7 +28,8 @@ impl Chat<'_> {
         let answer = match reply {
             Reply::Allow => Answer::Allow { input: None },
             Reply::AllowAlways => {
-                self.allow_always(rule.as_deref().unwrap_or_default());
+                let rule = rule.as_deref().unwrap_or_default();
+                self.allow_always(rule, &prompt.scope(rule));
                 Answer::Allow { input: None }
             }
             Reply::Deny { reason } => Answer::Deny { message: reason },
@@ -39,10 +40,14 @@ impl Chat<'_> {
 
     /// Reads lines until one is an answer.
     async fn permission_reply(&mut self, prompt: &Prompt<'_>) -> Result<Reply, End> {
+        let mut attempt = Attempt::First;
         loop {
-            match self.read_answer("  allow? ".into()).await? {
+            match self.read_answer("  allow? ".into(), attempt).await? {
                 Typed::Line(line) => match prompt.answer(&line) {
-                    Reply::Invalid(why) => self.message(printable!("  {}", why)),
+                    Reply::Invalid(why) => {
+                        self.message(printable!("  {}", why));
+                        attempt = Attempt::Again;
+                    }
                     reply => return Ok(reply),
                 },
                 Typed::Interrupted | Typed::Ended => return Ok(Reply::Deny { reason: None }),
@@ -50,10 +55,10 @@ impl Chat<'_> {
         }
     }
 
-    fn allow_always(&mut self, rule: &str) {
+    fn allow_always(&mut self, rule: &str, scope: &Printable) {
         match self.session.allow_rule(rule) {
             Ok(()) => {
-                let (scope, rule) = (scope(rule), Printable::exact(rule));
+                let rule = Printable::exact(rule);
                 let text = printable!(
                     "  allowed until this session ends: {} (rule {}); /permission lists it and takes it back",
                     scope,

@@ -4,7 +4,7 @@ use teamster::event::{Question, RequestId};
 use teamster::request::Answer;
 use teamster::{Event, Run};
 
-use super::answer::Typed;
+use super::answer::{Attempt, Typed};
 use super::question::{self, Choices};
 use super::state::{Chat, End, Turn, TurnItem};
 use crate::printable::{Printable, printable};
@@ -160,18 +160,22 @@ impl Chat<'_> {
 
     /// Asks the user to answer the agent's questions.
     async fn question(&mut self, asked: &Question) -> Result<(), End> {
-        let mut choices = Choices::new();
+        let (mut choices, mut attempt) = (Choices::new(), Attempt::First);
         for item in &asked.questions {
             self.message(question::format_question(item, width_of_stdout()));
             let chosen = loop {
-                match self.read_answer(question::question_prompt(item).into()).await? {
+                match self.read_answer(question::question_prompt(item).into(), attempt).await? {
                     Typed::Line(line) => match question::parse_choice(item, &line) {
                         Ok(chosen) => break chosen,
-                        Err(problem) => self.message(printable!("  {}", problem)),
+                        Err(problem) => {
+                            self.message(printable!("  {}", problem));
+                            attempt = Attempt::Again;
+                        }
                     },
                     Typed::Interrupted | Typed::Ended => break None,
                 }
             };
+            attempt = Attempt::Again;
             let Some(chosen) = chosen else {
                 return self.answer(&asked.request_id, Answer::Deny { message: None }).await;
             };

@@ -254,7 +254,7 @@ fn change_trust(directory: Option<&Path>, is_trusted: bool, settings: &[Setting]
 /// Returns the problems of the file of a project.
 fn project_problems(directory: &Path, settings: &[Setting]) -> Vec<ConfigError> {
     let path = directory.join(project::NAME);
-    match std::fs::read(&path) {
+    match project::read(&path, &mut SystemInputs) {
         Ok(bytes) => file::parse(&path, &bytes, file::Owner::Project, Some(settings), &SystemInputs).problems,
         Err(source) => vec![ConfigError::Unreadable { file: path, source }],
     }

@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
         match value {
             DeValue::String(text) if setting.takes_path(text) => Ok(self.absolute(text)),
             DeValue::String(text) => Ok(text.as_ref().to_owned()),
-            DeValue::Integer(number) => Ok(number.as_str().to_owned()),
+            DeValue::Integer(number) => Ok(number.to_string()),
             DeValue::Float(number) => Ok(number.as_str().to_owned()),
             table @ DeValue::Table(_) if setting.takes_json() => Ok(json(table).to_string()),
             _ => Err("a text is needed".to_owned()),

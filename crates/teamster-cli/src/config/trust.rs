@@ -35,7 +35,8 @@ pub(crate) fn trusted(inputs: &mut impl Inputs) -> Result<Vec<PathBuf>, ConfigEr
 pub(super) fn change(file: &Path, directory: &Path, is_trusted: bool) -> io::Result<bool> {
     let invalid = |problem| io::Error::new(io::ErrorKind::InvalidInput, problem);
     let line = directory.to_str().ok_or_else(|| invalid("the path is not UTF-8"))?;
-    if line.contains('\n') {
+    // The end of a line may be `\r\n`.
+    if line.contains(['\n', '\r']) {
         return Err(invalid("the path contains a line break"));
     }
     if let Some(parent) = file.parent() {

@@ -1,9 +1,13 @@
 //! The sources of a command line's inputs: files, environment variables and standard input.
 
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
+use std::fs::OpenOptions;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::fs::OFlags;
 
 use super::stdin::{self, StdinError};
 use crate::render::write_notice;
@@ -11,13 +15,15 @@ use crate::render::write_notice;
 /// Reads the inputs that a command line names.
 pub(crate) trait Inputs {
     /// Returns the directory against which relative paths are resolved.
-    fn working_directory(&self) -> std::io::Result<PathBuf>;
+    fn working_directory(&self) -> io::Result<PathBuf>;
     /// Reads a file.
-    fn file(&mut self, path: &Path) -> std::io::Result<Vec<u8>>;
+    fn file(&mut self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Reads a file that others may have written. A pipe, a device, and a file with more than `max_bytes` are errors.
+    fn limited_file(&mut self, path: &Path, max_bytes: u64) -> io::Result<Vec<u8>>;
     /// Returns whether a path exists.
     fn exists(&self, path: &Path) -> bool;
     /// Returns a path without links.
-    fn canonical(&self, path: &Path) -> std::io::Result<PathBuf>;
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
     /// Returns the value of an environment variable.
     fn variable_os(&self, name: &str) -> Option<OsString>;
     /// Returns the value of an environment variable, if it is UTF-8.
@@ -35,19 +41,35 @@ pub(crate) trait Inputs {
 pub(crate) struct SystemInputs;
 
 impl Inputs for SystemInputs {
-    fn working_directory(&self) -> std::io::Result<PathBuf> {
+    fn working_directory(&self) -> io::Result<PathBuf> {
         std::env::current_dir()
     }
 
-    fn file(&mut self, path: &Path) -> std::io::Result<Vec<u8>> {
+    fn file(&mut self, path: &Path) -> io::Result<Vec<u8>> {
         std::fs::read(path)
+    }
+
+    fn limited_file(&mut self, path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+        let invalid = |problem: String| io::Error::new(io::ErrorKind::InvalidInput, problem);
+        // Otherwise a pipe without a writer would block.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(invalid("it is not a regular file".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        file.take(max_bytes + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max_bytes {
+            return Err(invalid(format!("it has more than {max_bytes} bytes")));
+        }
+        Ok(bytes)
     }
 
     fn exists(&self, path: &Path) -> bool {
         path.exists()
     }
 
-    fn canonical(&self, path: &Path) -> std::io::Result<PathBuf> {
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
         path.canonicalize()
     }
 
@@ -56,7 +78,7 @@ impl Inputs for SystemInputs {
     }
 
     fn stdin_is_terminal(&self) -> bool {
-        std::io::stdin().is_terminal()
+        io::stdin().is_terminal()
     }
 
     fn stdin(&mut self, max_silence: Option<Duration>) -> Result<Vec<u8>, StdinError> {
@@ -67,6 +89,6 @@ impl Inputs for SystemInputs {
             }
         };
         // A person may think for longer.
-        stdin::read_to_end(std::io::stdin().lock(), max_silence.filter(|_| !is_terminal), notice)
+        stdin::read_to_end(io::stdin().lock(), max_silence.filter(|_| !is_terminal), notice)
     }
 }

@@ -18,10 +18,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anstyle::Style;
+use clap::error::ContextValue;
 use teamster::text::UntrustedText;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-pub(crate) use fold::folded;
+pub(crate) use fold::{GUTTER, folded};
 
 /// Text that is safe to write to a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -179,13 +180,26 @@ impl From<&'static str> for Printable {
 
 /// Writes clap's help or error text. External values in it are escaped if necessary.
 pub(crate) fn write_clap_error(error: &clap::Error) {
+    // Without its styles, the text also lacks the control sequences of arguments.
     let text = error.render().to_string();
+    let escaped = Printable::prose(&text);
     // Write errors are ignored: the reader has closed the output.
-    let _ = match Printable::prose(&text) {
-        escaped if escaped.0 == text => error.print(),
-        escaped if error.use_stderr() => escaped.write(&mut anstream::stderr()),
-        escaped => escaped.write(&mut anstream::stdout()),
+    let _ = match error.use_stderr() {
+        _ if escaped.0 == text && !contains_escapes(error) => error.print(),
+        true => escaped.write(&mut anstream::stderr()),
+        false => escaped.write(&mut anstream::stdout()),
     };
+}
+
+/// Whether a value in clap's error must be escaped.
+fn contains_escapes(error: &clap::Error) -> bool {
+    let is_escaped = |text: &String| escape::prose(text) != *text;
+    let in_values = error.context().any(|(_, value)| match value {
+        ContextValue::String(text) => is_escaped(text),
+        ContextValue::Strings(texts) => texts.iter().any(is_escaped),
+        _ => false,
+    });
+    in_values || error.source().is_some_and(|source| is_escaped(&chain(source)))
 }
 
 /// Returns the message of an error with those of its causes, without escapes.

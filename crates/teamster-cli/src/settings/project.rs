@@ -34,6 +34,7 @@ pub(super) fn restricted(setting: &Setting, project: Assignment, own: Option<&As
         }
         ProjectRule::Lower => {
             let built_in = || setting.arg.get_default_values().first().and_then(|value| value.to_str());
+            let size = |value: &str| if setting.takes_duration() { duration(value) } else { size(value) };
             let limit = own_values.first().map(String::as_str).or_else(built_in).and_then(size);
             let size = project.values.first().and_then(|value| size(value));
             let is_lower = match (size, limit) {
@@ -47,15 +48,17 @@ pub(super) fn restricted(setting: &Setting, project: Assignment, own: Option<&As
     }
 }
 
-/// Returns the size of a limit: a permission mode, a number or a duration (0 means none).
+/// Returns the size of a limit: a permission mode or a number.
 fn size(value: &str) -> Option<f64> {
     const MODES: [(&str, f64); 4] = [("read-only", 0.0), ("ask", 1.0), ("edit", 2.0), ("full", 3.0)];
     let mode = MODES.iter().find(|(name, _)| *name == value).map(|(_, size)| *size);
-    let duration = || {
-        humantime::parse_duration(value).ok().map(|duration| match duration {
-            Duration::ZERO => f64::INFINITY,
-            duration => duration.as_secs_f64(),
-        })
-    };
-    mode.or_else(|| value.parse().ok()).or_else(duration)
+    mode.or_else(|| value.parse().ok())
+}
+
+/// Returns the seconds of a duration. No time means no limit.
+fn duration(value: &str) -> Option<f64> {
+    humantime::parse_duration(value).ok().map(|duration| match duration {
+        Duration::ZERO => f64::INFINITY,
+        duration => duration.as_secs_f64(),
+    })
 }

@@ -114,7 +114,7 @@ fn project_layer(
     };
     let mut layer = Vec::new();
     if trusted {
-        match inputs.file(&found.path) {
+        match config::read_project(&found.path, inputs) {
             Ok(bytes) => {
                 let file = config::parse(&found.path, &bytes, Owner::Project, Some(settings), inputs);
                 layer = file.defaults;

@@ -147,6 +147,11 @@ impl Setting {
         self.value_name().contains('=')
     }
 
+    /// Whether the value is a duration.
+    pub(crate) fn takes_duration(&self) -> bool {
+        self.value_name() == "DURATION"
+    }
+
     /// Returns the name of the value in `--help`.
     pub(crate) fn value_name(&self) -> &str {
         self.arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str())

@@ -129,3 +129,73 @@ fn a_problem_in_the_file_stops_a_run_and_not_doctor() {
     assert!(doctor.err.contains("c.toml:2"), "{}", doctor.err);
     assert!(doctor.out.contains("other"), "{}", doctor.out);
 }
+
+/// Returns a project with this file, in a home with these defaults of the user.
+fn project(defaults: &str, file: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let (own, project) = (home.path().join(".config/teamster"), home.path().join("project"));
+    fs::create_dir_all(&own).unwrap();
+    fs::create_dir(&project).unwrap();
+    fs::write(own.join("config.toml"), format!("[defaults]\n{defaults}\n")).unwrap();
+    fs::write(project.join(".teamster.toml"), format!("[defaults]\n{file}\n")).unwrap();
+    let project = project.canonicalize().unwrap();
+    (home, project)
+}
+
+/// Returns the value of a setting in a project.
+fn shown(home: &Path, project: &Path, key: &str) -> Option<String> {
+    let shown = config_ended(home, &["show", "--json", "--cwd", project.to_str().unwrap()]);
+    let document: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    document[key]["value"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn a_project_cannot_remove_a_limit_of_the_user() {
+    for (value, expected) in [("0", "5m"), ("\"0s\"", "5m"), ("\"6m\"", "5m"), ("\"4m\"", "4m")] {
+        let (home, project) = project("deadline = '5m'", &format!("deadline = {value}"));
+        let trusted = config_ended(home.path(), &["trust", project.to_str().unwrap()]);
+        assert_eq!(trusted.code, Some(0), "{}", trusted.err);
+        assert_eq!(shown(home.path(), &project, "deadline").as_deref(), Some(expected), "{value}");
+    }
+    let (home, project) = project("retries = 2", "retries = 0");
+    config_ended(home.path(), &["trust", project.to_str().unwrap()]);
+    assert_eq!(shown(home.path(), &project, "retries").as_deref(), Some("0"));
+}
+
+#[test]
+fn a_trusted_directory_does_not_make_one_with_a_similar_name_trusted() {
+    let (home, project) = project("", "model = 'm'");
+    let similar = home.path().join("project\r");
+    fs::create_dir(&similar).unwrap();
+    fs::copy(project.join(".teamster.toml"), similar.join(".teamster.toml")).unwrap();
+    let refused = config_ended(home.path(), &["trust", similar.to_str().unwrap()]);
+    assert!(refused.err.contains("the path contains a line break"), "{}", refused.err);
+    assert_eq!(config_ended(home.path(), &["trust", "--list"]).out, "");
+    assert_eq!(shown(home.path(), &project, "model"), None);
+}
+
+#[test]
+fn a_project_file_without_an_end_is_an_error_at_once() {
+    let (home, project) = project("", "");
+    let path = project.join(".teamster.toml");
+    let trust = || config_ended(home.path(), &["trust", project.to_str().unwrap()]);
+    assert_eq!(trust().code, Some(0));
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    assert!(trust().err.contains("it is not a regular file"));
+    fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(trust().err.contains("it is not a regular file"));
+    let shown = config_ended(home.path(), &["show", "--cwd", project.to_str().unwrap()]);
+    assert!(shown.err.contains("it is not a regular file"), "{}", shown.err);
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "#".repeat((1 << 20) + 1)).unwrap();
+    assert!(trust().err.contains("it has more than 1048576 bytes"));
+}
+
+#[test]
+fn a_number_in_another_base_is_not_misread() {
+    let (home, _) = project("max_turns = 0x10", "");
+    let refused = config_ended(home.path(), &["show"]);
+    assert!(refused.err.contains("a whole number from 1 is needed"), "{}", refused.err);
+}

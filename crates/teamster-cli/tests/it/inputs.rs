@@ -1,8 +1,9 @@
 //! What reaches the agent's CLI.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::command::{ANSWER, Running, ended, teamster};
+use crate::screen::Terminal;
 
 #[test]
 fn a_prompt_from_stdin_reaches_the_agent() {
@@ -101,4 +102,21 @@ fn options_and_variables_reach_the_cli() {
     {
         assert!(given.contains(&expected), "{expected} is not in {given:?}");
     }
+}
+
+#[test]
+fn an_argument_sends_no_control_sequence_to_the_terminal() {
+    for arguments in [&["a\u{1b}]0;x\u{7}"][..], &["run", "--b\u{1b}[2J"], &["run", "--permission", "\u{1b}[8m"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_teamster"));
+        command.args(arguments).env_clear().env("TERM", "xterm");
+        let mut terminal = Terminal::start(&command, (80, 24));
+        assert_eq!(terminal.wait_for_exit(), 2, "{}", terminal.text());
+        let sent = terminal.sent();
+        assert!(sent.contains("error:") && !sent.contains('\u{1b}'), "{sent:?}");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_teamster"));
+    command.args(["run", "--nothing"]).env_clear().env("TERM", "xterm");
+    let mut terminal = Terminal::start(&command, (80, 24));
+    assert_eq!(terminal.wait_for_exit(), 2, "{}", terminal.text());
+    assert!(terminal.sent().contains("\u{1b}[1m"), "{:?}", terminal.sent());
 }

@@ -12,27 +12,33 @@ const DEEPEST: usize = 3;
 /// A command that runs one program with fixed arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct Plain {
-    words: Vec<String>,
+    words: Vec<Argument>,
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Argument {
+    /// The word without quotes. `~` is not expanded.
+    text: String,
+    /// The word as a shell reads it.
+    quoted: String,
 }
 
 impl Plain {
     /// Whether it starts with these words.
     pub(in super::super) fn starts_with(&self, words: &str) -> bool {
         let wanted: Vec<&str> = words.split_whitespace().collect();
-        !wanted.is_empty() && self.words.len() >= wanted.len() && wanted.iter().zip(&self.words).all(|(a, b)| a == b)
+        !wanted.is_empty() && self.words.len() >= wanted.len() && wanted.iter().zip(self.words()).all(|(a, b)| *a == b)
     }
 
     /// Returns the program and its arguments.
     pub(in super::super) fn words(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().map(String::as_str)
+        self.words.iter().map(|word| word.text.as_str())
     }
 
-    /// Returns the words in one line, quoted if a shell needs it.
+    /// Returns the words in one line, quoted if a shell needs it. Commands with different meanings have different lines.
     pub(in super::super) fn line(&self) -> String {
-        let quoted = |word: &String| {
-            if !word.is_empty() && word.chars().all(is_safe) { word.clone() } else { format!("'{word}'") }
-        };
-        self.words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+        self.words.iter().map(|word| word.quoted.as_str()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -43,7 +49,7 @@ pub(in super::super) fn commands(text: &str) -> Option<Vec<Plain>> {
     collect(text, DEEPEST, &mut found)?;
     // A command that changes the shell may change the meaning of the next one.
     let (_, before) = found.split_last()?;
-    let changes = |command: &Plain| command.words.first().is_none_or(|program| changes_shell(program));
+    let changes = |command: &Plain| command.words().next().is_none_or(changes_shell);
     (!before.iter().any(changes)).then_some(found)
 }
 
@@ -67,10 +73,10 @@ pub(in super::super) fn script_of(text: &str) -> Option<String> {
     let [Node { kind: NodeKind::Command { assignments, words, redirects }, .. }] = nodes.as_slice() else {
         return None;
     };
-    let words: Vec<String> = words.iter().map(fixed).collect::<Option<_>>()?;
+    let words: Vec<Argument> = words.iter().map(fixed).collect::<Option<_>>()?;
     let [shell, flag, script] = words.as_slice() else { return None };
-    let runs = assignments.is_empty() && redirects.is_empty() && is_shell(shell) && is_script_flag(flag);
-    runs.then(|| script.clone())
+    let runs = assignments.is_empty() && redirects.is_empty() && is_shell(&shell.text) && is_script_flag(&flag.text);
+    runs.then(|| script.text.clone())
 }
 
 fn collect(text: &str, depth: usize, found: &mut Vec<Plain>) -> Option<()> {
@@ -91,11 +97,15 @@ fn node_of(node: &Node, depth: usize, found: &mut Vec<Plain>) -> Option<()> {
             if !assignments.is_empty() || !redirects.iter().all(is_harmless) {
                 return None;
             }
-            let words: Vec<String> = words.iter().map(fixed).collect::<Option<_>>()?;
+            let words: Vec<Argument> = words.iter().map(fixed).collect::<Option<_>>()?;
             match words.as_slice() {
-                [shell, flag, script] if is_shell(shell) && is_script_flag(flag) => collect(script, depth - 1, found),
+                [shell, flag, script] if is_shell(&shell.text) && is_script_flag(&flag.text) => {
+                    collect(&script.text, depth - 1, found)
+                }
                 [program, arguments @ ..]
-                    if !program.is_empty() && program.chars().all(is_safe) && !evaluates(program, arguments) =>
+                    if !program.text.is_empty()
+                        && program.text.chars().all(is_safe)
+                        && !evaluates(&program.text, arguments) =>
                 {
                     found.push(Plain { words });
                     Some(())
@@ -108,17 +118,43 @@ fn node_of(node: &Node, depth: usize, found: &mut Vec<Plain>) -> Option<()> {
 }
 
 /// Whether a builtin may run commands in its quoted arguments: `printf -v 'a[$(rm x)]'`, `test -v 'a[$(rm x)]'`.
-fn evaluates(program: &str, arguments: &[String]) -> bool {
-    may_evaluate(program) && arguments.iter().any(|argument| argument.contains(['$', '`']))
+fn evaluates(program: &str, arguments: &[Argument]) -> bool {
+    may_evaluate(program) && arguments.iter().any(|argument| argument.text.contains(['$', '`']))
 }
 
-/// Returns the text of a word. A wildcard for file names is accepted, because it does not change the program.
-fn fixed(node: &Node) -> Option<String> {
-    let NodeKind::Word { parts, .. } = &node.kind else { return None };
+/// Returns a word. A wildcard for file names is accepted, because it does not change the program.
+fn fixed(node: &Node) -> Option<Argument> {
+    let NodeKind::Word { value, parts, .. } = &node.kind else { return None };
     let literal = parts.iter().all(|part| matches!(part.kind, NodeKind::WordLiteral { .. }));
     let word = Word::read(node);
     // An unquoted wildcard is not fixed text. A word with a space is not expanded to file names.
-    (literal && (word.fixed || word.text.chars().all(|c| is_safe(c) || "*?[]".contains(c)))).then_some(word.text)
+    let is_fixed = literal && (word.fixed || word.text.chars().all(|c| is_safe(c) || "*?[]".contains(c)));
+    is_fixed.then(|| Argument { quoted: quoted(&word.text, value), text: word.text })
+}
+
+/// Returns a word as a shell reads it. `source` is the word in the command.
+fn quoted(text: &str, source: &str) -> String {
+    if !text.is_empty() && text.chars().all(is_safe) {
+        return text.to_owned();
+    }
+    // Without quotes, a shell may replace `~` by a directory.
+    if source.contains('~') && !is_in_quotes(source, '~') {
+        return source.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Whether all occurrences of a character in a word are between quotes.
+fn is_in_quotes(source: &str, wanted: char) -> bool {
+    let mut quote = None;
+    source.chars().all(|character| {
+        match quote {
+            Some(end) if character == end => quote = None,
+            None if matches!(character, '\'' | '"') => quote = Some(character),
+            _ => {}
+        }
+        character != wanted || quote.is_some()
+    })
 }
 
 /// Whether a redirection writes no file and reads only from `/dev/null` or an open output.

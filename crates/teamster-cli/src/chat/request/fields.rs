@@ -28,6 +28,19 @@ impl Fields {
         Some(text)
     }
 
+    /// Removes the fields with these names.
+    pub(super) fn take(&mut self, names: &[&str]) -> Self {
+        let (taken, rest) =
+            std::mem::take(&mut self.0).into_iter().partition(|(name, _)| names.contains(&name.as_str()));
+        self.0 = rest;
+        Self(taken)
+    }
+
+    /// Whether there is a field with one of these names.
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        self.0.iter().any(|(name, _)| names.contains(&name.as_str()))
+    }
+
     /// Formats each field on one or more lines.
     pub(super) fn lines(&self, width: usize) -> Vec<Printable> {
         let each = |(name, value): &(String, Box<RawValue>)| {

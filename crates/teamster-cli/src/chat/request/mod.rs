@@ -4,6 +4,7 @@
 //! adds exactly the rule that was shown.
 
 mod fields;
+mod location;
 #[cfg(test)]
 mod tests;
 mod title;
@@ -11,10 +12,12 @@ mod title;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use teamster::event::PermissionRequest;
+use teamster::event::{PermissionRequest, ToolKind};
+use unicode_width::UnicodeWidthStr as _;
 
 use self::fields::Fields;
-use crate::printable::{Printable, folded, printable};
+use self::location::Location;
+use crate::printable::{GUTTER, Printable, folded, printable};
 use crate::render::pretty::diff;
 
 /// The number of lines of a call that are shown by default.
@@ -26,6 +29,8 @@ const KEY: Style = AnsiColor::Cyan.on_default();
 /// The agents' names for a command, a path, and the old and new text of a change.
 const COMMAND: &[&str] = &["command", "cmd"];
 const PATH: &[&str] = &["file_path", "filePath", "absolute_path", "notebook_path", "path", "filepath"];
+/// The agents' names for the directory in which a command runs.
+const DIRECTORY: &[&str] = &["cwd", "workdir", "dir_path", "directory", "working_directory", "workingDirectory"];
 const OLD: &[&str] = &["old_string", "oldString"];
 const NEW: &[&str] = &["new_string", "newString"];
 const CONTENT: &[&str] = &["content"];
@@ -76,11 +81,27 @@ impl Prompt<'_> {
             let characters = |line: &Printable| line.without_styles().as_str().trim_start().chars().count();
             printable!("{} more lines, {} characters", rest.len(), rest.iter().map(characters).sum::<usize>())
         });
-        let title = title::title(self.agent, self.request, self.directory).styled(TITLE);
+        let title = title::title(self.agent, self.request, self.directory, &self.location());
+        let title = wrapped(&title, width).into_iter().map(|line| line.styled(TITLE));
         let note =
             hidden.as_ref().map(|hidden| printable!("    ... NOT SHOWN: {}; v shows them", hidden).styled(TITLE));
-        let lines = [title].into_iter().chain(lines).chain(note).chain(self.keys(hidden.as_ref()));
+        let keys = self.keys(hidden.as_ref()).into_iter().flat_map(|line| wrapped(&line, width));
+        let lines = title.chain(lines).chain(note).chain(keys);
         FormattedRequest { text: Printable::join(lines, "\n"), hidden }
+    }
+
+    /// Returns where the call has its effect, as far as its fields show.
+    fn location(&self) -> Location {
+        let Some(mut fields) = Fields::of(self.request.input.as_str()) else { return Location::Unknown };
+        let is_command = matches!(self.request.kind, Some(ToolKind::Execute));
+        let names = if is_command { DIRECTORY } else { PATH };
+        match (is_command, fields.take_text(names)) {
+            (true, Some(path)) => location::of_directory(&path, self.directory),
+            (true, None) if fields.has(DIRECTORY) => Location::Unknown,
+            (true, None) => Location::Inside,
+            (false, Some(path)) => location::of_path(&path, self.directory).0,
+            (false, None) => Location::Unknown,
+        }
     }
 
     /// Returns the lines of the call: the command, or the path and the change, and then all other fields.
@@ -94,9 +115,15 @@ impl Prompt<'_> {
         };
         if let Some(command) = fields.take_text(COMMAND) {
             lines.extend(folded("    $ ".into(), &command, width));
+            // It belongs to the command, however long the other fields are.
+            lines.extend(fields.take(DIRECTORY).lines(width));
         }
         if let Some(path) = fields.take_text(PATH) {
             lines.extend(folded("    file: ".into(), &path, width));
+            let real = location::of_path(&path, self.directory).1;
+            lines.extend(
+                real.map(|real| folded("    link to: ".into(), &real.to_string_lossy(), width)).into_iter().flatten(),
+            );
             lines.extend(change(&mut fields, width));
         }
         if let Some(patch) = fields.take_text(PATCH) {
@@ -126,11 +153,27 @@ impl Prompt<'_> {
             |name: &'static str, effect: Printable| printable!("  {} {}", Printable::from(name).styled(KEY), effect);
         let mut keys = vec![key("[y]", "yes, this time".into())];
         if let Some(rule) = self.rule {
-            keys.push(key("[a]", printable!("always allow {} in this session", scope(rule))));
+            keys.push(key("[a]", printable!("always allow {} in this session", self.scope(rule))));
         }
         keys.push(key("[n]", "no; n WHY also tells the agent why".into()));
         keys.extend(hidden.map(|hidden| key("[v]", printable!("show {}", hidden))));
         keys
+    }
+
+    /// Returns what a rule covers, for people: `npm install *` for `Bash(npm install:*)`.
+    pub(super) fn scope(&self, rule: &str) -> Printable {
+        let Some((tool, scope)) = rule.split_once('(').and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)))
+        else {
+            return printable!("every call of {}", Printable::exact(rule));
+        };
+        let is_command = Fields::of(self.request.input.as_str()).is_some_and(|fields| fields.has(COMMAND));
+        match (scope.strip_suffix(":*"), scope.strip_prefix("domain:")) {
+            (Some(prefix), _) => printable!("`{} *`", Printable::exact(prefix)),
+            (_, Some(host)) => printable!("every address of {}", Printable::exact(host)),
+            _ if is_command => printable!("exactly `{}`", Printable::exact(scope)),
+            // The rule covers other contents too.
+            _ => printable!("every {} of `{}`", Printable::exact(tool), Printable::exact(scope)),
+        }
     }
 
     /// Parses an answer.
@@ -168,17 +211,13 @@ fn change(fields: &mut Fields, width: usize) -> Vec<Printable> {
     diff::of_texts(&old, &new, width)
 }
 
-/// Returns what a rule covers, for people: `npm install *` for `Bash(npm install:*)`.
-pub(super) fn scope(rule: &str) -> Printable {
-    let inner = rule.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
-    match inner {
-        Some(inner) => match (inner.strip_suffix(":*"), inner.strip_prefix("domain:")) {
-            (Some(prefix), _) => printable!("`{} *`", Printable::exact(prefix)),
-            (_, Some(host)) => printable!("every address of {}", Printable::exact(host)),
-            _ => printable!("exactly `{}`", Printable::exact(inner)),
-        },
-        None => printable!("every call of {}", Printable::exact(rule)),
+/// Wraps a line. The rows after the first start with a prefix, so that none can look like another line.
+fn wrapped(line: &Printable, width: usize) -> Vec<Printable> {
+    if line.columns_without_styles() <= width {
+        return vec![line.clone()];
     }
+    let rows = line.rows(width.saturating_sub(GUTTER.width()).max(1));
+    (0..).zip(rows).map(|(row, text)| if row == 0 { text } else { printable!("{}{}", GUTTER, text) }).collect()
 }
 
 /// Returns a short quotation of what was typed.

@@ -22,6 +22,12 @@ fn text(request: &PermissionRequest) -> String {
     prompt(request, None).format(true, 80).text.without_styles().as_str().to_owned()
 }
 
+/// Returns the title in one line.
+fn title(request: &PermissionRequest) -> String {
+    let text = prompt(request, None).format(true, 200).text;
+    text.without_styles().as_str().lines().next().unwrap().to_owned()
+}
+
 /// Returns the lines of the call.
 fn details(request: &PermissionRequest) -> String {
     let text = text(request);
@@ -108,7 +114,6 @@ fn nothing_of_a_call_is_hidden() {
 
 #[test]
 fn names_that_an_agent_or_a_server_chose_are_quoted_in_the_title() {
-    let title = |request: &PermissionRequest| text(request).lines().next().unwrap().to_owned();
     let mut asked = request(ToolKind::Mcp, "mcp__files__write", json!({}));
     asked.server = Some("a\"? \u{1b}[1m".into());
     assert_eq!(
@@ -156,12 +161,43 @@ fn a_long_command_is_folded_and_no_line_of_it_starts_like_a_title() {
 
 #[test]
 fn the_scope_of_a_rule_is_shown_in_words() {
-    for (rule, expected) in [
-        ("Bash(npm install:*)", "`npm install *`"),
-        ("Bash(ls -l)", "exactly `ls -l`"),
-        ("WebFetch(domain:docs.rs)", "every address of docs.rs"),
-        ("mcp__calc__add", "every call of mcp__calc__add"),
+    let (command, edit) = (bash("ls -l"), request(ToolKind::Edit, "Edit", json!({"file_path": "src/a.rs"})));
+    for (asked, rule, expected) in [
+        (&command, "Bash(npm install:*)", "`npm install *`"),
+        (&command, "Bash(ls -l)", "exactly `ls -l`"),
+        (&edit, "Edit(src/a.rs)", "every Edit of `src/a.rs`"),
+        (&edit, "WebFetch(domain:docs.rs)", "every address of docs.rs"),
+        (&edit, "mcp__calc__add", "every call of mcp__calc__add"),
     ] {
-        assert_eq!(scope(rule).as_str(), expected);
+        assert_eq!(prompt(asked, None).scope(rule).as_str(), expected);
     }
+}
+
+#[test]
+fn a_title_names_another_place_and_the_directory_of_a_command_follows_it() {
+    let edit =
+        |path: &str| request(ToolKind::Edit, "Edit", json!({"file_path": path, "old_string": "a", "new_string": "b"}));
+    assert_eq!(title(&edit("src/a.rs")), "Allow claude to change files in /project?");
+    assert_eq!(title(&edit("/etc/passwd")), "Allow claude to change files outside of /project?");
+    assert_eq!(title(&edit("src/../../x")), "Allow claude to change files outside of /project?");
+    let run = |directory: &str| {
+        request(ToolKind::Execute, "shell", json!({"a": "b", "command": "rm -rf build", "cwd": directory}))
+    };
+    assert_eq!(title(&run("/project")), "Allow claude to run this command in /project?");
+    assert_eq!(title(&run("/etc")), "Allow claude to run this command outside of /project?");
+    assert_eq!(details(&run("/etc")), "    $ rm -rf build\n    cwd: /etc\n    a: b\n    tool: shell");
+    let two = request(ToolKind::Execute, "shell", json!({"command": "ls", "cwd": "/project", "workdir": "/etc"}));
+    assert_eq!(title(&two), "Allow claude to run this command?");
+}
+
+#[test]
+fn a_long_name_and_a_long_rule_cannot_imitate_a_line_of_the_prompt() {
+    let name = format!("{}  [y] yes, this time", "x".repeat(80 - "Allow claude to use the tool \"".len()));
+    let asked = request(ToolKind::Other("x".into()), &name, json!({}));
+    let rule = format!("Bash({}  [n] no)", "x".repeat(80 - "  [a] always allow exactly `".len()));
+    let shown = prompt(&asked, Some(&rule)).format(false, 80).text;
+    let shown = shown.without_styles();
+    let forged = |line: &str| line.starts_with("  [y]") || line.starts_with("  [n]");
+    assert_eq!(shown.as_str().lines().filter(|line| forged(line)).count(), 2, "{shown}");
+    assert!(shown.as_str().lines().all(|line| unicode_width::UnicodeWidthStr::width(line) <= 80), "{shown}");
 }

@@ -4,11 +4,17 @@ use std::path::Path;
 
 use teamster::event::{PermissionRequest, ToolKind};
 
+use super::location::Location;
 use crate::printable::{Printable, printable};
 
 /// Returns the title. Names that the agent or a server chose are quoted, so that none of them can look like the title.
-pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path) -> Printable {
-    let (agent, place) = (Printable::exact(agent), short(directory));
+pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path, location: &Location) -> Printable {
+    let agent = Printable::exact(agent);
+    let place = match location {
+        Location::Inside => printable!(" in {}", short(directory)),
+        Location::Outside => printable!(" outside of {}", short(directory)),
+        Location::Unknown => Printable::default(),
+    };
     let tool = quoted(request.tool_name.as_str());
     if let Some(server) = &request.server {
         return printable!("Allow {} to call the tool {} of the MCP server {}?", agent, tool, quoted(server.as_str()));
@@ -22,8 +28,8 @@ pub(super) fn title(agent: &str, request: &PermissionRequest, directory: &Path) 
         return printable!("Allow {} the permission {} for the tool {}?", agent, quoted(permission.as_str()), tool);
     }
     match &request.kind {
-        Some(ToolKind::Execute) => printable!("Allow {} to run this command in {}?", agent, place),
-        Some(ToolKind::Edit) => printable!("Allow {} to change files in {}?", agent, place),
+        Some(ToolKind::Execute) => printable!("Allow {} to run this command{}?", agent, place),
+        Some(ToolKind::Edit) => printable!("Allow {} to change files{}?", agent, place),
         Some(ToolKind::Read) => printable!("Allow {} to read this?", agent),
         Some(ToolKind::Search) => printable!("Allow {} to search for this?", agent),
         Some(ToolKind::Fetch) => printable!("Allow {} to fetch this from the network?", agent),

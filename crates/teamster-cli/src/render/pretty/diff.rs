@@ -1,5 +1,7 @@
 //! The changes of a file, line by line.
 
+use std::time::Duration;
+
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
@@ -13,9 +15,13 @@ const UNCHANGED: Style = Style::new();
 /// Indentation up to this many columns is shown as it is.
 const MAX_INDENT: usize = 40;
 
+/// The time for finding the shortest difference. After it, a longer one is shown: the time for two long texts without a
+/// common line is proportional to the square of their lengths.
+const MAX_SEARCH: Duration = Duration::from_millis(200);
+
 /// Formats the difference of two texts, with all unchanged lines.
 pub(crate) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
-    let diff = TextDiff::from_lines(old, new);
+    let diff = TextDiff::configure().timeout(MAX_SEARCH).diff_lines(old, new);
     let mut lines = Vec::new();
     for change in diff.iter_all_changes() {
         let (sign, style) = match change.tag() {
@@ -86,6 +92,17 @@ mod tests {
         assert_eq!(shown, ["      one", "    - two", "    + 2", "    + →   more", "      three"]);
         let shown = plain(&of_texts("a", "b\n", 80));
         assert_eq!(shown, ["    - a", "      (no line end at the end)", "    + b"]);
+    }
+
+    #[test]
+    fn long_texts_without_a_common_line_are_compared_in_time() {
+        let text = |name: &str| {
+            (0..60_000).flat_map(|number| [name.to_owned(), number.to_string(), "\n".to_owned()]).collect::<String>()
+        };
+        let (old, new) = (text("a"), text("b"));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(of_texts(&old, &new, 80).len()));
+        assert_eq!(receiver.recv_timeout(Duration::from_secs(20)), Ok(120_000));
     }
 
     #[test]

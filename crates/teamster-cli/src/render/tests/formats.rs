@@ -79,8 +79,11 @@ fn text_is_exact_in_a_file_and_escaped_on_a_terminal() {
 
 #[test]
 fn ndjson_prints_the_events_and_json_the_result() {
-    let mut events =
-        vec![init(), text("1", "tricky \u{9b}2J \u{1b}[2J \u{7f} text\u{2028}\u{2029}\u{85}"), result("a", None)];
+    let mut events = vec![
+        init(),
+        text("1", "tricky \u{9b}2J \u{1b}[2J \u{7f} text\u{2028}\u{2029}\u{85}\u{202e}\u{2066}"),
+        result("a", None),
+    ];
     events.extend(failed(ErrorCode::Auth, "no key", answered));
     let (lines, _) = streams(Format::Ndjson, PAGE, &events);
     let read: Vec<Event> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -89,7 +92,7 @@ fn ndjson_prints_the_events_and_json_the_result() {
     let Some(Event::Done(end)) = events.last() else { panic!("no done") };
     assert_eq!(serde_json::from_str::<RunResult>(&document).unwrap(), end.result);
     for character in lines.chars().chain(document.chars()) {
-        let divides = matches!(character, '\u{2028}' | '\u{2029}');
+        let divides = matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}');
         assert!(character == '\n' || !character.is_control() && !divides, "{character:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! The commands of a chat.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::*;
 
 /// Runs Git in a directory.
@@ -66,6 +68,7 @@ fn export_writes_the_conversation_and_overwrites_nothing() {
     let file = chat.folder.path().join("chat.md");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("> hello\n\n## claude\n\nHello, wörld! 👋\n"), "{text}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::write(&file, "mine").unwrap();
     chat.type_line("/export chat.md");
     chat.wait_for("exists already");

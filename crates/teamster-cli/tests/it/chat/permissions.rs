@@ -1,5 +1,7 @@
 //! Permission requests in a chat.
 
+use std::time::{Duration, Instant};
+
 use super::*;
 
 #[test]
@@ -121,6 +123,28 @@ fn what_is_typed_before_a_request_does_not_answer_it_and_is_not_lost() {
     assert_eq!(chat.prompts(), ["please ask", "y"]);
     chat.terminal.signal(Signal::SIGTERM);
     chat.wait_for_exit(130);
+}
+
+#[test]
+fn the_next_request_is_answered_only_after_a_pause() {
+    // The agent sends the second request as soon as it has the first answer.
+    let again =
+        "printf '%s\\n' \"$REQUEST\" | sed s/r1/r2/; read -r answer; echo \"$answer\" >> \"$RECEIVED\"; sed 1,4d";
+    let asking = AGENT.replacen("sed 1,4d", again, 1);
+    let mut chat = Chat::new(&[], |chat| {
+        chat.env("FAKE_CLI", asking);
+    });
+    chat.type_line("please ask");
+    chat.wait_for("allow? ");
+    let answered = Instant::now();
+    chat.type_line("y");
+    chat.wait_for_times("allow? ", 2);
+    assert!(answered.elapsed() >= Duration::from_millis(400), "{:?}", answered.elapsed());
+    chat.type_line("n");
+    chat.wait_for_turns(1);
+    let received = chat.received();
+    assert!(received.contains(r#""behavior":"allow""#) && received.contains(r#""behavior":"deny""#), "{received}");
+    chat.quit();
 }
 
 #[test]

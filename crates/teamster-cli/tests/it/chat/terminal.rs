@@ -48,6 +48,35 @@ fn a_request_is_answered_on_a_dumb_terminal() {
 }
 
 #[test]
+fn the_start_of_a_line_before_a_request_is_no_part_of_its_answer_on_a_dumb_terminal() {
+    // The agent asks when the file exists. Until then, the person types without Enter.
+    let asking =
+        AGENT.replace("*'please ask'*) head", "*'please ask'*) until test -e \"$GO\"; do sleep 0.02; done; head");
+    let mut chat = Chat::new(&[], |chat| {
+        chat.env("TERM", "dumb").env("FAKE_CLI", asking);
+    });
+    chat.wait_for("> ");
+    chat.press("please ask\n");
+    until("the agent has the prompt", || chat.received().contains("please ask"));
+    chat.press("y");
+    chat.go();
+    chat.wait_for("allow? ");
+    chat.press("\n");
+    chat.wait_for("type y to allow this call");
+    chat.wait_for_times("allow? ", 2);
+    assert!(!chat.received().contains("behavior"), "{}", chat.received());
+    chat.press("n\n");
+    chat.wait_for_turns(1);
+    assert!(chat.received().contains(r#""behavior":"deny""#), "{}", chat.received());
+    // The text is not lost.
+    chat.press("es\n");
+    chat.wait_for_turns(2);
+    assert_eq!(chat.prompts(), ["please ask", "yes"]);
+    chat.press("\u{4}");
+    chat.wait_for_exit(0);
+}
+
+#[test]
 fn a_signal_restores_the_terminal_and_prints_how_to_resume() {
     for is_working in [false, true] {
         let mut chat = Chat::open();

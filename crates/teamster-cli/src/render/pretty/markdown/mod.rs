@@ -78,6 +78,9 @@ impl Markdown {
         let blocks = blocks(text);
         let Some(last) = blocks.last() else {
             // Only blank lines, or definitions of links, which may be continued.
+            if complete > MAX_OPEN {
+                self.finish_until(complete, width, lines);
+            }
             return false;
         };
         if let Some(block) = CodeBlock::opened_by(text.get(last.range.start..).unwrap_or_default()) {

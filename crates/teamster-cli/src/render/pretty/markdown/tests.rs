@@ -212,3 +212,14 @@ fn the_cost_of_a_long_text_is_proportional_to_its_length() {
         assert!(markdown.open.len() <= MAX_OPEN + 100);
     }
 }
+
+#[test]
+fn definitions_without_an_end_are_finished_in_parts() {
+    let (mut markdown, mut lines) = (Markdown::default(), 0);
+    let definition = "[a]: https://example.org/\n";
+    for _ in 0..(4 * MAX_OPEN / definition.len()) {
+        lines += markdown.push(&Printable::from(definition), 80).len();
+        assert!(markdown.open.len() <= MAX_OPEN + definition.len());
+    }
+    assert_eq!(lines + markdown.finish(80).len(), 4 * MAX_OPEN / definition.len());
+}
