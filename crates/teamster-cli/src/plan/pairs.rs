@@ -141,8 +141,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
         Subject::Run => {
             let plan =
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
-            let RunPlan { agent, runtime, request, format, quiet, tool_output } = plan;
-            (SessionPlan { agent, runtime, request, tool_output }, Some((format, quiet)))
+            let RunPlan { agent, runtime, request, format, quiet, tool_output, .. } = plan;
+            (SessionPlan { agent, runtime, request, tool_output, resumed: None }, Some((format, quiet)))
         }
         Subject::Session => {
             let args = SessionArgs::from_arg_matches(&matches).unwrap();

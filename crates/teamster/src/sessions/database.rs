@@ -78,7 +78,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     // Without a log, or without its index, SQLite would create files. Then the database alone is read.
     let options = if has_log && beside("-shm").exists() { "mode=ro&readonly_shm=1" } else { "mode=ro&immutable=1" };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(uri(path, options), flags)?;
+    let mut database = Connection::open_with_flags(uri(path, options), flags)?;
     database.busy_timeout(LOCK_TIMEOUT)?;
     database.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
     let deadline = Instant::now() + TIME_LIMIT;
@@ -108,16 +108,20 @@ fn record(store: &SessionDatabase, row: &Row<'_>) -> rusqlite::Result<Option<(St
     let time =
         |column: usize| -> rusqlite::Result<_> { Ok(number(row.get_ref(column)?).and_then(time_of_milliseconds)) };
     let Some(id) = text(row.get_ref(0)?) else { return Ok(None) };
-    let mut record = SessionRecord::default();
-    record.title = text(row.get_ref(1)?).and_then(|title| title_of(&title));
-    record.directory = text(row.get_ref(2)?).map(PathBuf::from);
-    record.model = text(row.get_ref(3)?).and_then(|model| (store.model)(&model));
-    record.cost_usd = match row.get_ref(4)? {
+    let cost_usd = match row.get_ref(4)? {
         ValueRef::Real(cost) => Some(cost).filter(|cost| cost.is_finite() && *cost >= 0.0),
         _ => None,
     };
-    (record.created, record.updated) = (time(5)?, time(6)?);
-    record.turns = number(row.get_ref(7)?);
+    let record = SessionRecord {
+        title: text(row.get_ref(1)?).and_then(|title| title_of(&title)),
+        directory: text(row.get_ref(2)?).map(PathBuf::from),
+        model: text(row.get_ref(3)?).and_then(|model| (store.model)(&model)),
+        cost_usd,
+        created: time(5)?,
+        updated: time(6)?,
+        turns: number(row.get_ref(7)?),
+        ..SessionRecord::default()
+    };
     Ok(Some((id, record)))
 }
 
@@ -137,7 +141,7 @@ fn number(value: ValueRef<'_>) -> Option<u64> {
 
 /// Reads the last prompt of a session and its answer.
 fn last_exchange(database: &Connection, store: &SessionDatabase, id: &str) -> rusqlite::Result<Exchange> {
-    let mut statement = database.prepare_cached(store.texts)?;
+    let mut statement = database.prepare(store.texts)?;
     let mut rows = statement.query([id])?;
     let mut texts = Vec::new();
     while let Some(row) = rows.next()? {

@@ -100,6 +100,24 @@ pub struct StoredSession {
     pub last_exchange: Exchange,
 }
 
+impl StoredSession {
+    /// Returns a session of which only the agent and the id are known.
+    pub fn new(agent: impl Into<String>, id: impl Into<SessionId>) -> Self {
+        Self {
+            agent: agent.into(),
+            id: id.into(),
+            title: None,
+            directory: None,
+            model: None,
+            created_at: None,
+            updated_at: None,
+            turns: None,
+            total_cost_usd: None,
+            last_exchange: Exchange::default(),
+        }
+    }
+}
+
 /// A file or directory of a store that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -114,6 +132,7 @@ pub struct SkippedPath {
     pub reason: String,
 }
 
+#[expect(clippy::ref_option, reason = "serde passes the field")]
 fn rfc3339<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
     let text = time.and_then(|time| OffsetDateTime::from(time).format(&Rfc3339).ok());
     text.serialize(serializer)
@@ -199,8 +218,6 @@ impl<'a> Found<'a> {
             return;
         }
         let new = StoredSession {
-            agent: self.agent.clone(),
-            id: id.clone().into(),
             title: record.title,
             directory: record.directory,
             model: record.model.map(Into::into),
@@ -209,6 +226,7 @@ impl<'a> Found<'a> {
             turns: record.turns,
             total_cost_usd: record.cost_usd,
             last_exchange: record.last_exchange,
+            ..StoredSession::new(self.agent.clone(), id.clone())
         };
         // Several files of Gemini CLI may have the same id. All but one have no history.
         let most = self.current.remove(&id).into_iter().chain([new]).max_by_key(|session| session.turns);
