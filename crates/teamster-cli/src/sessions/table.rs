@@ -189,7 +189,9 @@ fn shorten(path: &Path, home: Option<&Path>) -> Printable {
     }
     let mut end = PathBuf::new();
     for part in shown.components().rev() {
-        let longer = Path::new(part.as_os_str()).join(&end);
+        let part = PathBuf::from(part.as_os_str());
+        // To join an empty path would add a slash.
+        let longer = if end.as_os_str().is_empty() { part } else { part.join(&end) };
         if printable!("…/{}", &longer).columns() > MAX_DIRECTORY {
             break;
         }
