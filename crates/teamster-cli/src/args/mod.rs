@@ -92,24 +92,25 @@ pub(crate) fn parse(
 
 /// Builds clap's definition of the command. Each switch gets a hidden negation, such as `--no-mcp-strict`.
 pub(crate) fn command() -> clap::Command {
-    let command = ["doctor", "sessions"].into_iter().fold(Cli::command(), |command, name| {
-        command.mut_subcommand(name, |command| command.mut_arg("agent", completed_by(completion::agents)))
-    });
+    let command = ["doctor", "sessions"]
+        .into_iter()
+        .fold(Cli::command(), |command, name| command.mut_subcommand(name, with_completion));
     let for_agents = |command| with_completion(with_negations(command));
     AGENT_COMMANDS.into_iter().fold(command, |command, name| command.mut_subcommand(name, for_agents))
 }
 
 /// Adds the completion of values that depend on this machine.
 fn with_completion(command: clap::Command) -> clap::Command {
-    command
-        .mut_arg("agent", completed_by(completion::agents))
-        .mut_arg("model", completed_by(completion::models))
-        .mut_arg("profile", completed_by(completion::profiles))
-        .mut_arg("resume", completed_by(completion::session_ids))
-}
-
-fn completed_by(candidates: completion::Candidates) -> impl FnOnce(Arg) -> Arg {
-    move |arg| arg.add(ArgValueCompleter::new(candidates))
+    command.mut_args(|arg| {
+        let candidates: completion::Candidates = match arg.get_id().as_str() {
+            "agent" => completion::agents,
+            "model" => completion::models,
+            "profile" => completion::profiles,
+            "resume" => completion::session_ids,
+            _ => return arg,
+        };
+        arg.add(ArgValueCompleter::new(candidates))
+    })
 }
 
 fn with_negations(command: clap::Command) -> clap::Command {

@@ -55,7 +55,7 @@ pub(super) const COMMANDS: [Command; 18] = [
     Command::new("permission", " revoke N", "take back what was allowed in this session"),
     Command::new("quit", "", "quit; Ctrl-D does the same"),
     Command::new("exit", "", "quit"),
-    Command::new("resume", " [ID]", "resume another session of this agent; without an id: print the id"),
+    Command::new("resume", " [ID]", "resume another session; without an id: print the id"),
     Command::new("sessions", " [all]", "list the sessions of this directory, or of all"),
     Command::new("tools", "", "print the tool calls of the last turn, whole"),
     Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands"),

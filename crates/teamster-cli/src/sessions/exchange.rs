@@ -55,7 +55,7 @@ fn shown(text: &str, max: usize, first: &'static str, width: usize) -> Vec<Print
         .iter()
         .take(max)
         .enumerate()
-        .map(|(row, line)| printable!("{}{}", start(row), Printable::exact(&line.replace('\t', "    "))).cut(width))
+        .map(|(row, line)| printable!("{}{}", start(row), Printable::prose(&line.replace('\t', "    "))).cut(width))
         .collect();
     if lines.len() > max {
         let more = lines.len() - max;
