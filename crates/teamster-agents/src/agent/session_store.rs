@@ -47,8 +47,19 @@ pub struct SessionFiles {
     pub may_belong: fn(&Path, &Path) -> bool,
     /// The file that names the working directory, relative to the directory of a session's file.
     pub directory_file: Option<&'static str>,
+    /// The file with the names that people gave to sessions.
+    pub names: Option<NamesFile>,
     /// Creates a reader for one file.
     pub reader: fn() -> Box<dyn SessionReader>,
+}
+
+/// A file with the names that people gave to sessions, one in each line. The last line with an id counts.
+#[derive(Debug)]
+pub struct NamesFile {
+    /// The path, relative to the directory of the store.
+    pub path: &'static str,
+    /// Returns the id and the name in a line.
+    pub read: fn(&[u8]) -> Option<(String, UntrustedText)>,
 }
 
 /// What the name of a file tells about the id of its session.

@@ -1,5 +1,6 @@
 //! Reads stores with one file for each session.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::time::SystemTime;
 use rustix::fs::{Mode, OFlags};
 use ruzstd::decoding::StreamingDecoder;
 use teamster_agents::agent::session_store::{IdPart, SessionFiles, SessionReader, SessionRecord, Variables};
+use teamster_types::text::UntrustedText;
 
 use super::Found;
 
@@ -22,6 +24,9 @@ const END: u64 = 16 << 20;
 
 /// The maximum bytes of the file that names the working directory.
 const MAX_DIRECTORY_FILE: u64 = 16 << 10;
+
+/// The maximum number of names of sessions.
+const MAX_NAMES: usize = 100_000;
 
 /// The bytes that are read at once.
 const BUFFER: usize = 64 << 10;
@@ -42,17 +47,44 @@ pub(super) fn read(store: &SessionFiles, variables: Variables<'_>, found: &mut F
     let mut search = Search { store, root: &root, entries: 0, candidates: Vec::new() };
     search.directory(&root, store.depth, found);
     let mut candidates = search.candidates;
+    let names = read_names(store, &root, found);
     candidates.sort_by(|one, other| (other.modified, &other.path).cmp(&(one.modified, &one.path)));
     for candidate in candidates {
         if found.is_full() {
             return;
         }
         match read_candidate(store, &candidate, found) {
-            Ok(Some((id, record))) => found.add(id, record),
+            Ok(Some((id, mut record))) => {
+                record.title = names.get(&id).cloned().or(record.title);
+                found.add(id, record);
+            }
             Ok(None) => {}
             Err(reason) => found.skip(&candidate.path, reason),
         }
     }
+}
+
+/// Reads the names that people gave to sessions, by their ids.
+fn read_names(store: &SessionFiles, root: &Path, found: &mut Found<'_>) -> HashMap<String, UntrustedText> {
+    let mut names = HashMap::new();
+    let Some(file) = &store.names else { return names };
+    let path = root.join(file.path);
+    let mut read = || -> io::Result<()> {
+        let mut content = BufReader::new(open(&path)?.take(MAX_START));
+        loop {
+            let mut line = Vec::new();
+            if (&mut content).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            let named = (file.read)(&line).filter(|_| names.len() < MAX_NAMES);
+            names.extend(named);
+        }
+    };
+    match read() {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => found.skip(&path, error),
+        _ => {}
+    }
+    names
 }
 
 /// A search for files in the directories of a store.

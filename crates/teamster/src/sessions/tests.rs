@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tempfile::TempDir;
 
 use super::*;
@@ -251,6 +252,25 @@ fn a_directory_without_permission_is_named() {
     assert_eq!(is_named, fs::read_dir(&closed).is_err());
     assert_eq!(list.sessions.len(), 5);
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn the_name_that_a_person_gave_is_the_title() {
+    let home = Home::with_sessions();
+    let line = |name: &str| format!("{{\"id\":\"{CODEX_ID}\",\"thread_name\":\"{name}\"}}\n");
+    home.write(".codex/session_index.jsonl", [&line("Old"), "no JSON\n", &line("Mine")].concat());
+    assert_eq!(home.list(&of_agent("codex")).sessions[0].title.as_deref(), Some("Mine"));
+}
+
+#[test]
+fn a_compressed_session_is_read() {
+    let home = Home::with_sessions();
+    let path = home.path(&codex_file(CODEX_ID));
+    let plain = home.list(&of_agent("codex")).sessions;
+    let compressed = compress_to_vec(&fs::read(&path).unwrap()[..], CompressionLevel::Fastest);
+    home.write(&format!("{}.zst", codex_file(CODEX_ID)), compressed);
+    fs::remove_file(path).unwrap();
+    assert_eq!(home.list(&of_agent("codex")).sessions, plain);
 }
 
 #[test]

@@ -15,8 +15,15 @@ use crate::agent::session_store::{
     time_of, title_of,
 };
 
-pub(super) static STORE: SessionFiles =
-    SessionFiles { root, depth: 1, id, may_belong, directory_file: None, reader: || Box::<Reader>::default() };
+pub(super) static STORE: SessionFiles = SessionFiles {
+    root,
+    depth: 1,
+    id,
+    may_belong,
+    directory_file: None,
+    names: None,
+    reader: || Box::<Reader>::default(),
+};
 
 /// The length after which the name of a directory is cut off, and continues with a hash.
 const MAX_DIRECTORY_NAME: usize = 200;

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use teamster_types::text::UntrustedText;
+
 use crate::agent::line::with_json;
 use crate::agent::session_store::{
-    IdPart, NotASession, SessionFiles, SessionReader, SessionRecord, Variables, directory, file_name, is_uuid, name_of,
-    time_of, title_of,
+    IdPart, NamesFile, NotASession, SessionFiles, SessionReader, SessionRecord, Variables, directory, file_name,
+    is_uuid, name_of, time_of, title_of,
 };
 
 pub(super) static STORE: SessionFiles = SessionFiles {
@@ -20,6 +22,7 @@ pub(super) static STORE: SessionFiles = SessionFiles {
     // Only the content of a file names the working directory.
     may_belong: |_: &Path, _: &Path| true,
     directory_file: None,
+    names: Some(NamesFile { path: "../session_index.jsonl", read: name }),
     reader: || Box::<Reader>::default(),
 };
 
@@ -32,6 +35,18 @@ fn id(file: &Path) -> Option<IdPart> {
     let name = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".jsonl")?;
     let id = name.get(name.len().checked_sub(36)?..).filter(|id| is_uuid(id))?;
     Some(IdPart::Whole(id.to_owned()))
+}
+
+/// A line of the file with names.
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+    thread_name: String,
+}
+
+fn name(line: &[u8]) -> Option<(String, UntrustedText)> {
+    let named: Named = with_json(line, |text| serde_json::from_str(text)).ok()?;
+    Some((name_of(&named.id)?, title_of(&named.thread_name)?))
 }
 
 #[derive(Deserialize)]
@@ -69,8 +84,6 @@ struct Event<'a> {
     kind: Cow<'a, str>,
     #[serde(default)]
     message: Option<String>,
-    #[serde(default)]
-    thread_name: Option<String>,
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,
 }
@@ -110,7 +123,6 @@ struct Reader {
     is_subagent: bool,
     turn: Turn,
     first_prompt: Option<String>,
-    name: Option<String>,
     last_time: Option<String>,
 }
 
@@ -145,7 +157,6 @@ impl Reader {
     fn event(&mut self, event: Event<'_>) -> serde_json::Result<()> {
         match &*event.kind {
             "task_started" | "turn_started" => self.turn = Turn::Started,
-            "thread_name_updated" => self.name = event.thread_name,
             "user_message" => self.prompt(&event.message.unwrap_or_default()),
             "agent_message" => self.record.last_exchange.answer("", &event.message.unwrap_or_default()),
             "item_completed" => {
@@ -200,8 +211,8 @@ impl SessionReader for Reader {
         if self.turns == 0 || self.is_subagent {
             return Ok(None);
         }
-        let Self { mut record, turns, first_prompt, name, last_time, .. } = *self;
-        record.title = name.as_deref().and_then(title_of).or_else(|| first_prompt.map(Into::into));
+        let Self { mut record, turns, first_prompt, last_time, .. } = *self;
+        record.title = first_prompt.map(Into::into);
         record.turns = Some(turns);
         record.updated = last_time.as_deref().and_then(time_of);
         Ok(Some(record))
@@ -211,6 +222,13 @@ impl SessionReader for Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_belongs_to_an_id() {
+        let line = br#"{"id":"a-b","thread_name":"My  name","updated_at":"2026-11-24T07:46:48.957311856Z"}"#;
+        assert_eq!(name(line), Some(("a-b".to_owned(), "My name".into())));
+        assert_eq!(name(br#"{"id":"a-b"}"#), None);
+    }
 
     #[test]
     fn the_id_is_the_end_of_a_rollouts_name() {

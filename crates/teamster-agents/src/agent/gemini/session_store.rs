@@ -23,6 +23,7 @@ pub(super) static STORE: SessionFiles = SessionFiles {
     // The file `.project_root` names the working directory.
     may_belong: |_: &Path, _: &Path| true,
     directory_file: Some("../.project_root"),
+    names: None,
     reader: || Box::<Reader>::default(),
 };
 
