@@ -40,7 +40,7 @@ pub struct SessionFiles {
     pub root: fn(Variables<'_>) -> Option<PathBuf>,
     /// The levels of directories between the directory of the store and the files.
     pub depth: usize,
-    /// Returns what the path of a file tells about the id of its session; `None` if the file is no session. The path is
+    /// Returns what the path of a file shows about the id of its session; `None` if the file is no session. The path is
     /// relative to the directory of the store.
     pub id: fn(&Path) -> Option<IdPart>,
     /// Whether a file, with such a path, may be a session of a working directory.
@@ -62,12 +62,12 @@ pub struct NamesFile {
     pub read: fn(&[u8]) -> Option<(String, UntrustedText)>,
 }
 
-/// What the name of a file tells about the id of its session.
+/// What the name of a file shows about the id of its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdPart {
     /// The id.
     Whole(String),
-    /// The id begins with this text.
+    /// The id starts with this text.
     Start(String),
 }
 

@@ -119,10 +119,7 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.prompt_mode = args.prompt_mode.into();
     request.interface = args.mode.into();
     request.mcp_delivery = args.mcp_delivery.into();
-    if args.fork && args.resume.is_none() && !args.continue_last {
-        return Err(UsageError::NothingToFork);
-    }
-    request.conversation = conversation(args.resume, args.continue_last, args.fork);
+    request.conversation = conversation(args.resume, args.continue_last, args.fork)?;
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;
     request.max_budget_usd = args.max_budget;
@@ -203,14 +200,15 @@ fn working_directory(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {
     inputs.working_directory().map_err(|source| unreadable("the working directory", source))
 }
 
-fn conversation(resume: Option<String>, continue_last: bool, fork: bool) -> Conversation {
-    match (resume, continue_last, fork) {
+fn conversation(resume: Option<String>, continue_last: bool, fork: bool) -> Result<Conversation, UsageError> {
+    Ok(match (resume, continue_last, fork) {
         (Some(id), _, true) => Conversation::Fork(id.into()),
         (Some(id), _, false) => Conversation::Resume(id.into()),
         (None, true, true) => Conversation::ForkNewest,
         (None, true, false) => Conversation::Continue,
-        (None, false, _) => Conversation::New,
-    }
+        (None, false, true) => return Err(UsageError::NothingToFork),
+        (None, false, false) => Conversation::New,
+    })
 }
 
 fn permissions(mode: Permission, allow: Vec<String>, deny: Vec<String>) -> Permissions {

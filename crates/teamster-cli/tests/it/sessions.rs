@@ -142,7 +142,7 @@ fn a_directory_without_sessions_leads_to_the_list_of_all() {
 #[test]
 fn the_start_of_an_id_resumes_its_session_and_shows_the_last_exchange() {
     let home = Home::new();
-    let mut terminal = home.terminal("run", &["--resume", "67c9c", "go on"], SIZES[0]);
+    let mut terminal = home.terminal("run", &["--resume", "67c9c", "continue"], SIZES[0]);
     assert_eq!(terminal.wait_for_exit(), 0);
     assert!(home.argv().contains(&format!("--resume={FIRST}")), "{}", home.argv());
     let shown = home.screen(&terminal);
@@ -157,10 +157,10 @@ fn the_start_of_an_id_resumes_its_session_and_shows_the_last_exchange() {
 #[test]
 fn on_a_pipe_and_with_quiet_the_last_exchange_is_not_shown() {
     let home = Home::new();
-    let end = ended(home.command("run", &["--resume", "67c9c", "go on"]));
+    let end = ended(home.command("run", &["--resume", "67c9c", "continue"]));
     assert_eq!(end.code, Some(0));
     assert!(!end.out.contains("Second prompt") && home.argv().contains(FIRST), "{}", end.out);
-    let mut terminal = home.terminal("run", &["--quiet", "--continue", "go on"], SIZES[0]);
+    let mut terminal = home.terminal("run", &["--quiet", "--continue", "continue"], SIZES[0]);
     assert_eq!(terminal.wait_for_exit(), 0);
     assert!(!terminal.text().contains("Second prompt"), "{}", terminal.text());
 }

@@ -16,7 +16,7 @@ use teamster_agents::agent::session_store::{
     Exchange, SessionDatabase, SessionRecord, Variables, time_of_milliseconds, title_of,
 };
 
-use super::Found;
+use super::found::Found;
 
 /// The time that a writer may lock the database.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);

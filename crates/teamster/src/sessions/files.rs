@@ -11,7 +11,7 @@ use ruzstd::decoding::StreamingDecoder;
 use teamster_agents::agent::session_store::{IdPart, SessionFiles, SessionReader, SessionRecord, Variables};
 use teamster_types::text::UntrustedText;
 
-use super::Found;
+use super::found::Found;
 
 /// The maximum bytes of a line. Longer lines are skipped.
 const MAX_LINE: u64 = 16 << 20;
@@ -76,8 +76,8 @@ fn read_names(store: &SessionFiles, root: &Path, found: &mut Found<'_>) -> HashM
             if (&mut content).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
                 return Ok(());
             }
-            let named = (file.read)(&line).filter(|_| names.len() < MAX_NAMES);
-            names.extend(named);
+            let entry = (file.read)(&line).filter(|_| names.len() < MAX_NAMES);
+            names.extend(entry);
         }
     };
     match read() {
