@@ -10,10 +10,12 @@ use crate::option_names;
 use crate::plan::UsageError;
 use crate::printable::{Printable, printable};
 use crate::render::width_of_stdout;
-use crate::sessions::{self, Table};
+use crate::sessions::{self, Commands, Table};
 
 /// The number of sessions that are listed.
 const MAX_LISTED: usize = 20;
+
+const COMMANDS: Commands = Commands { all: "/sessions all", older: "teamster sessions --limit 0" };
 
 impl Chat<'_> {
     /// Lists the sessions of the working directory, or of all directories.
@@ -25,7 +27,7 @@ impl Chat<'_> {
         // Reading the stores can take long.
         self.tasks.spawn_blocking(move || {
             let list = list(&registry, &query);
-            let notes = sessions::notes(&list, &query, &registry);
+            let notes = sessions::notes(&list, &query, &registry, COMMANDS);
             let lines = Table::of_stdout(all).lines(&list.sessions);
             TaskResult::Message(Printable::join(lines.into_iter().chain(notes), "\n"))
         });

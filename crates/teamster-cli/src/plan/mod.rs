@@ -66,6 +66,9 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     let RunArgs {
         prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, ..
     } = args;
+    let source = PromptSource::new(typed, &words);
+    // Before a person chooses the session to resume.
+    prompt::check(&source, stdin, inputs)?;
     let SessionPlan { agent, runtime, mut request, tool_output, resumed } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
@@ -78,7 +81,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         Some(RetryPolicy::Prompt) => request::RetryPolicy::MayRepeatPrompt,
         Some(RetryPolicy::Tools) => request::RetryPolicy::MayRepeatTools,
     };
-    request.prompt = prompt::read(PromptSource::new(typed, &words), stdin, inputs)?;
+    request.prompt = prompt::read(source, stdin, inputs)?;
     request.validate()?;
     ToolRules::read(&request.permissions, request.cwd.as_deref())?;
     Ok(RunPlan { agent, runtime, request, format: output, quiet, tool_output, resumed })

@@ -117,12 +117,28 @@ fn write_text(list: &SessionList, query: &SessionQuery, registry: &Registry) -> 
     if !list.sessions.is_empty() {
         Printable::join(table.lines(&list.sessions), "\n").write_line(&mut anstream::stdout())?;
     }
-    notes(list, query, registry).iter().for_each(write_notice);
+    notes(list, query, registry, COMMANDS).iter().for_each(write_notice);
     Ok(())
 }
 
+/// The commands that list more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Commands {
+    /// Lists the sessions of all directories.
+    pub(crate) all: &'static str,
+    /// Lists older sessions too.
+    pub(crate) older: &'static str,
+}
+
+const COMMANDS: Commands = Commands { all: "teamster sessions --all", older: "--limit 0" };
+
 /// Returns what the user should know about a list.
-pub(crate) fn notes(list: &SessionList, query: &SessionQuery, registry: &Registry) -> Vec<Printable> {
+pub(crate) fn notes(
+    list: &SessionList,
+    query: &SessionQuery,
+    registry: &Registry,
+    commands: Commands,
+) -> Vec<Printable> {
     let mut notes: Vec<Printable> = list.skipped.iter().take(MAX_WARNINGS).map(warning).collect();
     if list.skipped.len() > MAX_WARNINGS {
         notes.push(printable!("and {} more files were skipped", list.skipped.len() - MAX_WARNINGS));
@@ -135,13 +151,10 @@ pub(crate) fn notes(list: &SessionList, query: &SessionQuery, registry: &Registr
     match &query.directory {
         Some(directory) if list.sessions.is_empty() => {
             let directory = table::directory_in_short(directory);
-            notes.push(printable!(
-                "no sessions in {}; to list those of all directories: teamster sessions --all",
-                directory
-            ));
+            notes.push(printable!("no sessions in {}; to list those of all directories: {}", directory, commands.all));
         }
         None if list.sessions.is_empty() => notes.push("no sessions".into()),
-        _ if list.has_more => notes.push("there are older sessions: --limit 0 lists all".into()),
+        _ if list.has_more => notes.push(printable!("there are older sessions; to list all: {}", commands.older)),
         _ => {}
     }
     notes

@@ -11,7 +11,7 @@ mod picker;
 mod resume;
 mod table;
 
-pub(crate) use command::{SessionsArgs, main, notes};
+pub(crate) use command::{Commands, SessionsArgs, main, notes};
 pub(crate) use exchange::ResumedSession;
 pub(crate) use picker::choose;
 pub(crate) use resume::{ResumeError, Stores, resolve};

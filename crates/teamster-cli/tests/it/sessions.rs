@@ -179,7 +179,7 @@ fn continue_shows_the_last_exchange_of_the_newest_session() {
 fn a_start_that_fits_two_sessions_is_refused_with_both() {
     let home = Home::new();
     for name in ["run", "chat"] {
-        let mut terminal = home.terminal(name, &["--resume", "67c9"], SIZES[0]);
+        let mut terminal = home.terminal(name, &["--resume", "67c9", "hi"], SIZES[0]);
         assert_eq!(terminal.wait_for_exit(), 2);
         assert_snapshot!("ambiguous", home.screen(&terminal));
     }
@@ -230,6 +230,14 @@ fn a_list_that_is_left_starts_nothing() {
         assert_eq!((terminal.text().trim(), home.argv().as_str()), ("error: no session was chosen", ""));
         assert!(!terminal.is_raw());
     }
+}
+
+#[test]
+fn a_missing_prompt_is_reported_before_a_session_is_chosen() {
+    let home = Home::new();
+    let mut terminal = home.terminal("run", &["--resume"], SIZES[0]);
+    assert_eq!(terminal.wait_for_exit(), 2);
+    assert!(terminal.text().starts_with("error: there is no prompt"), "{}", terminal.text());
 }
 
 #[test]
