@@ -18,6 +18,7 @@ mod modes;
 mod permission_answers;
 mod permission_requests;
 mod retries;
+mod session_store;
 mod sessions;
 mod streams;
 mod tools;

@@ -7,12 +7,15 @@
 //!   the output that are redrawn.
 //! - [`chat`]: `teamster chat`, a conversation in the terminal.
 //! - [`session`]: `teamster session`, a conversation with a program over standard input and output.
+//! - [`sessions`]: `teamster sessions`, which lists the agents' stored sessions; how `--resume` finds one of them.
 //! - [`doctor`]: `teamster doctor`, which reports the agents that can run; [`ledger_report`] and [`restore_report`]
 //!   report the leftovers of crashes.
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
-//! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
+//! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`terminal`]: keys
+//!   and settings of the terminal; [`log`]: diagnostic logs.
 //! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
-//! - [`verbose`]: `teamster run --verbose`; [`version`]: `teamster --version --verbose`.
+//! - [`verbose`]: `teamster run --verbose`; [`version`]: `teamster --version --verbose`; [`completion`]: completion of
+//!   values in a shell.
 //! - [`exit`]: the exit codes; [`option_names`]: options instead of the library's fields.
 //!
 //! Invariants: results go to standard output, diagnostics to standard error; no output of an agent can send control
@@ -20,6 +23,7 @@
 
 mod args;
 mod chat;
+mod completion;
 mod config;
 mod doctor;
 mod exit;
@@ -38,8 +42,10 @@ mod restore_report;
 mod run;
 mod runtime;
 mod session;
+mod sessions;
 mod settings;
 mod signals;
+mod terminal;
 mod vendor;
 mod verbose;
 mod version;
@@ -61,6 +67,8 @@ fn main() -> ExitCode {
             "standard output is closed: the result could not be read",
         )));
     }
+    // It ends the process if the shell requests candidates.
+    clap_complete::CompleteEnv::with_factory(args::command).var(completion::VARIABLE).complete();
     let argv: Vec<_> = std::env::args_os().collect();
     if argv.len() == 1 {
         return ExitCode::from(welcome::main());
@@ -99,6 +107,7 @@ fn dispatch(command: Command, problems: &[ConfigError], activity: Option<verbose
         Command::Run(args) => run::main(*args, activity),
         Command::Chat(args) => chat::main(*args),
         Command::Session(args) => session::main(*args),
+        Command::Sessions(args) => sessions::main(&args),
         Command::Doctor(args) => doctor::main(&args, problems),
         Command::Config(args) => config::main(args, &args::command()),
         Command::Replay(args) => replay::main(&args),
@@ -116,10 +125,9 @@ fn report_config_problems(problems: &[ConfigError]) -> u8 {
 }
 
 fn completions(shell: clap_complete::Shell) -> u8 {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut args::command(), "teamster", &mut script);
-    match io::stdout().write_all(&script) {
-        Ok(()) => exit::SUCCESS,
-        Err(_) => exit::NO_READER,
+    match completion::script(shell) {
+        Ok(script) if io::stdout().write_all(&script).is_ok() => exit::SUCCESS,
+        Ok(_) => exit::NO_READER,
+        Err(error) => runtime::report_failure(&error),
     }
 }

@@ -12,12 +12,12 @@ use std::time::Instant;
 use teamster::{Event, Run, StampedEvent};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::args::RunArgs;
+use crate::args::{Format, RunArgs};
 use crate::exit;
 use crate::option_names;
 use crate::plan::{self, Progress, RunPlan, SystemInputs};
 use crate::printable::{Printable, printable};
-use crate::render::{Output, TICK, write_error};
+use crate::render::{Output, TICK, width_of_stdout, write_error};
 use crate::runtime::{
     FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
 };
@@ -55,6 +55,12 @@ async fn run(plan: RunPlan, activity: Option<Activity>) -> io::Result<u8> {
     } else {
         Output::with_status(plan.format, &plan.agent, plan.tool_output)
     };
+    if let Some(resumed) = plan.resumed.filter(|_| plan.format == Format::Pretty && plan.progress != Progress::Quiet)
+        && io::stdout().is_terminal()
+    {
+        // The writer reports that the output cannot be written.
+        _ = resumed.summary(width_of_stdout()).write_line(&mut anstream::stdout());
+    }
     let is_live = output.is_live();
     let verbose = activity.map(|activity| Verbose::new(activity, &plan.request.limits));
     let (items, written) = start_writer(output)?;

@@ -53,8 +53,9 @@ pub(crate) fn report_failure(error: &io::Error) -> u8 {
 }
 
 /// Prints why nothing was started. Returns the exit code.
-pub(crate) fn report_usage_error(message: &Printable, hint: Option<&'static str>) -> u8 {
-    write_error(&mut anstream::stderr(), message, hint.map(Printable::from).as_ref());
+#[expect(clippy::needless_pass_by_value, reason = "the hint is made for this call")]
+pub(crate) fn report_usage_error(message: &Printable, hint: Option<Printable>) -> u8 {
+    write_error(&mut anstream::stderr(), message, hint.as_ref());
     exit::USAGE
 }
 

@@ -27,6 +27,7 @@
 //! - A [`Session`] is a conversation of many turns, each a [`Run`]. [`SessionOptions`] sets its options.
 //! - [`event::AnswerView`] holds the answer so far, for bots that edit their message.
 //! - [`Backend`] is the smallest interface: one prompt, one reply, configured by the environment.
+//! - `sessions` (with the feature `sessions`) lists the sessions that the agents' CLIs store.
 //! - `tools` (with the feature `tools`) serves tools written in Rust to any agent.
 //! - [`agent`] is for authors of agents; [`Registry`] makes their agents available by name.
 //!
@@ -67,6 +68,8 @@ mod registry;
 mod run;
 mod runtime;
 mod session;
+#[cfg(feature = "sessions")]
+pub mod sessions;
 mod setup;
 mod threads;
 mod tokio_check;

@@ -8,6 +8,7 @@
 //! - `mcp`: names and failures of MCP servers.
 //! - `rpc`, `line`: JSON-RPC, and the reading of JSON lines.
 //! - `content`, `permission`, `limit`: parts of events.
+//! - [`session_store`]: where the CLIs store their sessions.
 
 pub mod acp;
 mod capabilities;
@@ -23,10 +24,12 @@ mod mcp;
 pub mod opencode;
 mod permission;
 mod rpc;
+pub mod session_store;
 
 pub use capabilities::{Capabilities, ConfiguredKeys, EffortLevels, Feature, Support};
 pub use failure::{FailureRow, Matcher, Source};
 pub use keys::{OwnKeys, WITHHELD_KEYS};
+pub use session_store::SessionStore;
 
 use std::path::Path;
 
@@ -49,6 +52,11 @@ pub trait Agent: Send + Sync {
     /// A request is checked against it before [`plan`](Self::plan) is called. An option that the agent ignores is reported
     /// as a warning.
     fn capabilities(&self) -> Option<&'static Capabilities> {
+        None
+    }
+
+    /// Returns how the CLI stores its sessions; `None` if that is unknown.
+    fn session_store(&self) -> Option<SessionStore> {
         None
     }
 

@@ -51,6 +51,8 @@ mod rules_shell;
 #[cfg(feature = "schema")]
 mod schema;
 #[cfg(test)]
+mod session_stores;
+#[cfg(test)]
 mod subject;
 #[cfg(test)]
 mod transcript;

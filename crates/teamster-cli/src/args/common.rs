@@ -48,8 +48,11 @@ pub(crate) struct CommonArgs {
     #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Resume this session
+    /// Resume this session; the start of its id is enough
+    ///
+    /// Without an id, a list of the agent's sessions in the working directory opens. teamster sessions prints the sessions.
     #[arg(short, long, value_name = "ID", help_heading = CONVERSATION, group = "existing_session")]
+    #[arg(num_args = 0..=1, default_missing_value = "")]
     pub(crate) resume: Option<String>,
 
     /// Resume the newest session of the working directory

@@ -13,13 +13,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, CommandFactory as _, FromArgMatches as _};
+use clap_complete::ArgValueCompleter;
 
+use crate::completion;
 use crate::config::{ConfigArgs, ConfigError};
 use crate::doctor::DoctorArgs;
 use crate::fake::FakeArgs;
 use crate::plan::Inputs;
 use crate::printable::Printable;
 use crate::replay::ReplayArgs;
+use crate::sessions::SessionsArgs;
 use crate::settings::{self, AGENT_COMMANDS, Matches, NEGATION, Refusal};
 
 pub(crate) use chat::ChatArgs;
@@ -49,6 +52,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     Chat(Box<ChatArgs>),
     Session(Box<SessionArgs>),
+    Sessions(SessionsArgs),
     Doctor(DoctorArgs),
     Config(ConfigArgs),
     Replay(ReplayArgs),
@@ -88,7 +92,25 @@ pub(crate) fn parse(
 
 /// Builds clap's definition of the command. Each switch gets a hidden negation, such as `--no-mcp-strict`.
 pub(crate) fn command() -> clap::Command {
-    AGENT_COMMANDS.into_iter().fold(Cli::command(), |command, name| command.mut_subcommand(name, with_negations))
+    let command = ["doctor", "sessions"]
+        .into_iter()
+        .fold(Cli::command(), |command, name| command.mut_subcommand(name, with_completion));
+    let for_agents = |command| with_completion(with_negations(command));
+    AGENT_COMMANDS.into_iter().fold(command, |command, name| command.mut_subcommand(name, for_agents))
+}
+
+/// Adds the completion of values that depend on this machine.
+fn with_completion(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| {
+        let candidates: completion::Candidates = match arg.get_id().as_str() {
+            "agent" => completion::agents,
+            "model" => completion::models,
+            "profile" => completion::profiles,
+            "resume" => completion::session_ids,
+            _ => return arg,
+        };
+        arg.add(ArgValueCompleter::new(candidates))
+    })
 }
 
 fn with_negations(command: clap::Command) -> clap::Command {

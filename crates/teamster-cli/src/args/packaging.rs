@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap_complete::Shell;
 
 use super::command;
+use crate::completion;
 
 /// Returns the files that belong in `packaging/`, by their path in it.
 fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
@@ -28,9 +29,7 @@ fn generated() -> BTreeMap<PathBuf, Vec<u8>> {
         (Shell::Fish, "completions/teamster.fish"),
         (Shell::PowerShell, "completions/_teamster.ps1"),
     ] {
-        let mut text = Vec::new();
-        clap_complete::generate(shell, &mut command(), "teamster", &mut text);
-        files.insert(PathBuf::from(file), text);
+        files.insert(PathBuf::from(file), completion::script(shell).unwrap());
     }
     files
 }

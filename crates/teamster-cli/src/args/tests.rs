@@ -52,6 +52,7 @@ fn the_command_lists_its_subcommands() {
       run          Run an agent with one prompt
       chat         Chat with an agent in the terminal
       session      Run a session for a program: JSON commands in, events out
+      sessions     List the sessions that can be resumed
       doctor       Check which agents can run here
       config       Show and edit the configuration
       replay       Print a recording (teamster run --record FILE)
@@ -91,8 +92,8 @@ fn options_that_exclude_each_other_are_rejected() {
     ];
     let lines: Vec<String> = cases.iter().map(|argv| first_line(argv)).collect();
     assert_snapshot!(lines.join("\n"), @r"
-    error: the argument '--resume <ID>' cannot be used with '--continue'
-    error: the following required arguments were not provided:   <--resume <ID>|--continue>
+    error: the argument '--resume [<ID>]' cannot be used with '--continue'
+    error: the following required arguments were not provided:   <--resume [<ID>]|--continue>
     error: the following required arguments were not provided:   --retries <N>
     error: the argument '--system-prompt <TEXT>' cannot be used with '--system-prompt-file <FILE>'
     error: the argument '--append-system-prompt <TEXT>' cannot be used with '--append-system-prompt-file <FILE>'

@@ -5,10 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::keys::TerminalInput;
 use super::state::{Chat, End, Occurrence};
 use crate::input::Action;
 use crate::printable::{Printable, printable};
+use crate::terminal::TerminalInput;
 
 /// A person who types pauses at least this long before an answer.
 const PAUSE: Duration = Duration::from_millis(400);

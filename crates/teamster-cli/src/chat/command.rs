@@ -10,8 +10,12 @@ pub(super) enum Line {
     Empty,
     Prompt(String),
     Help,
-    /// Resumes the session with this id.
+    /// Resumes the session with this id, or with this start of an id.
     Resume(Option<String>),
+    /// Lists the stored sessions of the directory, or of all directories.
+    Sessions {
+        all: bool,
+    },
     New,
     /// Clears the screen and starts a new conversation.
     Clear,
@@ -36,7 +40,7 @@ pub(super) enum Line {
 }
 
 /// The commands, with their arguments and their effects.
-pub(super) const COMMANDS: [Command; 17] = [
+pub(super) const COMMANDS: [Command; 18] = [
     Command::new("agent", " NAME", "start a new conversation with another agent"),
     Command::new("clear", "", "clear the screen and start a new conversation"),
     Command::new("compact", " [TEXT]", "let the agent compact its context; TEXT: what to keep"),
@@ -51,7 +55,8 @@ pub(super) const COMMANDS: [Command; 17] = [
     Command::new("permission", " revoke N", "take back what was allowed in this session"),
     Command::new("quit", "", "quit; Ctrl-D does the same"),
     Command::new("exit", "", "quit"),
-    Command::new("resume", " [ID]", "resume another conversation; without an id: print the id"),
+    Command::new("resume", " [ID]", "resume another session; without an id: print the id"),
+    Command::new("sessions", " [all]", "list the sessions of this directory, or of all"),
     Command::new("tools", "", "print the tool calls of the last turn, whole"),
     Command::new("/", "TEXT", "send /TEXT to the agent, for the agent's own commands"),
 ];
@@ -118,6 +123,8 @@ pub(super) fn parse(text: &str) -> Line {
     match (name, rest) {
         ("help" | "?", None) => Line::Help,
         ("resume", id) => Line::Resume(id),
+        ("sessions", None) => Line::Sessions { all: false },
+        ("sessions", Some(all)) if all == "all" => Line::Sessions { all: true },
         ("new", None) => Line::New,
         ("clear", None) => Line::Clear,
         ("compact", text) => Line::Compact(text),
@@ -192,6 +199,8 @@ mod tests {
             ("/model  a b ", Line::Model(Some("a b".to_owned()))),
             ("/resume", Line::Resume(None)),
             ("/compact keep\nthis", Line::Compact(Some("keep\nthis".to_owned()))),
+            ("/sessions", Line::Sessions { all: false }),
+            ("/sessions all", Line::Sessions { all: true }),
             ("/export a b.md", Line::Export("a b.md".to_owned())),
             ("/permission", Line::Permission(None)),
             ("/permission revoke 2", Line::Revoke(2)),
@@ -207,6 +216,7 @@ mod tests {
             "/permission revoke x",
             "/quit now",
             "/export",
+            "/sessions x",
             "/",
             "/etc/passwd is wrong",
         ] {

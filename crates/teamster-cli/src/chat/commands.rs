@@ -40,12 +40,14 @@ impl Chat<'_> {
                 self.page.clear();
                 return self.start_conversation(self.plan.agent.clone(), Conversation::New).await;
             }
-            Line::Resume(Some(id)) => {
-                return self.start_conversation(self.plan.agent.clone(), Conversation::Resume(id.into())).await;
-            }
+            Line::Resume(Some(id)) => return self.resume(id).await,
+            Line::Sessions { all } => self.list_sessions(all),
             Line::Resume(None) => {
                 let id = self.session.id().map_or_else(|| "no id yet".into(), |id| Printable::exact(id.as_str()));
-                self.message(printable!("this conversation: {}; /resume ID resumes another one", id));
+                self.message(printable!(
+                    "this conversation: {}; /resume ID resumes another one, and /sessions lists them",
+                    id
+                ));
             }
             Line::Agent(Some(agent)) => {
                 return self.start_conversation(agent.to_lowercase(), Conversation::New).await;
@@ -111,7 +113,7 @@ impl Chat<'_> {
     }
 
     /// Starts another conversation. If that fails, the current one continues.
-    async fn start_conversation(&mut self, agent: String, conversation: Conversation) -> Result<(), End> {
+    pub(super) async fn start_conversation(&mut self, agent: String, conversation: Conversation) -> Result<(), End> {
         let mut request = self.plan.request.clone();
         request.conversation = conversation;
         if agent != self.plan.agent {
@@ -133,7 +135,9 @@ impl Chat<'_> {
             () = old.close() => {}
             signal = self.signals.next() => self.on_signal(signal)?,
         }
-        self.message(printable!("new conversation with {}", &self.plan.agent));
+        let is_new = self.plan.request.conversation == Conversation::New;
+        let what = if is_new { "new conversation" } else { "conversation" };
+        self.message(printable!("{} with {}", what, &self.plan.agent));
         Ok(())
     }
 

@@ -21,6 +21,7 @@ pub(super) fn candidates(request: &CompletionRequest, agents: &[String], directo
         Subject::Command => starting(COMMANDS.iter().map(|command| command.name).filter(|name| *name != "/").collect()),
         Subject::Argument(command) => match command.as_str() {
             "permission" => starting(MODES.into_iter().map(name_of).chain(["revoke"]).collect()),
+            "sessions" => starting(vec!["all"]),
             "agent" => starting(agents.iter().map(String::as_str).collect()),
             "export" => paths(word, directory),
             _ => Vec::new(),

@@ -6,18 +6,22 @@ use std::time::Instant;
 use termina::event::Modifiers;
 use tokio::sync::oneshot;
 
-use super::keys::{KeyReader, TerminalInput};
 use super::page::Page;
 use super::state::{Chat, End, Occurrence, TaskResult, Turn, TurnItem};
 use super::terminal_signals::TerminalSignal;
 use crate::input::Action;
 use crate::printable::{Printable, printable};
+use crate::render::width_of_stdout;
 use crate::runtime;
 use crate::signals::Signal;
+use crate::terminal::{KeyReader, TerminalInput};
 
 impl Chat<'_> {
     pub(super) async fn run(&mut self) -> End {
         self.message(printable!("{}: /help lists the commands, Ctrl-D quits", &self.plan.agent));
+        if let Some(resumed) = self.plan.resumed.take() {
+            self.message(resumed.summary(width_of_stdout()));
+        }
         loop {
             if let Err(end) = self.step().await {
                 return end;

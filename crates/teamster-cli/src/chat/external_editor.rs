@@ -5,10 +5,10 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 
-use super::keys::KeyReader;
 use super::state::{Chat, End};
 use crate::printable::{Printable, printable};
 use crate::signals::Signal;
+use crate::terminal::KeyReader;
 
 impl Chat<'_> {
     /// Lets the person edit the text in an editor. The terminal belongs to the editor meanwhile.

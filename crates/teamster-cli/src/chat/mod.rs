@@ -3,8 +3,8 @@
 //! - [`event_loop`] handles keys, signals and the events of the running turn one by one; [`state`] is what they change.
 //! - Keys change the input box ([`crate::input`]), which stays usable while the agent works. [`actions`] and [`commands`]
 //!   execute what it requests, [`turn`] sends prompts, [`answer`] reads answers to requests of the agent.
-//! - [`page`] writes the output and [`keys`] reads the keys, each on its own thread. On a terminal that cannot move its
-//!   cursor, whole lines are read and nothing is redrawn.
+//! - [`page`] writes the output and [`KeyReader`] reads the keys, each on its own thread. On a terminal that cannot move
+//!   its cursor, whole lines are read and nothing is redrawn.
 //!
 //! Invariants: the terminal settings are restored at the end; no typed text is lost; input that was typed before a request
 //! of the agent is shown does not answer it; when the conversation ends, for any reason, no process of it remains.
@@ -18,16 +18,15 @@ mod event_loop;
 mod external_editor;
 mod git_diff;
 mod history;
-mod keys;
 mod page;
 mod permissions;
 mod question;
 mod record;
 mod request;
+mod sessions;
 mod state;
 mod status_line;
 mod suspension;
-mod terminal;
 mod terminal_signals;
 mod turn;
 mod usage_totals;
@@ -41,11 +40,9 @@ use teamster::Readiness;
 use tokio::task::JoinSet;
 
 use self::history::HistoryFile;
-use self::keys::KeyReader;
 use self::page::Page;
 use self::record::Record;
 use self::state::{Chat, End};
-use self::terminal::Terminal;
 use self::terminal_signals::TerminalSignals;
 use self::usage_totals::UsageTotals;
 use crate::args::ChatArgs;
@@ -57,13 +54,14 @@ use crate::printable::{Printable, printable};
 use crate::render::{TICK, write_error};
 use crate::runtime::{self, FINAL_OUTPUT_TIMEOUT, report_usage_error};
 use crate::signals::Signals;
+use crate::terminal::{KeyReader, Terminal};
 use crate::vendor;
 
 /// Runs the command and returns its exit code.
 pub(crate) fn main(args: ChatArgs) -> u8 {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         let hint = "use teamster session from a program, or teamster run for one prompt";
-        return report_usage_error(&"a chat needs a terminal for input and output".into(), Some(hint));
+        return report_usage_error(&"a chat needs a terminal for input and output".into(), Some(hint.into()));
     }
     // No timeout: a person may be away from the terminal.
     match plan::plan_session(args.conversation, Duration::ZERO, &mut SystemInputs) {

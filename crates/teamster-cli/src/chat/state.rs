@@ -12,16 +12,16 @@ use tokio::task::JoinSet;
 use tokio::time::Interval;
 
 use super::history::HistoryFile;
-use super::keys::{KeyReader, TerminalInput};
 use super::page::Page;
 use super::record::Record;
-use super::terminal::Terminal;
 use super::terminal_signals::{TerminalSignal, TerminalSignals};
 use super::usage_totals::UsageTotals;
 use crate::input::{Action, CompletionRequest, Input};
 use crate::plan::SessionPlan;
 use crate::printable::Printable;
 use crate::signals::{Signal, Signals};
+use crate::terminal::Terminal;
+use crate::terminal::{KeyReader, TerminalInput};
 
 /// The reason for the end of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

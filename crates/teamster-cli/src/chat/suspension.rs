@@ -3,7 +3,7 @@
 use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 
 use super::state::{Chat, End};
-use super::terminal::has_job_control;
+use crate::terminal::has_job_control;
 
 impl Chat<'_> {
     /// Suspends all commands of the shell's job. This command handles the signal too.

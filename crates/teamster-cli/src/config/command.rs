@@ -101,7 +101,7 @@ fn with_file(named: Option<&Path>, action: impl FnOnce(&Path) -> u8) -> u8 {
         Some(path) => action(&path),
         None => report_usage_error(
             &"there is no directory for the configuration".into(),
-            Some("set HOME, or name the file with --config"),
+            Some("set HOME, or name the file with --config".into()),
         ),
     }
 }
@@ -154,7 +154,7 @@ fn init(path: &Path, settings: &[Setting]) -> u8 {
         Ok(()) => print(&printable!("written: {}", path)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => report_usage_error(
             &printable!("{} exists and is kept", path),
-            Some("to change it: teamster config edit; for another file: --config FILE"),
+            Some("to change it: teamster config edit; for another file: --config FILE".into()),
         ),
         Err(error) => failure("write", path, &error),
     }
@@ -228,7 +228,7 @@ fn change_trust(directory: Option<&Path>, is_trusted: bool, settings: &[Setting]
         None if !is_trusted => start,
         None => {
             let problem = printable!("there is no file {} in {}", project::NAME, start.as_path());
-            return report_usage_error(&problem, Some("create it first: docs/configuration.md"));
+            return report_usage_error(&problem, Some("create it first: docs/configuration.md".into()));
         }
     };
     if is_trusted {

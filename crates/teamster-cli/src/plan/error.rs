@@ -5,6 +5,8 @@ use teamster::request::RequestError;
 
 use super::stdin::StdinError;
 use crate::config::ConfigError;
+use crate::printable::Printable;
+use crate::sessions::ResumeError;
 
 /// An error in the arguments or in a file that they name.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +30,8 @@ pub(crate) enum UsageError {
     #[error("{what} is not JSON: {source}")]
     SchemaSyntax { what: String, source: serde_json::Error },
     #[error(transparent)]
+    Resume(#[from] ResumeError),
+    #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
     Agent(#[from] UnknownAgent),
@@ -37,8 +41,9 @@ pub(crate) enum UsageError {
 
 impl UsageError {
     /// Returns how to correct the error, if the message does not contain that.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        match self {
+    pub(crate) fn hint(&self) -> Option<Printable> {
+        let hint = match self {
+            Self::Resume(error) => return error.hint(),
             Self::NoPrompt => Some("teamster run 'What does this project do?', or pipe a prompt into it"),
             Self::Stdin(StdinError::TooLong) => Some("pipe less, or let the agent read the file itself"),
             Self::Stdin(StdinError::Silent(_)) => {
@@ -48,7 +53,8 @@ impl UsageError {
             Self::McpConfig { .. } => Some("the format is {\"mcpServers\": {\"name\": {\"command\": \"...\"}}}"),
             Self::Agent(_) => Some("further agents are defined in the file of --config: docs/acp.md"),
             _ => None,
-        }
+        };
+        hint.map(Printable::from)
     }
 }
 

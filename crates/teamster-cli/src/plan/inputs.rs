@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
+use teamster::Runtime;
+use teamster::event::SessionId;
+use teamster::sessions::{SessionList, SessionQuery, StoredSession};
 
 use super::stdin::{self, StdinError};
+use crate::printable::Printable;
 use crate::render::write_notice;
 
 /// Reads the inputs that a command line names.
@@ -32,6 +36,12 @@ pub(crate) trait Inputs {
     }
     /// Returns whether standard input is a terminal.
     fn stdin_is_terminal(&self) -> bool;
+    /// Returns whether standard output is a terminal.
+    fn stdout_is_terminal(&self) -> bool;
+    /// Lists sessions that the agents store.
+    fn sessions(&mut self, runtime: &Runtime, query: &SessionQuery) -> SessionList;
+    /// Lets the person at the terminal choose a session.
+    fn choose_session(&mut self, title: Printable, sessions: &[StoredSession]) -> Option<SessionId>;
     /// Reads standard input to its end. It fails if nothing arrives for `max_silence`.
     fn stdin(&mut self, max_silence: Option<Duration>) -> Result<Vec<u8>, StdinError>;
 }
@@ -79,6 +89,22 @@ impl Inputs for SystemInputs {
 
     fn stdin_is_terminal(&self) -> bool {
         io::stdin().is_terminal()
+    }
+
+    fn stdout_is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
+    fn sessions(&mut self, runtime: &Runtime, query: &SessionQuery) -> SessionList {
+        // The agent's name was checked before.
+        runtime.sessions(query).unwrap_or_default()
+    }
+
+    fn choose_session(&mut self, title: Printable, sessions: &[StoredSession]) -> Option<SessionId> {
+        crate::sessions::choose(title, sessions).unwrap_or_else(|error| {
+            write_notice(&Printable::error(&error));
+            None
+        })
     }
 
     fn stdin(&mut self, max_silence: Option<Duration>) -> Result<Vec<u8>, StdinError> {

@@ -14,10 +14,12 @@ use std::time::Duration;
 use serde_json::Value;
 use teamster::Runtime;
 use teamster::agent::rules::ToolRules;
+use teamster::event::SessionId;
 use teamster::request::{
     self, Attachment, Conversation, Inherit, McpServer, OrphanPolicy, OutputMode, PermissionMode, Permissions,
     RequestError, RunRequest, UserMcpServers,
 };
+use teamster::sessions::{SessionList, SessionQuery, StoredSession};
 
 pub(crate) use error::UsageError;
 pub(crate) use inputs::{Inputs, SystemInputs};
@@ -26,6 +28,8 @@ use self::error::{as_text, unreadable};
 use self::prompt::PromptSource;
 use crate::args::{CommonArgs, ConversationArgs, Format, Permission, RetryPolicy, RunArgs, ToolOutput};
 use crate::config;
+use crate::printable::Printable;
+use crate::sessions::{self, ResumedSession};
 
 /// What a run shows beside its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub(crate) struct RunPlan {
     pub(crate) progress: Progress,
     /// How much of the output of tools is shown; `None` for the default.
     pub(crate) tool_output: Option<ToolOutput>,
+    /// The session that is resumed, if its store has it.
+    pub(crate) resumed: Option<ResumedSession>,
 }
 
 /// A validated session, ready to open.
@@ -61,6 +67,8 @@ pub(crate) struct SessionPlan {
     pub(crate) request: RunRequest,
     /// How much of the output of tools is shown; `None` for the default.
     pub(crate) tool_output: Option<ToolOutput>,
+    /// The session that is resumed, if its store has it.
+    pub(crate) resumed: Option<ResumedSession>,
 }
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
@@ -79,7 +87,10 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         batch,
         ..
     } = args;
-    let SessionPlan { agent, runtime, mut request, tool_output } = plan_common(common, inputs)?;
+    let source = PromptSource::new(typed, &words);
+    // Before a person chooses the session to resume.
+    prompt::check(&source, stdin, inputs)?;
+    let SessionPlan { agent, runtime, mut request, tool_output, resumed } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
@@ -91,7 +102,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         Some(RetryPolicy::Prompt) => request::RetryPolicy::MayRepeatPrompt,
         Some(RetryPolicy::Tools) => request::RetryPolicy::MayRepeatTools,
     };
-    request.prompt = prompt::read(PromptSource::new(typed, &words), stdin, inputs)?;
+    request.prompt = prompt::read(source, stdin, inputs)?;
     request.validate()?;
     ToolRules::read(&request.permissions, request.cwd.as_deref())?;
     let progress = match (quiet, verbose) {
@@ -99,7 +110,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
         (false, true) => Progress::Verbose,
         (false, false) => Progress::Status,
     };
-    Ok(RunPlan { agent, runtime, request, format: output, progress, tool_output })
+    Ok(RunPlan { agent, runtime, request, format: output, progress, tool_output, resumed })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
@@ -137,10 +148,7 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.prompt_mode = args.prompt_mode.into();
     request.interface = args.mode.into();
     request.mcp_delivery = args.mcp_delivery.into();
-    if args.fork && args.resume.is_none() && !args.continue_last {
-        return Err(UsageError::NothingToFork);
-    }
-    request.conversation = conversation(args.resume, args.continue_last, args.fork);
+    request.conversation = conversation(args.resume, args.continue_last, args.fork)?;
     request.permissions = permissions(args.permission, args.allow_tool, args.deny_tool);
     request.max_turns = args.max_turns;
     request.max_budget_usd = args.max_budget;
@@ -177,21 +185,59 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output })
+    let resumed = resumed(&mut request, &args.agent, &directory, &mut Stores { inputs, runtime: &runtime })?;
+    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output, resumed })
+}
+
+/// Finds the session to resume.
+fn resumed(
+    request: &mut RunRequest,
+    agent: &str,
+    directory: &Path,
+    stores: &mut Stores<'_, impl Inputs>,
+) -> Result<Option<ResumedSession>, UsageError> {
+    let is_continued = matches!(request.conversation, Conversation::Continue | Conversation::ForkNewest);
+    // The newest session is only shown, and the agent finds it by itself.
+    if is_continued && !stores.inputs.stdout_is_terminal() {
+        return Ok(None);
+    }
+    let directory = request.cwd.as_deref().unwrap_or(directory);
+    Ok(sessions::resolve(&mut request.conversation, agent, directory, stores)?)
+}
+
+/// The stored sessions, as the inputs return them.
+struct Stores<'a, I> {
+    inputs: &'a mut I,
+    runtime: &'a Runtime,
+}
+
+impl<I: Inputs> sessions::Stores for Stores<'_, I> {
+    fn list(&mut self, query: &SessionQuery) -> SessionList {
+        self.inputs.sessions(self.runtime, query)
+    }
+
+    fn can_choose(&self) -> bool {
+        self.inputs.stdin_is_terminal() && self.inputs.stdout_is_terminal()
+    }
+
+    fn choose(&mut self, title: Printable, sessions: &[StoredSession]) -> Option<SessionId> {
+        self.inputs.choose_session(title, sessions)
+    }
 }
 
 fn working_directory(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {
     inputs.working_directory().map_err(|source| unreadable("the working directory", source))
 }
 
-fn conversation(resume: Option<String>, continue_last: bool, fork: bool) -> Conversation {
-    match (resume, continue_last, fork) {
+fn conversation(resume: Option<String>, continue_last: bool, fork: bool) -> Result<Conversation, UsageError> {
+    Ok(match (resume, continue_last, fork) {
         (Some(id), _, true) => Conversation::Fork(id.into()),
         (Some(id), _, false) => Conversation::Resume(id.into()),
         (None, true, true) => Conversation::ForkNewest,
         (None, true, false) => Conversation::Continue,
-        (None, false, _) => Conversation::New,
-    }
+        (None, false, true) => return Err(UsageError::NothingToFork),
+        (None, false, false) => Conversation::New,
+    })
 }
 
 fn permissions(mode: Permission, allow: Vec<String>, deny: Vec<String>) -> Permissions {

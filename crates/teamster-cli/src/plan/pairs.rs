@@ -143,8 +143,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
         Subject::Run => {
             let plan =
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
-            let RunPlan { agent, runtime, request, format, progress, tool_output } = plan;
-            (SessionPlan { agent, runtime, request, tool_output }, Some((format, progress)))
+            let RunPlan { agent, runtime, request, format, progress, tool_output, .. } = plan;
+            (SessionPlan { agent, runtime, request, tool_output, resumed: None }, Some((format, progress)))
         }
         Subject::Session => {
             let args = SessionArgs::from_arg_matches(&matches).unwrap();

@@ -29,13 +29,22 @@ impl PromptSource {
     }
 }
 
-/// Returns the prompt. Piped standard input is appended to typed words.
-pub(super) fn read(source: PromptSource, mode: StdinMode, inputs: &mut impl Inputs) -> Result<String, UsageError> {
-    let max_silence = (mode == StdinMode::Auto).then_some(super::stdin::MAX_SILENCE);
+/// Checks that there is a prompt, without reading it.
+pub(super) fn check(source: &PromptSource, mode: StdinMode, inputs: &impl Inputs) -> Result<(), UsageError> {
     let is_ignored = mode == StdinMode::Ignore;
     match source {
         PromptSource::Dash if is_ignored => Err(UsageError::DashWithoutStdin),
         PromptSource::Absent if is_ignored || inputs.stdin_is_terminal() => Err(UsageError::NoPrompt),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the prompt. Piped standard input is appended to typed words.
+pub(super) fn read(source: PromptSource, mode: StdinMode, inputs: &mut impl Inputs) -> Result<String, UsageError> {
+    let max_silence = (mode == StdinMode::Auto).then_some(super::stdin::MAX_SILENCE);
+    let is_ignored = mode == StdinMode::Ignore;
+    check(&source, mode, inputs)?;
+    match source {
         PromptSource::Dash | PromptSource::Absent => {
             let mut text = as_text("the prompt on standard input", inputs.stdin(max_silence)?)?;
             // `echo` and editors add a line end, which is not part of the prompt.

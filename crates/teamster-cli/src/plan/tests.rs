@@ -48,6 +48,18 @@ impl Inputs for TestInputs {
         self.stdin.is_none()
     }
 
+    fn stdout_is_terminal(&self) -> bool {
+        false
+    }
+
+    fn sessions(&mut self, _: &Runtime, _: &SessionQuery) -> SessionList {
+        SessionList::default()
+    }
+
+    fn choose_session(&mut self, _: Printable, _: &[StoredSession]) -> Option<SessionId> {
+        None
+    }
+
     fn stdin(&mut self, _: Option<Duration>) -> Result<Vec<u8>, StdinError> {
         Ok(self.stdin.unwrap_or(b"typed").to_vec())
     }

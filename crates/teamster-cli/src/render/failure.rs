@@ -67,7 +67,7 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
         ErrorCode::Budget => "check the balance of the account at the vendor".into(),
         ErrorCode::Auth => vendor::login(agent).unwrap_or("log in with the agent's own CLI").into(),
         ErrorCode::SessionNotFound => {
-            "sessions belong to a directory: set --cwd to the one in which the session started".into()
+            "sessions belong to a directory: `teamster sessions --all` lists them with theirs, and --cwd sets it".into()
         }
         ErrorCode::ContextWindow => "start a new session, or use a shorter prompt".into(),
         ErrorCode::StructuredOutput => "check the schema, or describe in the prompt what it requires".into(),

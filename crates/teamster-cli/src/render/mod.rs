@@ -25,6 +25,7 @@ use crate::printable::Printable;
 pub(crate) use failure::{write_error, write_notice};
 pub(crate) use json::write_document;
 use live::Live;
+pub(crate) use renderer::is_interactive;
 pub(crate) use renderer::width_of_stdout;
 use renderer::{Renderer, Screen, Streams};
 use status::Status;

@@ -80,6 +80,11 @@ impl Screen {
     }
 }
 
+/// Whether standard output can be redrawn: it is a terminal that can move its cursor, and not in CI.
+pub(crate) fn is_interactive() -> bool {
+    Screen::of_stdout().is_interactive()
+}
+
 /// Returns the current number of columns of standard output. It changes when a terminal is resized.
 pub(crate) fn width_of_stdout() -> usize {
     let width = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));

@@ -47,12 +47,12 @@ fn colors_are_for_terminals_unless_requested() {
 }
 
 #[test]
-fn completions_name_the_options_of_run() {
+fn the_script_of_each_shell_asks_the_command_for_candidates() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_teamster"));
         command.args(["completions", shell]).stdin(std::process::Stdio::null());
         let end = ended(command);
         assert_eq!(end.code, Some(0));
-        assert!(end.out.contains("append-system-prompt-file"), "{shell}");
+        assert!(end.out.contains("COMPLETE") && end.out.contains("teamster"), "{shell}");
     }
 }

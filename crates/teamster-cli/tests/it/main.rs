@@ -22,6 +22,7 @@ mod merge_restore;
 mod recordings;
 mod screen;
 mod session;
+mod sessions;
 mod signals;
 mod status;
 mod surroundings;

@@ -19,11 +19,12 @@ mod protocol;
 mod requests;
 mod session;
 mod session_id;
+mod session_store;
 mod tools;
 mod wire;
 
 use super::mcp::Health;
-use super::{Agent, Capabilities, Plan};
+use super::{Agent, Capabilities, Plan, SessionStore};
 use teamster_types::request::{RequestError, RunRequest};
 
 /// The agent `claude`.
@@ -37,6 +38,10 @@ impl Agent for Claude {
 
     fn capabilities(&self) -> Option<&'static Capabilities> {
         Some(&capabilities::CAPABILITIES)
+    }
+
+    fn session_store(&self) -> Option<SessionStore> {
+        Some(SessionStore::Files(&session_store::STORE))
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

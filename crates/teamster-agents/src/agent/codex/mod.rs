@@ -20,11 +20,12 @@ mod mcp;
 mod mentions;
 mod notices;
 mod prompt;
+mod session_store;
 mod startup;
 mod thread;
 mod tools;
 
-use super::{Agent, Capabilities, Plan};
+use super::{Agent, Capabilities, Plan, SessionStore};
 use teamster_types::request::{RequestError, RunRequest};
 
 /// The agent `codex`.
@@ -38,6 +39,10 @@ impl Agent for Codex {
 
     fn capabilities(&self) -> Option<&'static Capabilities> {
         Some(&capabilities::CAPABILITIES)
+    }
+
+    fn session_store(&self) -> Option<SessionStore> {
+        Some(SessionStore::Files(&session_store::STORE))
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

@@ -7,6 +7,7 @@
 //! Some options exist only in the settings. They are passed in a shadow home, and the user's files do not change (`settings`).
 
 mod session;
+mod session_store;
 
 mod one_shot;
 
@@ -22,7 +23,7 @@ mod tools;
 
 use super::acp::Client;
 use super::mcp::Health;
-use super::{Agent, Capabilities, Plan};
+use super::{Agent, Capabilities, Plan, SessionStore};
 use teamster_types::request::{Conversation, RequestError, RunRequest};
 
 /// The agent `gemini`.
@@ -36,6 +37,10 @@ impl Agent for Gemini {
 
     fn capabilities(&self) -> Option<&'static Capabilities> {
         Some(&capabilities::CAPABILITIES)
+    }
+
+    fn session_store(&self) -> Option<SessionStore> {
+        Some(SessionStore::Files(&session_store::STORE))
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

@@ -22,11 +22,12 @@ mod logs;
 mod mcp;
 mod permissions;
 mod session;
+mod session_store;
 mod tools;
 mod usage;
 mod wire;
 
-use super::{Agent, Capabilities, Plan};
+use super::{Agent, Capabilities, Plan, SessionStore};
 use teamster_types::request::{RequestError, RunRequest};
 
 /// The agent `opencode`.
@@ -40,6 +41,10 @@ impl Agent for OpenCode {
 
     fn capabilities(&self) -> Option<&'static Capabilities> {
         Some(&capabilities::CAPABILITIES)
+    }
+
+    fn session_store(&self) -> Option<SessionStore> {
+        Some(SessionStore::Database(&session_store::STORE))
     }
 
     fn plan(&self, request: &RunRequest) -> Result<Plan, RequestError> {

@@ -14,7 +14,7 @@ const LEAVE: &[u8] = b"\x1b[?2004l\x1b[?25h";
 
 /// The terminal on standard input. Its original settings are restored on drop, and before the message of a panic.
 #[derive(Debug)]
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     original: Termios,
     /// Whether single keys are read. Otherwise the terminal sends whole lines.
     is_raw: bool,
@@ -25,7 +25,7 @@ static PANIC: OnceLock<(Termios, bool)> = OnceLock::new();
 
 impl Terminal {
     /// Prepares the terminal. With `is_raw`, it sends single keys, and pastes in brackets.
-    pub(super) fn enter(is_raw: bool) -> io::Result<Self> {
+    pub(crate) fn enter(is_raw: bool) -> io::Result<Self> {
         let terminal = Self { original: tcgetattr(stdin())?, is_raw };
         if PANIC.set((terminal.original.clone(), is_raw)).is_ok() {
             let report = std::panic::take_hook();
@@ -41,7 +41,7 @@ impl Terminal {
     }
 
     /// Applies the settings of the chat.
-    pub(super) fn apply(&self) {
+    pub(crate) fn apply(&self) {
         if !self.is_raw {
             return;
         }
@@ -64,13 +64,13 @@ impl Terminal {
     }
 
     /// Restores the original settings.
-    pub(super) fn restore(&self) {
+    pub(crate) fn restore(&self) {
         restore(&self.original, self.is_raw);
     }
 
     /// Disables the echo, or restores it, of a terminal that sends whole lines. While the agent works, typed characters would
     /// appear inside its output.
-    pub(super) fn set_echo(&self, is_on: bool) {
+    pub(crate) fn set_echo(&self, is_on: bool) {
         if self.is_raw {
             return;
         }
@@ -105,7 +105,7 @@ fn write_if_possible(bytes: &[u8]) {
 }
 
 /// Whether a shell can continue this command after it was suspended: its parent is in the same session.
-pub(super) fn has_job_control() -> bool {
+pub(crate) fn has_job_control() -> bool {
     // The id of a process or of a session's leader outside this PID namespace is 0.
     let known = |id: Pid| (id.as_raw() > 0).then_some(id);
     let session = |process: Pid| getsid(Some(process)).ok().and_then(known);

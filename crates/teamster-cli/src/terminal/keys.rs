@@ -24,7 +24,7 @@ const BARRIER: u8 = b'b';
 
 /// What was typed.
 #[derive(Debug)]
-pub(super) enum TerminalInput {
+pub(crate) enum TerminalInput {
     Key(KeyEvent),
     Paste(String),
     /// A line of a terminal that sends whole lines. An incomplete one is a paste.
@@ -39,7 +39,7 @@ pub(super) enum TerminalInput {
 
 /// The handle of the thread.
 #[derive(Debug)]
-pub(super) struct KeyReader {
+pub(crate) struct KeyReader {
     /// Unbounded: a person types little, and a paste has its size anyway.
     input: mpsc::UnboundedReceiver<(Instant, TerminalInput)>,
     control: Option<PipeWriter>,
@@ -48,7 +48,7 @@ pub(super) struct KeyReader {
 
 impl KeyReader {
     /// Starts the thread. Without `is_raw`, the terminal sends whole lines.
-    pub(super) fn start(is_raw: bool) -> io::Result<Self> {
+    pub(crate) fn start(is_raw: bool) -> io::Result<Self> {
         let (sender, input) = mpsc::unbounded_channel();
         let (controlled, control) = io::pipe()?;
         let decoder = if is_raw { Decoder::Keys(Parser::default()) } else { Decoder::Lines(Vec::new()) };
@@ -58,18 +58,23 @@ impl KeyReader {
     }
 
     /// Waits for the next input. Cancel-safe.
-    pub(super) async fn next(&mut self) -> (Instant, TerminalInput) {
+    pub(crate) async fn next(&mut self) -> (Instant, TerminalInput) {
         self.input.recv().await.unwrap_or_else(|| (Instant::now(), TerminalInput::Closed))
     }
 
+    /// Waits for the next input, outside of the Tokio runtime.
+    pub(crate) fn blocking_next(&mut self) -> TerminalInput {
+        self.input.blocking_recv().map_or(TerminalInput::Closed, |(_, input)| input)
+    }
+
     /// Requests a [`TerminalInput::Barrier`] after everything that was typed until now.
-    pub(super) fn barrier(&mut self) {
+    pub(crate) fn barrier(&mut self) {
         // The pipe is closed only if the thread has ended, which `next` reports.
         _ = self.control.as_mut().map(|control| control.write_all(&[BARRIER]));
     }
 
     /// Stops the thread, and returns what it has read.
-    pub(super) fn stop(mut self) -> Vec<(Instant, TerminalInput)> {
+    pub(crate) fn stop(mut self) -> Vec<(Instant, TerminalInput)> {
         self.end();
         std::iter::from_fn(|| self.input.try_recv().ok()).collect()
     }
