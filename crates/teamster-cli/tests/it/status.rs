@@ -77,7 +77,7 @@ fn without_a_capable_terminal_or_with_quiet_no_status_is_shown() {
 
 #[test]
 fn the_output_of_a_command_is_shown_while_it_runs() {
-    let lines: String = (1..=6).map(|line| format!("line {line}\\n")).collect();
+    let lines = ["line 1", "line 2", "line 3", "line 4", "line 5", "line 6", ""].join("\\n");
     let step = format!("{{ run = {{ command = \"make\", output = \"{lines}\", lineMs = 300 }} }}");
     let scenario = format!("[[turns]]\nsteps = [{step}, {{ say = \"It works.\" }}]");
     for agent in ["codex", "opencode"] {
