@@ -5,9 +5,9 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::printable::{Printable, folded, printable};
 
-const ADDED: Style = AnsiColor::Green.on_default();
-const REMOVED: Style = AnsiColor::Red.on_default();
-const PLACE: Style = AnsiColor::Cyan.on_default();
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
+pub(super) const PLACE: Style = AnsiColor::Cyan.on_default();
 const UNCHANGED: Style = Style::new();
 
 /// Indentation up to this many columns is shown as it is.
