@@ -28,7 +28,14 @@ fn message(text: &str) -> Printable {
     let found = document.as_ref().and_then(|document| {
         document.get("message").or_else(|| document.get("error")?.get("message")).and_then(serde_json::Value::as_str)
     });
-    Printable::message(found.unwrap_or(text))
+    let text = found.unwrap_or(text);
+    // Codex 0.169.0: `thread/start: thread/start failed: TEXT (code -32600), data: {...}`.
+    let text = text.split_once(" (code -").map_or(text, |(before, _)| before);
+    let text = text
+        .split_once(": ")
+        .and_then(|(call, rest)| rest.strip_prefix(call)?.strip_prefix(" failed: "))
+        .unwrap_or(text);
+    Printable::message(text)
 }
 
 /// Writes an error with an optional hint.
@@ -97,9 +104,15 @@ fn is_usual_program(failure: &Failure, agent: &str) -> bool {
     vendor::program(agent).is_some_and(|program| failure.message.contains(&format!("\"{program}\"")))
 }
 
-/// Lines on standard error that are no reason of a failure, of Gemini CLI 0.61.0 and of Node.
-const NOISE: [&str; 5] =
-    ["YOLO mode is enabled", "Ripgrep is not available", "[STARTUP]", "at ", "WARNING: proceeding, even though"];
+/// Parts of lines on standard error that are no reason of a failure, of Gemini CLI 0.61.0 and of Codex 0.169.0.
+const NOISE: [&str; 6] = [
+    "YOLO mode is enabled",
+    "Ripgrep is not available",
+    "[STARTUP]",
+    "256-color support not detected",
+    "WARNING: proceeding, even though",
+    "could not find bubblewrap",
+];
 
 /// Returns the last lines of the CLI's stderr that have words, unless the message is among them.
 fn stderr_tail(result: &RunResult, message: &str) -> Option<Printable> {
@@ -110,7 +123,9 @@ fn stderr_tail(result: &RunResult, message: &str) -> Option<Printable> {
             return None;
         }
         let shown = Printable::message(line);
-        if !NOISE.iter().any(|noise| line.starts_with(noise)) && !message.contains(line) && !lines.contains(&shown) {
+        // Node prints the frames of a stack as `at NAME (FILE)`.
+        let is_noise = line.starts_with("at ") || NOISE.iter().any(|noise| line.contains(noise));
+        if !is_noise && !message.contains(line) && !lines.contains(&shown) {
             lines.push(shown);
         }
     }

@@ -17,6 +17,8 @@ const TASK: &[&str] = &["description", "subject", "name", "prompt", "skill"];
 /// What the client of an agent that speaks ACP knows of a call without arguments.
 const TITLE: &[&str] = &["title"];
 
+/// Tools that start a subagent. Codex has others, which wait for one or send it a message.
+const STARTS_AGENT: [&str; 3] = ["Agent", "Task", "task"];
 /// Tools that write a whole file.
 const WRITES: [&str; 3] = ["Write", "write", "write_file"];
 /// Tools that change the plan, which is shown by itself.
@@ -44,7 +46,7 @@ pub(crate) fn label(tool: &ToolUse) -> Printable {
         ToolKind::Read => "Read".into(),
         ToolKind::Search => "Search".into(),
         ToolKind::Fetch => "Fetch".into(),
-        ToolKind::Agent => "Agent".into(),
+        ToolKind::Agent if STARTS_AGENT.contains(&name) => "Agent".into(),
         _ if PLANS.contains(&name) => "Update the plan".into(),
         _ => Printable::exact(&in_words(name)),
     }
@@ -67,7 +69,8 @@ pub(crate) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
             (searched, path) => searched.or_else(|| text(TITLE)).or(path),
         },
         ToolKind::Fetch => text(ADDRESS).or_else(|| text(TITLE)),
-        ToolKind::Agent => text(TASK).or_else(|| text(TITLE)),
+        // The ids of agents say nothing to a person.
+        ToolKind::Agent => Some(text(TASK).or_else(|| text(TITLE)).unwrap_or_default()),
         _ if PLANS.contains(&tool.tool_name.as_str()) => return Printable::default(),
         _ => text(COMMAND)
             .or_else(|| text(PATH))
@@ -198,6 +201,8 @@ mod tests {
             ),
             (ToolKind::Fetch, "WebFetch", json!({"url": "https://docs.rs", "prompt": "p"}), "Fetch https://docs.rs"),
             (ToolKind::Agent, "Task", json!({"description": "Worker A", "prompt": "..."}), "Agent Worker A"),
+            (ToolKind::Agent, "spawn_agent", json!({"prompt": "Look"}), "Spawn agent Look"),
+            (ToolKind::Agent, "wait", json!({"receiverThreadIds": ["01a2"]}), "Wait"),
             (ToolKind::Unclassified, "TodoWrite", json!({"todos": [{"content": "x"}]}), "Update the plan"),
             (ToolKind::Unclassified, "enter_plan_mode", json!({}), "Enter plan mode"),
             (ToolKind::Unclassified, "ExitPlanMode", json!({"plan": "x"}), "Exit plan mode plan=x"),

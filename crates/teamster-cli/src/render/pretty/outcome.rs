@@ -82,6 +82,10 @@ fn text(result: &ToolResult) -> String {
     let text = result.output.as_str();
     let text = text.trim().strip_prefix("<tool_use_error>").unwrap_or(text);
     let text = text.trim_end().strip_suffix("</tool_use_error>").unwrap_or(text);
+    let text = match text.split_once("\nagentId: ") {
+        Some((answer, rest)) if rest.ends_with("</usage>") => answer,
+        _ => text,
+    };
     let text = text.lines().filter(|line| !is_tag(line)).collect::<Vec<_>>().join("\n");
     let exit = result.exit_code.map(|code| (format!("Exit code {code}"), format!("exit code {code}")));
     let first = text.lines().next().unwrap_or_default();
@@ -158,6 +162,7 @@ mod tests {
             ("<task id=\"s\" state=\"completed\">\n<task_result>\nDone.\n</task_result>\n</task>", "Done."),
             ("<path>/a</path>\n<type>file</type>\n<content>\n1: a\n</content>", "1: a"),
             ("<html>\n<b>\n", "<html>|<b>"),
+            ("Done.\nagentId: a (use it)\n<usage>tokens: 1\n</usage>", "Done."),
         ] {
             let lines = output(&result(text, Some(false), None), ToolOutput::Short, 80);
             assert_eq!(Printable::join(lines, "|").as_str(), expected);
