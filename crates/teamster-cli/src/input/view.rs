@@ -182,9 +182,8 @@ fn wrap(prompt: &Printable, text: &str, position: usize, width: usize) -> Rows {
             used += cell.columns;
         }
         rest = after;
-        let needs_row = !rest.is_empty()
-            || cells.last().is_some_and(|cell| cell.kind == CellKind::LineEnd)
-            || (used >= width && start < width);
+        let needs_row =
+            !rest.is_empty() || cells.last().is_some_and(|cell| cell.kind == CellKind::LineEnd) || used >= width;
         if !needs_row {
             let cursor = cursor.unwrap_or(Cursor { row: rows.len(), column: used });
             rows.push(row);
