@@ -99,33 +99,98 @@ struct Rows {
     cursor: Cursor,
 }
 
-/// Wraps a text behind a prompt. The other rows are indented.
-fn wrap(prompt: &Printable, text: &str, position: usize, width: usize) -> Rows {
-    let mut row = prompt.clone();
-    let (mut rows, mut used) = (Vec::new(), prompt.columns_without_styles());
-    let mut cursor = None;
-    for (at, grapheme) in text.grapheme_indices(true) {
+/// A grapheme of a text.
+struct Cell {
+    /// Its position in the text, in bytes.
+    at: usize,
+    shown: Printable,
+    columns: usize,
+    kind: CellKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CellKind {
+    LineEnd,
+    Space,
+    Narrow,
+    /// A row can end before and after it: an ideograph, an escape.
+    Wide,
+}
+
+impl Cell {
+    fn of((at, grapheme): (usize, &str)) -> Self {
+        if matches!(grapheme, "\n" | "\r\n") {
+            return Self { at, shown: Printable::default(), columns: 0, kind: CellKind::LineEnd };
+        }
         let shown = shown(grapheme);
         let columns = shown.columns();
-        // The cursor needs a column after the last character.
-        if used + columns > width.saturating_sub(1) && grapheme != "\n" {
-            rows.push(std::mem::replace(&mut row, INDENT.into()));
-            used = INDENT.len();
+        let kind = match grapheme {
+            " " | "\t" => CellKind::Space,
+            _ if columns > 1 => CellKind::Wide,
+            _ => CellKind::Narrow,
+        };
+        Self { at, shown, columns, kind }
+    }
+
+    /// Whether a row can end between this cell and the next one.
+    fn can_end_row(&self, next: &Self) -> bool {
+        let is_between_words = self.kind == CellKind::Space && next.kind != CellKind::Space;
+        is_between_words || self.kind == CellKind::Wide || next.kind == CellKind::Wide
+    }
+}
+
+/// Returns the number of cells on the next row. It ends between words, or in a word that is wider than a row. A space after
+/// the last word may use the column that is reserved for the cursor.
+fn row_length(cells: &[Cell], room: usize) -> usize {
+    let (mut used, mut last_end) = (0, 0);
+    for (index, cell) in cells.iter().enumerate() {
+        if let Some(before) = index.checked_sub(1).and_then(|before| cells.get(before))
+            && before.can_end_row(cell)
+        {
+            last_end = index;
         }
-        if at <= position && position < at + grapheme.len() {
-            cursor = Some(Cursor { row: rows.len(), column: used });
-        }
-        if matches!(grapheme, "\n" | "\r\n") {
-            rows.push(std::mem::replace(&mut row, INDENT.into()));
-            used = INDENT.len();
-        } else {
-            row.push(&shown);
-            used += columns;
+        used += cell.columns;
+        match cell.kind {
+            // The cursor before a line end needs a column too.
+            CellKind::LineEnd => return if used > room { index } else { index + 1 },
+            CellKind::Space if used <= room + 1 => {}
+            _ if used > room => return if last_end > 0 { last_end } else { index.max(1) },
+            _ => {}
         }
     }
-    let cursor = cursor.unwrap_or(Cursor { row: rows.len(), column: used });
-    rows.push(row);
-    Rows { rows, cursor }
+    cells.len()
+}
+
+/// Wraps a text at words, behind a prompt. The other rows are indented.
+fn wrap(prompt: &Printable, text: &str, position: usize, width: usize) -> Rows {
+    let cells: Vec<Cell> = text.grapheme_indices(true).map(Cell::of).collect();
+    let (mut rest, mut rows, mut cursor) = (cells.as_slice(), Vec::new(), None);
+    let mut row = prompt.clone();
+    loop {
+        let start = row.columns_without_styles();
+        let room = (width - 1).saturating_sub(start);
+        // A prompt that fills its row is alone on it.
+        let length = if room == 0 { 0 } else { row_length(rest, room) };
+        let (cells, after) = rest.split_at(length);
+        let mut used = start;
+        for (index, cell) in cells.iter().enumerate() {
+            let end = cells.get(index + 1).or(after.first()).map_or(text.len(), |next| next.at);
+            if (cell.at..end).contains(&position) {
+                cursor = Some(Cursor { row: rows.len(), column: used });
+            }
+            row.push(&cell.shown);
+            used += cell.columns;
+        }
+        rest = after;
+        let needs_row =
+            !rest.is_empty() || cells.last().is_some_and(|cell| cell.kind == CellKind::LineEnd) || used >= width;
+        if !needs_row {
+            let cursor = cursor.unwrap_or(Cursor { row: rows.len(), column: used });
+            rows.push(row);
+            return Rows { rows, cursor };
+        }
+        rows.push(std::mem::replace(&mut row, INDENT.into()));
+    }
 }
 
 /// Returns a text on one line, with its size if it has several.
@@ -149,4 +214,79 @@ fn menu_lines(menu: &Menu, width: usize) -> Vec<Printable> {
         lines.push(printable!("{}... and {} more", INDENT, hidden).styled(DIM));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rows(text: &str, width: usize) -> Vec<String> {
+        let rows = wrap(&"> ".into(), text, text.len(), width).rows;
+        rows.iter().map(|row| row.as_str().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_long_text_is_wrapped_at_words() {
+        assert_eq!(rows("one two three four", 12), ["> one two ", "  three ", "  four"]);
+        assert_eq!(rows("a longerthanarow word", 12), ["> a ", "  longertha", "  narow ", "  word"]);
+        assert_eq!(rows("漢字漢字漢字 a", 12), ["> 漢字漢字", "  漢字 a"]);
+        assert_eq!(rows("one\n two", 12), ["> one", "   two"]);
+    }
+
+    #[test]
+    fn the_cursor_after_a_full_row_is_on_the_next_one() {
+        let full = wrap(&"> ".into(), "123456789", 9, 12);
+        assert_eq!((full.rows.len(), full.cursor), (1, Cursor { row: 0, column: 11 }));
+        let space = wrap(&"> ".into(), "123456789 ", 10, 12);
+        assert_eq!((space.rows.len(), space.cursor), (2, Cursor { row: 1, column: 2 }));
+    }
+
+    #[test]
+    fn a_prompt_that_is_wider_than_the_terminal_is_alone_on_its_row() {
+        let Rows { rows, cursor } = wrap(&"a long prompt: ".into(), "ab", 1, 12);
+        assert_eq!(rows, ["a long prompt: ".into(), "  ab".into()] as [Printable; 2]);
+        assert_eq!(cursor, Cursor { row: 1, column: 3 });
+    }
+
+    proptest! {
+        #[test]
+        fn each_position_has_one_cell_of_its_own(
+            text in "([a-z]{1,12}|[ .é漢\t\n]|  |👩‍👩‍👧|\u{1b}|\r\n){0,24}",
+            prompt in "[a-z]{0,20}",
+            width in 8..40_usize,
+        ) {
+            let prompt = Printable::exact(&prompt);
+            let mut cells = std::collections::HashSet::new();
+            let starts = text.grapheme_indices(true).map(|(at, grapheme)| (at, grapheme));
+            for (at, grapheme) in starts.chain([(text.len(), "")]) {
+                let Rows { rows, cursor } = wrap(&prompt, &text, at, width);
+                let row = rows.get(cursor.row).unwrap().as_str();
+                prop_assert!(cursor.column < width, "{:?} {:?}", cursor, rows);
+                prop_assert!(cells.insert((cursor.row, cursor.column)) || shown(grapheme).columns() == 0);
+                // The character at the cursor is the one of the position.
+                let column = crate::input::columns::byte_at_column(row, cursor.column);
+                let expected = Cell::of((at, grapheme)).shown;
+                prop_assert!(row.get(column..).unwrap().starts_with(expected.as_str()), "{:?} {:?}", cursor, rows);
+            }
+        }
+
+        #[test]
+        fn the_rows_contain_the_text_and_split_no_word_that_fits(
+            text in "([a-z]{1,12}|[ .é漢\t\n]|  ){0,24}",
+            width in 8..40_usize,
+        ) {
+            let rows = rows(&text, width);
+            let joined: String = rows.iter().map(|row| row.get(2..).unwrap()).collect();
+            prop_assert_eq!(&joined, &text.replace('\n', "").replace('\t', "    "));
+            for word in text.split([' ', '\t', '\n', '漢']).filter(|word| columns_of(word) <= width - 3) {
+                prop_assert!(rows.iter().any(|row| row.contains(word)), "{:?} {:?}", word, rows);
+            }
+        }
+    }
+
+    fn columns_of(word: &str) -> usize {
+        crate::input::columns::columns(word)
+    }
 }

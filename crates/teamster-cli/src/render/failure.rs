@@ -18,8 +18,24 @@ pub(super) fn write_failure(err: &mut dyn Write, failure: &Failure, result: &Run
         ErrorCode::Aborted => (INTERRUPTED, "interrupted"),
         _ => (ERROR, "error"),
     };
-    let (message, code) = (Printable::message(&failure.message), Printable::exact(failure.code.as_str()));
+    let (message, code) = (message(&failure.message), Printable::exact(failure.code.as_str()));
     write_lines(err, style, label, &printable!("{} [{}]", message, code), hint(failure, result, agent).as_ref());
+}
+
+/// Returns a message for people. Some vendors' errors are JSON: the text of its member `message` is shown.
+fn message(text: &str) -> Printable {
+    let document = serde_json::from_str::<serde_json::Value>(text).ok();
+    let found = document.as_ref().and_then(|document| {
+        document.get("message").or_else(|| document.get("error")?.get("message")).and_then(serde_json::Value::as_str)
+    });
+    let text = found.unwrap_or(text);
+    // Codex 0.169.0: `thread/start: thread/start failed: TEXT (code -32600), data: {...}`.
+    let text = text.split_once(" (code -").map_or(text, |(before, _)| before);
+    let text = text
+        .split_once(": ")
+        .and_then(|(call, rest)| rest.strip_prefix(call)?.strip_prefix(" failed: "))
+        .unwrap_or(text);
+    Printable::message(text)
 }
 
 /// Writes an error with an optional hint.
@@ -79,7 +95,7 @@ fn hint(failure: &Failure, result: &RunResult, agent: &str) -> Option<Printable>
             "the vendor's quota is used up: wait until it resets, or use another model".into()
         }
         _ if failure.retryable == Some(true) => "the failure may be transient: try again later".into(),
-        _ => stderr_tail(result)?,
+        _ => stderr_tail(result, &failure.message)?,
     })
 }
 
@@ -88,10 +104,31 @@ fn is_usual_program(failure: &Failure, agent: &str) -> bool {
     vendor::program(agent).is_some_and(|program| failure.message.contains(&format!("\"{program}\"")))
 }
 
-/// Returns the last lines of the CLI's stderr, unless it has only the one line that the message already contains.
-fn stderr_tail(result: &RunResult) -> Option<Printable> {
-    let stderr = result.stderr.as_deref()?;
-    let lines: Vec<_> = stderr.lines().map(Printable::message).filter(|line| !line.is_empty()).collect();
-    let tail = lines.get(lines.len().saturating_sub(5)..).filter(|_| lines.len() > 1)?;
+/// Parts of lines on standard error that are no reason of a failure, of Gemini CLI 0.61.0 and of Codex 0.169.0.
+const NOISE: [&str; 6] = [
+    "YOLO mode is enabled",
+    "Ripgrep is not available",
+    "[STARTUP]",
+    "256-color support not detected",
+    "WARNING: proceeding, even though",
+    "could not find bubblewrap",
+];
+
+/// Returns the last lines of the CLI's stderr that have words, unless the message is among them.
+fn stderr_tail(result: &RunResult, message: &str) -> Option<Printable> {
+    let stderr = anstream::adapter::strip_str(result.stderr.as_deref()?).to_string();
+    let mut lines: Vec<Printable> = Vec::new();
+    for line in stderr.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric)) {
+        if !message.is_empty() && line.contains(message) {
+            return None;
+        }
+        let shown = Printable::message(line);
+        // Node prints the frames of a stack as `at NAME (FILE)`.
+        let is_noise = line.starts_with("at ") || NOISE.iter().any(|noise| line.contains(noise));
+        if !is_noise && !message.contains(line) && !lines.contains(&shown) {
+            lines.push(shown);
+        }
+    }
+    let tail = lines.get(lines.len().saturating_sub(5)..).filter(|tail| !tail.is_empty())?;
     Some(printable!("last lines of the CLI's stderr:\n   {}", Printable::join(tail.iter().cloned(), "\n   ")))
 }

@@ -112,3 +112,40 @@ pub(crate) fn has_job_control() -> bool {
     let own = session(getpid());
     own.is_some() && own != Some(getpid()) && own == known(getppid()).and_then(session)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::Command;
+
+    use rexpect::process::PtyProcess;
+
+    use super::*;
+
+    /// The variable with which the test starts itself on a terminal.
+    const CHILD: &str = "TEAMSTER_TEST_PANIC";
+
+    #[test]
+    fn a_panic_restores_the_terminal_before_its_message() {
+        if std::env::var_os(CHILD).is_some() {
+            let terminal = Terminal::enter(true).unwrap();
+            assert!(!tcgetattr(stdin()).unwrap().local_modes.contains(LocalModes::ICANON));
+            panic!("a fault in the chat with {terminal:?}");
+        }
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let name = "chat::terminal::tests::a_panic_restores_the_terminal_before_its_message";
+        command.args(["--exact", name, "--nocapture"]).env(CHILD, "1");
+        let process = PtyProcess::new(command).unwrap();
+        let (mut sent, mut terminal) = (Vec::new(), process.get_file_handle().unwrap());
+        let mut buffer = [0; 4096];
+        // At the end of the command, Linux reports an error.
+        while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+            sent.extend_from_slice(&buffer[..count]);
+        }
+        let sent = String::from_utf8_lossy(&sent);
+        let at = |text: &str| sent.find(text).unwrap_or_else(|| panic!("{text:?} is not in {sent}"));
+        assert!(at("\u{1b}[?2004h") < at("\u{1b}[?2004l") && at("\u{1b}[?25h") < at("a fault in the chat"), "{sent}");
+        let modes = tcgetattr(&terminal).unwrap().local_modes;
+        assert!(modes.contains(LocalModes::ICANON | LocalModes::ISIG));
+    }
+}

@@ -23,6 +23,7 @@ const AGENT: &str = "echo $$ > \"$PID_FILE\"; read -r opening; while read -r lin
         case $answer in *behavior*) break;; esac; done; sed 1,4d \"$CAPTURE\";; \
     *'let me choose'*) head -n 4 \"$CAPTURE\"; echo \"$QUESTION\"; while read -r answer; do echo \"$answer\" >> \"$RECEIVED\"; \
         case $answer in *behavior*) break;; esac; done; sed 1,4d \"$CAPTURE\";; \
+    *'in the background'*) sed -n 2,25p \"$BACKGROUND\"; until test -e \"$GO\"; do sleep 0.02; done; sed -n 26,57p \"$BACKGROUND\";; \
     *'wait for it'*) head -n 8 \"$CAPTURE\"; until test -e \"$GO\"; do sleep 0.02; done; sed 1,8d \"$CAPTURE\";; \
     *'\"user\"'*) cat \"$CAPTURE\";; esac; done";
 
@@ -62,6 +63,7 @@ impl Chat {
         let mut chat = command("chat", AGENT, args);
         let question = json!({"questions": [{"question": "Which?", "options": [{"label": "Red"}, {"label": "Blue"}]}]});
         chat.env("HOME", folder.path()).env("TERM", "xterm").env("STREAM", capture("sig_int_stream"));
+        chat.env("BACKGROUND", capture("bg_claimed"));
         chat.env("REQUEST", request("Bash", &json!({"command": "touch x"})))
             .env("QUESTION", request("AskUserQuestion", &question));
         chat.env("RECEIVED", folder.path().join("received")).env("PID_FILE", folder.path().join("pid"));

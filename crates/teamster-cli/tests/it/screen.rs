@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rexpect::process::{PtyProcess, Signal, WaitStatus};
-use rustix::termios::LocalModes;
+use rustix::termios::{LocalModes, Winsize};
 
 use crate::command::until;
 
@@ -62,6 +62,14 @@ impl Terminal {
     /// Sends keys.
     pub(crate) fn press(&mut self, keys: &str) {
         self.input.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Changes the size of the terminal.
+    pub(crate) fn resize(&self, (columns, rows): Size) {
+        let number = |number| NonZeroU16::new(number).unwrap();
+        self.emulator.lock().unwrap().set_size(number(rows), number(columns));
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&self.input, size).unwrap();
     }
 
     /// Sends a signal to the command.

@@ -57,7 +57,7 @@ fn api_retry(line: &SystemLine) -> Warning {
         _ => "error".to_owned(),
     };
     let status = line.error_status.map_or_else(|| "no answer".to_owned(), |status| format!("status {status}"));
-    let message = format!("the agent's vendor failed ({error}, {status}); the agent retries");
+    let message = format!("{} ({status}); the agent tries again", error.replace('_', " "));
     let mut warning = Warning::new(WarningCode::Retrying, message);
     if let Some(attempt) = line.attempt {
         warning = warning.with("attempt", attempt);

@@ -9,15 +9,29 @@ use crate::printable::{Printable, printable};
 
 /// The agents' names of arguments, by their meaning.
 const COMMAND: &[&str] = &["command", "cmd"];
-const PATH: &[&str] = &["file_path", "filePath", "absolute_path", "notebook_path", "path", "dir_path", "filepath"];
+const PATH: &[&str] =
+    &["file_path", "filePath", "absolute_path", "notebook_path", "path", "dir_path", "filepath", "paths"];
 const SEARCHED: &[&str] = &["pattern", "query", "glob"];
 const ADDRESS: &[&str] = &["url", "prompt"];
 const TASK: &[&str] = &["description", "subject", "name", "prompt", "skill"];
+/// What the client of an agent that speaks ACP knows of a call without arguments.
+const TITLE: &[&str] = &["title"];
 
+/// Tools that start a subagent. Codex has others, which wait for one or send it a message.
+const STARTS_AGENT: [&str; 3] = ["Agent", "Task", "task"];
 /// Tools that write a whole file.
 const WRITES: [&str; 3] = ["Write", "write", "write_file"];
 /// Tools that change the plan, which is shown by itself.
 const PLANS: [&str; 5] = ["TodoWrite", "todowrite", "write_todos", "update_plan", "todo_list"];
+
+/// Returns the name of a tool for people. Codex's names of its own work are not names of tools.
+pub(crate) fn tool_name(name: &str) -> Printable {
+    match name {
+        "command_execution" => "command".into(),
+        "file_change" => "file change".into(),
+        other => Printable::exact(other),
+    }
+}
 
 /// Returns the verb of a call, or the server and the name of the tool for a tool of an MCP server.
 pub(crate) fn label(tool: &ToolUse) -> Printable {
@@ -32,7 +46,7 @@ pub(crate) fn label(tool: &ToolUse) -> Printable {
         ToolKind::Read => "Read".into(),
         ToolKind::Search => "Search".into(),
         ToolKind::Fetch => "Fetch".into(),
-        ToolKind::Agent => "Agent".into(),
+        ToolKind::Agent if STARTS_AGENT.contains(&name) => "Agent".into(),
         _ if PLANS.contains(&name) => "Update the plan".into(),
         _ => Printable::exact(&in_words(name)),
     }
@@ -41,28 +55,36 @@ pub(crate) fn label(tool: &ToolUse) -> Printable {
 /// Returns what a call is applied to, on one line without truncation. Paths below `cwd` are relative.
 pub(crate) fn summary(tool: &ToolUse, cwd: Option<&Path>) -> Printable {
     let input = tool.input.to_value().unwrap_or_else(|_| Value::String(tool.input.as_str().to_owned()));
-    let Value::Object(fields) = &input else { return Printable::exact(&in_short(&input)) };
+    // A model can send arguments that are no JSON.
+    let Value::Object(fields) = &input else { return "(invalid arguments)".into() };
     let text =
         |names: &[&str]| names.iter().find_map(|name| fields.get(*name)).map(in_short).filter(|it| !it.is_empty());
     let found = match &tool.kind {
         // A tool of an MCP server may use these names differently.
         _ if tool.server.is_some() => None,
-        ToolKind::Execute => text(COMMAND).map(|command| script(&command)),
-        ToolKind::Edit | ToolKind::Read => text(PATH).or_else(|| changes(fields, cwd)),
-        ToolKind::Search => text(SEARCHED).map(|searched| match text(PATH) {
-            Some(path) if !relative(&path, cwd).is_empty() => format!("{searched} in {}", relative(&path, cwd)),
-            _ => searched,
-        }),
-        ToolKind::Fetch => text(ADDRESS),
-        ToolKind::Agent => text(TASK),
+        ToolKind::Execute => text(COMMAND).or_else(|| text(TITLE)).map(|command| script(&command)),
+        ToolKind::Edit | ToolKind::Read => text(PATH).or_else(|| changes(fields, cwd)).or_else(|| text(TITLE)),
+        ToolKind::Search => match (text(SEARCHED), text(PATH)) {
+            (Some(searched), Some(path)) => Some(format!("{searched} in {}", relative(&path, cwd))),
+            (searched, path) => searched.or_else(|| text(TITLE)).or(path),
+        },
+        ToolKind::Fetch => text(ADDRESS).or_else(|| text(TITLE)),
+        // The ids of agents say nothing to a person.
+        ToolKind::Agent => Some(text(TASK).or_else(|| text(TITLE)).unwrap_or_default()),
         _ if PLANS.contains(&tool.tool_name.as_str()) => return Printable::default(),
         _ => text(COMMAND)
             .or_else(|| text(PATH))
             .or_else(|| text(SEARCHED))
             .or_else(|| text(&["url"]))
-            .or_else(|| text(TASK)),
+            .or_else(|| text(TASK))
+            .or_else(|| question(fields)),
     };
     Printable::exact(&relative(&found.unwrap_or_else(|| pairs(fields)), cwd))
+}
+
+/// Returns the first question of a call that asks the user: `{"questions": [{"question": ...}]}`.
+fn question(fields: &Map<String, Value>) -> Option<String> {
+    Some(fields.get("questions")?.get(0)?.get("question")?.as_str()?.to_owned())
 }
 
 /// Returns the files of a change that Codex makes: `{"changes": [{"path": ..., "kind": ...}]}`.
@@ -168,18 +190,24 @@ mod tests {
             ),
             (ToolKind::Read, "read", json!({"filePath": "/elsewhere/lib.rs"}), "Read /elsewhere/lib.rs"),
             (ToolKind::Search, "Grep", json!({"pattern": "fn main", "path": "/project/src"}), "Search fn main in src"),
+            (ToolKind::Search, "list_directory", json!({"dir_path": "/project/src"}), "Search src"),
+            (ToolKind::Execute, "execute", json!({"title": "echo a; pwd"}), "Run echo a; pwd"),
+            (ToolKind::Edit, "edit", json!({"title": "a.txt: x", "paths": ["/project/a.txt"]}), "Edit a.txt"),
+            (
+                ToolKind::Unclassified,
+                "AskUserQuestion",
+                json!({"questions": [{"question": "Why?"}]}),
+                "Ask user question Why?",
+            ),
             (ToolKind::Fetch, "WebFetch", json!({"url": "https://docs.rs", "prompt": "p"}), "Fetch https://docs.rs"),
             (ToolKind::Agent, "Task", json!({"description": "Worker A", "prompt": "..."}), "Agent Worker A"),
+            (ToolKind::Agent, "spawn_agent", json!({"prompt": "Look"}), "Spawn agent Look"),
+            (ToolKind::Agent, "wait", json!({"receiverThreadIds": ["01a2"]}), "Wait"),
             (ToolKind::Unclassified, "TodoWrite", json!({"todos": [{"content": "x"}]}), "Update the plan"),
             (ToolKind::Unclassified, "enter_plan_mode", json!({}), "Enter plan mode"),
             (ToolKind::Unclassified, "ExitPlanMode", json!({"plan": "x"}), "Exit plan mode plan=x"),
             (ToolKind::Unclassified, "lookup", json!({"depth": 2, "deep": {"a": [1]}}), "Lookup deep={…} depth=2"),
-            (
-                ToolKind::Unclassified,
-                "lookup",
-                json!("{\"command\": \"unfinished"),
-                "Lookup {\"command\": \"unfinished",
-            ),
+            (ToolKind::Unclassified, "lookup", json!("{\"command\": \"unfinished"), "Lookup (invalid arguments)"),
         ] {
             assert_eq!(call(kind, name, input), expected);
         }

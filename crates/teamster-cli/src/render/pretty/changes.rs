@@ -3,7 +3,7 @@
 use serde_json::Value;
 use teamster::event::{ToolKind, ToolUse};
 
-use super::diff;
+use super::{diff, outcome};
 use crate::args::ToolOutput;
 use crate::printable::{Printable, printable};
 
@@ -28,7 +28,7 @@ pub(super) fn of_call(tool: &ToolUse, shown: ToolOutput, width: usize) -> Option
     let mut lines = lines(&tool.input.to_value().unwrap_or_default(), width);
     let hidden = lines.len().saturating_sub(most);
     lines.truncate(most);
-    lines.extend((hidden > 0).then(|| printable!("    … {} more lines", hidden)));
+    lines.extend((hidden > 0).then(|| printable!("    {}", outcome::more_lines(hidden))));
     Some(lines)
 }
 

@@ -30,7 +30,7 @@ pub(super) fn lines(result: &RunResult, width: usize) -> Vec<Printable> {
 pub(super) fn denials(result: &RunResult) -> Option<Printable> {
     let mut names: Vec<Printable> = Vec::new();
     for denial in &result.permission_denials {
-        let name = Printable::exact(&denial.tool_name);
+        let name = super::call::tool_name(&denial.tool_name);
         if !names.contains(&name) {
             names.push(name);
         }

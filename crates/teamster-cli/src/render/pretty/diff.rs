@@ -7,9 +7,9 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::printable::{Printable, folded, printable};
 
-const ADDED: Style = AnsiColor::Green.on_default();
-const REMOVED: Style = AnsiColor::Red.on_default();
-const PLACE: Style = AnsiColor::Cyan.on_default();
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
+pub(super) const PLACE: Style = AnsiColor::Cyan.on_default();
 const UNCHANGED: Style = Style::new();
 
 /// Indentation up to this many columns is shown as it is.
@@ -22,6 +22,8 @@ const MAX_SEARCH: Duration = Duration::from_millis(200);
 /// Formats the difference of two texts, with all unchanged lines.
 pub(crate) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
     let diff = TextDiff::configure().timeout(MAX_SEARCH).diff_lines(old, new);
+    // The texts of an edit are parts of a file, so a missing line end matters only if the other text has one.
+    let ends_differ = old.ends_with('\n') != new.ends_with('\n') && !old.is_empty() && !new.is_empty();
     let mut lines = Vec::new();
     for change in diff.iter_all_changes() {
         let (sign, style) = match change.tag() {
@@ -30,7 +32,7 @@ pub(crate) fn of_texts(old: &str, new: &str, width: usize) -> Vec<Printable> {
             ChangeTag::Equal => (' ', UNCHANGED),
         };
         lines.extend(line(sign, change.value(), style, width));
-        if change.missing_newline() && change.tag() != ChangeTag::Equal {
+        if ends_differ && change.missing_newline() && change.tag() != ChangeTag::Equal {
             lines.push(Printable::from("      (no line end at the end)").styled(PLACE));
         }
     }
@@ -92,6 +94,7 @@ mod tests {
         assert_eq!(shown, ["      one", "    - two", "    + 2", "    + →   more", "      three"]);
         let shown = plain(&of_texts("a", "b\n", 80));
         assert_eq!(shown, ["    - a", "      (no line end at the end)", "    + b"]);
+        assert_eq!(plain(&of_texts("a", "b", 80)), ["    - a", "    + b"]);
     }
 
     #[test]

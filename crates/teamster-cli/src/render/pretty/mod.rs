@@ -216,7 +216,7 @@ impl Pretty {
         };
         let delay = figure("delayMs").map(Duration::from_millis).filter(|delay| *delay >= NOTICEABLE);
         let delay = delay.map(|delay| printable!(" in {}", closing::duration(delay))).unwrap_or_default();
-        self.caution("↻", &printable!("{}{}{}", Printable::message(&warning.message), delay, attempt), out)
+        self.caution("↻", &printable!("{}{}{}", retry_reason(&warning.message), delay, attempt), out)
     }
 
     /// Writes the structured output, unless the final text is the same document.
@@ -268,4 +268,13 @@ impl Pretty {
         self.page.write(&indent(depth), NORMAL, out)?;
         parts.iter().try_for_each(|(text, style)| self.page.write(text, *style, out))
     }
+}
+
+/// Returns why a call is tried again. Codex 0.169.0 repeats the attempt: `Reconnecting... 1/5 (REASON)`.
+fn retry_reason(message: &str) -> Printable {
+    let reason = message.strip_prefix("Reconnecting...").and_then(|rest| rest.split_once('(')?.1.strip_suffix(')'));
+    reason.map_or_else(
+        || Printable::message(message),
+        |reason| printable!("connecting again: {}", Printable::message(reason)),
+    )
 }

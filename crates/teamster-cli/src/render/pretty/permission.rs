@@ -4,15 +4,15 @@ use std::io::{self, Write};
 
 use teamster::event::{AnsweredBy, PermissionAnswered, PermissionDecision, PermissionRequest};
 
-use super::Pretty;
 use super::page::Kind;
 use super::style::DIM;
+use super::{Pretty, call};
 use crate::printable::{Printable, printable};
 
 /// Formats the first line of a request: the kind of work and the server in brackets, then the tool. The brackets precede
 /// every name that an agent chooses, so that no name can imitate them.
 pub(crate) fn head(request: &PermissionRequest) -> Printable {
-    printable!("? {}{} asks for permission", origin(request), &request.tool_name)
+    printable!("? {}{} asks for permission", origin(request), call::tool_name(request.tool_name.as_str()))
 }
 
 fn origin(request: &PermissionRequest) -> Printable {
@@ -77,7 +77,7 @@ impl Pretty {
         let tool = asked.or_else(|| answered.request.as_ref().map(|request| request.tool_name.clone()));
         let tool = tool.map_or_else(
             || printable!("the request {}", Printable::exact(answered.request_id.as_str())),
-            |tool| printable!("{}", &tool),
+            |tool| call::tool_name(tool.as_str()),
         );
         let allows = matches!(answered.decision, PermissionDecision::Allow | PermissionDecision::AllowAlways);
         let is_known = answered.input.is_none()
@@ -89,7 +89,9 @@ impl Pretty {
         if is_known {
             return Ok(());
         }
-        let why = answered.message.as_ref().map(|why| printable!(": {}", Printable::message(why))).unwrap_or_default();
+        // That a run cannot ask is the whole reason.
+        let why = answered.message.as_ref().filter(|_| answered.by != AnsweredBy::Unattended);
+        let why = why.map(|why| printable!(": {}", Printable::message(why))).unwrap_or_default();
         let words = printable!("{} {} {}{}", tool, decision(answered), answer_source(answered), why);
         if allows {
             self.line(Kind::Work, 0, &[(&printable!("  ✓ {}", words), DIM)], out)?;

@@ -74,8 +74,14 @@ impl Pretty {
             }
             (None, None) => {
                 let took = took.map(|took| printable!(" ({})", took)).unwrap_or_default();
-                let mark = printable!("{} ", mark);
-                let parts = [(&mark, style), (&call.label, BOLD), (&call.summary, NORMAL), (&took, DIM)];
+                // A word is no mark for the start of a line.
+                let (start, end) = match result.is_error {
+                    Some(_) => (printable!("{} ", mark), Printable::default()),
+                    None => ("● ".into(), printable!("  {}", mark)),
+                };
+                let start_style = if end.is_empty() { style } else { BULLET };
+                let parts =
+                    [(&start, start_style), (&call.label, BOLD), (&call.summary, NORMAL), (&end, style), (&took, DIM)];
                 self.line(Kind::Work, call.depth, &parts, out)?;
                 self.output(result, &call, out)
             }

@@ -28,8 +28,7 @@ fn a_failure_is_written_with_a_hint() {
     error: the CLI exited with code 3 before its result: three [CLI_EXIT]
      hint: last lines of the CLI's stderr:
        one
-       ⟦ESC⟧[31mtwo⟦ESC⟧[0m
-       three
+       two
     error: the CLI ended without a result [PROTOCOL]
     interrupted: the run was aborted [ABORTED]
      hint: resume with --agent claude --resume 67c9c3e6

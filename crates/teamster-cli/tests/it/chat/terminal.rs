@@ -176,3 +176,41 @@ fn a_failing_editor_leaves_the_text() {
     assert_eq!(chat.prompts(), ["draft!"]);
     chat.quit();
 }
+
+#[test]
+fn a_resize_wraps_the_text_at_the_new_width() {
+    let mut chat = Chat::with_size(&[], (80, 24), |_| {});
+    let text = "a message of several words that is wider than forty columns";
+    chat.press(text);
+    chat.wait_for(text);
+    chat.terminal.resize((40, 24));
+    chat.terminal.wait_until("the text is wrapped", |screen| {
+        screen.contains("\n> a message of several words that is \n  wider than forty columns\n")
+    });
+    chat.terminal.resize((120, 24));
+    chat.wait_for(&format!("> {text}\n"));
+    assert_eq!(chat.terminal.text().matches("wider than forty").count(), 1, "{}", chat.terminal.text());
+    chat.press("\r");
+    chat.wait_for_turns(1);
+    chat.quit();
+    assert_eq!(chat.prompts(), [text]);
+}
+
+#[test]
+fn a_turn_that_the_agent_starts_itself_is_shown() {
+    let mut chat = Chat::open();
+    chat.type_line("work in the background");
+    chat.wait_for("Started it.");
+    chat.wait_for_turns(1);
+    chat.press("a draft");
+    chat.wait_for("> a draft");
+    chat.go();
+    chat.wait_for("Tool over.");
+    chat.wait_for_turns(2);
+    chat.wait_for("> a draft");
+    chat.press("\r");
+    chat.wait_for("Line two");
+    chat.wait_for_turns(3);
+    chat.quit();
+    assert_eq!(chat.prompts(), ["work in the background", "a draft"]);
+}

@@ -3,6 +3,7 @@
 use anstyle::{AnsiColor, Style};
 
 use super::super::style::DIM;
+use super::highlight::Highlighter;
 use crate::printable::Printable;
 
 pub(super) const CODE: Style = AnsiColor::Cyan.on_default();
@@ -15,6 +16,8 @@ pub(super) struct CodeBlock {
     character: char,
     length: usize,
     indent: usize,
+    /// `None` if the language is unknown.
+    highlighter: Option<Highlighter>,
 }
 
 impl CodeBlock {
@@ -27,7 +30,8 @@ impl CodeBlock {
         let info = rest.trim_start_matches(character);
         let length = rest.len() - info.len();
         let is_block = indent < 4 && length >= 3 && !(character == '`' && info.contains('`'));
-        is_block.then(|| Self { line: line.to_owned(), character, length, indent })
+        let highlighter = Highlighter::of_info(info);
+        is_block.then(|| Self { line: line.to_owned(), character, length, indent, highlighter })
     }
 
     /// Whether a line ends the block.
@@ -42,10 +46,17 @@ impl CodeBlock {
         delimiter(&self.line)
     }
 
-    /// Returns a line of the code. The indentation of the delimiter is not part of it.
-    pub(super) fn code(&self, line: &str) -> Printable {
+    /// Returns the next line of the code. The indentation of the delimiter is not part of it.
+    pub(super) fn code(&mut self, line: &str) -> Printable {
         let spaces = line.len() - line.trim_start_matches(' ').len();
-        code(line.get(spaces.min(self.indent)..).unwrap_or(line))
+        let line = line.get(spaces.min(self.indent)..).unwrap_or(line);
+        self.highlighter.as_mut().and_then(|highlighter| highlighter.line(line)).unwrap_or_else(|| code(line))
+    }
+
+    /// Returns the lines of the complete code.
+    pub(super) fn lines(&self, text: &str) -> Vec<Printable> {
+        let lines = self.highlighter.as_ref().and_then(|highlighter| highlighter.lines(text));
+        lines.unwrap_or_else(|| text.lines().map(code).collect())
     }
 }
 
@@ -54,7 +65,7 @@ pub(super) fn delimiter(line: &str) -> Printable {
     Printable::of_escaped(format_args!("{}", line.trim_start_matches(' '))).styled(DIM)
 }
 
-/// Returns a line of code, formatted.
+/// Returns a line of code in one color.
 pub(super) fn code(line: &str) -> Printable {
     let line = Printable::of_escaped(format_args!("{line}"));
     if line.is_empty() { line } else { line.styled(CODE) }

@@ -179,11 +179,13 @@ impl Layout<'_> {
     fn end_code(&mut self, source: &str) {
         let Some(OpenCode { block, text }) = self.code.take() else { return };
         let Some(block) = block else {
-            text.lines().for_each(|line| self.line(&format!("    {}", code(line))));
+            for line in text.lines() {
+                self.line(&if line.is_empty() { String::new() } else { format!("    {}", code(line)) });
+            }
             return;
         };
         self.line(block.opening().as_str());
-        text.lines().for_each(|line| self.line(code(line).as_str()));
+        block.lines(&text).iter().for_each(|line| self.line(line.as_str()));
         let last = source.lines().skip(1).last().map(|line| line.trim_start_matches([' ', '>', '\t']));
         if let Some(last) = last.filter(|line| block.is_closed_by(line)) {
             self.line(delimiter(last).as_str());
@@ -240,7 +242,8 @@ impl Layout<'_> {
             line.push_str(if start.is_empty() { &prefix.rest } else { &start });
         }
         line.push_str(text);
-        self.lines.push(printable(line.trim_end_matches(' ')));
+        // Spaces at the end of code are kept.
+        self.lines.push(printable(if text.is_empty() { line.trim_end_matches(' ') } else { &line }));
     }
 
     /// Returns the columns that are free after the prefixes.

@@ -7,6 +7,7 @@
 //! on how the text is split into deltas; the cost is proportional to the length of the text.
 
 mod code_block;
+mod highlight;
 mod layout;
 mod source;
 mod table;
@@ -71,8 +72,8 @@ impl Markdown {
     /// Finishes what the complete lines decide. Returns whether more may be decided.
     fn advance(&mut self, width: usize, lines: &mut Vec<Printable>) -> bool {
         let Some(complete) = self.open.rfind('\n').map(|end| end + 1) else { return false };
-        if let Some(block) = &self.code {
-            return self.advance_code(&block.clone(), lines);
+        if let Some(block) = self.code.take() {
+            return self.advance_code(block, lines);
         }
         let text = self.open.get(..complete).unwrap_or_default();
         let blocks = blocks(text);
@@ -106,27 +107,27 @@ impl Markdown {
     }
 
     /// Finishes the complete lines of the open code block.
-    fn advance_code(&mut self, block: &CodeBlock, lines: &mut Vec<Printable>) -> bool {
+    fn advance_code(&mut self, mut block: CodeBlock, lines: &mut Vec<Printable>) -> bool {
         while let Some(end) = self.open.find('\n').map(|end| end + 1) {
             let line = self.open.get(..end - 1).unwrap_or_default().to_owned();
             self.drain(end);
             if block.is_closed_by(&line) {
                 lines.push(code_block::delimiter(&line));
-                self.code = None;
                 return true;
             }
             lines.push(block.code(&line));
         }
+        self.code = Some(block);
         false
     }
 
     /// Finishes the open text up to an offset.
     fn finish_until(&mut self, end: usize, width: usize, lines: &mut Vec<Printable>) {
-        if let Some(block) = self.code.clone() {
+        if let Some(block) = &mut self.code {
             // The incomplete line of a code block.
-            let line = self.open.get(..end).unwrap_or_default().trim_end_matches('\n').to_owned();
+            let line = self.open.get(..end).unwrap_or_default().trim_end_matches('\n');
             if !line.is_empty() {
-                lines.push(block.code(&line));
+                lines.push(block.code(line));
             }
             return self.drain(end);
         }

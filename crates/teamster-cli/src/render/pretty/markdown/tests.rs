@@ -44,7 +44,7 @@ fn marks_are_replaced_by_styles() {
         ("<https://docs.rs>", "https://docs.rs"),
         ("![alt](a.png \"Title\")", "alt<d> (a.png \"Title\")</>"),
         ("a<br>b", "a<br>b"),
-        ("```rust\nlet **a** = `b`;\n```\nafter", "<d>```rust</>\n<c>let **a** = `b`;</>\n<d>```</>\nafter"),
+        ("```\nlet **a** = `b`;\n```\nafter", "<d>```</>\n<c>let **a** = `b`;</>\n<d>```</>\nafter"),
     ] {
         assert_eq!(styled(text), expected, "{text:?}");
     }
