@@ -9,6 +9,7 @@
 //! - [`session`]: `teamster session`, a conversation with a program over standard input and output.
 //! - [`doctor`]: `teamster doctor`, which reports the agents that can run; [`ledger_report`] and [`restore_report`]
 //!   report the leftovers of crashes.
+//! - [`usage`]: the usage journal, and `teamster usage`, which sums it.
 //! - [`replay`]: `teamster replay`, which prints a recording; [`fake`]: `teamster fake`, which imitates a CLI.
 //! - [`runtime`]: the Tokio runtime; [`signals`]: the signals that stop a command; [`log`]: diagnostic logs.
 //! - [`welcome`]: the command without arguments; [`vendor`]: how agents are installed and logged in.
@@ -40,6 +41,7 @@ mod runtime;
 mod session;
 mod settings;
 mod signals;
+mod usage;
 mod vendor;
 mod version;
 mod welcome;
@@ -97,6 +99,7 @@ fn dispatch(command: Command, problems: &[ConfigError]) -> u8 {
         Command::Chat(args) => chat::main(*args),
         Command::Session(args) => session::main(*args),
         Command::Doctor(args) => doctor::main(&args, problems),
+        Command::Usage(args) => usage::main(&args),
         Command::Config(args) => config::main(args, &args::command()),
         Command::Replay(args) => replay::main(&args),
         Command::Fake(args) => fake::main(&args),

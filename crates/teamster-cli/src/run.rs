@@ -22,6 +22,7 @@ use crate::runtime::{
     FINAL_OUTPUT_TIMEOUT, KILLING_NOTICE, STOPPING_NOTICE, report_usage_error, run_command, sleep_until,
 };
 use crate::signals::{Signal, Signals};
+use crate::usage::Journal;
 
 /// The number of events that wait for the writer. Further events wait in the run, which bounds its memory.
 const WAITING_EVENTS: usize = 16;
@@ -53,6 +54,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
         Output::with_status(plan.format, &plan.agent, plan.tool_output)
     };
     let is_live = output.is_live();
+    let journal = Journal::open(plan.usage_journal, &plan.agent, &plan.request);
     let (items, written) = start_writer(output)?;
     let exit_timeout = plan.request.limits.grace + FINAL_OUTPUT_TIMEOUT;
     let run = match runtime.run(&plan.agent, plan.request) {
@@ -62,7 +64,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
     let control = run.control();
     let notices = items.downgrade();
     let code = {
-        let mut shown = pin!(show(run, items, written, is_live));
+        let mut shown = pin!(show(run, items, written, is_live, &journal));
         let mut interrupted = false;
         let mut exit_deadline = None;
         loop {
@@ -88,6 +90,7 @@ async fn run(plan: RunPlan) -> io::Result<u8> {
             }
         }
     };
+    journal.close().await;
     runtime.shutdown().await;
     Ok(code)
 }
@@ -123,6 +126,7 @@ async fn show(
     items: mpsc::UnboundedSender<Item>,
     written: oneshot::Receiver<io::Result<()>>,
     is_live: bool,
+    journal: &Journal,
 ) -> u8 {
     let permits = Arc::new(Semaphore::new(WAITING_EVENTS));
     let (mut ticks, tick_waits) = (tokio::time::interval(TICK), Arc::new(AtomicBool::new(false)));
@@ -136,6 +140,7 @@ async fn show(
                 let Some(event) = event else { break };
                 if let Event::Done(done) = &event.event {
                     code = exit::of_result(&done.result);
+                    journal.add(&done.result);
                 }
                 let now = Instant::now();
                 if let Ok(permit) = Arc::clone(&permits).acquire_owned().await {

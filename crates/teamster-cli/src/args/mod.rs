@@ -4,6 +4,7 @@
 //! variables, and [`crate::plan`] interprets all values.
 
 mod chat;
+mod choices;
 mod common;
 mod run;
 mod session;
@@ -21,9 +22,11 @@ use crate::plan::Inputs;
 use crate::printable::Printable;
 use crate::replay::ReplayArgs;
 use crate::settings::{self, AGENT_COMMANDS, Matches, NEGATION, Refusal};
+use crate::usage::UsageArgs;
 
 pub(crate) use chat::ChatArgs;
-pub(crate) use common::{CommonArgs, Permission, ToolOutput, Trust};
+pub(crate) use choices::{Permission, ToolOutput, Trust};
+pub(crate) use common::CommonArgs;
 pub(crate) use run::{Format, RetryPolicy, RunArgs, StdinMode};
 pub(crate) use session::{ConversationArgs, SessionArgs};
 
@@ -50,6 +53,7 @@ pub(crate) enum Command {
     Chat(Box<ChatArgs>),
     Session(Box<SessionArgs>),
     Doctor(DoctorArgs),
+    Usage(UsageArgs),
     Config(ConfigArgs),
     Replay(ReplayArgs),
     Fake(FakeArgs),

@@ -22,6 +22,7 @@ use crate::input::{Action, CompletionRequest, Input};
 use crate::plan::SessionPlan;
 use crate::printable::Printable;
 use crate::signals::{Signal, Signals};
+use crate::usage::Journal;
 
 /// The reason for the end of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,7 @@ pub(super) struct Chat<'a> {
     pub(super) history_file: HistoryFile,
     pub(super) record: Record,
     pub(super) totals: UsageTotals,
+    pub(super) journal: Journal,
     /// The model that the agent reported.
     pub(super) model: Option<Printable>,
     /// The running turn.

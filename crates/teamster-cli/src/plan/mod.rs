@@ -39,6 +39,8 @@ pub(crate) struct RunPlan {
     pub(crate) quiet: bool,
     /// How much of the output of tools is shown; `None` for the default.
     pub(crate) tool_output: Option<ToolOutput>,
+    /// The usage journal, if it is on.
+    pub(crate) usage_journal: Option<PathBuf>,
 }
 
 /// A validated session, ready to open.
@@ -51,6 +53,8 @@ pub(crate) struct SessionPlan {
     pub(crate) request: RunRequest,
     /// How much of the output of tools is shown; `None` for the default.
     pub(crate) tool_output: Option<ToolOutput>,
+    /// The usage journal, if it is on.
+    pub(crate) usage_journal: Option<PathBuf>,
 }
 
 /// Builds the plan of a run. It reads the files that the arguments name, and the prompt last.
@@ -58,7 +62,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     let RunArgs {
         prompt: typed, words, stdin, common, attach, retries, retry_even_after, output, quiet, batch, ..
     } = args;
-    let SessionPlan { agent, runtime, mut request, tool_output } = plan_common(common, inputs)?;
+    let SessionPlan { agent, runtime, mut request, tool_output, usage_journal } = plan_common(common, inputs)?;
     let directory = working_directory(inputs)?;
     request.attachments = attach.into_iter().map(|path| Attachment::Path(absolute(&directory, path))).collect();
     if batch {
@@ -73,7 +77,7 @@ pub(crate) fn plan_run(args: RunArgs, inputs: &mut impl Inputs) -> Result<RunPla
     request.prompt = prompt::read(PromptSource::new(typed, &words), stdin, inputs)?;
     request.validate()?;
     ToolRules::read(&request.permissions, request.cwd.as_deref())?;
-    Ok(RunPlan { agent, runtime, request, format: output, quiet, tool_output })
+    Ok(RunPlan { agent, runtime, request, format: output, quiet, tool_output, usage_journal })
 }
 
 /// Builds the plan of a session. It reads the files that the arguments name. `answer_timeout` applies if the option is
@@ -151,7 +155,8 @@ fn plan_common(args: CommonArgs, inputs: &mut impl Inputs) -> Result<SessionPlan
     request.mcp_servers = mcp_servers(&args.mcp_config, &request.env, inputs)?;
     request.user_mcp_servers = if args.mcp_strict { UserMcpServers::LeftOut } else { UserMcpServers::Used };
     request.schema = args.schema.map(|schema| parse_schema(&schema, inputs)).transpose()?;
-    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output })
+    let usage_journal = args.usage_journal.map(|path| absolute(&directory, path));
+    Ok(SessionPlan { agent: args.agent, runtime, request, tool_output: args.tool_output, usage_journal })
 }
 
 fn working_directory(inputs: &impl Inputs) -> Result<PathBuf, UsageError> {

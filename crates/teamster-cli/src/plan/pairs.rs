@@ -70,6 +70,7 @@ const ROWS: &[(&str, &[&str], &[&str])] = &[
     ("timeout", &["--timeout=5s"], &[]),
     ("tool_output", &["--tool-output=full"], &[]),
     ("tool_timeout", &["--tool-timeout=6s"], &[]),
+    ("usage_journal", &["--usage-journal=u.ndjson"], &[]),
     ("whole_messages", &["--whole-messages"], &[]),
     ("withhold_keys", &["--withhold-keys"], &[]),
 ];
@@ -141,8 +142,8 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
         Subject::Run => {
             let plan =
                 plan_run(RunArgs::from_arg_matches(&matches).unwrap(), &mut inputs).map_err(|e| e.to_string())?;
-            let RunPlan { agent, runtime, request, format, quiet, tool_output } = plan;
-            (SessionPlan { agent, runtime, request, tool_output }, Some((format, quiet)))
+            let RunPlan { agent, runtime, request, format, quiet, tool_output, usage_journal } = plan;
+            (SessionPlan { agent, runtime, request, tool_output, usage_journal }, Some((format, quiet)))
         }
         Subject::Session => {
             let args = SessionArgs::from_arg_matches(&matches).unwrap();
@@ -158,6 +159,7 @@ fn effect(subject: Subject, definition: &clap::Command, ids: &[&str]) -> Result<
     changed["registry"] = json!(agents);
     changed["format"] = json!(format.map(|(format, _)| format!("{format:?}")));
     changed["toolOutput"] = json!(plan.tool_output.map(|amount| format!("{amount:?}")));
+    changed["usageJournal"] = json!(plan.usage_journal);
     changed["quiet"] = json!(format.map(|(_, quiet)| quiet));
     changed["record"] = json!({ "file": plan.request.record, "raw": plan.request.record_raw });
     changed["record"]["force"] = json!(plan.request.record_overwrite);

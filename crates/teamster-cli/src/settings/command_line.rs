@@ -36,6 +36,9 @@ pub(crate) enum Refusal {
     Config(Vec<ConfigError>),
 }
 
+/// Further commands that use some of the settings.
+const USERS: [&str; 2] = ["doctor", "usage"];
+
 /// Options that need another one, which may come from another source than the command line.
 pub(super) const NEEDS: [(&str, &str); 6] = [
     ("force", "record"),
@@ -68,7 +71,7 @@ pub(crate) fn matches(
     };
     let (mut notes, mut problems) = (Vec::new(), Vec::new());
     if let Some((name, matches)) = given.subcommand()
-        && (AGENT_COMMANDS.contains(&name) || name == "doctor")
+        && (AGENT_COMMANDS.contains(&name) || USERS.contains(&name))
     {
         let settings = settings(&definition);
         let given = given_by(matches);
@@ -78,7 +81,10 @@ pub(crate) fn matches(
         }
         Resolution { notes, problems, .. } = resolution;
         let is_set = |id: &str| given.ids.contains(id) || resolution.values.contains_key(id);
-        if !is_set("agent") && !is_set("cli_path") {
+        if name == "usage" {
+            // It starts no agent, so notes on settings of agents do not matter.
+            notes.clear();
+        } else if !is_set("agent") && !is_set("cli_path") {
             definition = definition
                 .mut_subcommand(name, |command| command.mut_arg("agent", |arg| arg.default_value(default_agent())));
         }

@@ -26,4 +26,5 @@ mod signals;
 mod status;
 mod surroundings;
 mod umask;
+mod usage;
 mod welcome;
